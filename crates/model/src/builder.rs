@@ -1,0 +1,278 @@
+//! The one way to make a [`Profile`]: parts in, checked and ordered, profile out.
+
+use std::cmp::Reverse;
+
+use crate::{
+    Category, Error, Event, EventId, InputsTable, Loss, LossCause, Metadata, Nanos, Profile,
+    Result, StringId, StringTable, Thread, ThreadId,
+};
+
+/// Collects the parts of a profile and checks what every reader relies on.
+#[derive(Clone, Debug, Default)]
+pub struct ProfileBuilder {
+    /// The reference time in nanoseconds since the Unix epoch.
+    pub reference_unix_ns: u64,
+    /// How long the window was open; at least up to the last end.
+    pub span: Nanos,
+    /// The strings that the events name.
+    pub strings: StringTable,
+    /// The input lists that the events name.
+    pub inputs: InputsTable,
+    /// What is said about the profile.
+    pub metadata: Metadata,
+    threads: Vec<Thread>,
+    events: Vec<Event>,
+    loss: Loss,
+}
+
+impl ProfileBuilder {
+    /// Makes a builder without parts.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a thread and returns its id.
+    pub fn add_thread(&mut self, thread: Thread) -> ThreadId {
+        self.threads.push(thread);
+        ThreadId::from_index(self.threads.len() - 1)
+    }
+
+    /// Returns the threads added so far.
+    pub fn threads(&self) -> &[Thread] {
+        &self.threads
+    }
+
+    /// Makes room for `additional` events.
+    pub fn reserve(&mut self, additional: usize) {
+        self.events.reserve(additional);
+    }
+
+    /// Adds an event. Any order will do; one that is ordered already is not sorted again.
+    pub fn add_event(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    /// Returns the number of events added so far.
+    pub fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Returns whether no event was added.
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    /// Counts events that were not kept.
+    pub fn add_loss(&mut self, cause: LossCause, count: u64) {
+        self.loss.add(cause, count);
+    }
+
+    /// Builds the profile.
+    ///
+    /// # Errors
+    /// When an event names a string or thread that is not there, or ends beyond the last nanosecond.
+    pub fn build(mut self) -> Result<Profile> {
+        let mut last_end = Nanos::ZERO;
+        for (index, event) in self.events.iter().enumerate() {
+            last_end = last_end.max(self.check(index, event)?);
+        }
+        // Stable, so that of two events with the same interval the first one added stays the outer one.
+        self.events
+            .sort_by_key(|event| (event.start, Reverse(event.end())));
+        Ok(Profile {
+            reference_unix_ns: self.reference_unix_ns,
+            span: self.span.max(last_end),
+            strings: self.strings,
+            inputs: self.inputs,
+            threads: self.threads,
+            events: self.events,
+            metadata: self.metadata,
+            loss: self.loss,
+        })
+    }
+
+    fn check(&self, index: usize, event: &Event) -> Result<Nanos> {
+        if event.name.index() >= self.strings.len() {
+            return Err(Error::UnknownName {
+                event: EventId::from_index(index),
+                name: event.name,
+                strings: self.strings.len(),
+            });
+        }
+        if event.thread.index() >= self.threads.len() {
+            return Err(Error::UnknownThread {
+                event: EventId::from_index(index),
+                thread: event.thread,
+                threads: self.threads.len(),
+            });
+        }
+        let end = event.start.0.checked_add(event.duration.0);
+        end.map(Nanos).ok_or(Error::EndOverflow {
+            event: EventId::from_index(index),
+        })
+    }
+}
+
+/// Draws a profile for tests: nested closures on a clock that only moves when told to.
+///
+/// ```
+/// use mindprof_model::Timeline;
+///
+/// // parent |--------------------|   0..100
+/// // child      |------|            10..40
+/// let profile = Timeline::draw(|time| {
+///     time.scope("parent", |time| {
+///         time.idle(10);
+///         time.op("child", 30);
+///         time.idle(60);
+///     });
+/// });
+/// assert_eq!(profile.events()[0].duration.0, 100);
+/// ```
+#[derive(Debug)]
+pub struct Timeline {
+    builder: ProfileBuilder,
+    thread: ThreadId,
+    now: u64,
+}
+
+impl Timeline {
+    /// Draws one thread; [`Self::thread`] begins another.
+    ///
+    /// # Panics
+    /// Never: what a timeline adds is whole.
+    pub fn draw(draw: impl FnOnce(&mut Self)) -> Profile {
+        let mut timeline = Self {
+            builder: ProfileBuilder::new(),
+            thread: ThreadId::from_raw(0),
+            now: 0,
+        };
+        timeline.thread(1);
+        draw(&mut timeline);
+        timeline
+            .builder
+            .build()
+            .expect("a timeline names only what it added")
+    }
+
+    /// Goes on at time zero of a new thread with this native id.
+    pub fn thread(&mut self, native: u64) {
+        let thread = Thread {
+            process: 1,
+            native,
+            name: StringTable::EMPTY,
+            device: crate::DeviceKind::Cpu,
+        };
+        self.thread = self.builder.add_thread(thread);
+        self.now = 0;
+    }
+
+    /// Lets time pass.
+    pub fn idle(&mut self, nanoseconds: u64) {
+        self.now += nanoseconds;
+    }
+
+    /// Adds an operator that takes `nanoseconds` and calls nothing.
+    pub fn op(&mut self, name: &str, nanoseconds: u64) {
+        self.scope(name, |time| time.idle(nanoseconds));
+    }
+
+    /// Adds an operator around what `inside` draws.
+    pub fn scope(&mut self, name: &str, inside: impl FnOnce(&mut Self)) {
+        self.event(Category::Operator, name, inside);
+    }
+
+    /// Adds a user's range around what `inside` draws.
+    pub fn annotation(&mut self, name: &str, inside: impl FnOnce(&mut Self)) {
+        self.event(Category::Annotation, name, inside);
+    }
+
+    /// Adds an event of any category around what `inside` draws.
+    pub fn event(&mut self, category: Category, name: &str, inside: impl FnOnce(&mut Self)) {
+        let name: StringId = self.builder.strings.intern(name);
+        let (start, thread) = (self.now, self.thread);
+        let slot = self.builder.events.len();
+        self.builder.add_event(Event::new(
+            category,
+            name,
+            thread,
+            Nanos(start),
+            Nanos::ZERO,
+        ));
+        inside(self);
+        self.builder.events[slot].duration = Nanos(self.now - start);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DeviceKind;
+
+    fn builder_with_thread() -> ProfileBuilder {
+        let mut builder = ProfileBuilder::new();
+        builder.add_thread(Thread {
+            process: 1,
+            native: 1,
+            name: StringTable::EMPTY,
+            device: DeviceKind::Cpu,
+        });
+        builder
+    }
+
+    fn event(start: u64, duration: u64) -> Event {
+        let (name, thread) = (StringTable::EMPTY, ThreadId::from_raw(0));
+        Event::new(
+            Category::Operator,
+            name,
+            thread,
+            Nanos(start),
+            Nanos(duration),
+        )
+    }
+
+    #[test]
+    fn events_come_out_by_start_then_longest_first() {
+        let mut builder = builder_with_thread();
+        for (start, duration) in [(5, 1), (0, 2), (0, 9), (5, 3)] {
+            builder.add_event(event(start, duration));
+        }
+        let profile = builder.build().unwrap();
+        let order: Vec<_> = profile
+            .events()
+            .iter()
+            .map(|e| (e.start.0, e.duration.0))
+            .collect();
+        assert_eq!(order, [(0, 9), (0, 2), (5, 3), (5, 1)]);
+        assert_eq!(profile.span(), Nanos(9));
+    }
+
+    #[test]
+    fn an_unknown_name_is_refused() {
+        let mut builder = builder_with_thread();
+        let mut stranger = event(0, 1);
+        stranger.name = StringId::from_raw(7);
+        builder.add_event(stranger);
+        assert_eq!(
+            builder.build().unwrap_err().to_string(),
+            "event 0 has the name string 7, expected an id below 1"
+        );
+    }
+
+    #[test]
+    fn an_unknown_thread_is_refused() {
+        let mut builder = ProfileBuilder::new();
+        builder.add_event(event(0, 1));
+        assert_eq!(
+            builder.build().unwrap_err().to_string(),
+            "event 0 ran on thread 0, expected an id below 0"
+        );
+    }
+
+    #[test]
+    fn an_end_beyond_time_is_refused() {
+        let mut builder = builder_with_thread();
+        builder.add_event(event(u64::MAX, 1));
+        assert!(matches!(builder.build(), Err(Error::EndOverflow { .. })));
+    }
+}

@@ -1,0 +1,38 @@
+//! What can be wrong with the parts a profile is built from.
+
+use crate::{EventId, StringId, ThreadId};
+
+/// The reasons for which [`crate::ProfileBuilder::build`] refuses its parts.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An event names a string that is not in the string table.
+    #[error("{event} has the name {name}, expected an id below {strings}")]
+    UnknownName {
+        /// The event at fault.
+        event: EventId,
+        /// The id it holds.
+        name: StringId,
+        /// The number of strings there are.
+        strings: usize,
+    },
+    /// An event ran on a thread that is not in the thread table.
+    #[error("{event} ran on {thread}, expected an id below {threads}")]
+    UnknownThread {
+        /// The event at fault.
+        event: EventId,
+        /// The id it holds.
+        thread: ThreadId,
+        /// The number of threads there are.
+        threads: usize,
+    },
+    /// An event's end lies beyond what a time can hold.
+    #[error("{event} ends beyond the last nanosecond that can be told")]
+    EndOverflow {
+        /// The event at fault.
+        event: EventId,
+    },
+}
+
+/// The result of building a profile.
+pub type Result<T> = std::result::Result<T, Error>;

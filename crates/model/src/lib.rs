@@ -1,0 +1,28 @@
+//! What a profile is: plain data and the invariants its builder checks.
+//!
+//! A profile comes from a recording (`mindprof-record`) or from a trace file (`mindprof-formats`);
+//! everything that is computed or written afterwards reads [`Profile`] and nothing else.
+
+mod builder;
+mod device;
+mod error;
+mod event;
+mod id;
+mod inputs;
+mod loss;
+mod profile;
+mod strings;
+mod thread;
+mod time;
+
+pub use builder::{ProfileBuilder, Timeline};
+pub use device::DeviceKind;
+pub use error::{Error, Result};
+pub use event::{Category, Event, Flags, ScopeKind};
+pub use id::{EventId, InputsId, StackId, StringId, ThreadId};
+pub use inputs::{DType, Input, InputKind, InputsEncoder, InputsIter, InputsTable};
+pub use loss::{Loss, LossCause};
+pub use profile::{Metadata, Profile};
+pub use strings::StringTable;
+pub use thread::Thread;
+pub use time::Nanos;

@@ -1,0 +1,42 @@
+//! Time inside a profile: whole nanoseconds since the profile's reference time.
+
+use std::fmt;
+use std::ops::{Add, Sub};
+
+/// A moment (since the profile's reference time) or a duration, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    /// The reference time itself, or no time at all.
+    pub const ZERO: Self = Self(0);
+
+    /// Returns `self - other`, or zero where that would be negative.
+    #[must_use]
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Add for Nanos {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl Sub for Nanos {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self(self.0 - other.0)
+    }
+}
+
+impl fmt::Display for Nanos {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} ns", self.0)
+    }
+}
