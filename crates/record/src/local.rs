@@ -15,7 +15,7 @@ use mindprof_model::InputsEncoder;
 use rustc_hash::FxHashMap;
 
 use crate::buffer::Buffer;
-use crate::chunk::{Chunk, FIRST, FULL, Record};
+use crate::chunk::{Chunk, FIRST, FULL, GROWTH, Record};
 use crate::clock::ticks;
 use crate::gate::Gate;
 use crate::name::Name;
@@ -30,9 +30,58 @@ thread_local! {
     static LOCAL: OnceCell<Local> = const { OnceCell::new() };
 }
 
+/// Says, in place of a list's number, that the budget has no room for the list.
+const NO_ROOM: u32 = u32::MAX;
+
+/// What a scope that has begun needs to end; small enough to be returned in registers.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Begun {
+    pub(crate) start: u64,
+    pub(crate) place: u32,
+    pub(crate) thread: u32,
+}
+
+impl Begun {
+    const LOST: Self = Self {
+        start: 0,
+        place: 0,
+        thread: u32::MAX,
+    };
+
+    /// Returns the scope if it will be recorded.
+    #[inline]
+    pub(crate) fn recorded(self) -> Option<Self> {
+        (self.thread != Self::LOST.thread).then_some(self)
+    }
+}
+
+/// Begins a scope on this thread, or counts it as lost.
+#[inline(never)]
+pub(crate) fn begin(gate: Gate, name: Name, inputs: u32) -> Begun {
+    with(|local| local.begin(gate, name, inputs)).unwrap_or(Begun::LOST)
+}
+
+/// Ends a scope.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "a reference would pin the guard to memory, which costs also when nothing records"
+)]
+#[inline(never)]
+pub(crate) fn end(scope: OpenScope, end: u64) {
+    // A thread that is ending has no buffer any more; its open scopes are told of as unfinished.
+    let _ = with(|local| local.end(&scope, end));
+}
+
+/// Returns the number of the list that the closure writes.
+#[inline(never)]
+pub(crate) fn intern_inputs(gate: Gate, inputs: impl FnOnce(&mut InputsEncoder)) -> u32 {
+    with(|local| local.intern_inputs(gate, inputs)).unwrap_or(NO_ROOM)
+}
+
 /// Calls `action` with the buffer of this thread, or returns none if the thread is ending.
 #[inline]
-pub(crate) fn with<T>(action: impl FnOnce(&Local) -> T) -> Option<T> {
+fn with<T>(action: impl FnOnce(&Local) -> T) -> Option<T> {
     LOCAL
         .try_with(|local| action(local.get_or_init(Local::new)))
         .ok()
@@ -63,48 +112,42 @@ impl Local {
         }
     }
 
-    /// Begins a scope, or counts it as lost and returns none.
     #[inline]
-    pub(crate) fn begin(
-        &self,
-        gate: Gate,
-        name: Name,
-        inputs: impl FnOnce(&mut InputsEncoder),
-    ) -> Option<OpenScope> {
+    fn begin(&self, gate: Gate, name: Name, inputs: u32) -> Begun {
+        self.follow(gate);
+        if name.is_refused() || inputs == NO_ROOM {
+            self.buffer.count_lost();
+            return Begun::LOST;
+        }
+        let start = ticks();
+        let name = name.raw();
+        let place = self.buffer.open.push(OpenEntry { start, name });
+        let thread = self.buffer.index;
+        Begun {
+            start,
+            place,
+            thread,
+        }
+    }
+
+    /// Empties the buffer if the gate is of another recording than the last event.
+    #[inline]
+    fn follow(&self, gate: Gate) {
         if self.epoch.get() != gate.epoch() {
             self.begin_epoch(gate.epoch());
         }
-        let inputs = if gate.wants_inputs() {
-            self.intern_inputs(inputs)
-        } else {
-            Some(0)
-        };
-        let (Some(name), Some(inputs)) = (name.number(), inputs) else {
-            self.buffer.count_lost();
-            return None;
-        };
-        let start = ticks();
-        let place = self.buffer.open.push(OpenEntry { start, name });
-        let (epoch, thread) = (gate.epoch(), self.buffer.index);
-        Some(OpenScope {
-            start,
-            name,
-            inputs,
-            sequence: u32::MAX,
-            epoch,
-            place,
-            thread,
-        })
     }
 
-    /// Ends a scope that began in this recording.
     #[inline]
-    pub(crate) fn end(&self, scope: &OpenScope, end: u64) {
+    fn end(&self, scope: &OpenScope, end: u64) {
         if self.epoch.get() != scope.epoch || self.buffer.index != scope.thread {
             self.end_elsewhere(scope, end);
             return;
         }
-        self.append(scope.record(end));
+        // The record is made anew for the cold call, so that the usual one need not be in memory.
+        if !self.push(scope.record(end)) {
+            self.push_to_new_chunk(scope.record(end));
+        }
         self.buffer.open.pop(scope.place);
     }
 
@@ -122,25 +165,26 @@ impl Local {
         record.name |= ASYNC_BIT;
         // Lists of inputs are numbered by thread.
         record.inputs = 0;
-        self.append(record);
+        if !self.push(record) {
+            self.push_to_new_chunk(record);
+        }
         recorder::close_on_thread(scope.thread, scope.place);
     }
 
     #[inline]
-    fn append(&self, record: Record) {
-        // SAFETY: the chunk is of this thread's buffer, and `Local` never leaves its thread.
-        let pushed = |chunk: &Arc<Chunk>| unsafe { chunk.push(record) };
-        if !self.chunk.borrow().as_ref().is_some_and(pushed) {
-            self.append_to_new_chunk(record);
+    fn push(&self, record: Record) -> bool {
+        match self.chunk.borrow().as_ref() {
+            // SAFETY: the chunk is of this thread's buffer, and `Local` never leaves its thread.
+            Some(chunk) => unsafe { chunk.push(record) },
+            None => false,
         }
     }
 
     #[cold]
-    fn append_to_new_chunk(&self, record: Record) {
-        let wanted = if self.chunk.borrow().is_some() {
-            FULL
-        } else {
-            FIRST
+    fn push_to_new_chunk(&self, record: Record) {
+        let wanted = match self.chunk.borrow().as_ref() {
+            Some(chunk) => (chunk.capacity() * GROWTH).min(FULL),
+            None => FIRST,
         };
         let unit = size_of::<Record>();
         let capacity = budget::charge(wanted * unit, unit) / unit;
@@ -153,7 +197,7 @@ impl Local {
             self.buffer.count_lost();
             return;
         };
-        // SAFETY: as in `append`.
+        // SAFETY: as in `push`.
         unsafe { chunk.push(record) };
         self.buffer.contents().chunks.push(Arc::clone(&chunk));
         *self.chunk.borrow_mut() = Some(chunk);
@@ -167,30 +211,31 @@ impl Local {
         self.epoch.set(epoch);
     }
 
-    fn intern_inputs(&self, inputs: impl FnOnce(&mut InputsEncoder)) -> Option<u32> {
+    fn intern_inputs(&self, gate: Gate, inputs: impl FnOnce(&mut InputsEncoder)) -> u32 {
+        self.follow(gate);
         // The closure is the host's: if it comes back here by way of a scope of its own, that scope has no inputs.
         let Ok(mut known) = self.inputs.try_borrow_mut() else {
-            return Some(0);
+            return 0;
         };
         known.encoder.clear();
         inputs(&mut known.encoder);
         match known.ids.get(known.encoder.words()) {
-            Some(&id) => Some(id),
+            Some(&id) => id,
             None => self.add_inputs(&mut known),
         }
     }
 
     #[cold]
-    fn add_inputs(&self, known: &mut KnownInputs) -> Option<u32> {
+    fn add_inputs(&self, known: &mut KnownInputs) -> u32 {
         let words = known.encoder.words();
         // Held here and in the shared table.
         let bytes = (2 * size_of_val(words)).max(1);
         if budget::charge(bytes, bytes) == 0 {
-            return None;
+            return NO_ROOM;
         }
         let id = self.buffer.contents().inputs.intern(words).to_raw();
         known.ids.insert(words.into(), id);
-        Some(id)
+        id
     }
 }
 

@@ -70,9 +70,14 @@ impl Name {
             .unwrap_or_else(|_| table().add(text, kind))
     }
 
-    /// Returns the number that a record holds, or none if the full table refused the name.
-    pub(crate) fn number(self) -> Option<u32> {
-        (self != Self::REFUSED).then_some(self.0)
+    /// Returns whether the full table refused the name.
+    pub(crate) fn is_refused(self) -> bool {
+        self == Self::REFUSED
+    }
+
+    /// Returns the number that a record holds.
+    pub(crate) const fn raw(self) -> u32 {
+        self.0
     }
 }
 
@@ -192,7 +197,7 @@ mod tests {
         let mut table = NameTable::default();
         let known = table.add("known", NameKind::Operator);
         let long = "x".repeat(MOST_BYTES);
-        assert_eq!(table.add(&long, NameKind::Operator).number(), None);
+        assert!(table.add(&long, NameKind::Operator).is_refused());
         assert_eq!(table.add("known", NameKind::Operator), known);
         assert_eq!(table.get(1), Some(("known", NameKind::Operator)));
         assert_eq!(table.get(0), None);

@@ -1,7 +1,8 @@
 //! Scopes: what the host opens around its work.
 //!
-//! [`Scope`] closes when it is dropped, also by a panic; [`OpenScope`] is the same as a plain value, for hosts that open and close in
-//! separate calls and perhaps on different threads.
+//! [`Scope`] closes when it is dropped, also by a panic; [`OpenScope`] is the same as a plain value, for hosts that open and
+//! close in separate calls and perhaps on different threads. The check of the gate is inlined into the host; all else is
+//! behind a call, so that a scope costs the host nothing while nothing records.
 
 use std::marker::PhantomData;
 
@@ -24,9 +25,9 @@ pub fn scope(site: &'static Site) -> Scope {
 pub fn scope_with(site: &'static Site, inputs: impl FnOnce(&mut InputsEncoder)) -> Scope {
     let gate = Gate::load();
     let open = if gate.is_open() {
-        begin(gate, site.name(), inputs)
+        OpenScope::begin(gate, site.name(), inputs)
     } else {
-        None
+        OpenScope::NONE
     };
     Scope {
         open,
@@ -44,11 +45,11 @@ pub fn open(name: Name) -> Option<OpenScope> {
 #[inline]
 pub fn open_with(name: Name, inputs: impl FnOnce(&mut InputsEncoder)) -> Option<OpenScope> {
     let gate = Gate::load();
-    if gate.is_open() {
-        begin(gate, name, inputs)
-    } else {
-        None
+    if !gate.is_open() {
+        return None;
     }
+    let open = OpenScope::begin(gate, name, inputs);
+    open.is_recorded().then_some(open)
 }
 
 /// Returns whether a scope opened now would be recorded.
@@ -57,33 +58,28 @@ pub fn is_recording() -> bool {
     Gate::load().is_open()
 }
 
-fn begin(gate: Gate, name: Name, inputs: impl FnOnce(&mut InputsEncoder)) -> Option<OpenScope> {
-    local::with(|local| local.begin(gate, name, inputs)).flatten()
-}
-
 /// An open scope of the calling thread. Closes when dropped.
 #[derive(Debug)]
 #[must_use = "the scope closes when this is dropped"]
 pub struct Scope {
-    open: Option<OpenScope>,
+    open: OpenScope,
     // A guard that moved to another thread would end there.
     thread_bound: PhantomData<*const ()>,
 }
 
 impl Scope {
     /// Sets the number that links a forward operator with its backward node.
+    #[inline]
     pub fn set_sequence(&mut self, sequence: u32) {
-        if let Some(open) = &mut self.open {
-            open.set_sequence(sequence);
-        }
+        self.open.set_sequence(sequence);
     }
 }
 
 impl Drop for Scope {
     #[inline]
     fn drop(&mut self) {
-        if let Some(open) = self.open.take() {
-            open.close();
+        if self.open.is_recorded() {
+            local::end(self.open.copy(), ticks());
         }
     }
 }
@@ -102,22 +98,65 @@ pub struct OpenScope {
 }
 
 impl OpenScope {
+    /// Stands for a scope that is not recorded: there is no recording zero.
+    const NONE: Self = Self {
+        start: 0,
+        name: 0,
+        inputs: 0,
+        sequence: 0,
+        epoch: 0,
+        place: 0,
+        thread: 0,
+    };
+
     /// Closes the scope, on whatever thread this is.
     #[inline]
     pub fn close(self) {
         let end = ticks();
-        // A thread that is ending has no buffer any more; its open scopes are in the snapshot of the window.
-        let _ = local::with(|local| local.end(&self, end));
+        local::end(self, end);
     }
 
     /// Sets the number that links a forward operator with its backward node.
+    #[inline]
     pub fn set_sequence(&mut self, sequence: u32) {
         self.sequence = sequence;
     }
 
+    #[inline]
+    fn begin(gate: Gate, name: Name, inputs: impl FnOnce(&mut InputsEncoder)) -> Self {
+        let inputs = if gate.wants_inputs() {
+            local::intern_inputs(gate, inputs)
+        } else {
+            0
+        };
+        let Some(begun) = local::begin(gate, name, inputs).recorded() else {
+            return Self::NONE;
+        };
+        Self {
+            start: begun.start,
+            name: name.raw(),
+            inputs,
+            sequence: u32::MAX,
+            epoch: gate.epoch(),
+            place: begun.place,
+            thread: begun.thread,
+        }
+    }
+
+    #[inline]
+    const fn is_recorded(&self) -> bool {
+        self.epoch != 0
+    }
+
+    /// Copies the scope out of its guard: what the end reads must not pin the guard itself to memory.
+    #[inline]
+    const fn copy(&self) -> Self {
+        Self { ..*self }
+    }
+
     /// Returns the record of the scope, given its end.
     #[inline]
-    pub(crate) fn record(&self, end: u64) -> Record {
+    pub(crate) const fn record(&self, end: u64) -> Record {
         Record {
             start: self.start,
             end,
