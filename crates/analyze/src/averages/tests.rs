@@ -127,11 +127,10 @@ fn a_device_event_takes_no_time_on_the_host() {
 fn shapes_tell_rows_apart_and_values_do_not() {
     let (mut builder, thread) = builder_with_thread(DeviceKind::Cpu);
     let name = builder.strings.intern("op");
-    let mut start = 0;
-    for (dims, dtype, value) in [
-        ([2, 3], DType::F32, 1),
-        ([2, 3], DType::F64, 7),
-        ([3, 2], DType::F32, 1),
+    for (start, dims, dtype, value) in [
+        (0, [2, 3], DType::F32, 1),
+        (1, [2, 3], DType::F64, 7),
+        (2, [3, 2], DType::F32, 1),
     ] {
         let mut encoder = InputsEncoder::default();
         encoder.tensor(dtype, &dims, &[1, 1]);
@@ -139,7 +138,6 @@ fn shapes_tell_rows_apart_and_values_do_not() {
         let mut event = Event::new(Category::Operator, name, thread, Nanos(start), Nanos(1));
         event.inputs = builder.inputs.intern(encoder.words());
         builder.add_event(event);
-        start += 1;
     }
     let profile = builder.build().unwrap();
     let by_shape = GroupBy {
