@@ -42,9 +42,13 @@ impl ProfileBuilder {
         &self.threads
     }
 
-    /// Makes room for `additional` events.
-    pub fn reserve(&mut self, additional: usize) {
-        self.events.reserve(additional);
+    /// Adds many events. The first batch is taken as it is, without a copy.
+    pub fn add_events(&mut self, events: Vec<Event>) {
+        if self.events.is_empty() {
+            self.events = events;
+        } else {
+            self.events.extend(events);
+        }
     }
 
     /// Adds an event. Any order will do; one that is ordered already is not sorted again.

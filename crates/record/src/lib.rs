@@ -1,1 +1,31 @@
+//! How a profile is captured: scopes are written by the thread they happen on into that thread's buffer.
 //!
+//! The host opens scopes through [`scope()`] and names them with [`Site`]; a [`Session`] is a window over the one
+//! recording of the process. `stop` hands the buffers over, [`Capture::assemble`] makes a `model::Profile` of them.
+//! Nothing here fails or panics into the host: what cannot be kept is counted, and the count is in the profile.
+
+mod assemble;
+mod budget;
+mod buffer;
+mod capture;
+mod chunk;
+mod clock;
+mod gate;
+mod local;
+mod name;
+mod open;
+mod recorder;
+mod scope;
+mod session;
+mod sync;
+
+pub use capture::Capture;
+pub use name::{Name, NameKind, Site};
+pub use scope::{OpenScope, Scope, is_recording, open, open_with, scope, scope_with};
+pub use session::{Options, Session};
+
+/// The parts that the benchmark measures beside the whole: not an interface.
+#[doc(hidden)]
+pub mod floor {
+    pub use crate::clock::ticks;
+}

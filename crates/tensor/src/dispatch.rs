@@ -5,10 +5,10 @@
 //! wanted.
 
 use mindprof_model::InputsEncoder;
+use mindprof_record::scope_with;
+pub(crate) use mindprof_record::{Scope, Site};
 use smallvec::SmallVec;
 
-use crate::recorder::scope_with;
-pub(crate) use crate::recorder::{Scope, Site};
 use crate::{DType, Scalar, Tensor};
 
 /// Lists of numbers longer than this are not recorded.

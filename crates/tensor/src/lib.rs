@@ -12,7 +12,6 @@ mod kernels;
 mod layout;
 mod operand;
 mod ops;
-mod recorder;
 mod scalar;
 mod shape;
 mod storage;

@@ -1,0 +1,200 @@
+use mindprof_model::{
+    DType, InputsEncoder, ProfileBuilder, StringTable, Thread, ThreadId, Timeline,
+};
+use proptest::prelude::*;
+
+use super::*;
+
+fn of(profile: &Profile, group_by: GroupBy) -> Averages {
+    averages(profile, &Tree::build(profile), group_by)
+}
+
+fn describe(averages: &Averages) -> Vec<String> {
+    averages
+        .rows
+        .iter()
+        .map(|row| {
+            format!(
+                "{} x{} total {} self {}",
+                row.key, row.count, row.cpu_total.0, row.self_cpu_total.0
+            )
+        })
+        .collect()
+}
+
+fn builder_with_thread(device: DeviceKind) -> (ProfileBuilder, ThreadId) {
+    let mut builder = ProfileBuilder::new();
+    let thread = builder.add_thread(Thread {
+        process: 1,
+        native: 1,
+        name: StringTable::EMPTY,
+        device,
+    });
+    (builder, thread)
+}
+
+// ProfilerStep#1 |------|                 0..30
+// op               |-|                   10..20
+// ProfilerStep#2          |------|       30..50
+// op                        |-|          30..35
+#[test]
+fn events_of_one_key_are_summed_in_order_of_first_occurrence() {
+    let profile = Timeline::draw(|time| {
+        time.annotation("ProfilerStep#1", |time| {
+            time.idle(10);
+            time.op("op", 10);
+            time.idle(10);
+        });
+        time.annotation("ProfilerStep#2", |time| {
+            time.op("op", 5);
+            time.idle(15);
+        });
+    });
+    let averages = of(&profile, GroupBy::default());
+    assert_eq!(
+        describe(&averages),
+        [
+            "ProfilerStep* x2 total 50 self 35",
+            "op x2 total 15 self 15"
+        ]
+    );
+    assert_eq!(averages.self_cpu_total(), Nanos(50));
+    let total = averages.total().unwrap();
+    assert_eq!(
+        (total.key.as_str(), total.count, total.cpu_total),
+        ("Total", 4, Nanos(65))
+    );
+}
+
+// note (annotation)  |-----|        0..10
+// note (operator)          |-|     10..12
+#[test]
+fn an_annotation_and_an_operator_of_one_name_are_two_rows() {
+    let profile = Timeline::draw(|time| {
+        time.annotation("note", |time| time.idle(10));
+        time.op("note", 2);
+    });
+    assert_eq!(
+        describe(&of(&profile, GroupBy::default())),
+        ["note x1 total 10 self 10", "note x1 total 2 self 2"]
+    );
+}
+
+// f (Python)  |-----|    0..10
+// op            |-|      3..5
+#[test]
+fn python_functions_are_left_out_unless_asked_for() {
+    let profile = Timeline::draw(|time| {
+        time.event(Category::PythonFunction, "f", |time| {
+            time.idle(3);
+            time.op("op", 2);
+            time.idle(5);
+        });
+    });
+    assert_eq!(
+        describe(&of(&profile, GroupBy::default())),
+        ["op x1 total 2 self 2"]
+    );
+    let with_python = GroupBy {
+        python_functions: true,
+        ..GroupBy::default()
+    };
+    assert_eq!(
+        describe(&of(&profile, with_python)),
+        ["f x1 total 10 self 8", "op x1 total 2 self 2"]
+    );
+}
+
+#[test]
+fn a_device_event_takes_no_time_on_the_host() {
+    let (mut builder, stream) = builder_with_thread(DeviceKind::Accelerator);
+    let name = builder.strings.intern("kernel");
+    builder.add_event(Event::new(
+        Category::Kernel,
+        name,
+        stream,
+        Nanos(0),
+        Nanos(9),
+    ));
+    let profile = builder.build().unwrap();
+    assert_eq!(
+        describe(&of(&profile, GroupBy::default())),
+        ["kernel x1 total 0 self 0"]
+    );
+}
+
+#[test]
+fn shapes_tell_rows_apart_and_values_do_not() {
+    let (mut builder, thread) = builder_with_thread(DeviceKind::Cpu);
+    let name = builder.strings.intern("op");
+    let mut start = 0;
+    for (dims, dtype, value) in [
+        ([2, 3], DType::F32, 1),
+        ([2, 3], DType::F64, 7),
+        ([3, 2], DType::F32, 1),
+    ] {
+        let mut encoder = InputsEncoder::default();
+        encoder.tensor(dtype, &dims, &[1, 1]);
+        encoder.int(value);
+        let mut event = Event::new(Category::Operator, name, thread, Nanos(start), Nanos(1));
+        event.inputs = builder.inputs.intern(encoder.words());
+        builder.add_event(event);
+        start += 1;
+    }
+    let profile = builder.build().unwrap();
+    let by_shape = GroupBy {
+        input_shapes: true,
+        ..GroupBy::default()
+    };
+    assert_eq!(
+        describe(&of(&profile, by_shape)),
+        ["op x2 total 2 self 2", "op x1 total 1 self 1"]
+    );
+    assert_eq!(
+        describe(&of(&profile, GroupBy::default())),
+        ["op x3 total 3 self 3"]
+    );
+}
+
+fn any_profile() -> impl Strategy<Value = Profile> {
+    let event = (0..4_u8, 0..2_u8, 0..3_usize, 0..40_u64, 0..20_u64);
+    prop::collection::vec(event, 0..40).prop_map(|events| {
+        let (mut builder, thread) = builder_with_thread(DeviceKind::Cpu);
+        for (name, kind, dims, start, duration) in events {
+            let name = builder.strings.intern(&format!("op{name}"));
+            let category = [Category::Operator, Category::Annotation][usize::from(kind)];
+            let mut event = Event::new(category, name, thread, Nanos(start), Nanos(duration));
+            let mut encoder = InputsEncoder::default();
+            encoder.tensor(DType::F32, &vec![2; dims], &vec![1; dims]);
+            event.inputs = builder.inputs.intern(encoder.words());
+            builder.add_event(event);
+        }
+        builder.build().unwrap()
+    })
+}
+
+proptest! {
+    #[test]
+    fn rows_partition_the_events(profile in any_profile(), input_shapes: bool) {
+        let tree = Tree::build(&profile);
+        let rows = averages(&profile, &tree, GroupBy { input_shapes, ..GroupBy::default() });
+        let kept = || (0..profile.events().len())
+            .map(EventId::from_index)
+            .filter(|&id| !tree.is_merged(id));
+        let durations: u64 = kept().map(|id| profile.event(id).duration.0).sum();
+        let own: u64 = kept().map(|id| tree.self_time(id).0).sum();
+        let count = kept().count() as u64;
+        match rows.total() {
+            None => prop_assert_eq!(count, 0),
+            Some(total) => {
+                prop_assert_eq!(total.count, count);
+                prop_assert_eq!(total.cpu_total.0, durations);
+                prop_assert_eq!(total.self_cpu_total.0, own);
+            }
+        }
+        let mut firsts: Vec<_> = rows.rows.iter().map(|row| row.first).collect();
+        prop_assert!(firsts.is_sorted());
+        firsts.dedup();
+        prop_assert_eq!(firsts.len(), rows.rows.len());
+    }
+}

@@ -1,0 +1,75 @@
+//! The key of an event: the name under which it is compared and grouped with others.
+
+use mindprof_model::{StringId, StringTable};
+
+const STEP_PREFIX: &str = "ProfilerStep#";
+const STEP_KEY: &str = "ProfilerStep*";
+
+/// Maps each name of a profile to its key. All numbered profiler steps share one.
+#[derive(Clone, Debug)]
+pub struct Keys {
+    ids: Vec<StringId>,
+}
+
+impl Keys {
+    /// Builds the map for the names in `strings`.
+    pub fn build(strings: &StringTable) -> Self {
+        let mut step = strings.find(STEP_KEY);
+        let ids = strings
+            .iter()
+            .enumerate()
+            .map(|(index, name)| {
+                let id = StringId::from_index(index);
+                if name.starts_with(STEP_PREFIX) {
+                    *step.get_or_insert(id)
+                } else {
+                    id
+                }
+            })
+            .collect();
+        Self { ids }
+    }
+
+    /// Returns a name's key: the first name of those that are grouped with it.
+    ///
+    /// # Panics
+    /// When `name` is of another profile.
+    pub fn key(&self, name: StringId) -> StringId {
+        self.ids[name.index()]
+    }
+
+    /// Returns the text that is shown for a name's key.
+    pub fn text(name: &str) -> &str {
+        if name.starts_with(STEP_PREFIX) {
+            STEP_KEY
+        } else {
+            name
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbered_steps_share_one_key() {
+        let mut strings = StringTable::new();
+        let first = strings.intern("ProfilerStep#1");
+        let second = strings.intern("ProfilerStep#2");
+        let other = strings.intern("ProfilerSteps");
+        let keys = Keys::build(&strings);
+        assert_eq!(keys.key(second), keys.key(first));
+        assert_eq!(keys.key(other), other);
+        assert_eq!(Keys::text("ProfilerStep#2"), "ProfilerStep*");
+        assert_eq!(Keys::text("ProfilerSteps"), "ProfilerSteps");
+    }
+
+    #[test]
+    fn a_literal_step_key_is_the_same_key() {
+        let mut strings = StringTable::new();
+        let step = strings.intern("ProfilerStep#1");
+        let literal = strings.intern("ProfilerStep*");
+        assert_eq!(Keys::build(&strings).key(step), literal);
+    }
+}

@@ -1,0 +1,274 @@
+//! From a capture to a profile: the one place where ticks become nanoseconds and recorder's names become strings.
+
+use mindprof_model::{
+    DeviceKind, Event, Flags, InputsId, LossCause, Nanos, Profile, ProfileBuilder, StringId,
+    Thread, ThreadId,
+};
+use rustc_hash::FxHashSet;
+
+use crate::capture::{Capture, ThreadCapture};
+use crate::chunk::Record;
+use crate::clock::{Anchor, Scale};
+use crate::local::ASYNC_BIT;
+use crate::name::{self, NameKind};
+
+/// Makes the profile of a capture.
+pub(crate) fn assemble(capture: &Capture) -> Profile {
+    let scale = Scale::new(capture.window.start, &Anchor::first(), &capture.closed);
+    let mut builder = ProfileBuilder::new();
+    let opening = capture.window.start.saturating_sub(capture.opened.ticks());
+    builder.reference_unix_ns = capture.opened.unix_ns() + scale.duration(opening);
+    builder.span = Nanos(scale.nanoseconds(capture.window.end));
+    let mut names = Names::default();
+    for thread in &capture.threads {
+        builder.add_loss(LossCause::Budget, thread.lost);
+        builder.add_loss(LossCause::Depth, thread.open.deeper);
+        let closed = in_start_order(&records_of_window(capture, thread));
+        if closed.is_empty() {
+            continue;
+        }
+        let inputs = merge_inputs(capture, thread, &mut builder);
+        let name = builder.strings.intern(&thread.name);
+        let id = builder.add_thread(Thread {
+            process: u64::from(std::process::id()),
+            native: thread.native,
+            name,
+            device: DeviceKind::Cpu,
+        });
+        let events = closed
+            .iter()
+            .map(|record| {
+                names.event(
+                    record,
+                    id,
+                    &inputs,
+                    &scale,
+                    capture.window.end,
+                    &mut builder,
+                )
+            })
+            .collect();
+        builder.add_events(events);
+    }
+    builder
+        .build()
+        .expect("every name and thread was added just now")
+}
+
+/// The records that began within the window, in end order. Scopes that were open when it closed come last, innermost first.
+fn records_of_window(capture: &Capture, thread: &ThreadCapture) -> Vec<Record> {
+    let mut records = Vec::with_capacity(thread.len() + thread.open.entries.len());
+    records.extend(
+        thread
+            .records()
+            .filter(|record| capture.window.contains(&record.start)),
+    );
+    let ended_late: FxHashSet<(u64, u32)> = records
+        .iter()
+        .rev()
+        .take_while(|record| record.end >= capture.window.end)
+        .map(|record| (record.start, record.name))
+        .collect();
+    let still_open = thread.open.entries.iter().rev().filter(|entry| {
+        capture.window.contains(&entry.start) && !ended_late.contains(&(entry.start, entry.name))
+    });
+    records.extend(still_open.map(|entry| Record {
+        start: entry.start,
+        end: u64::MAX,
+        name: entry.name,
+        inputs: 0,
+        stack: 0,
+        sequence: u32::MAX,
+    }));
+    records
+}
+
+/// Brings records from end order into start order, the longer of two with one start first, without comparing more than
+/// neighbours.
+///
+/// ```text
+/// end order     b  c  a  d         a |-------------|
+/// subtree size  1  1  3  1         b   |--| c |--|     d |---|
+/// depth         1  1  0  0
+/// position = index - (size - 1) + depth:   b 1  c 2  a 0  d 3
+/// ```
+///
+/// A scope that ends swallows the ones before it that began after it; the stack holds what is not swallowed yet, by
+/// ascending start. Scopes that cross, which only calls out of turn can bring about, are left to the builder's sort, to
+/// which everything else comes sorted.
+fn in_start_order(records: &[Record]) -> Vec<Record> {
+    let mut sizes: Vec<u32> = Vec::with_capacity(records.len());
+    let mut standing: Vec<(u64, u32)> = Vec::new();
+    for record in records {
+        let mut size = 1;
+        while let Some((_, inner)) = standing.pop_if(|(start, _)| *start >= record.start) {
+            size += inner;
+        }
+        standing.push((record.start, size));
+        sizes.push(size);
+    }
+    let Some(&first) = records.first() else {
+        return Vec::new();
+    };
+    let mut ordered = vec![first; records.len()];
+    let mut enclosing: Vec<usize> = Vec::new();
+    for index in (0..records.len()).rev() {
+        let first_inside = index + 1 - sizes[index] as usize;
+        while enclosing.pop_if(|begin| *begin > index).is_some() {}
+        ordered[first_inside + enclosing.len()] = records[index];
+        enclosing.push(first_inside);
+    }
+    ordered
+}
+
+/// Maps the thread's numbers of input lists to the profile's; empty if the window did not ask for inputs.
+fn merge_inputs(
+    capture: &Capture,
+    thread: &ThreadCapture,
+    builder: &mut ProfileBuilder,
+) -> Vec<InputsId> {
+    if !capture.keep_inputs {
+        return Vec::new();
+    }
+    thread
+        .inputs
+        .iter()
+        .map(|words| builder.inputs.intern(words))
+        .collect()
+}
+
+/// The profile's strings by the recorder's numbers, filled as they are met.
+#[derive(Default)]
+struct Names {
+    known: Vec<Option<(StringId, NameKind)>>,
+}
+
+impl Names {
+    fn event(
+        &mut self,
+        record: &Record,
+        thread: ThreadId,
+        inputs: &[InputsId],
+        scale: &Scale,
+        window_end: u64,
+        builder: &mut ProfileBuilder,
+    ) -> Event {
+        let (name, kind) = self.find(record.name & !ASYNC_BIT, builder);
+        let (category, scope) = kind.describe();
+        let start = scale.nanoseconds(record.start);
+        let end = scale.nanoseconds(record.end.min(window_end));
+        let mut event = Event::new(category, name, thread, Nanos(start), Nanos(end - start));
+        event.scope = scope;
+        event.inputs = inputs
+            .get(record.inputs as usize)
+            .copied()
+            .unwrap_or(InputsId::NONE);
+        event.set_sequence((record.sequence != u32::MAX).then_some(record.sequence));
+        if record.end > window_end {
+            event.flags = event.flags.union(Flags::UNFINISHED);
+        }
+        if record.name & ASYNC_BIT != 0 {
+            event.flags = event.flags.union(Flags::ASYNC);
+        }
+        event
+    }
+
+    fn find(&mut self, number: u32, builder: &mut ProfileBuilder) -> (StringId, NameKind) {
+        let index = number as usize;
+        if let Some(Some(found)) = self.known.get(index) {
+            return *found;
+        }
+        let table = name::table();
+        let (text, kind) = table
+            .get(number)
+            .expect("a record's name came from the table");
+        let found = (builder.strings.intern(text), kind);
+        if self.known.len() <= index {
+            self.known.resize(index + 1, None);
+        }
+        self.known[index] = Some(found);
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cmp::Reverse;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn record(start: u64, end: u64) -> Record {
+        Record {
+            start,
+            end,
+            name: 1,
+            inputs: 0,
+            stack: 0,
+            sequence: u32::MAX,
+        }
+    }
+
+    #[test]
+    fn nested_records_come_out_in_start_order() {
+        // a |-------------|
+        // b   |--| c |--|     d |---|
+        let (a, b, c, d) = (record(0, 14), record(2, 5), record(7, 10), record(20, 24));
+        assert_eq!(in_start_order(&[b, c, a, d]), [a, b, c, d]);
+    }
+
+    #[test]
+    fn of_equal_intervals_the_one_that_ended_last_is_the_outer() {
+        let (inner, outer) = (
+            record(3, 9),
+            Record {
+                name: 2,
+                ..record(3, 9)
+            },
+        );
+        assert_eq!(in_start_order(&[inner, outer]), [outer, inner]);
+    }
+
+    proptest! {
+        #[test]
+        fn nested_records_need_no_sort(cuts in prop::collection::vec((0_usize..100, 0_usize..100), 0..60)) {
+            let records = nested(&cuts);
+            let mut sorted = records.clone();
+            sorted.sort_by_key(|record| (record.start, Reverse(record.end)));
+            prop_assert_eq!(in_start_order(&records), sorted);
+        }
+
+        #[test]
+        fn no_record_is_lost_or_doubled(
+            intervals in prop::collection::vec((0_u64..50, 0_u64..20), 0..60),
+        ) {
+            let mut records: Vec<Record> =
+                intervals.into_iter().map(|(start, length)| record(start, start + length)).collect();
+            records.sort_by_key(|record| record.end);
+            let key = |record: &Record| (record.start, record.end);
+            let mut ordered = in_start_order(&records);
+            ordered.sort_by_key(key);
+            records.sort_by_key(key);
+            prop_assert_eq!(ordered, records);
+        }
+    }
+
+    /// Makes distinct, properly nested intervals in end order: a walk that opens and closes by the given choices.
+    fn nested(choices: &[(usize, usize)]) -> Vec<Record> {
+        let (mut open, mut closed, mut now) = (Vec::new(), Vec::new(), 0);
+        for &(opens, closes) in choices {
+            for _ in 0..opens % 3 {
+                open.push(now);
+                now += 1;
+            }
+            for _ in 0..closes % 3 {
+                if let Some(start) = open.pop() {
+                    closed.push(record(start, now));
+                    now += 1;
+                }
+            }
+        }
+        closed
+    }
+}

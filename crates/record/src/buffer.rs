@@ -1,0 +1,119 @@
+//! One thread's buffer, as the other threads see it: its chunks, its open scopes and what it lost.
+//!
+//! The owner (`local`) appends; `recorder` reads when a window closes. The lock here is taken when a chunk is added, when an
+//! input list is new and when a window closes: never per event.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mindprof_model::InputsTable;
+
+use crate::chunk::Chunk;
+use crate::open::OpenStack;
+
+/// What a thread has recorded in the present recording.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    /// The number of the thread among those that ever recorded.
+    pub(crate) index: u32,
+    /// The operating system's thread id.
+    pub(crate) native: u64,
+    /// The operating system's name of the thread.
+    pub(crate) name: Box<str>,
+    /// The scopes that are open on it.
+    pub(crate) open: OpenStack,
+    lost: AtomicU64,
+    retired: AtomicBool,
+    contents: Mutex<Contents>,
+}
+
+/// The part of a buffer that is under its lock.
+#[derive(Debug, Default)]
+pub(crate) struct Contents {
+    /// The recording that the rest belongs to; zero before the first.
+    pub(crate) epoch: u32,
+    /// The chunks in the order in which they were filled; the owner writes the last one.
+    pub(crate) chunks: Vec<Arc<Chunk>>,
+    /// The distinct input lists.
+    pub(crate) inputs: InputsTable,
+}
+
+impl Buffer {
+    /// Makes the buffer of the calling thread.
+    pub(crate) fn new(index: u32) -> Self {
+        let native = native_id(index);
+        Self {
+            index,
+            native,
+            name: native_name(native),
+            open: OpenStack::new(),
+            lost: AtomicU64::new(0),
+            retired: AtomicBool::new(false),
+            contents: Mutex::default(),
+        }
+    }
+
+    /// Locks what other threads may read.
+    pub(crate) fn contents(&self) -> MutexGuard<'_, Contents> {
+        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Empties the buffer for recording `epoch`. Called by the owner alone.
+    pub(crate) fn begin_epoch(&self, epoch: u32) {
+        let mut contents = self.contents();
+        *contents = Contents {
+            epoch,
+            ..Contents::default()
+        };
+        self.open.clear();
+        // Relaxed: read together with the epoch, under the lock that is held here.
+        self.lost.store(0, Ordering::Relaxed);
+    }
+
+    /// Counts an event that could not be kept. Called by the owner alone.
+    pub(crate) fn count_lost(&self) {
+        // Relaxed: a plain count. One writer, so a load and a store do.
+        self.lost
+            .store(self.lost.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// Returns how many events could not be kept in this recording.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Says that the thread has ended.
+    pub(crate) fn retire(&self) {
+        // Release: pairs with the acquire in `is_retired`; the thread's last records come first.
+        self.retired.store(true, Ordering::Release);
+    }
+
+    /// Returns whether the thread has ended.
+    pub(crate) fn is_retired(&self) -> bool {
+        // Acquire: pairs with the release in `retire`.
+        self.retired.load(Ordering::Acquire)
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn native_id(_index: u32) -> u64 {
+    u64::from(
+        rustix::thread::gettid()
+            .as_raw_nonzero()
+            .get()
+            .unsigned_abs(),
+    )
+}
+
+#[cfg(not(target_os = "linux"))]
+fn native_id(index: u32) -> u64 {
+    u64::from(index) + 1
+}
+
+fn native_name(native: u64) -> Box<str> {
+    let from_kernel = std::fs::read(format!("/proc/self/task/{native}/comm")).ok();
+    match from_kernel {
+        Some(bytes) => String::from_utf8_lossy(&bytes).trim_end().into(),
+        None => std::thread::current().name().unwrap_or_default().into(),
+    }
+}

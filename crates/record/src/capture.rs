@@ -1,0 +1,75 @@
+//! What a closed window took with it: chunks and tables as they are, not yet a profile.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use mindprof_model::{InputsTable, Profile};
+
+use crate::assemble;
+use crate::buffer::Buffer;
+use crate::chunk::{Chunk, Record};
+use crate::clock::Anchor;
+use crate::open::OpenSnapshot;
+
+/// The recording of one window, ready to become a profile.
+#[derive(Debug)]
+pub struct Capture {
+    /// The window in ticks.
+    pub(crate) window: Range<u64>,
+    pub(crate) opened: Anchor,
+    pub(crate) closed: Anchor,
+    pub(crate) keep_inputs: bool,
+    pub(crate) threads: Vec<ThreadCapture>,
+}
+
+impl Capture {
+    /// Makes the profile: ticks become nanoseconds, names become ids, loss is counted. Linear in the number of events.
+    pub fn assemble(&self) -> Profile {
+        assemble::assemble(self)
+    }
+}
+
+/// What one thread has for the window, and perhaps for others.
+#[derive(Debug)]
+pub(crate) struct ThreadCapture {
+    pub(crate) native: u64,
+    pub(crate) name: Box<str>,
+    pub(crate) open: OpenSnapshot,
+    pub(crate) lost: u64,
+    pub(crate) inputs: InputsTable,
+    chunks: Vec<(Arc<Chunk>, usize)>,
+}
+
+impl ThreadCapture {
+    /// Takes what `buffer` holds at this moment.
+    pub(crate) fn take(buffer: &Arc<Buffer>, lost_before: u64) -> Self {
+        // The open scopes come first: one that closes in between is then found among the records, and one that is found in both
+        // places is told once.
+        let open = buffer.open.snapshot();
+        let contents = buffer.contents();
+        Self {
+            native: buffer.native,
+            name: buffer.name.clone(),
+            open,
+            lost: buffer.lost().saturating_sub(lost_before),
+            inputs: contents.inputs.clone(),
+            chunks: contents
+                .chunks
+                .iter()
+                .map(|chunk| (Arc::clone(chunk), chunk.len()))
+                .collect(),
+        }
+    }
+
+    /// Walks the records in the order in which the scopes ended.
+    pub(crate) fn records(&self) -> impl Iterator<Item = Record> {
+        self.chunks
+            .iter()
+            .flat_map(|(chunk, len)| chunk.records(*len))
+    }
+
+    /// Returns the number of records.
+    pub(crate) fn len(&self) -> usize {
+        self.chunks.iter().map(|(_, len)| len).sum()
+    }
+}

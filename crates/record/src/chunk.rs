@@ -1,0 +1,327 @@
+//! Chunks: fixed runs of records, written by one thread and read by any.
+//!
+//! The owner writes record `n` and then publishes length `n + 1`; a reader sees the length first and touches only
+//! records below it, which are never written again. Memory is taken from the system with its pages present, and full-size
+//! runs are kept for the next recording, because a page fault costs as much as half a scope.
+
+#![expect(
+    unsafe_code,
+    reason = "a reader and the owner share one run of memory, split at the published length"
+)]
+
+use crate::sync::{AtomicUsize, Ordering};
+
+/// Records in the first chunk of a thread, 16 KiB: most threads record little.
+pub(crate) const FIRST: usize = 512;
+
+/// How much larger the next chunk is, up to the full size.
+pub(crate) const GROWTH: usize = 16;
+
+/// Records in a chunk of full size: one huge page of 2 MiB, which is made present in a fraction of the time that its 512 small
+/// pages would take.
+pub(crate) const FULL: usize = 65_536;
+
+/// One closed scope, in ticks and in ids of the recorder's tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct Record {
+    /// When it began.
+    pub(crate) start: u64,
+    /// When it ended.
+    pub(crate) end: u64,
+    /// The name, see `name`; the top bit says that it ended on another thread.
+    pub(crate) name: u32,
+    /// The inputs, in the thread's table.
+    pub(crate) inputs: u32,
+    /// The stack; zero is none.
+    pub(crate) stack: u32,
+    /// The sequence number; all ones is none.
+    pub(crate) sequence: u32,
+}
+
+/// 32 bytes per event is a promise.
+const _: () = assert!(size_of::<Record>() == 32);
+
+/// A run of records with the length that is published so far.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    len: AtomicUsize,
+    slots: Slots,
+}
+
+impl Chunk {
+    /// Makes an empty chunk for `capacity` records, or none if the system has no memory.
+    pub(crate) fn new(capacity: usize) -> Option<Self> {
+        Some(Self {
+            len: AtomicUsize::new(0),
+            slots: Slots::new(capacity)?,
+        })
+    }
+
+    /// Appends a record, or returns false if the chunk is full.
+    ///
+    /// # Safety
+    /// Only one thread at a time may call this: the owner of the buffer that the chunk is in.
+    #[inline]
+    pub(crate) unsafe fn push(&self, record: Record) -> bool {
+        // Relaxed: the caller alone writes the length, so it reads its own value.
+        let len = self.len.load(Ordering::Relaxed);
+        if len == self.slots.capacity() {
+            return false;
+        }
+        // SAFETY: `len` is below the capacity; no reader touches a slot at or beyond the published length, and no
+        // other thread writes (see above).
+        unsafe { self.slots.write(len, record) };
+        // Release: pairs with the acquire in `len`, so that whoever sees this length sees the record.
+        self.len.store(len + 1, Ordering::Release);
+        true
+    }
+
+    /// Returns how many records fit.
+    pub(crate) fn capacity(&self) -> usize {
+        self.slots.capacity()
+    }
+
+    /// Returns the number of records that can be read.
+    pub(crate) fn len(&self) -> usize {
+        // Acquire: pairs with the release in `push`.
+        self.len.load(Ordering::Acquire)
+    }
+
+    /// Walks the first `len` records; fewer if fewer are published.
+    pub(crate) fn records(&self, len: usize) -> impl Iterator<Item = Record> {
+        (0..len.min(self.len())).map(|index| {
+            // SAFETY: the slot is below the published length, so it is written, and it is never written again.
+            unsafe { self.slots.read(index) }
+        })
+    }
+}
+
+#[cfg(not(loom))]
+use self::mapped::Slots;
+
+#[cfg(not(loom))]
+mod mapped {
+    use std::fmt;
+    use std::sync::{Mutex, PoisonError};
+
+    use memmap2::{Advice, MmapMut, MmapOptions};
+
+    use super::{FULL, Record};
+
+    /// Full-size runs that wait for their next use: at most 16 MiB.
+    static SPARE: Mutex<Vec<MmapMut>> = Mutex::new(Vec::new());
+    const MOST_SPARE: usize = 8;
+
+    /// The size and alignment of a huge page; a full chunk is as large.
+    const HUGE_PAGE: usize = 2 << 20;
+    const _: () = assert!(FULL * size_of::<Record>() == HUGE_PAGE);
+
+    /// Memory for a run of records, with its pages present.
+    pub(super) struct Slots {
+        map: Option<MmapMut>,
+        first: *mut Record,
+        capacity: usize,
+    }
+
+    // SAFETY: `Slots` owns the memory behind its pointer; the callers of `write` and `read` keep two threads from
+    // touching one slot at the same time.
+    unsafe impl Send for Slots {}
+    // SAFETY: as above.
+    unsafe impl Sync for Slots {}
+
+    impl Slots {
+        pub(super) fn new(capacity: usize) -> Option<Self> {
+            let bytes = capacity.checked_mul(size_of::<Record>())?;
+            let mut map = match spare(capacity) {
+                Some(map) => map,
+                None if capacity == FULL => map_huge(bytes)?,
+                None => MmapOptions::new().len(bytes).populate().map_anon().ok()?,
+            };
+            let offset = if capacity == FULL {
+                to_huge_page(&map)
+            } else {
+                0
+            };
+            #[expect(clippy::cast_ptr_alignment, reason = "a map begins at a page")]
+            let first = map[offset..].as_mut_ptr().cast::<Record>();
+            Some(Self {
+                map: Some(map),
+                first,
+                capacity,
+            })
+        }
+
+        #[inline]
+        pub(super) const fn capacity(&self) -> usize {
+            self.capacity
+        }
+
+        /// # Safety
+        /// `index` is below the capacity and nobody else touches that slot meanwhile.
+        #[inline]
+        pub(super) unsafe fn write(&self, index: usize, record: Record) {
+            // Field by field: written as one value, the record is first put together in memory, in pieces, and loading
+            // it from there as a whole stalls for a tenth of a scope.
+            // SAFETY: the map is page-aligned and holds `capacity` records; the caller has the slot for itself.
+            unsafe {
+                let slot = self.first.add(index);
+                (&raw mut (*slot).start).write(record.start);
+                (&raw mut (*slot).end).write(record.end);
+                (&raw mut (*slot).name).write(record.name);
+                (&raw mut (*slot).inputs).write(record.inputs);
+                (&raw mut (*slot).stack).write(record.stack);
+                (&raw mut (*slot).sequence).write(record.sequence);
+            }
+        }
+
+        /// # Safety
+        /// The slot was written, and nobody writes it meanwhile.
+        #[inline]
+        pub(super) unsafe fn read(&self, index: usize) -> Record {
+            // SAFETY: as in `write`; a record is plain data, so a copy is a value of its own.
+            unsafe { self.first.add(index).read() }
+        }
+    }
+
+    /// Returns a run that was used before, if one of this size waits.
+    fn spare(capacity: usize) -> Option<MmapMut> {
+        if capacity != FULL {
+            return None;
+        }
+        SPARE.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    /// Maps a huge page: twice its size, of which the part that is aligned to one is used and the rest never touched.
+    fn map_huge(bytes: usize) -> Option<MmapMut> {
+        let map = MmapOptions::new().len(bytes + HUGE_PAGE).map_anon().ok()?;
+        let offset = to_huge_page(&map);
+        // Advice, not need: a system without huge pages, or one that refuses, gives small ones, a little later.
+        #[cfg(target_os = "linux")]
+        for advice in [Advice::HugePage, Advice::PopulateWrite] {
+            let _ = map.advise_range(advice, offset, bytes);
+        }
+        Some(map)
+    }
+
+    fn to_huge_page(map: &MmapMut) -> usize {
+        map.as_ptr().align_offset(HUGE_PAGE)
+    }
+
+    impl Drop for Slots {
+        fn drop(&mut self) {
+            let Some(map) = self.map.take() else { return };
+            let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
+            if self.capacity == FULL && spare.len() < MOST_SPARE {
+                spare.push(map);
+            }
+        }
+    }
+
+    impl fmt::Debug for Slots {
+        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter
+                .debug_struct("Slots")
+                .field("capacity", &self.capacity)
+                .finish_non_exhaustive()
+        }
+    }
+}
+
+#[cfg(loom)]
+use self::modelled::Slots;
+
+#[cfg(loom)]
+mod modelled {
+    use loom::cell::UnsafeCell;
+
+    use super::Record;
+
+    /// The same as `mapped::Slots`, in cells whose accesses loom checks against each other.
+    #[derive(Debug)]
+    pub(super) struct Slots {
+        cells: Vec<UnsafeCell<Record>>,
+    }
+
+    // SAFETY: as for `mapped::Slots`; loom fails the test if it does not hold.
+    unsafe impl Sync for Slots {}
+
+    impl Slots {
+        pub(super) fn new(capacity: usize) -> Option<Self> {
+            let empty = Record {
+                start: 0,
+                end: 0,
+                name: 0,
+                inputs: 0,
+                stack: 0,
+                sequence: 0,
+            };
+            Some(Self {
+                cells: (0..capacity).map(|_| UnsafeCell::new(empty)).collect(),
+            })
+        }
+
+        pub(super) fn capacity(&self) -> usize {
+            self.cells.len()
+        }
+
+        pub(super) unsafe fn write(&self, index: usize, record: Record) {
+            // SAFETY: as in `mapped::Slots::write`; loom fails the test if it does not hold.
+            self.cells[index].with_mut(|slot| unsafe { *slot = record });
+        }
+
+        pub(super) unsafe fn read(&self, index: usize) -> Record {
+            // SAFETY: as in `mapped::Slots::read`.
+            self.cells[index].with(|slot| unsafe { *slot })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(start: u64) -> Record {
+        Record {
+            start,
+            end: start + 1,
+            name: 1,
+            inputs: 0,
+            stack: 0,
+            sequence: u32::MAX,
+        }
+    }
+
+    #[cfg(not(loom))]
+    #[test]
+    fn a_full_chunk_refuses_and_keeps_what_it_has() {
+        let chunk = Chunk::new(2).unwrap();
+        // SAFETY: this test is the only thread.
+        let taken: Vec<bool> = (0..3)
+            .map(|start| unsafe { chunk.push(record(start)) })
+            .collect();
+        assert_eq!(taken, [true, true, false]);
+        assert_eq!(chunk.records(9).collect::<Vec<_>>(), [record(0), record(1)]);
+    }
+
+    #[cfg(loom)]
+    #[test]
+    fn a_reader_sees_whole_records_in_order() {
+        loom::model(|| {
+            let chunk = loom::sync::Arc::new(Chunk::new(2).unwrap());
+            let reader = {
+                let chunk = chunk.clone();
+                loom::thread::spawn(move || {
+                    for (index, found) in chunk.records(2).enumerate() {
+                        assert_eq!(found, record(index as u64));
+                    }
+                })
+            };
+            for start in 0..2 {
+                // SAFETY: this thread alone pushes.
+                assert!(unsafe { chunk.push(record(start)) });
+            }
+            reader.join().unwrap();
+        });
+    }
+}

@@ -1,0 +1,56 @@
+//! The gate: one word that says whether anything is recorded, what is wanted, and which recording it is.
+//!
+//! Every scope begins with one relaxed load of it. The recorder alone writes it, under its lock.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+// Relaxed everywhere: the word carries all that a scope decides by, and nothing else is published through it.
+static GATE: AtomicU64 = AtomicU64::new(0);
+
+/// What the gate said at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Gate(u64);
+
+impl Gate {
+    const SCOPES: u64 = 1;
+    const INPUTS: u64 = 2;
+    const EPOCH_SHIFT: u32 = 8;
+
+    /// Reads the gate.
+    #[inline]
+    pub(crate) fn load() -> Self {
+        Self(GATE.load(Ordering::Relaxed))
+    }
+
+    /// Opens the gate for recording number `epoch`.
+    pub(crate) fn open(epoch: u32, inputs: bool) {
+        let wanted = Self::SCOPES | if inputs { Self::INPUTS } else { 0 };
+        GATE.store(
+            u64::from(epoch) << Self::EPOCH_SHIFT | wanted,
+            Ordering::Relaxed,
+        );
+    }
+
+    /// Closes the gate.
+    pub(crate) fn close() {
+        GATE.store(0, Ordering::Relaxed);
+    }
+
+    /// Returns whether scopes are recorded.
+    #[inline]
+    pub(crate) const fn is_open(self) -> bool {
+        self.0 != 0
+    }
+
+    /// Returns whether some window wants inputs.
+    #[inline]
+    pub(crate) const fn wants_inputs(self) -> bool {
+        self.0 & Self::INPUTS != 0
+    }
+
+    /// Returns the number of the recording: it grows each time the gate goes from closed to open.
+    #[inline]
+    pub(crate) const fn epoch(self) -> u32 {
+        (self.0 >> Self::EPOCH_SHIFT) as u32
+    }
+}

@@ -1,0 +1,169 @@
+//! Scopes: what the host opens around its work.
+//!
+//! [`Scope`] closes when it is dropped, also by a panic; [`OpenScope`] is the same as a plain value, for hosts that open and
+//! close in separate calls and perhaps on different threads. The check of the gate is inlined into the host; all else is
+//! behind a call, so that a scope costs the host nothing while nothing records.
+
+use std::marker::PhantomData;
+
+use mindprof_model::InputsEncoder;
+
+use crate::chunk::Record;
+use crate::clock::ticks;
+use crate::gate::Gate;
+use crate::local;
+use crate::name::{Name, Site};
+
+/// Opens a scope that closes when the returned value is dropped.
+#[inline]
+pub fn scope(site: &'static Site) -> Scope {
+    scope_with(site, |_| ())
+}
+
+/// Opens a scope with inputs; the closure writes them, and runs only if some window wants them.
+#[inline]
+pub fn scope_with(site: &'static Site, inputs: impl FnOnce(&mut InputsEncoder)) -> Scope {
+    let gate = Gate::load();
+    let open = if gate.is_open() {
+        OpenScope::begin(gate, site.name(), inputs)
+    } else {
+        OpenScope::NONE
+    };
+    Scope {
+        open,
+        thread_bound: PhantomData,
+    }
+}
+
+/// Opens a scope under a name made at run time, to be closed by [`OpenScope::close`]. Returns none when nothing records.
+#[inline]
+pub fn open(name: Name) -> Option<OpenScope> {
+    open_with(name, |_| ())
+}
+
+/// As [`open`], with inputs.
+#[inline]
+pub fn open_with(name: Name, inputs: impl FnOnce(&mut InputsEncoder)) -> Option<OpenScope> {
+    let gate = Gate::load();
+    if !gate.is_open() {
+        return None;
+    }
+    let open = OpenScope::begin(gate, name, inputs);
+    open.is_recorded().then_some(open)
+}
+
+/// Returns whether a scope opened now would be recorded.
+#[inline]
+pub fn is_recording() -> bool {
+    Gate::load().is_open()
+}
+
+/// An open scope of the calling thread. Closes when dropped.
+#[derive(Debug)]
+#[must_use = "the scope closes when this is dropped"]
+pub struct Scope {
+    open: OpenScope,
+    // A guard that moved to another thread would end there.
+    thread_bound: PhantomData<*const ()>,
+}
+
+impl Scope {
+    /// Sets the number that links a forward operator with its backward node.
+    #[inline]
+    pub fn set_sequence(&mut self, sequence: u32) {
+        self.open.set_sequence(sequence);
+    }
+}
+
+impl Drop for Scope {
+    #[inline]
+    fn drop(&mut self) {
+        if self.open.is_recorded() {
+            local::end(self.open.copy(), ticks());
+        }
+    }
+}
+
+/// An open scope as a value. What is never closed is told of as unfinished.
+#[derive(Debug)]
+#[must_use = "a scope that is not closed counts as unfinished"]
+pub struct OpenScope {
+    pub(crate) start: u64,
+    pub(crate) name: u32,
+    pub(crate) inputs: u32,
+    pub(crate) sequence: u32,
+    pub(crate) epoch: u32,
+    pub(crate) place: u32,
+    pub(crate) thread: u32,
+}
+
+impl OpenScope {
+    /// Stands for a scope that is not recorded: there is no recording zero.
+    const NONE: Self = Self {
+        start: 0,
+        name: 0,
+        inputs: 0,
+        sequence: 0,
+        epoch: 0,
+        place: 0,
+        thread: 0,
+    };
+
+    /// Closes the scope, on whatever thread this is.
+    #[inline]
+    pub fn close(self) {
+        let end = ticks();
+        local::end(self, end);
+    }
+
+    /// Sets the number that links a forward operator with its backward node.
+    #[inline]
+    pub fn set_sequence(&mut self, sequence: u32) {
+        self.sequence = sequence;
+    }
+
+    #[inline]
+    fn begin(gate: Gate, name: Name, inputs: impl FnOnce(&mut InputsEncoder)) -> Self {
+        let inputs = if gate.wants_inputs() {
+            local::intern_inputs(gate, inputs)
+        } else {
+            0
+        };
+        let Some(begun) = local::begin(gate, name, inputs).recorded() else {
+            return Self::NONE;
+        };
+        Self {
+            start: begun.start,
+            name: name.raw(),
+            inputs,
+            sequence: u32::MAX,
+            epoch: gate.epoch(),
+            place: begun.place,
+            thread: begun.thread,
+        }
+    }
+
+    #[inline]
+    const fn is_recorded(&self) -> bool {
+        self.epoch != 0
+    }
+
+    /// Copies the scope out of its guard: what the end reads must not pin the guard itself to memory.
+    #[inline]
+    const fn copy(&self) -> Self {
+        Self { ..*self }
+    }
+
+    /// Returns the record of the scope, given its end.
+    #[inline]
+    pub(crate) const fn record(&self, end: u64) -> Record {
+        Record {
+            start: self.start,
+            end,
+            name: self.name,
+            inputs: self.inputs,
+            stack: 0,
+            sequence: self.sequence,
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What is not kept is counted: events in = events out + events lost.
+
+use std::thread;
+
+use mindprof_model::LossCause;
+use mindprof_record::{Name, NameKind, Options, Scope, Session, Site, open_with, scope};
+use proptest::prelude::*;
+
+use super::record;
+
+static OP: Site = Site::operator("op");
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn events_in_are_events_out_and_lost(
+        budget_bytes in prop_oneof![0_usize..200, 0_usize..100_000, Just(1 << 20)],
+        per_thread in 1_usize..3_000,
+        threads in 1_usize..=8,
+    ) {
+        let profile = record(Options { budget_bytes, inputs: false }, || {
+            thread::scope(|scope_of_threads| {
+                for _ in 0..threads {
+                    scope_of_threads.spawn(|| (0..per_thread).for_each(|_| drop(scope(&OP))));
+                }
+            });
+        });
+        let (kept, lost) = (profile.events().len(), profile.loss().total() as usize);
+        prop_assert_eq!(kept + lost, per_thread * threads);
+        prop_assert!(kept * 32 <= budget_bytes, "{kept} events are over {budget_bytes} bytes");
+        if budget_bytes == 1 << 20 {
+            prop_assert!(kept > 0);
+        }
+    }
+}
+
+#[test]
+fn inputs_are_within_the_budget_too() {
+    let events = 2_000;
+    let options = Options {
+        inputs: true,
+        budget_bytes: 10_000,
+    };
+    let profile = record(options, || {
+        let name = Name::intern("op", NameKind::Operator);
+        for value in 0..events {
+            if let Some(open) = open_with(name, |inputs| inputs.int(value)) {
+                open.close();
+            }
+        }
+    });
+    assert_eq!(
+        profile.events().len() as u64 + profile.loss().total(),
+        events as u64
+    );
+    assert!(profile.inputs().len() * 2 * 16 + profile.events().len() * 32 <= 10_000 + 64);
+    assert!(profile.loss().count(LossCause::Budget) > 0);
+}
+
+#[test]
+fn a_window_counts_only_what_was_lost_while_it_was_open() {
+    let tiny = Options {
+        budget_bytes: 0,
+        inputs: false,
+    };
+    let outer = Session::start(tiny);
+    (0..5).for_each(|_| drop(scope(&OP)));
+    let inner = Session::start(tiny);
+    (0..3).for_each(|_| drop(scope(&OP)));
+    assert_eq!(inner.stop().assemble().loss().total(), 3);
+    assert_eq!(outer.stop().assemble().loss().total(), 8);
+}
+
+#[test]
+fn the_next_recording_begins_with_a_whole_budget() {
+    let small = Options {
+        budget_bytes: 320,
+        inputs: false,
+    };
+    for _ in 0..3 {
+        let profile = record(small, || (0..12).for_each(|_| drop(scope(&OP))));
+        assert_eq!((profile.events().len(), profile.loss().total()), (10, 2));
+    }
+}
+
+#[test]
+fn scopes_open_too_deep_at_the_end_are_counted() {
+    let session = Session::start(Options::default());
+    let open: Vec<Scope> = (0..70).map(|_| scope(&OP)).collect();
+    let profile = session.stop().assemble();
+    assert_eq!(
+        profile.events().len() as u64 + profile.loss().count(LossCause::Depth),
+        70
+    );
+    open.into_iter().rev().for_each(drop);
+}

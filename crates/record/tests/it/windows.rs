@@ -1,0 +1,138 @@
+//! Sessions are windows over one recording.
+
+use std::thread;
+
+use mindprof_record::{Options, Session, Site, is_recording, scope, scope_with};
+
+use super::names;
+
+static BEFORE: Site = Site::operator("before");
+static DURING: Site = Site::operator("during");
+static AFTER: Site = Site::operator("after");
+
+#[test]
+fn nested_windows_each_hold_all_of_their_own_time() {
+    let outer = Session::start(Options::default());
+    drop(scope(&BEFORE));
+    let inner = Session::start(Options::default());
+    drop(scope(&DURING));
+    let inner = inner.stop().assemble();
+    drop(scope(&AFTER));
+    let outer = outer.stop().assemble();
+    assert_eq!(names(&inner), ["during"]);
+    assert_eq!(names(&outer), ["before", "during", "after"]);
+}
+
+#[test]
+fn overlapping_windows_each_hold_all_of_their_own_time() {
+    let first = Session::start(Options::default());
+    drop(scope(&BEFORE));
+    let second = Session::start(Options::default());
+    drop(scope(&DURING));
+    let first = first.stop();
+    drop(scope(&AFTER));
+    let second = second.stop();
+    assert_eq!(names(&first.assemble()), ["before", "during"]);
+    assert_eq!(names(&second.assemble()), ["during", "after"]);
+}
+
+#[test]
+fn only_the_window_that_asked_for_inputs_has_them() {
+    let plain = Session::start(Options::default());
+    let with_inputs = Session::start(Options {
+        inputs: true,
+        ..Options::default()
+    });
+    drop(scope_with(&DURING, |inputs| inputs.int(5)));
+    let (plain, with_inputs) = (plain.stop().assemble(), with_inputs.stop().assemble());
+    assert_eq!(plain.inputs().inputs(plain.events()[0].inputs).count(), 0);
+    assert_eq!(
+        with_inputs
+            .inputs()
+            .inputs(with_inputs.events()[0].inputs)
+            .count(),
+        1
+    );
+}
+
+#[test]
+fn all_threads_are_in_the_window_also_those_that_have_ended() {
+    let session = Session::start(Options::default());
+    thread::scope(|threads| {
+        for _ in 0..8 {
+            threads.spawn(|| (0..100).for_each(|_| drop(scope(&DURING))));
+        }
+    });
+    let profile = session.stop().assemble();
+    assert_eq!(profile.events().len(), 800);
+    assert_eq!(profile.threads().len(), 8);
+    assert!(profile.events().is_sorted_by_key(|event| event.start));
+}
+
+#[test]
+fn a_window_can_be_closed_by_another_thread() {
+    let session = Session::start(Options::default());
+    drop(scope(&DURING));
+    let profile = thread::spawn(move || session.stop().assemble())
+        .join()
+        .unwrap();
+    assert_eq!(names(&profile), ["during"]);
+}
+
+#[test]
+fn a_dropped_session_stops_recording() {
+    drop(Session::start(Options::default()));
+    assert!(!is_recording());
+}
+
+#[test]
+fn a_capture_keeps_its_events_while_later_windows_record() {
+    let capture = {
+        let session = Session::start(Options::default());
+        (0..20_000).for_each(|_| drop(scope(&DURING)));
+        session.stop()
+    };
+    for _ in 0..3 {
+        let session = Session::start(Options::default());
+        (0..20_000).for_each(|_| drop(scope(&AFTER)));
+        assert_eq!(session.stop().assemble().events().len(), 20_000);
+    }
+    let profile = capture.assemble();
+    assert_eq!(profile.events().len(), 20_000);
+    assert!(names(&profile).iter().all(|name| *name == "during"));
+}
+
+#[test]
+fn windows_that_open_and_close_under_load_lose_nothing_and_mix_nothing() {
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    thread::scope(|threads| {
+        for _ in 0..2 {
+            threads.spawn(|| {
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    let _outer = scope(&BEFORE);
+                    drop(scope(&DURING));
+                }
+            });
+        }
+        for _ in 0..200 {
+            let session = Session::start(Options::default());
+            (0..50).for_each(|_| drop(scope(&AFTER)));
+            let profile = session.stop().assemble();
+            assert_eq!(
+                names(&profile)
+                    .iter()
+                    .filter(|name| **name == "after")
+                    .count(),
+                50
+            );
+            assert!(
+                profile
+                    .events()
+                    .iter()
+                    .all(|event| event.end() <= profile.span())
+            );
+            assert_eq!(profile.loss().total(), 0);
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}
