@@ -1,1 +1,27 @@
+//! The embedded runtime that is profiled: strided tensors over shared storage and the operators on them.
 //!
+//! An operator in `ops` opens a scope of the recorder through `dispatch`, works out the shape and the type of its
+//! result, and calls a loop in `kernels` over the storages of its operands. Operators are named and nested as
+//! torch's are, so that a profile of this runtime reads like one of torch.
+
+mod dispatch;
+mod dtype;
+mod element;
+mod error;
+mod kernels;
+mod layout;
+mod operand;
+mod ops;
+mod scalar;
+mod shape;
+mod storage;
+mod tensor;
+
+pub use dtype::DType;
+pub use element::Element;
+pub use error::{Error, Exception, Result};
+pub use operand::Operand;
+pub use ops::{KeepDims, manual_seed};
+pub use scalar::Scalar;
+pub use storage::live_bytes;
+pub use tensor::Tensor;

@@ -1,0 +1,140 @@
+//! The one place where operators tell the recorder that they run, and on what.
+//!
+//! An operator names itself once with a [`Site`] and holds the [`Scope`] that [`open`] returns until it is done. Its
+//! arguments are written as torch lists them, one per argument of the operator's schema, and only when shapes are
+//! wanted.
+
+use mindprof_model::InputsEncoder;
+use mindprof_record::scope_with;
+pub(crate) use mindprof_record::{Scope, Site};
+use smallvec::SmallVec;
+
+use crate::{DType, Scalar, Tensor};
+
+/// Lists of numbers longer than this are not recorded.
+const LIST_LIMIT: usize = 30;
+
+/// Opens the scope of an operator; it closes when the returned value is dropped.
+#[inline]
+#[must_use = "the scope closes when this value is dropped"]
+pub(crate) fn open(site: &'static Site, arguments: impl Arguments) -> Scope {
+    scope_with(site, move |encoder| arguments.encode(encoder))
+}
+
+/// An argument that is absent or of a kind that is not told apart: a device, a generator, a memory format.
+pub(crate) struct Absent;
+
+/// One argument of an operator.
+pub(crate) trait Argument {
+    fn encode(&self, encoder: &mut InputsEncoder);
+}
+
+/// All arguments of an operator, in the order of its schema.
+pub(crate) trait Arguments {
+    fn encode(self, encoder: &mut InputsEncoder);
+}
+
+impl Argument for Tensor {
+    fn encode(&self, encoder: &mut InputsEncoder) {
+        encoder.tensor(self.dtype().into(), self.dims(), self.strides());
+    }
+}
+
+impl Argument for Absent {
+    fn encode(&self, encoder: &mut InputsEncoder) {
+        encoder.other();
+    }
+}
+
+impl Argument for Scalar {
+    fn encode(&self, encoder: &mut InputsEncoder) {
+        match *self {
+            Self::Bool(value) => encoder.bool(value),
+            Self::Int(value) => encoder.int(value),
+            Self::Float(value) => encoder.float(value),
+        }
+    }
+}
+
+impl Argument for i64 {
+    fn encode(&self, encoder: &mut InputsEncoder) {
+        encoder.int(*self);
+    }
+}
+
+impl Argument for f64 {
+    fn encode(&self, encoder: &mut InputsEncoder) {
+        encoder.float(*self);
+    }
+}
+
+impl Argument for bool {
+    fn encode(&self, encoder: &mut InputsEncoder) {
+        encoder.bool(*self);
+    }
+}
+
+impl Argument for DType {
+    fn encode(&self, encoder: &mut InputsEncoder) {
+        encoder.int(self.code());
+    }
+}
+
+impl Argument for [i64] {
+    fn encode(&self, encoder: &mut InputsEncoder) {
+        if self.len() > LIST_LIMIT {
+            encoder.other();
+        } else {
+            encoder.int_list(self);
+        }
+    }
+}
+
+impl Argument for [usize] {
+    fn encode(&self, encoder: &mut InputsEncoder) {
+        let signed: SmallVec<[i64; 6]> = self.iter().map(|&value| value as i64).collect();
+        signed.as_slice().encode(encoder);
+    }
+}
+
+impl Argument for [isize] {
+    fn encode(&self, encoder: &mut InputsEncoder) {
+        let signed: SmallVec<[i64; 6]> = self.iter().map(|&value| value as i64).collect();
+        signed.as_slice().encode(encoder);
+    }
+}
+
+impl<T: Argument> Argument for Option<T> {
+    fn encode(&self, encoder: &mut InputsEncoder) {
+        match self {
+            Some(argument) => argument.encode(encoder),
+            None => encoder.other(),
+        }
+    }
+}
+
+impl<T: Argument + ?Sized> Argument for &T {
+    fn encode(&self, encoder: &mut InputsEncoder) {
+        (**self).encode(encoder);
+    }
+}
+
+macro_rules! arguments {
+    ($($name:ident)+) => {
+        impl<$($name: Argument),+> Arguments for ($($name,)+) {
+            fn encode(self, encoder: &mut InputsEncoder) {
+                #[expect(non_snake_case, reason = "the names of the types name the fields too")]
+                let ($($name,)+) = self;
+                $($name.encode(encoder);)+
+            }
+        }
+    };
+}
+
+arguments!(A);
+arguments!(A B);
+arguments!(A B C);
+arguments!(A B C D);
+arguments!(A B C D E);
+arguments!(A B C D E F);
+arguments!(A B C D E F G);

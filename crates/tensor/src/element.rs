@@ -1,0 +1,290 @@
+//! The Rust types behind each `DType`: how they are stored, converted and computed with.
+//!
+//! Kernels are generic over [`Element`] or [`Number`]; `by_dtype!` picks the instance. Another type is one line in
+//! [`Buffer`], one in each macro below and one `impl`.
+
+use crate::{DType, Scalar};
+
+/// The elements of one storage.
+#[derive(Debug)]
+pub enum Buffer {
+    /// Truth values.
+    Bool(Vec<bool>),
+    /// 32-bit integers.
+    I32(Vec<i32>),
+    /// 64-bit integers.
+    I64(Vec<i64>),
+    /// 32-bit floats.
+    F32(Vec<f32>),
+    /// 64-bit floats.
+    F64(Vec<f64>),
+}
+
+/// A type that a tensor may hold. It cannot be implemented outside of this crate.
+pub trait Element:
+    sealed::Sealed + Copy + Default + PartialOrd + PartialEq + Send + Sync + 'static
+{
+    /// The tag of this type.
+    const DTYPE: DType;
+
+    /// Wraps elements, so that a storage can own them.
+    #[doc(hidden)]
+    fn into_buffer(elements: Vec<Self>) -> Buffer;
+
+    /// Returns the elements of a buffer of this type.
+    #[doc(hidden)]
+    fn slice(buffer: &Buffer) -> Option<&[Self]>;
+
+    /// Returns the elements of a buffer of this type for writing.
+    #[doc(hidden)]
+    fn slice_mut(buffer: &mut Buffer) -> Option<&mut [Self]>;
+
+    /// Converts a number as C does.
+    fn from_scalar(value: Scalar) -> Self;
+
+    /// Converts to a number.
+    fn to_scalar(self) -> Scalar;
+}
+
+/// An element with arithmetic. Integers wrap; `bool` adds by `or` and multiplies by `and`.
+pub(crate) trait Number: Element {
+    /// What a sum of elements is collected in: wide enough not to lose what the elements carry.
+    type Total: Copy + Default + Send + Sync;
+
+    const ZERO: Self;
+    const ONE: Self;
+
+    fn plus(self, other: Self) -> Self;
+    fn minus(self, other: Self) -> Self;
+    fn times(self, other: Self) -> Self;
+    fn over(self, other: Self) -> Self;
+    fn negated(self) -> Self;
+    fn at_least(self, lowest: Self) -> Self;
+    fn to_total(self) -> Self::Total;
+    fn add_totals(left: Self::Total, right: Self::Total) -> Self::Total;
+    fn from_total(total: Self::Total) -> Self;
+}
+
+/// Converts an element as C does; a float that an integer cannot hold becomes the integer's lowest value.
+pub(crate) fn cast<T: Element, U: Element>(value: T) -> U {
+    U::from_scalar(value.to_scalar())
+}
+
+/// Runs the body with `$T` standing for the Rust type of a [`DType`].
+macro_rules! by_dtype {
+    ($dtype:expr, $T:ident => $body:expr) => {{
+        use $crate::element::by_dtype;
+        by_dtype!(@arms $dtype, $T => $body; Bool bool, I32 i32, I64 i64, F32 f32, F64 f64)
+    }};
+    (@arms $dtype:expr, $T:ident => $body:expr; $($variant:ident $type:ty),+) => {
+        match $dtype {
+            $($crate::DType::$variant => {
+                type $T = $type;
+                $body
+            })+
+        }
+    };
+}
+pub(crate) use by_dtype;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! element {
+    ($type:ty, $variant:ident, $from:expr, $to:expr) => {
+        impl sealed::Sealed for $type {}
+
+        impl Element for $type {
+            const DTYPE: DType = DType::$variant;
+
+            fn into_buffer(elements: Vec<Self>) -> Buffer {
+                Buffer::$variant(elements)
+            }
+
+            fn slice(buffer: &Buffer) -> Option<&[Self]> {
+                if let Buffer::$variant(elements) = buffer {
+                    Some(elements)
+                } else {
+                    None
+                }
+            }
+
+            fn slice_mut(buffer: &mut Buffer) -> Option<&mut [Self]> {
+                if let Buffer::$variant(elements) = buffer {
+                    Some(elements)
+                } else {
+                    None
+                }
+            }
+
+            #[inline]
+            fn from_scalar(value: Scalar) -> Self {
+                $from(value)
+            }
+
+            #[inline]
+            fn to_scalar(self) -> Scalar {
+                $to(self)
+            }
+        }
+    };
+}
+
+macro_rules! integer {
+    ($type:ty, $variant:ident, $limit:expr) => {
+        element!(
+            $type,
+            $variant,
+            |value| match value {
+                Scalar::Bool(value) => <$type>::from(value),
+                Scalar::Int(value) => value as $type,
+                Scalar::Float(value) =>
+                    if -value <= $limit && value < $limit {
+                        value as $type
+                    } else {
+                        <$type>::MIN
+                    },
+            },
+            |value: $type| Scalar::Int(i64::from(value))
+        );
+
+        impl Number for $type {
+            type Total = i64;
+
+            const ZERO: Self = 0;
+            const ONE: Self = 1;
+
+            fn plus(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+            fn minus(self, other: Self) -> Self {
+                self.wrapping_sub(other)
+            }
+            fn times(self, other: Self) -> Self {
+                self.wrapping_mul(other)
+            }
+            fn over(self, other: Self) -> Self {
+                // Only true division reaches a kernel, and it is never computed in integers.
+                self.checked_div(other).unwrap_or(Self::MIN)
+            }
+            fn negated(self) -> Self {
+                self.wrapping_neg()
+            }
+            fn at_least(self, lowest: Self) -> Self {
+                self.max(lowest)
+            }
+            fn to_total(self) -> i64 {
+                i64::from(self)
+            }
+            fn add_totals(left: i64, right: i64) -> i64 {
+                left.wrapping_add(right)
+            }
+            fn from_total(total: i64) -> Self {
+                total as Self
+            }
+        }
+    };
+}
+
+macro_rules! float {
+    ($type:ty, $variant:ident) => {
+        element!(
+            $type,
+            $variant,
+            |value| match value {
+                Scalar::Bool(value) => <$type>::from(u8::from(value)),
+                Scalar::Int(value) => value as $type,
+                Scalar::Float(value) => value as $type,
+            },
+            |value: $type| Scalar::Float(f64::from(value))
+        );
+
+        impl Number for $type {
+            type Total = f64;
+
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+
+            fn plus(self, other: Self) -> Self {
+                self + other
+            }
+            fn minus(self, other: Self) -> Self {
+                self - other
+            }
+            fn times(self, other: Self) -> Self {
+                self * other
+            }
+            fn over(self, other: Self) -> Self {
+                self / other
+            }
+            fn negated(self) -> Self {
+                -self
+            }
+            fn at_least(self, lowest: Self) -> Self {
+                // Not `max`: what is not a number stays.
+                if self < lowest { lowest } else { self }
+            }
+            fn to_total(self) -> f64 {
+                f64::from(self)
+            }
+            fn add_totals(left: f64, right: f64) -> f64 {
+                left + right
+            }
+            fn from_total(total: f64) -> Self {
+                total as Self
+            }
+        }
+    };
+}
+
+element!(
+    bool,
+    Bool,
+    |value| match value {
+        Scalar::Bool(value) => value,
+        Scalar::Int(value) => value != 0,
+        Scalar::Float(value) => value != 0.0,
+    },
+    Scalar::Bool
+);
+
+impl Number for bool {
+    type Total = i64;
+
+    const ZERO: Self = false;
+    const ONE: Self = true;
+
+    fn plus(self, other: Self) -> Self {
+        self | other
+    }
+    fn minus(self, other: Self) -> Self {
+        self ^ other
+    }
+    fn times(self, other: Self) -> Self {
+        self & other
+    }
+    fn over(self, other: Self) -> Self {
+        self & other
+    }
+    fn negated(self) -> Self {
+        !self
+    }
+    fn at_least(self, lowest: Self) -> Self {
+        self | lowest
+    }
+    fn to_total(self) -> i64 {
+        i64::from(self)
+    }
+    fn add_totals(left: i64, right: i64) -> i64 {
+        left.wrapping_add(right)
+    }
+    fn from_total(total: i64) -> Self {
+        total != 0
+    }
+}
+
+integer!(i32, I32, 2_147_483_648.0);
+integer!(i64, I64, 9_223_372_036_854_775_808.0);
+float!(f32, F32);
+float!(f64, F64);

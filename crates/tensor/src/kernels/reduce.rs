@@ -1,0 +1,158 @@
+//! Sums over some dimensions of a tensor.
+//!
+//! Elements are first added in short blocks in their own type, which vectorises, and the blocks then in a wide one, so
+//! that a long sum loses no more than torch's cascade does.
+
+use rayon::prelude::*;
+
+use super::{PARALLEL_CHUNK, PARALLEL_COUNT, Walk};
+use crate::element::Number;
+use crate::layout::Layout;
+use crate::shape::{Dims, Strides};
+use crate::storage;
+use crate::{Result, Tensor};
+
+/// How many elements are added before the block's sum goes into the wide total.
+const BLOCK: usize = 512;
+
+/// Independent sums within a block: two vectors of the widest kind.
+const LANES: usize = 32;
+
+/// Writes the sums over the dimensions that `reduced` marks into `destination`, which is contiguous and has one element
+/// per place of the other dimensions.
+pub(crate) fn sum<T: Number>(
+    destination: &Tensor,
+    operand: &Tensor,
+    reduced: &[bool],
+) -> Result<()> {
+    let kept = sub_layout(operand.layout(), reduced, false)?;
+    let summed = sub_layout(operand.layout(), reduced, true)?;
+    storage::write(
+        destination.storage(),
+        [operand.storage()],
+        |results: &mut [T], [own]: [&[T]; 1]| {
+            if along_rows(&kept, &summed) {
+                sum_rows(own, &kept, &summed, results);
+                return;
+            }
+            let inner = Walk::over(summed.dims(), [&summed]);
+            let mut results = results.iter_mut();
+            Walk::over(kept.dims(), [&kept]).each(|[place]| {
+                let result = results.next().expect("one result per kept place");
+                *result = T::from_total(sum_place(own, place, &inner));
+            });
+        },
+    );
+    Ok(())
+}
+
+/// Returns the layout of the dimensions that are marked as `wanted`.
+fn sub_layout(layout: &Layout, reduced: &[bool], wanted: bool) -> Result<Layout> {
+    let chosen = |index: &usize| reduced[*index] == wanted;
+    let dims: Dims = (0..layout.rank())
+        .filter(chosen)
+        .map(|index| layout.dims()[index])
+        .collect();
+    let strides: Strides = (0..layout.rank())
+        .filter(chosen)
+        .map(|index| layout.strides()[index])
+        .collect();
+    // The offset belongs to the kept places; the summed ones count from there.
+    let offset = if wanted { 0 } else { layout.offset() };
+    Layout::strided(dims, strides, offset)
+}
+
+/// Returns whether memory runs along a kept dimension, so that whole rows are to be added to each other.
+fn along_rows(kept: &Layout, summed: &Layout) -> bool {
+    kept.strides().last() == Some(&1)
+        && kept.dims().last().is_some_and(|&dim| dim > 1)
+        && !summed
+            .strides()
+            .iter()
+            .zip(summed.dims())
+            .any(|(&stride, &dim)| stride == 1 && dim > 1)
+}
+
+fn sum_place<T: Number>(own: &[T], place: usize, inner: &Walk<1>) -> T::Total {
+    let mut total = T::Total::default();
+    inner.runs(|[start], [stride], count| {
+        let start = place + start;
+        let part = if stride == 1 {
+            sum_slice(&own[start..start + count])
+        } else {
+            (0..count).fold(T::Total::default(), |total, i| {
+                T::add_totals(total, own[start + i * stride].to_total())
+            })
+        };
+        total = T::add_totals(total, part);
+    });
+    total
+}
+
+fn sum_slice<T: Number>(elements: &[T]) -> T::Total {
+    if elements.len() < PARALLEL_COUNT {
+        return sum_blocks(elements);
+    }
+    elements
+        .par_chunks(PARALLEL_CHUNK)
+        .map(sum_blocks)
+        .reduce(T::Total::default, T::add_totals)
+}
+
+fn sum_blocks<T: Number>(elements: &[T]) -> T::Total {
+    elements
+        .chunks(BLOCK)
+        .fold(T::Total::default(), |total, block| {
+            let (lanes, rest) = block.as_chunks::<LANES>();
+            let mut sums = [T::ZERO; LANES];
+            for lane in lanes {
+                for (sum, &x) in sums.iter_mut().zip(lane) {
+                    *sum = T::plus(*sum, x);
+                }
+            }
+            sums.iter()
+                .chain(rest)
+                .fold(total, |total, &x| T::add_totals(total, x.to_total()))
+        })
+}
+
+/// Adds rows to rows: the last kept dimension lies in one piece, the summed ones lie further apart.
+fn sum_rows<T: Number>(own: &[T], kept: &Layout, summed: &Layout, elements: &mut [T]) {
+    let width = kept.dims().last().copied().unwrap_or(1);
+    let mut outer_dims = Dims::from_slice(kept.dims());
+    let mut outer_strides = Strides::from_slice(kept.strides());
+    outer_dims.pop();
+    outer_strides.pop();
+    let outer = Layout::strided(outer_dims, outer_strides, kept.offset())
+        .expect("fewer dimensions than the kept ones, which were counted");
+    let places = Walk::over(summed.dims(), [summed]);
+    let mut rows = elements.chunks_mut(width);
+    let mut totals = vec![T::Total::default(); width];
+    let mut block = vec![T::ZERO; width];
+    Walk::over(outer.dims(), [&outer]).each(|[place]| {
+        let mut in_block = 0;
+        places.each(|[at]| {
+            let row = &own[place + at..place + at + width];
+            for (sum, &x) in block.iter_mut().zip(row) {
+                *sum = T::plus(*sum, x);
+            }
+            in_block += 1;
+            if in_block == BLOCK / LANES {
+                in_block = 0;
+                flush(&mut block, &mut totals);
+            }
+        });
+        flush(&mut block, &mut totals);
+        let results = rows.next().expect("one row per outer place");
+        for (result, total) in results.iter_mut().zip(&mut totals) {
+            *result = T::from_total(std::mem::take(total));
+        }
+    });
+}
+
+fn flush<T: Number>(block: &mut [T], totals: &mut [T::Total]) {
+    for (total, sum) in totals.iter_mut().zip(block) {
+        *total = T::add_totals(*total, sum.to_total());
+        *sum = T::ZERO;
+    }
+}

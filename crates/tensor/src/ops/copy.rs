@@ -1,0 +1,161 @@
+//! Operators that write into a tensor or copy one: `fill_`, `copy_`, `to`, `clone`, `contiguous`.
+
+use super::create::{empty_like_contiguous, empty_strided};
+use crate::dispatch::{Absent, Site, open};
+use crate::kernels::{self, result_layout};
+use crate::shape::broadcast;
+use crate::{DType, Error, Result, Scalar, Tensor};
+
+static CLONE: Site = Site::operator("aten::clone");
+static CONTIGUOUS: Site = Site::operator("aten::contiguous");
+static COPY: Site = Site::operator("aten::copy_");
+static FILL: Site = Site::operator("aten::fill_");
+static ITEM: Site = Site::operator("aten::item");
+static LOCAL_SCALAR_DENSE: Site = Site::operator("aten::_local_scalar_dense");
+static TO: Site = Site::operator("aten::to");
+static TO_COPY: Site = Site::operator("aten::_to_copy");
+static ZERO: Site = Site::operator("aten::zero_");
+
+/// From this many elements on `zero_` hands over to `fill_`, which may use more than one thread.
+const ZERO_BY_FILL: usize = 32_768;
+
+/// The number by which torch knows the contiguous memory format.
+const CONTIGUOUS_FORMAT: i64 = 0;
+
+impl Tensor {
+    /// Sets every element to a number.
+    ///
+    /// # Errors
+    /// When the type cannot hold the number.
+    pub fn fill_(&self, value: Scalar) -> Result<()> {
+        let _scope = open(&FILL, (self, value));
+        let name = if self.dtype() == DType::I64 {
+            "int64_t"
+        } else {
+            self.dtype().native_name()
+        };
+        check_range(value, self.dtype(), name)?;
+        kernels::fill(self, value);
+        Ok(())
+    }
+
+    /// Sets every element to zero.
+    ///
+    /// # Errors
+    /// Never; the result is there for symmetry with `fill_`.
+    pub fn zero_(&self) -> Result<()> {
+        let _scope = open(&ZERO, (self,));
+        let count = self.count();
+        if count == 0 || count >= ZERO_BY_FILL || !self.layout().is_dense() {
+            return self.fill_(Scalar::Int(0));
+        }
+        kernels::fill(self, Scalar::Int(0));
+        Ok(())
+    }
+
+    /// Writes the elements of another tensor, broadcast and converted, into this one.
+    ///
+    /// # Errors
+    /// When the shapes do not fit.
+    pub fn copy_(&self, source: &Self) -> Result<()> {
+        let _scope = open(&COPY, (self, source, false));
+        let dims = broadcast(self.dims(), source.dims())?;
+        if dims.as_slice() != self.dims() {
+            // The destination cannot grow: the first size that would have to is the one to name.
+            self.layout()
+                .expanded(&crate::shape::signed(&dims), self.dtype())?;
+        }
+        if self.shares_storage(source) {
+            kernels::copy_into(self, &source.duplicate()?);
+        } else {
+            kernels::copy_into(self, source);
+        }
+        Ok(())
+    }
+
+    /// Converts to a type; a tensor that has it already is returned as it is.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub fn to(&self, dtype: DType) -> Result<Self> {
+        let _scope = open(&TO, (self, dtype, false, false, Absent));
+        if self.dtype() == dtype {
+            return Ok(self.clone());
+        }
+        let _scope = open(
+            &TO_COPY,
+            (self, dtype, Absent, Absent, Absent, false, Absent),
+        );
+        let (layout, _) = result_layout(self.dims(), [self.layout()])?;
+        let copy = empty_strided(layout.dims(), layout.strides(), dtype, Some(false))?;
+        copy.copy_(self)?;
+        Ok(copy)
+    }
+
+    /// Copies into a storage of its own, laid out like this tensor.
+    ///
+    /// It is named `duplicate` here because `clone` in Rust is the cheap second handle.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub fn duplicate(&self) -> Result<Self> {
+        let _scope = open(&CLONE, (self, Absent));
+        let (layout, _) = result_layout(self.dims(), [self.layout()])?;
+        let copy = empty_strided(layout.dims(), layout.strides(), self.dtype(), None)?;
+        copy.copy_(self)?;
+        Ok(copy)
+    }
+
+    /// Returns the elements one after the other, the last dimension innermost, copying only if they are not.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub fn contiguous(&self) -> Result<Self> {
+        if self.is_contiguous() {
+            return Ok(self.clone());
+        }
+        let _scope = open(&CONTIGUOUS, (self, CONTIGUOUS_FORMAT));
+        self.duplicate_contiguous()
+    }
+
+    /// Returns the only element.
+    ///
+    /// # Errors
+    /// When there is not exactly one.
+    pub fn item(&self) -> Result<Scalar> {
+        let _scope = open(&ITEM, (self,));
+        let _scope = open(&LOCAL_SCALAR_DENSE, (self,));
+        match self.to_scalars().as_slice() {
+            &[value] => Ok(value),
+            values => Err(Error::NotOneElement {
+                count: values.len(),
+            }),
+        }
+    }
+
+    pub(super) fn duplicate_contiguous(&self) -> Result<Self> {
+        let _scope = open(&CLONE, (self, CONTIGUOUS_FORMAT));
+        let copy = empty_like_contiguous(self)?;
+        copy.copy_(self)?;
+        Ok(copy)
+    }
+}
+
+/// Checks that an integer type can hold a number.
+pub(super) fn check_range(value: Scalar, dtype: DType, name: &'static str) -> Result<()> {
+    let (lowest, highest) = match dtype {
+        DType::I32 => (f64::from(i32::MIN), f64::from(i32::MAX)),
+        DType::I64 => (i64::MIN as f64, i64::MAX as f64),
+        DType::Bool | DType::F32 | DType::F64 => return Ok(()),
+    };
+    let fits = match value {
+        Scalar::Bool(_) => true,
+        Scalar::Int(value) => dtype == DType::I64 || i32::try_from(value).is_ok(),
+        Scalar::Float(value) => value >= lowest && value <= highest,
+    };
+    if fits {
+        Ok(())
+    } else {
+        Err(Error::ScalarOverflow { name })
+    }
+}

@@ -1,0 +1,280 @@
+//! Products of two matrices, two batches of them, a matrix and a vector, two vectors.
+
+use rayon::prelude::*;
+
+use super::create::{Options, empty, result_space};
+use crate::dispatch::{Site, open};
+use crate::element::{Number, by_dtype};
+use crate::kernels::{Matrix, multiply};
+use crate::storage;
+use crate::{DType, Error, Result, Scalar, Tensor};
+
+static ADDMV: Site = Site::operator("aten::addmv_");
+static BMM: Site = Site::operator("aten::bmm");
+static DOT: Site = Site::operator("aten::dot");
+static MM: Site = Site::operator("aten::mm");
+static MV: Site = Site::operator("aten::mv");
+static RESOLVE_CONJ: Site = Site::operator("aten::resolve_conj");
+
+/// Batches with fewer multiplications than this are worked off by one thread.
+const PARALLEL_BATCH: usize = 1 << 18;
+
+impl Tensor {
+    /// Multiplies two matrices.
+    ///
+    /// # Errors
+    /// When an operand is no matrix, their sizes do not fit or their types differ, or there is no memory.
+    pub fn mm(&self, other: &Self) -> Result<Self> {
+        let _scope = open(&MM, (self, other));
+        let (&[m, k], &[inner, n]) = (matrix_dims(self, "self")?, matrix_dims(other, "mat2")?);
+        if k != inner {
+            return Err(Error::MmShapes {
+                left: [m, k],
+                right: [inner, n],
+            });
+        }
+        let product = result_space(&[m, n], self.dtype())?;
+        if self.dtype() != other.dtype() {
+            return Err(Error::MmTypes {
+                left: self.dtype(),
+                right: other.dtype(),
+            });
+        }
+        if m == 0 || n == 0 {
+            return Ok(product);
+        }
+        if k == 0 {
+            product.zero_()?;
+            return Ok(product);
+        }
+        implemented(self.dtype(), "addmm_impl_cpu_")?;
+        let (left, right) = prepare(&product, self, other)?;
+        multiply_into(&product, &left, &right);
+        Ok(product)
+    }
+
+    /// Multiplies two batches of matrices, one by one.
+    ///
+    /// # Errors
+    /// When an operand is no batch, their sizes do not fit or their types differ, or there is no memory.
+    pub fn bmm(&self, other: &Self) -> Result<Self> {
+        let _scope = open(&BMM, (self, other));
+        let &[batches, m, k] = self.dims() else {
+            return Err(Error::BmmRank { operand: 1 });
+        };
+        let &[other_batches, inner, n] = other.dims() else {
+            return Err(Error::BmmRank { operand: 2 });
+        };
+        if batches != other_batches || k != inner {
+            return Err(Error::BmmShapes {
+                expected: [batches, k],
+                found: [other_batches, inner],
+            });
+        }
+        let product = result_space(&[batches, m, n], self.dtype())?;
+        drop(open(&RESOLVE_CONJ, (other,)));
+        drop(open(&RESOLVE_CONJ, (self,)));
+        if product.count() == 0 {
+            return Ok(product);
+        }
+        if k == 0 {
+            product.zero_()?;
+            return Ok(product);
+        }
+        if self.dtype() != other.dtype() {
+            return Err(Error::BmmTypes {
+                left: self.dtype(),
+                right: other.dtype(),
+            });
+        }
+        implemented(self.dtype(), "bmm")?;
+        multiply_into(&product, self, other);
+        Ok(product)
+    }
+
+    /// Multiplies a matrix by a vector.
+    ///
+    /// # Errors
+    /// When the operands are no matrix and vector, their sizes do not fit or their types differ, or there is no memory.
+    pub fn mv(&self, vector: &Self) -> Result<Self> {
+        let _scope = open(&MV, (self, vector));
+        let (&[rows, columns], &[size]) = (self.dims(), vector.dims()) else {
+            return Err(Error::MvRank {
+                matrix: self.rank(),
+                vector: vector.rank(),
+            });
+        };
+        let product = empty(&[rows as i64], vector.dtype(), &Options::like(vector))?;
+        let _scope = open(
+            &ADDMV,
+            (&product, self, vector, Scalar::Int(0), Scalar::Int(1)),
+        );
+        if columns != size {
+            return Err(Error::MvShapes {
+                matrix: [rows, columns],
+                vector: size,
+            });
+        }
+        if self.dtype() != vector.dtype() {
+            return Err(Error::MvTypes {
+                matrix: self.dtype(),
+                vector: vector.dtype(),
+            });
+        }
+        if size == 0 {
+            product.zero_()?;
+            return Ok(product);
+        }
+        implemented(self.dtype(), "addmv_impl_cpu")?;
+        let matrix = if lies(self, Major::Row) || lies(self, Major::Column) {
+            self.clone()
+        } else {
+            self.contiguous()?
+        };
+        let column = vector.with_layout(vector.layout().unsqueezed(1)?)?;
+        multiply_into(&product, &matrix, &column);
+        Ok(product)
+    }
+
+    /// Adds the products of the elements of two vectors.
+    ///
+    /// # Errors
+    /// When an operand is no vector, their sizes or types differ, or there is no memory.
+    pub fn dot(&self, other: &Self) -> Result<Self> {
+        let _scope = open(&DOT, (self, other));
+        let (&[size], &[other_size]) = (self.dims(), other.dims()) else {
+            return Err(Error::DotRank {
+                left: self.rank(),
+                right: other.rank(),
+            });
+        };
+        if self.dtype() != other.dtype() {
+            return Err(Error::DotTypes {
+                left: self.dtype(),
+                right: other.dtype(),
+            });
+        }
+        if size != other_size {
+            return Err(Error::DotShapes {
+                left: size,
+                right: other_size,
+            });
+        }
+        implemented(self.dtype(), "dot")?;
+        let row = self.with_layout(self.layout().unsqueezed(0)?)?;
+        let column = other.with_layout(other.layout().unsqueezed(1)?)?;
+        let value = result_space(&[1, 1], self.dtype())?;
+        multiply_into(&value, &row, &column);
+        let product = empty(&[], self.dtype(), &Options::like(self))?;
+        let value = value.to_scalars().first().copied();
+        product.fill_(value.unwrap_or(Scalar::Int(0)))?;
+        Ok(product)
+    }
+}
+
+fn matrix_dims<'a>(tensor: &'a Tensor, operand: &'static str) -> Result<&'a [usize; 2]> {
+    tensor.dims().try_into().map_err(|_| Error::MmRank {
+        operand,
+        rank: tensor.rank(),
+    })
+}
+
+fn implemented(dtype: DType, kernel: &'static str) -> Result<()> {
+    if dtype == DType::Bool {
+        return Err(Error::NotImplemented { kernel, dtype });
+    }
+    Ok(())
+}
+
+/// Which dimension of a matrix lies in one piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Major {
+    Row,
+    Column,
+}
+
+/// Returns whether a matrix lies in memory as BLAS wants it: one stride is one, the other at least the row's length.
+fn lies(matrix: &Tensor, major: Major) -> bool {
+    let (&[rows, columns], &[row_stride, column_stride]) = (matrix.dims(), matrix.strides()) else {
+        return false;
+    };
+    match major {
+        Major::Row => column_stride == 1 && row_stride >= columns.max(1) as isize,
+        Major::Column => row_stride == 1 && column_stride >= rows.max(1) as isize,
+    }
+}
+
+/// Returns the operands as a BLAS could take them.
+///
+/// That is what torch does, and it shows: `resolve_conj` is opened for the product and for every operand that lies the
+/// same way as the product, and an operand that lies neither way is copied.
+fn prepare(product: &Tensor, left: &Tensor, right: &Tensor) -> Result<(Tensor, Tensor)> {
+    drop(open(&RESOLVE_CONJ, (product,)));
+    let column_major = product.dims()[1] == 1 || lies(product, Major::Column);
+    let (same, other) = if column_major {
+        (Major::Column, Major::Row)
+    } else {
+        (Major::Row, Major::Column)
+    };
+    let ready = |operand: &Tensor| {
+        if lies(operand, same) {
+            drop(open(&RESOLVE_CONJ, (operand,)));
+            Ok(operand.clone())
+        } else if lies(operand, other) {
+            Ok(operand.clone())
+        } else {
+            operand.duplicate_contiguous()
+        }
+    };
+    if column_major {
+        let left = ready(left)?;
+        Ok((left, ready(right)?))
+    } else {
+        let right = ready(right)?;
+        Ok((ready(left)?, right))
+    }
+}
+
+/// Multiplies matrices, or batches of them, into a contiguous product.
+fn multiply_into(product: &Tensor, left: &Tensor, right: &Tensor) {
+    by_dtype!(product.dtype(), T => storage::write(
+        product.storage(),
+        [left.storage(), right.storage()],
+        |results: &mut [T], [a, b]: [&[T]; 2]| multiply_batches(results, (left, a), (right, b)),
+    ));
+}
+
+fn multiply_batches<T: Number>(
+    results: &mut [T],
+    (left, left_elements): (&Tensor, &[T]),
+    (right, right_elements): (&Tensor, &[T]),
+) {
+    let size = left.dims()[left.rank() - 2] * right.dims()[right.rank() - 1];
+    if size == 0 {
+        return;
+    }
+    let work = |(batch, result): (usize, &mut [T])| {
+        multiply(
+            matrix_at(left, left_elements, batch),
+            matrix_at(right, right_elements, batch),
+            result,
+        );
+    };
+    let batches = results.len() / size;
+    if batches > 1 && results.len() * left.dims()[left.rank() - 1] >= PARALLEL_BATCH {
+        results.par_chunks_mut(size).enumerate().for_each(work);
+    } else {
+        results.chunks_mut(size).enumerate().for_each(work);
+    }
+}
+
+fn matrix_at<'a, T>(tensor: &Tensor, elements: &'a [T], batch: usize) -> Matrix<'a, T> {
+    let (dims, strides) = (tensor.dims(), tensor.strides());
+    let last = dims.len() - 1;
+    let batch_stride = if last == 2 { strides[0] as usize } else { 0 };
+    Matrix {
+        elements: &elements[tensor.offset() + batch * batch_stride..],
+        dims: [dims[last - 1], dims[last]],
+        strides: [strides[last - 1] as usize, strides[last] as usize],
+    }
+}

@@ -1,0 +1,6 @@
+//! Tests of the runtime through its public face.
+
+mod errors;
+mod memory;
+mod properties;
+mod values;
