@@ -15,4 +15,4 @@ pub use error::{Error, Result};
 pub use number::{TimeUnit, memory_text, share_text, time_text};
 pub use shapes::shapes_text;
 pub use sort::SortBy;
-pub use table::{TableOptions, table};
+pub use table::{NO_EVENTS, TableOptions, table};

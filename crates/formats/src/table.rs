@@ -49,12 +49,17 @@ impl Default for TableOptions {
     }
 }
 
-/// Returns the averages of a profile as a table; the empty text if there is no row.
+/// What stands in place of a table without rows.
+pub const NO_EVENTS: &str = "No events were recorded.\n";
+
+/// Returns the averages of a profile as a table, or [`NO_EVENTS`] if there is no row.
 ///
 /// Each line ends in a line feed. A profile that lost events says so in the last line.
 pub fn table(profile: &Profile, averages: &Averages, options: &TableOptions) -> String {
     if averages.rows.is_empty() {
-        return String::new();
+        let mut text = NO_EVENTS.into();
+        write_loss(&mut text, profile);
+        return text;
     }
     let sheet = Sheet::new(profile, averages, options);
     let columns = columns(&sheet);
@@ -235,7 +240,11 @@ fn write_line(text: &mut String, columns: &[Column], cell: impl Fn(&Column) -> S
 fn write_footer(text: &mut String, sheet: &Sheet<'_>) {
     let total = sheet.time(sheet.self_cpu_total);
     push_line(text, &format!("Self CPU time total: {total}"));
-    let loss = sheet.profile.loss();
+    write_loss(text, sheet.profile);
+}
+
+fn write_loss(text: &mut String, profile: &Profile) {
+    let loss = profile.loss();
     if loss.total() == 0 {
         return;
     }

@@ -66,11 +66,12 @@ impl Collector {
             self.profile.span = Nanos(start.wrapping_sub(zero) as u64 + span.0);
         }
         self.add_threads();
-        self.profile.reserve(self.events.len());
-        for (start, mut event) in self.events {
+        let since_zero = |(start, mut event): (i64, Event)| {
             event.start = Nanos(start.abs_diff(zero));
-            self.profile.add_event(event);
-        }
+            event
+        };
+        let events = self.events.into_iter().map(since_zero).collect();
+        self.profile.add_events(events);
         Ok(self.profile.build()?)
     }
 
