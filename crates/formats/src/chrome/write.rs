@@ -5,17 +5,18 @@
 use std::io::Write;
 
 use mindprof_model::{
-    Category, DeviceKind, Event, EventId, Flags, InputsIter, LossCause, Nanos, Profile, ScopeKind,
-    Thread, ThreadId,
+    Category, Event, EventId, Flags, InputsIter, LossCause, Nanos, Profile, ScopeKind, Thread,
 };
-use rustc_hash::FxHashMap;
 
+use self::flows::{FlowEnd, Flows};
 use super::category::{self, DEVICE_ANNOTATION_MARGIN, WINDOW, is_backward_wrapper, loss_key};
 use super::inputs::inputs_arguments;
 use super::text::{json_string, json_value};
 use super::time::{base_ns, push_microseconds};
 use crate::Result;
 
+mod facts;
+mod flows;
 #[cfg(test)]
 mod tests;
 
@@ -29,8 +30,7 @@ const RESERVED: [&str; 6] = [
     "mindprof",
 ];
 
-/// Where a device's processes are put below those of the host.
-const DEVICE_SORT_INDEX: i64 = 5_000_000;
+/// Where the span of the window is put below all processes.
 const SPANS_SORT_INDEX: u64 = 536_870_912;
 
 /// Writes `profile` as a trace that calls itself `trace_name`.
@@ -69,8 +69,9 @@ struct Writer<'a> {
     /// The JSON of each string, and of each list of inputs.
     names: Vec<String>,
     inputs: Vec<String>,
-    /// The thread of the last forward operator of each sequence number.
-    forward_threads: FxHashMap<u32, ThreadId>,
+    flows: Flows,
+    /// The number of each thread, from one up in the order in which they began to work.
+    thread_numbers: Vec<i64>,
 }
 
 impl<'a> Writer<'a> {
@@ -83,7 +84,8 @@ impl<'a> Writer<'a> {
             has_events: false,
             names: profile.strings().iter().map(json_string).collect(),
             inputs,
-            forward_threads: forward_threads(profile),
+            flows: Flows::build(profile),
+            thread_numbers: thread_numbers(profile),
         }
     }
 
@@ -108,63 +110,6 @@ impl<'a> Writer<'a> {
              \"displayTimeUnit\":\"ms\",\n\"baseTimeNanoseconds\":{},\n\"traceEvents\":[",
             self.base_ns
         ));
-    }
-
-    /// Names each process when it is first met, and each thread.
-    fn push_threads(&mut self) {
-        let mut processes: Vec<(u64, DeviceKind)> = Vec::new();
-        for thread in self.profile.threads() {
-            if !processes.contains(&(thread.process, thread.device)) {
-                processes.push((thread.process, thread.device));
-                self.push_process(thread);
-            }
-            let name = json_string(&self.shown_thread_name(thread));
-            self.push_fact("thread_name", thread, &format!("\"name\":{name}"));
-            let sort_index = format!("\"sort_index\":{}", thread.native as i64);
-            self.push_fact("thread_sort_index", thread, &sort_index);
-        }
-    }
-
-    /// Names a process after the first of its threads.
-    fn push_process(&mut self, thread: &Thread) {
-        let process = thread.process as i64;
-        let (label, sort_index) = match thread.device {
-            DeviceKind::Cpu => ("CPU".into(), process),
-            DeviceKind::Accelerator => {
-                let sort_index = process.saturating_add(DEVICE_SORT_INDEX);
-                (format!("GPU {process}"), sort_index)
-            }
-        };
-        let name = self.profile.strings().text(thread.name);
-        let name = json_string(if name.is_empty() { "process" } else { name });
-        let main = Thread {
-            native: 0,
-            ..*thread
-        };
-        self.push_fact("process_name", &main, &format!("\"name\":{name}"));
-        self.push_fact("process_labels", &main, &format!("\"labels\":\"{label}\""));
-        let sort_index = format!("\"sort_index\":{sort_index}");
-        self.push_fact("process_sort_index", &main, &sort_index);
-    }
-
-    fn shown_thread_name(&self, thread: &Thread) -> String {
-        let name = self.profile.strings().text(thread.name);
-        let native = thread.native as i64;
-        match thread.device {
-            DeviceKind::Cpu if name.is_empty() => format!("thread {native}"),
-            DeviceKind::Cpu => format!("thread {native} ({name})"),
-            DeviceKind::Accelerator if name.is_empty() => format!("stream {native} "),
-            DeviceKind::Accelerator => name.into(),
-        }
-    }
-
-    /// Writes a fact about a process or thread.
-    fn push_fact(&mut self, fact: &str, thread: &Thread, argument: &str) {
-        self.begin_event();
-        self.push(&format!("{{\"ph\":\"M\",\"name\":\"{fact}\",\"ts\":"));
-        self.push_time(Nanos::ZERO);
-        self.push_thread(thread);
-        self.push(&format!(",\"args\":{{{argument}}}}}"));
     }
 
     fn push_event(&mut self, id: EventId) {
@@ -204,6 +149,25 @@ impl<'a> Writer<'a> {
         self.push("\"Ev Idx\":");
         self.push_number(i64::from(id.to_raw()));
         self.push("}}");
+        if let Some(end) = self.flows.end_at(id) {
+            self.push_flow_end(end, event);
+        }
+    }
+
+    /// Writes an end of the arrow from a forward operator to its backward node.
+    fn push_flow_end(&mut self, end: FlowEnd, event: &Event) {
+        let (phase, binding, flow) = match end {
+            FlowEnd::Tail(flow) => ("s", "", flow),
+            FlowEnd::Head(flow) => ("f", ",\"bp\":\"e\"", flow),
+        };
+        self.begin_event();
+        self.push(&format!("{{\"ph\":\"{phase}\",\"id\":{flow}"));
+        self.push_thread(&self.profile.threads()[event.thread.index()]);
+        self.push(",\"ts\":");
+        self.push_time(event.start);
+        self.push(",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd\"");
+        self.push(binding);
+        self.push("}");
     }
 
     /// Writes the arguments that operators and annotations have, each with a comma after it.
@@ -228,7 +192,7 @@ impl<'a> Writer<'a> {
             .extend_from_slice(self.inputs[event.inputs.index()].as_bytes());
     }
 
-    /// Returns the number of the thread that a backward node's forward operator ran on, from one up.
+    /// Returns the number of the thread that a backward node's forward operator ran on, zero for others.
     fn forward_thread(&self, event: &Event, sequence: u32) -> i64 {
         let is_backward = match event.scope {
             ScopeKind::Backward => true,
@@ -237,8 +201,9 @@ impl<'a> Writer<'a> {
         if !is_backward {
             return 0;
         }
-        let thread = self.forward_threads.get(&sequence);
-        thread.map_or(1, |thread| i64::from(thread.to_raw()) + 1)
+        let forward = self.flows.forward(sequence);
+        let thread = forward.map(|forward| self.profile.event(forward).thread);
+        thread.map_or(1, |thread| self.thread_numbers[thread.index()])
     }
 
     /// Writes the span of the window and the marks at its two ends.
@@ -316,11 +281,15 @@ fn inputs_fragment(words: &[u64]) -> String {
     inputs_arguments(InputsIter::new(words)) + ","
 }
 
-fn forward_threads(profile: &Profile) -> FxHashMap<u32, ThreadId> {
-    let forward = profile.events().iter().filter(|event| {
-        event.scope == ScopeKind::Function && !is_backward_wrapper(profile.name(event))
-    });
-    forward
-        .filter_map(|event| Some((event.sequence()?, event.thread)))
-        .collect()
+fn thread_numbers(profile: &Profile) -> Vec<i64> {
+    let mut numbers = vec![0; profile.threads().len()];
+    let mut next = 1;
+    for event in profile.events() {
+        let number = &mut numbers[event.thread.index()];
+        if *number == 0 {
+            *number = next;
+            next += 1;
+        }
+    }
+    numbers
 }

@@ -6,6 +6,7 @@ use mindprof_model::{
     ProfileBuilder, ScopeKind, StringTable, Thread,
 };
 use proptest::prelude::*;
+use serde_json::Value;
 
 use crate::corpus::Session;
 
@@ -51,6 +52,63 @@ fn recorded_traces_survive_being_written() {
         let again = read_trace(&written(&profile)).unwrap();
         assert_eq!(describe(&again), describe(&profile), "{session:?}");
         assert_eq!(again.metadata(), profile.metadata(), "{session:?}");
+    }
+}
+
+const KEPT_FIELDS: [&str; 9] = ["ph", "cat", "name", "pid", "tid", "ts", "dur", "id", "bp"];
+
+/// The facts of an event's arguments that a profile keeps.
+const KEPT_ARGUMENTS: [&str; 6] = [
+    "Sequence number",
+    "Fwd thread id",
+    "Input Dims",
+    "Input type",
+    "Input Strides",
+    "Concrete Inputs",
+];
+
+/// Lists the complete events and the arrows between forward and backward of a trace by what is kept
+/// of them, in an order that both writers share.
+fn kept_of(trace: &[u8]) -> Vec<String> {
+    let trace: Value = serde_json::from_slice(trace).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap().iter();
+    let mut lines: Vec<String> = events
+        .filter(|event| event["ph"] == "X" || event["cat"] == "fwdbwd")
+        .map(|event| {
+            let fields = KEPT_FIELDS.map(|key| event[key].clone());
+            let mut arguments = KEPT_ARGUMENTS.map(|key| event["args"][key].clone());
+            forget_lists_of_truth_values(&mut arguments);
+            format!("{fields:?} {arguments:?}")
+        })
+        .collect();
+    lines.sort();
+    lines
+}
+
+/// The model has no such input.
+fn forget_lists_of_truth_values(arguments: &mut [Value; 6]) {
+    let [.., types, _, values] = arguments;
+    let (Some(types), Some(values)) = (types.as_array_mut(), values.as_array_mut()) else {
+        return;
+    };
+    for (kind, value) in types.iter_mut().zip(values) {
+        let text = value.as_str().unwrap();
+        if text.starts_with("[True") || text.starts_with("[False") {
+            (*kind, *value) = ("".into(), "".into());
+        }
+    }
+}
+
+#[test]
+fn written_events_say_what_torch_wrote() {
+    for session in Session::ALL {
+        let profile = read_trace_file(&session.trace_path()).unwrap();
+        let found = kept_of(&written(&profile));
+        let expected = kept_of(&session.trace());
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!(found, expected, "{session:?}");
+        }
+        assert_eq!(found.len(), expected.len(), "{session:?}");
     }
 }
 

@@ -1,4 +1,4 @@
-use mindprof_model::{Metadata, ProfileBuilder, StringTable, Timeline};
+use mindprof_model::{DeviceKind, Metadata, ProfileBuilder, StringTable, ThreadId, Timeline};
 use serde_json::Value;
 
 use super::*;
