@@ -13,11 +13,6 @@ pub(crate) fn run(args: &TableArgs) -> anyhow::Result<()> {
     let tree = Tree::build(&profile);
     let averages = averages(&profile, &tree, args.group_by());
     let text = table(&profile, &averages, &args.table_options());
-    if text.is_empty() {
-        let path = args.trace.display();
-        writeln!(io::stderr(), "{path}: the trace holds no events")?;
-        return Ok(());
-    }
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
     Ok(stdout.flush()?)

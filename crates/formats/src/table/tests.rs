@@ -1,5 +1,7 @@
 use mindprof_analyze::{GroupBy, Tree, averages};
-use mindprof_model::{Category, Event, Flags, ProfileBuilder, StringTable, Thread, Timeline};
+use mindprof_model::{
+    Category, Event, Flags, LossCause, ProfileBuilder, StringTable, Thread, Timeline,
+};
 
 use super::*;
 
@@ -170,9 +172,15 @@ fn rows_are_sorted_largest_first_and_limited() {
 }
 
 #[test]
-fn no_rows_give_no_text() {
-    let profile = ProfileBuilder::new().build().unwrap();
-    assert_eq!(of(&profile, &TableOptions::default()), "");
+fn a_table_without_rows_says_so_and_what_was_lost() {
+    let mut builder = ProfileBuilder::new();
+    let profile = builder.clone().build().unwrap();
+    let said = "No events were recorded.\n";
+    assert_eq!(of(&profile, &TableOptions::default()), said);
+    builder.add_loss(LossCause::Budget, 2);
+    let profile = builder.build().unwrap();
+    let lost = format!("{said}Events lost: 2, 2 over the byte budget\n");
+    assert_eq!(of(&profile, &TableOptions::default()), lost);
 }
 
 #[test]
