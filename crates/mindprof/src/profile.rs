@@ -11,7 +11,11 @@ use mindprof_record::{Options, Session};
 /// use std::thread;
 ///
 /// let ((), profile) = mindprof::profile(mindprof::Options::default(), || {
-///     thread::spawn(|| mindprof::scope!("on another thread")).join().unwrap();
+///     thread::spawn(|| {
+///         mindprof::scope!("on another thread");
+///     })
+///     .join()
+///     .unwrap();
 /// });
 /// assert!(profile.events().iter().any(|event| profile.name(event) == "on another thread"));
 /// ```
@@ -26,7 +30,9 @@ pub fn profile<T>(options: Options, action: impl FnOnce() -> T) -> (T, Profile) 
 /// ```
 /// use mindprof::{Options, SortBy, TableOptions};
 ///
-/// let ((), profile) = mindprof::profile(Options::default(), || mindprof::scope!("once"));
+/// let ((), profile) = mindprof::profile(Options::default(), || {
+///     mindprof::scope!("once");
+/// });
 /// let options = TableOptions {
 ///     sort_by: Some(SortBy::SelfCpuTimeTotal),
 ///     ..TableOptions::default()
