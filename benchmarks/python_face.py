@@ -1,7 +1,7 @@
 """What the profiler costs as Python sees it: an op, a named range, a start.
 
-Blocks of all contestants alternate in one process, so that a noisy machine disturbs them alike; medians are printed, net
-of the empty loop. Run it with `make bench`.
+Blocks of all contestants alternate in one process, so that a noisy machine disturbs them alike;
+medians are printed, net of the empty loop. Run it with `make bench`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def empty() -> None:
 def add() -> None:
     """One small op."""
     for _ in range(REPEATS):
-        x + x  # noqa: B018
+        x + x
 
 
 def named_range() -> None:
@@ -55,7 +55,7 @@ def recorded(body: Callable[[], None], **flags: bool) -> Callable[[], None]:
 
 
 def block(body: Callable[[], None]) -> float:
-    """Returns nanoseconds per repeat of one block; starting and stopping a profiler does not count."""
+    """Returns nanoseconds per repeat of one block, starting and stopping a profiler apart."""
     started = time.perf_counter_ns()
     body()
     elapsed = time.perf_counter_ns() - started

@@ -1,6 +1,7 @@
 """Trains a small model with the profiler on, prints where the time went, and writes the trace.
 
-The model is a line through noisy points, y = x @ w, fitted by gradient descent; the gradient is written out by hand.
+The model is a line through noisy points, y = x @ w, fitted by gradient descent; the gradient is
+written out by hand.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Checks the direction of the workspace: which crate may know which, and who may use what.
 
-Reads `cargo metadata`, so that the check is about what is built and not about what a document says. Prints nothing and
-exits 0 when all holds; names each wrong edge and exits 1 otherwise. ARCHITECTURE.md has the same table in words.
+Reads `cargo metadata`, so that the check is about what is built and not about what a document
+says. Prints nothing and exits 0 when all holds; names each wrong edge and exits 1 otherwise.
+ARCHITECTURE.md has the same table in words.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The torch.profiler API on a Rust engine.
 
-`profile` records everything that the host runs while it is open, `record_function` names a range of your own:
+`profile` records everything that the host runs while it is open, `record_function` names a range
+of your own:
 
     >>> import mindprof
     >>> with mindprof.profile() as prof:

@@ -16,8 +16,9 @@ class profile:
 
     Args:
         record_shapes: Keep the shapes of what operators are given.
-        budget_bytes: How much memory the recording may take. Beyond it the newest events are dropped; how many is told in the
-            table's footer, in exported traces and by `lost_events`.
+        budget_bytes: How much memory the recording may take. Beyond it the newest events are
+            dropped; how many is told in the table's footer, in exported traces and by
+            `lost_events`.
 
     Example:
         >>> import mindtorch_v2 as torch
@@ -46,7 +47,7 @@ class profile:
         Raises:
             AssertionError: `start()` was never called.
         """
-        assert self._session or self._profile, "Profiler must be initialized before stopping trace"
+        assert self._was_started, "Profiler must be initialized before stopping trace"
         if self._session is not None:
             self._profile = self._session.stop()
             self._session = None
@@ -77,9 +78,7 @@ class profile:
         Raises:
             AssertionError: `start()` was never called.
         """
-        assert self._session or self._profile, (
-            "Profiler must be initialized before getting key averages"
-        )
+        assert self._was_started, "Profiler must be initialized before getting key averages"
         if self._profile is None:
             return EventList()
         rows = self._profile.averages(
@@ -87,6 +86,10 @@ class profile:
             include_python_functions=include_python_functions,
         )
         return EventList(rows, profile=self._profile)
+
+    @property
+    def _was_started(self) -> bool:
+        return self._session is not None or self._profile is not None
 
     @property
     def lost_events(self) -> int:

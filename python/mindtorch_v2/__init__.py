@@ -1,11 +1,12 @@
 """A small torch-like runtime: what people profile when PyTorch is not installed.
 
-    >>> import mindtorch_v2 as torch
-    >>> (torch.ones((2, 3)) @ torch.ones((3, 2))).sum().item()
-    12.0
+>>> import mindtorch_v2 as torch
+>>> (torch.ones((2, 3)) @ torch.ones((3, 2))).sum().item()
+12.0
 """
 
 from mindprof._core import Tensor, dtype, manual_seed, ones, randn, tensor, zeros
+
 from mindtorch_v2 import profiler
 
 float32 = dtype.float32
