@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_destination_is_written_whatever_its_address() {
-        let storages: Vec<_> = (0..3).map(|value| Storage::new(vec![value])).collect();
+        let storages: Vec<_> = (0_i64..3).map(|value| Storage::new(vec![value])).collect();
         for destination in 0..3 {
             let (left, right) = ((destination + 1) % 3, (destination + 2) % 3);
             write(
@@ -204,7 +204,7 @@ mod tests {
             .iter()
             .map(|storage| read([storage], |[own]: [&[i64]; 1]| own[0]))
             .collect::<Vec<_>>();
-        assert_eq!(values, [121, 2 * 100 + 1210 + 2, 121 * 100 + 12120 + 121]);
+        assert_eq!(values, [121, 1412, 26341]);
     }
 
     #[test]
