@@ -18,7 +18,15 @@ fn operators_nest_and_record_inputs_as_torch_does() {
             operands.evaluate(expression).unwrap();
         });
         if found != expected {
-            differences += &format!("# {expression}\ntorch:\n{expected}here:\n{found}\n");
+            differences.extend([
+                "# ",
+                expression,
+                "\ntorch:\n",
+                expected,
+                "here:\n",
+                &found,
+                "\n",
+            ]);
         }
     }
     assert!(differences.is_empty(), "{differences}");

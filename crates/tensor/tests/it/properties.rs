@@ -20,9 +20,11 @@ fn strided(sizes: &[i64], exchange: Option<(usize, usize)>) -> Tensor {
     }
     let count: i64 = stored.iter().product();
     let values: Vec<f32> = (0..count).map(|value| (value % 23) as f32 - 7.0).collect();
-    let tensor = Tensor::from_slice(&values, &stored).unwrap();
+    let tensor = Tensor::from_slice(&values, &stored).expect("as many values as sizes say");
     match exchange {
-        Some((first, second)) => tensor.transpose(first as i64, second as i64).unwrap(),
+        Some((first, second)) => tensor
+            .transpose(first as i64, second as i64)
+            .expect("both dimensions exist"),
         None => tensor,
     }
 }

@@ -3,11 +3,11 @@
 use mindtorch_tensor::{DType, KeepDims, Scalar, Tensor, manual_seed};
 
 fn tensor(values: &[f32], sizes: &[i64]) -> Tensor {
-    Tensor::from_slice(values, sizes).unwrap()
+    Tensor::from_slice(values, sizes).expect("as many values as sizes say")
 }
 
 fn integers(values: &[i64], sizes: &[i64]) -> Tensor {
-    Tensor::from_slice(values, sizes).unwrap()
+    Tensor::from_slice(values, sizes).expect("as many values as sizes say")
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn unary_operators_keep_what_is_not_a_number() {
     let mixed = tensor(&[1.5, f32::NAN, -2.0], &[3]);
     let relu = mixed.relu().unwrap().to_vec::<f32>();
     assert!(relu[1].is_nan());
-    assert_eq!([relu[0], relu[2]], [1.5, 0.0]);
+    assert_eq!(vec![relu[0], relu[2]], [1.5, 0.0]);
     assert_eq!(
         integers(&[-4, 4], &[2]).relu().unwrap().to_vec::<i64>(),
         [0, 4]
