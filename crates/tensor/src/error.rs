@@ -81,6 +81,20 @@ pub enum Error {
         /// The dimension of the result.
         dimension: usize,
     },
+    /// The result of an operator does not fit the tensor that it is to be written into.
+    #[error("output with shape {shape:?} doesn't match the broadcast shape {broadcast:?}")]
+    OutputShape {
+        /// The sizes of the tensor.
+        shape: Vec<usize>,
+        /// The sizes of the result.
+        broadcast: Vec<usize>,
+    },
+    /// A tensor that has several elements in one place is written to.
+    #[error(
+        "unsupported operation: more than one element of the written-to tensor refers to a single memory location. \
+         Please clone() the tensor before performing the operation."
+    )]
+    OverlappingWrite,
     /// A dimension does not exist.
     #[error(
         "Dimension out of range (expected to be in range of [{lowest}, {highest}], but got {dimension})"
@@ -400,6 +414,8 @@ impl Error {
             | Self::Expand { .. }
             | Self::ExpandTooFew { .. }
             | Self::ExpandLeading { .. }
+            | Self::OutputShape { .. }
+            | Self::OverlappingWrite
             | Self::RepeatedDimension { .. }
             | Self::NotAMatrix { .. }
             | Self::InvalidShape { .. }

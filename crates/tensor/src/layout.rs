@@ -125,6 +125,14 @@ impl Layout {
         })
     }
 
+    /// Returns whether some elements lie in one place because a dimension is repeated.
+    pub(crate) fn repeats(&self) -> bool {
+        self.dims
+            .iter()
+            .zip(&self.strides)
+            .any(|(&dim, &stride)| stride == 0 && dim > 1)
+    }
+
     /// Returns one past the last element that this layout reaches, or zero when it has none.
     pub(crate) fn end(&self) -> Option<usize> {
         if self.count == 0 {
@@ -286,8 +294,16 @@ mod tests {
         assert_eq!(repeated.view_strides(&[12]), None);
         let batch = layout(&[2, 4, 4], &[16, 1, 4]);
         assert_eq!(
-            batch.view_strides(&[2, 1, 4, 4]).unwrap().as_slice(),
-            [16, 16, 1, 4]
+            batch.view_strides(&[1, 2, 4, 1, 4]).unwrap().as_slice(),
+            [32, 16, 1, 16, 4]
+        );
+        assert_eq!(
+            batch.view_strides(&[2, 4, 4, 1]).unwrap().as_slice(),
+            [16, 1, 4, 4]
+        );
+        assert_eq!(
+            batch.view_strides(&[2, 2, 1, 2, 4]).unwrap().as_slice(),
+            [16, 2, 2, 1, 4]
         );
     }
 

@@ -89,7 +89,9 @@ impl Tensor {
     /// Divides the elements of this floating-point tensor in place.
     pub(super) fn div_in_place(&self, number: Scalar) -> Result<()> {
         let _scope = open(&DIV_IN_PLACE, (self, number));
-        let number = Tensor::from_scalar(number).to(self.dtype())?;
+        let number = Tensor::from_scalar(number);
+        let _scope = open(&DIV_IN_PLACE, (self, &number));
+        let number = number.to(self.dtype())?;
         by_dtype!(self.dtype(), T => kernels::update(self, &number, T::over));
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! Operators that write into a tensor or copy one: `fill_`, `copy_`, `to`, `clone`, `contiguous`.
 
-use super::create::{empty_like_contiguous, empty_strided};
+use super::create::{empty_like, empty_like_contiguous, empty_strided};
 use crate::dispatch::{Absent, Site, open};
+use crate::element::by_dtype;
 use crate::kernels::{self, result_layout};
 use crate::shape::broadcast;
 use crate::{DType, Error, Result, Scalar, Tensor};
@@ -61,12 +62,17 @@ impl Tensor {
         let _scope = open(&COPY, (self, source, false));
         let dims = broadcast(self.dims(), source.dims())?;
         if dims.as_slice() != self.dims() {
-            // The destination cannot grow: the first size that would have to is the one to name.
-            self.layout()
-                .expanded(&crate::shape::signed(&dims), self.dtype())?;
+            return Err(Error::OutputShape {
+                shape: self.dims().to_vec(),
+                broadcast: dims.to_vec(),
+            });
+        }
+        if self.layout().repeats() {
+            return Err(Error::OverlappingWrite);
         }
         if self.shares_storage(source) {
-            kernels::copy_into(self, &source.duplicate()?);
+            let apart = by_dtype!(source.dtype(), T => kernels::map(source, |x: T| x))?;
+            kernels::copy_into(self, &apart);
         } else {
             kernels::copy_into(self, source);
         }
@@ -100,8 +106,11 @@ impl Tensor {
     /// When there is no memory.
     pub fn duplicate(&self) -> Result<Self> {
         let _scope = open(&CLONE, (self, Absent));
-        let (layout, _) = result_layout(self.dims(), [self.layout()])?;
-        let copy = empty_strided(layout.dims(), layout.strides(), self.dtype(), None)?;
+        let copy = if self.layout().is_dense() {
+            empty_strided(self.dims(), self.strides(), self.dtype(), None)?
+        } else {
+            empty_like(self)?
+        };
         copy.copy_(self)?;
         Ok(copy)
     }

@@ -193,6 +193,16 @@ pub(super) fn empty(sizes: &[i64], dtype: DType, options: &Options) -> Result<Te
     Tensor::blank(layout, dtype)
 }
 
+/// Makes a tensor of the sizes and the type of another one, its dimensions in the same order in memory.
+pub(super) fn empty_like(tensor: &Tensor) -> Result<Tensor> {
+    let _scope = open(
+        &EMPTY_LIKE,
+        (tensor, Absent, Absent, Absent, Absent, Absent),
+    );
+    let (layout, _) = kernels::result_layout(tensor.dims(), [tensor.layout()])?;
+    empty_strided(layout.dims(), layout.strides(), tensor.dtype(), None)
+}
+
 /// Makes a contiguous tensor of the sizes and the type of another one.
 pub(super) fn empty_like_contiguous(tensor: &Tensor) -> Result<Tensor> {
     /// The number by which torch knows the contiguous memory format.

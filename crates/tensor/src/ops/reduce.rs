@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::create::result_space;
-use crate::dispatch::{Arguments, Site, open};
+use crate::dispatch::{Site, open};
 use crate::element::by_dtype;
 use crate::kernels;
 use crate::shape::{Dims, Strides, dimension_mask};
@@ -22,6 +22,12 @@ pub enum KeepDims {
     Yes,
 }
 
+impl KeepDims {
+    fn flag(self) -> bool {
+        self == Self::Yes
+    }
+}
+
 impl Tensor {
     /// Adds all elements, or those along some dimensions. An empty list means all dimensions.
     ///
@@ -35,10 +41,12 @@ impl Tensor {
         keep: KeepDims,
         dtype: Option<DType>,
     ) -> Result<Self> {
-        let keep_flag = keep == KeepDims::Yes;
         match dimensions {
-            None => self.sum_scoped((self, dtype), &[], keep, dtype),
-            Some(list) => self.sum_scoped((self, list, keep_flag, dtype), list, keep, dtype),
+            None => {
+                let _scope = open(&SUM, (self, dtype));
+                self.sum_along(&[], keep, dtype)
+            }
+            Some(list) => self.sum_along(list, keep, dtype),
         }
     }
 
@@ -52,38 +60,17 @@ impl Tensor {
         keep: KeepDims,
         dtype: Option<DType>,
     ) -> Result<Self> {
-        let keep_flag = keep == KeepDims::Yes;
-        let _scope = match dimensions {
-            None => open(&MEAN, (self, dtype)),
-            Some(list) => open(&MEAN, (self, list, keep_flag, dtype)),
-        };
-        let actual = dtype.unwrap_or(self.dtype());
-        if !actual.is_float() {
-            return Err(Error::MeanOfIntegers {
-                subject: if dtype.is_some() { "Optional" } else { "Input" },
-                dtype: actual,
-            });
+        match dimensions {
+            None => {
+                let _scope = open(&MEAN, (self, dtype));
+                self.mean_along(&[], keep, dtype)
+            }
+            Some(list) => self.mean_along(list, keep, dtype),
         }
-        let list = dimensions.unwrap_or_default();
-        let reduced = dimension_mask(list, self.rank())?;
-        let space = result_space(&reduced_dims(self.dims(), &reduced, keep), actual)?;
-        {
-            let _scope = open(&SUM, (self, list, keep_flag, actual, &space));
-            sum_into(&space, self, &reduced, keep)?;
-        }
-        let count: usize = combined(self.dims(), &reduced).product();
-        space.div_in_place(Scalar::Int(count as i64))?;
-        Ok(space)
     }
 
-    fn sum_scoped(
-        &self,
-        arguments: impl Arguments,
-        dimensions: &[i64],
-        keep: KeepDims,
-        dtype: Option<DType>,
-    ) -> Result<Self> {
-        let _scope = open(&SUM, arguments);
+    fn sum_along(&self, dimensions: &[i64], keep: KeepDims, dtype: Option<DType>) -> Result<Self> {
+        let _scope = open(&SUM, (self, dimensions, keep.flag(), dtype));
         let reduced = dimension_mask(dimensions, self.rank())?;
         let natural = if self.dtype().is_float() {
             self.dtype()
@@ -93,6 +80,26 @@ impl Tensor {
         let dims = reduced_dims(self.dims(), &reduced, keep);
         let space = result_space(&dims, dtype.unwrap_or(natural))?;
         sum_into(&space, self, &reduced, keep)?;
+        Ok(space)
+    }
+
+    fn mean_along(&self, dimensions: &[i64], keep: KeepDims, dtype: Option<DType>) -> Result<Self> {
+        let _scope = open(&MEAN, (self, dimensions, keep.flag(), dtype));
+        let actual = dtype.unwrap_or(self.dtype());
+        if !actual.is_float() {
+            return Err(Error::MeanOfIntegers {
+                subject: if dtype.is_some() { "Optional" } else { "Input" },
+                dtype: actual,
+            });
+        }
+        let reduced = dimension_mask(dimensions, self.rank())?;
+        let space = result_space(&reduced_dims(self.dims(), &reduced, keep), actual)?;
+        {
+            let _scope = open(&SUM, (self, dimensions, keep.flag(), actual, &space));
+            sum_into(&space, self, &reduced, keep)?;
+        }
+        let count: usize = combined(self.dims(), &reduced).product();
+        space.div_in_place(Scalar::Int(count as i64))?;
         Ok(space)
     }
 }

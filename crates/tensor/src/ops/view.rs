@@ -74,10 +74,10 @@ impl Tensor {
     pub fn reshape(&self, sizes: &[i64]) -> Result<Self> {
         let _scope = open(&RESHAPE, (self, sizes));
         let dims = infer_view(sizes, self.count())?;
-        let sizes = signed(&dims);
         if self.is_contiguous() {
-            return self.view(&sizes);
+            return self.view(sizes);
         }
+        let sizes = signed(&dims);
         if let Some(view) = self.viewed(&sizes)? {
             let _scope = open(&RESHAPE_ALIAS, (self, sizes.as_slice(), view.strides()));
             return Ok(view);

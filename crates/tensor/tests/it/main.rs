@@ -2,5 +2,6 @@
 
 mod errors;
 mod memory;
+mod nesting;
 mod properties;
 mod values;

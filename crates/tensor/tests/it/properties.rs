@@ -1,1 +1,146 @@
+//! Properties: operators equal what one would write down index by index, on any shapes, strides and types.
 
+use mindtorch_tensor::{KeepDims, Tensor};
+use proptest::prelude::*;
+
+/// Sizes with two ways to view them: contiguous, or with two dimensions exchanged.
+fn sizes(rank: std::ops::Range<usize>) -> impl Strategy<Value = Vec<i64>> {
+    prop::collection::vec(0_i64..5, rank)
+}
+
+/// A tensor with distinct small integers as values, its dimensions perhaps exchanged.
+fn strided(sizes: &[i64], exchange: Option<(usize, usize)>) -> Tensor {
+    let rank = sizes.len();
+    let exchange = exchange
+        .filter(|_| rank > 0)
+        .map(|(a, b)| (a % rank, b % rank));
+    let mut stored = sizes.to_vec();
+    if let Some((first, second)) = exchange {
+        stored.swap(first, second);
+    }
+    let count: i64 = stored.iter().product();
+    let values: Vec<f32> = (0..count).map(|value| (value % 23) as f32 - 7.0).collect();
+    let tensor = Tensor::from_slice(&values, &stored).expect("as many values as sizes say");
+    match exchange {
+        Some((first, second)) => tensor
+            .transpose(first as i64, second as i64)
+            .expect("both dimensions exist"),
+        None => tensor,
+    }
+}
+
+/// Walks all indices of a shape, the last innermost.
+fn indices(dims: &[usize]) -> Vec<Vec<usize>> {
+    dims.iter().fold(vec![Vec::new()], |prefixes, &dim| {
+        prefixes
+            .iter()
+            .flat_map(|prefix| (0..dim).map(move |index| [prefix.as_slice(), &[index]].concat()))
+            .collect()
+    })
+}
+
+/// Reads one element through a tensor's sizes, broadcasting dimensions of size one.
+fn at(tensor: &Tensor, values: &[f64], index: &[usize]) -> f64 {
+    let own = &index[index.len() - tensor.rank()..];
+    let place = tensor
+        .dims()
+        .iter()
+        .zip(own)
+        .fold(0, |place, (&dim, &index)| {
+            place * dim + if dim == 1 { 0 } else { index }
+        });
+    values[place]
+}
+
+proptest! {
+    #[test]
+    fn addition_equals_index_by_index(
+        dims in sizes(0..5),
+        ones in prop::collection::vec(any::<[bool; 2]>(), 5),
+        drop_leading in 0_usize..5,
+        exchanges in any::<[Option<(usize, usize)>; 2]>(),
+    ) {
+        let squash = |side: usize| -> Vec<i64> {
+            dims.iter().zip(&ones).map(|(&dim, ones)| if ones[side] { 1 } else { dim }).collect()
+        };
+        let (left, right) = (squash(0), squash(1));
+        let right = &right[drop_leading.min(right.len())..];
+        let (left, right) = (strided(&left, exchanges[0]), strided(right, exchanges[1]));
+        let sum = left.add(&right).unwrap();
+        let (a, b, found) = (left.to_f64_vec(), right.to_f64_vec(), sum.to_f64_vec());
+        let expected: Vec<f64> = indices(sum.dims())
+            .iter()
+            .map(|index| at(&left, &a, index) + at(&right, &b, index))
+            .collect();
+        prop_assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn sums_equal_index_by_index(
+        dims in sizes(0..5),
+        reduced in prop::collection::vec(any::<bool>(), 5),
+        exchange in any::<Option<(usize, usize)>>(),
+        keep in any::<bool>(),
+    ) {
+        let tensor = strided(&dims, exchange);
+        let list: Vec<i64> = (0..dims.len()).filter(|&d| reduced[d]).map(|d| d as i64).collect();
+        let all = list.is_empty();
+        let keep = if keep { KeepDims::Yes } else { KeepDims::No };
+        let values = tensor.to_f64_vec();
+        let kept = |index: &[usize]| -> Vec<usize> {
+            index.iter().zip(&reduced).filter(|(_, r)| !all && !**r).map(|(&i, _)| i).collect()
+        };
+        let mut expected = std::collections::BTreeMap::new();
+        for index in indices(tensor.dims()) {
+            *expected.entry(kept(&index)).or_insert(0.0) += at(&tensor, &values, &index);
+        }
+        let sum = tensor.sum(Some(&list), keep, None).unwrap();
+        if tensor.count() == 0 {
+            prop_assert!(sum.to_f64_vec().iter().all(|&x| x == 0.0));
+        } else {
+            prop_assert_eq!(sum.to_f64_vec(), expected.into_values().collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn products_equal_three_loops(
+        (m, k, n) in (0_i64..6, 0_i64..6, 0_i64..6),
+        batch in prop::collection::vec(1_i64..3, 0..3),
+        ones in any::<[bool; 2]>(),
+        transposed in any::<[bool; 2]>(),
+    ) {
+        let operand = |side: usize, rows: i64, columns: i64| {
+            let mut dims: Vec<i64> = batch.iter().map(|&dim| if ones[side] { 1 } else { dim }).collect();
+            dims.extend([rows, columns]);
+            let rank = dims.len();
+            strided(&dims, transposed[side].then_some((rank - 1, rank - 2)))
+        };
+        let (left, right) = (operand(0, m, k), operand(1, k, n));
+        let product = left.matmul(&right).unwrap();
+        let (a, b, found) = (left.to_f64_vec(), right.to_f64_vec(), product.to_f64_vec());
+        let expected: Vec<f64> = indices(product.dims())
+            .iter()
+            .map(|index| {
+                let rank = index.len();
+                (0..k as usize)
+                    .map(|inner| {
+                        let (mut x, mut y) = (index.clone(), index.clone());
+                        (x[rank - 1], y[rank - 2]) = (inner, inner);
+                        at(&left, &a, &x) * at(&right, &b, &y)
+                    })
+                    .sum()
+            })
+            .collect();
+        prop_assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_reshape_keeps_the_elements_in_order(dims in sizes(0..5), exchange in any::<Option<(usize, usize)>>()) {
+        let tensor = strided(&dims, exchange);
+        let flat = tensor.reshape(&[tensor.count() as i64]).unwrap();
+        prop_assert_eq!(flat.to_f64_vec(), tensor.to_f64_vec());
+        let back = flat.reshape(&dims).unwrap();
+        prop_assert_eq!(back.to_f64_vec(), tensor.to_f64_vec());
+        prop_assert_eq!(tensor.duplicate().unwrap().to_f64_vec(), tensor.to_f64_vec());
+    }
+}
