@@ -2,6 +2,12 @@
 //!
 //! The Python packages `mindprof` and `mindtorch_v2` are its only users; what it holds is in `_core.pyi`.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    clippy::trivially_copy_pass_by_ref,
+    reason = "PyO3 hands over extracted arguments by value and `self` by reference"
+)]
+
 mod averages;
 mod enter;
 mod error;
