@@ -77,10 +77,15 @@ impl Layout {
         })
     }
 
-    /// Moves the layout to the start of a storage.
-    pub(crate) fn at_start(mut self) -> Self {
-        self.offset = 0;
-        self
+    /// Returns the same sizes and strides at the start of a storage.
+    #[inline]
+    pub(crate) fn at_start(&self) -> Self {
+        Self {
+            dims: SmallVec::from_slice(&self.dims),
+            strides: SmallVec::from_slice(&self.strides),
+            offset: 0,
+            ..*self
+        }
     }
 
     pub(crate) fn dims(&self) -> &[usize] {

@@ -1,23 +1,15 @@
 //! The memory behind tensors: shared by views, counted while it lives, and locked while a kernel works on it.
 //!
 //! Every storage is made by [`Storage::new`] and ends in its `Drop`; both keep the count of live bytes. Kernels reach
-//! elements only through [`read`] and [`write`], which take the locks of all operands in one order (by address), so
+//! elements only through [`read_one`], [`read_two`] and [`write`], which take the locks of all operands in one order (by address), so
 //! that operators on any threads cannot wait for each other in a circle.
 
 use std::array;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use crate::element::Buffer;
+use crate::live;
 use crate::{DType, Element, Error, Result};
-
-static LIVE_BYTES: AtomicUsize = AtomicUsize::new(0);
-
-/// Returns the bytes of all tensors' storages that are alive in this process.
-pub fn live_bytes() -> usize {
-    // Relaxed: a statistic that orders nothing.
-    LIVE_BYTES.load(Ordering::Relaxed)
-}
 
 /// The elements that one tensor or several views share.
 #[derive(Debug)]
@@ -31,8 +23,7 @@ impl Storage {
     /// Takes ownership of elements, from here on counted as live.
     pub(crate) fn new<T: Element>(elements: Vec<T>) -> Arc<Self> {
         let bytes = elements.len() * size_of::<T>();
-        // Relaxed: a statistic that orders nothing.
-        LIVE_BYTES.fetch_add(bytes, Ordering::Relaxed);
+        live::add(bytes);
         Arc::new(Self {
             buffer: RwLock::new(T::into_buffer(elements)),
             dtype: T::DTYPE,
@@ -56,13 +47,19 @@ impl Storage {
 
 impl Drop for Storage {
     fn drop(&mut self) {
-        // Relaxed: a statistic that orders nothing.
-        LIVE_BYTES.fetch_sub(self.bytes, Ordering::Relaxed);
+        live::subtract(self.bytes);
     }
 }
 
+/// Up to here memory is asked for as for any small object: without a plan for when there is none.
+const SMALL: usize = 1 << 12;
+
 /// Returns room for elements that a kernel is about to produce in order.
+#[inline]
 pub(crate) fn reserve<T: Element>(count: usize) -> Result<Vec<T>> {
+    if count <= SMALL {
+        return Ok(Vec::with_capacity(count));
+    }
     let mut elements = Vec::new();
     elements
         .try_reserve_exact(count)
@@ -74,27 +71,46 @@ pub(crate) fn reserve<T: Element>(count: usize) -> Result<Vec<T>> {
 
 /// Returns elements that are zero, for a kernel that writes out of order or in parallel.
 pub(crate) fn zeroed<T: Element>(count: usize) -> Result<Vec<T>> {
-    /// Up to here asking twice costs more than clearing.
-    const SMALL: usize = 1 << 12;
     if count > SMALL {
-        // The system clears large pieces for nothing, but then says no by aborting: ask first.
+        // The system clears large pieces for nothing, but a refusal would abort: ask first.
         drop(reserve::<T>(count)?);
-        return Ok(vec![T::default(); count]);
     }
-    let mut elements = reserve(count)?;
-    elements.resize(count, T::default());
-    Ok(elements)
+    Ok(vec![T::default(); count])
 }
 
-/// Gives a kernel the elements of its operands.
-pub(crate) fn read<T: Element, R, const N: usize>(
-    storages: [&Storage; N],
-    kernel: impl FnOnce([&[T]; N]) -> R,
+/// Gives a kernel the elements of its operand.
+#[inline]
+pub(crate) fn read_one<T: Element, R>(storage: &Storage, kernel: impl FnOnce(&[T]) -> R) -> R {
+    kernel(typed(&storage.lock()))
+}
+
+/// Gives a kernel the elements of its two operands, which may share a storage.
+#[inline]
+pub(crate) fn read_two<T: Element, R>(
+    [left, right]: [&Storage; 2],
+    kernel: impl FnOnce(&[T], &[T]) -> R,
 ) -> R {
-    let guards = lock_in_order(storages, None);
-    kernel(array::from_fn(|index| {
-        elements(&guards, storages, index).expect("every operand is locked")
-    }))
+    if std::ptr::eq(left, right) {
+        let both = left.lock();
+        return kernel(typed(&both), typed(&both));
+    }
+    let left_first = std::ptr::from_ref(left) < std::ptr::from_ref(right);
+    let early = if left_first {
+        left.lock()
+    } else {
+        right.lock()
+    };
+    let late = if left_first {
+        right.lock()
+    } else {
+        left.lock()
+    };
+    let (left, right) = if left_first {
+        (&early, &late)
+    } else {
+        (&late, &early)
+    };
+    kernel(typed(left), typed(right))
 }
 
 /// Gives a kernel the elements of its destination, to write, and those of its other operands.
@@ -113,12 +129,12 @@ pub(crate) fn write<D: Element, T: Element, R, const N: usize>(
             .all(|&storage| !std::ptr::eq(storage, address)),
         "an operand that shares the destination's storage is copied first"
     );
-    let before = lock_in_order(storages, Some((address, Side::Before)));
+    let before = lock_in_order(storages, address, Side::Before);
     let mut own = destination
         .buffer
         .write()
         .unwrap_or_else(PoisonError::into_inner);
-    let after = lock_in_order(storages, Some((address, Side::After)));
+    let after = lock_in_order(storages, address, Side::After);
     let sources = array::from_fn(|index| {
         elements(&before, storages, index)
             .or_else(|| elements(&after, storages, index))
@@ -143,13 +159,13 @@ type Guards<'a, const N: usize> = [Option<RwLockReadGuard<'a, Buffer>>; N];
 #[inline]
 fn lock_in_order<'a, const N: usize>(
     storages: [&'a Storage; N],
-    side: Option<(*const Storage, Side)>,
+    destination: *const Storage,
+    side: Side,
 ) -> Guards<'a, N> {
     let mut guards: Guards<'a, N> = [const { None }; N];
     let (mut above, below) = match side {
-        None => (std::ptr::null(), None),
-        Some((destination, Side::Before)) => (std::ptr::null(), Some(destination)),
-        Some((destination, Side::After)) => (destination, None),
+        Side::Before => (std::ptr::null(), Some(destination)),
+        Side::After => (destination, None),
     };
     loop {
         let mut next: Option<usize> = None;
@@ -179,7 +195,11 @@ fn elements<'g, T: Element, const N: usize>(
             .as_ref()
             .filter(|_| std::ptr::eq(storage, storages[index]))
     })?;
-    Some(T::slice(guard).expect("the kernel was chosen by the operands' type"))
+    Some(typed(guard))
+}
+
+fn typed<T: Element>(buffer: &Buffer) -> &[T] {
+    T::slice(buffer).expect("the kernel was chosen by the operands' type")
 }
 
 #[cfg(test)]
@@ -189,10 +209,9 @@ mod tests {
     #[test]
     fn operands_may_share_a_storage() {
         let (one, two) = (Storage::new(vec![1.0_f32]), Storage::new(vec![2.0_f32]));
-        let sum = read([&one, &two, &one], |[a, b, c]: [&[f32]; 3]| {
-            a[0] + b[0] + c[0]
-        });
-        assert!((sum - 4.0).abs() < f32::EPSILON);
+        let sum = |pair: [&Storage; 2]| read_two(pair, |a: &[f32], b: &[f32]| a[0] * 10.0 + b[0]);
+        let sums = [sum([&one, &one]), sum([&one, &two]), sum([&two, &one])];
+        assert_eq!(sums.map(|sum| sum as i64), [11, 12, 21]);
     }
 
     #[test]
@@ -208,7 +227,7 @@ mod tests {
         }
         let values = storages
             .iter()
-            .map(|storage| read([storage], |[own]: [&[i64]; 1]| own[0]))
+            .map(|storage| read_one(storage, |own: &[i64]| own[0]))
             .collect::<Vec<_>>();
         assert_eq!(values, [121, 1412, 26341]);
     }

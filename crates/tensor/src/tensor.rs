@@ -83,7 +83,7 @@ impl Tensor {
     pub fn to_vec<T: Element>(&self) -> Vec<T> {
         let mut elements = Vec::with_capacity(self.count());
         let walk = Walk::over(self.dims(), [&self.layout]);
-        by_dtype!(self.dtype(), S => storage::read([&*self.storage], |[own]: [&[S]; 1]| {
+        by_dtype!(self.dtype(), S => storage::read_one(&self.storage, |own: &[S]| {
             walk.each(|[at]| elements.push(crate::element::cast(own[at])));
         }));
         elements
@@ -98,13 +98,14 @@ impl Tensor {
     pub fn to_scalars(&self) -> Vec<Scalar> {
         let mut elements = Vec::with_capacity(self.count());
         let walk = Walk::over(self.dims(), [&self.layout]);
-        by_dtype!(self.dtype(), S => storage::read([&*self.storage], |[own]: [&[S]; 1]| {
+        by_dtype!(self.dtype(), S => storage::read_one(&self.storage, |own: &[S]| {
             walk.each(|[at]| elements.push(own[at].to_scalar()));
         }));
         elements
     }
 
     /// Makes a tensor of what a kernel produced.
+    #[inline]
     pub(crate) fn from_elements<T: Element>(elements: Vec<T>, layout: Layout) -> Self {
         debug_assert_eq!(layout.end(), Some(elements.len()), "{layout:?}");
         Self {

@@ -18,7 +18,7 @@ pub(crate) fn map<T: Element, U: Element>(
     function: impl Fn(T) -> U + Copy + Sync,
 ) -> Result<Tensor> {
     let (layout, order) = result_layout(operand.dims(), [operand.layout()])?;
-    let elements = storage::read([operand.storage()], |[own]: [&[T]; 1]| {
+    let elements = storage::read_one(operand.storage(), |own: &[T]| {
         if let Some(own) = whole(operand.layout(), own) {
             return map_slice(own, function);
         }
@@ -49,17 +49,14 @@ pub(crate) fn zip<T: Element, U: Element>(
 ) -> Result<Tensor> {
     let storages = [left.storage(), right.storage()];
     if left.is_contiguous() && right.is_contiguous() && left.dims() == right.dims() {
-        let elements = storage::read(storages, |[a, b]: [&[T]; 2]| {
+        let elements = storage::read_two(storages, |a: &[T], b: &[T]| {
             zip_slices(piece(left.layout(), a), piece(right.layout(), b), function)
         })?;
-        return Ok(Tensor::from_elements(
-            elements,
-            left.layout().clone().at_start(),
-        ));
+        return Ok(Tensor::from_elements(elements, left.layout().at_start()));
     }
     let (layout, order) = result_layout(dims, [left.layout(), right.layout()])?;
     let walk = Walk::ordered(dims, &order, [left.layout(), right.layout()]);
-    let elements = storage::read(storages, |[a, b]: [&[T]; 2]| {
+    let elements = storage::read_two(storages, |a: &[T], b: &[T]| {
         let mut elements = reserve(layout.count())?;
         walk.runs(|[x, y], strides, count| match strides {
             [1, 1] => {
