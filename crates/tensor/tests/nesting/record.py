@@ -1,6 +1,7 @@
-"""Writes torch.txt: how torch nests each of the expressions below, and what it records of their inputs.
+"""Writes torch.txt: how torch nests expressions and what it records of their inputs.
 
-Run with a Python that has torch: `python record.py > torch.txt`. The test `nesting` compares the runtime with it.
+Run with a Python that has torch: `python record.py > torch.txt`. The test `nesting` compares the
+runtime with it.
 """
 
 import json
@@ -187,6 +188,7 @@ def text(row: dict) -> str:
 
 
 def main() -> None:
+    """Records and prints."""
     for expression in CASES.strip().splitlines():
         print(f"# {expression}")
         ends: list[float] = []
