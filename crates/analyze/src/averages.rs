@@ -33,8 +33,8 @@ pub struct Average {
     pub cpu_total: Nanos,
     /// The time they took on the host themselves.
     pub self_cpu_total: Nanos,
-    /// The first of them, which speaks for all where they differ.
-    pub first: EventId,
+    /// The first of them, which speaks for all where they differ; a sum of rows has none.
+    pub first: Option<EventId>,
     /// The kind of device they ran on.
     pub device: DeviceKind,
     /// The category of the first event. Annotations never share a row with other categories.
@@ -47,6 +47,25 @@ pub struct Average {
     pub is_top_level: bool,
     /// The inputs whose shapes all events share, when rows are told apart by them.
     pub inputs: Option<InputsId>,
+}
+
+impl Average {
+    /// Makes a row that counts nothing.
+    fn zero(key: &str) -> Self {
+        Self {
+            key: key.into(),
+            count: 0,
+            cpu_total: Nanos::ZERO,
+            self_cpu_total: Nanos::ZERO,
+            first: None,
+            device: DeviceKind::Cpu,
+            category: Category::Operator,
+            scope: ScopeKind::Function,
+            is_async: false,
+            is_top_level: true,
+            inputs: None,
+        }
+    }
 }
 
 /// The rows of a profile, in the order in which their first events began.
@@ -62,17 +81,15 @@ impl Averages {
         Nanos(self.rows.iter().map(|row| row.self_cpu_total.0).sum())
     }
 
-    /// Returns one row with the key `Total` that sums all others; its first event is the first of all.
-    pub fn total(&self) -> Option<Average> {
-        let mut total = self.rows.first()?.clone();
-        total.key = "Total".into();
-        total.inputs = None;
-        for row in &self.rows[1..] {
+    /// Returns one row with the key `Total` that sums all others; of no rows, a row of zeros.
+    pub fn total(&self) -> Average {
+        let mut total = Average::zero("Total");
+        for row in &self.rows {
             total.count += row.count;
             total.cpu_total = total.cpu_total + row.cpu_total;
             total.self_cpu_total = total.self_cpu_total + row.self_cpu_total;
         }
-        Some(total)
+        total
     }
 }
 
@@ -113,17 +130,14 @@ fn is_annotation(category: Category) -> bool {
 fn first_row(profile: &Profile, tree: &Tree, first: EventId, group_by: GroupBy) -> Average {
     let event = profile.event(first);
     Average {
-        key: Keys::text(profile.name(event)).into(),
-        count: 0,
-        cpu_total: Nanos::ZERO,
-        self_cpu_total: Nanos::ZERO,
-        first,
+        first: Some(first),
         device: profile.threads()[event.thread.index()].device,
         category: event.category,
         scope: event.scope,
         is_async: event.flags.contains(Flags::ASYNC),
         is_top_level: tree.parent(first).is_none(),
         inputs: group_by.input_shapes.then_some(event.inputs),
+        ..Average::zero(Keys::text(profile.name(event)))
     }
 }
 

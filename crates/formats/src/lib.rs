@@ -1,1 +1,18 @@
+//! Bytes in and out: Chrome traces are read into and written from a [`mindprof_model::Profile`],
+//! averages become the text of a table.
 //!
+//! Microseconds, column widths and torch's names for things exist here and not further inside.
+
+mod chrome;
+mod error;
+mod number;
+mod shapes;
+mod sort;
+mod table;
+
+pub use chrome::{read_trace, read_trace_file, write_trace, write_trace_file};
+pub use error::{Error, Result};
+pub use number::{TimeUnit, memory_text, share_text, time_text};
+pub use shapes::shapes_text;
+pub use sort::SortBy;
+pub use table::{NO_EVENTS, TableOptions, table};

@@ -1,1 +1,34 @@
+//! mindprof for programs without Python: open scopes, record a profile, print its table, write its trace.
 //!
+//! ```
+//! use mindprof::{Options, TableOptions};
+//!
+//! fn work(rounds: u64) -> u64 {
+//!     mindprof::scope!("work");
+//!     (0..rounds).map(|round| round * round).sum()
+//! }
+//!
+//! let (sum, profile) = mindprof::profile(Options::default(), || work(10) + work(100));
+//! assert_eq!(sum, 285 + 328_350);
+//! let table = mindprof::table(&profile, &TableOptions::default());
+//! assert!(table.contains("work"));
+//! ```
+//!
+//! This crate is a thin facade: what it re-exports is documented where it is made.
+
+mod profile;
+mod scope;
+
+pub use mindprof_analyze::{Average, Averages, GroupBy, Tree, averages};
+pub use mindprof_formats::{
+    Error, Result, SortBy, TableOptions, TimeUnit, read_trace_file, write_trace_file,
+};
+pub use mindprof_model::{Event, Loss, LossCause, Nanos, Profile};
+pub use mindprof_record::{Options, Scope, Session};
+pub use profile::{profile, table};
+
+/// What [`scope!`] expands to: not an interface.
+#[doc(hidden)]
+pub mod expansion {
+    pub use mindprof_record::{Site, scope};
+}

@@ -18,6 +18,7 @@ pub(crate) fn assemble(capture: &Capture) -> Profile {
     let mut builder = ProfileBuilder::new();
     let opening = capture.window.start.saturating_sub(capture.opened.ticks());
     builder.reference_unix_ns = capture.opened.unix_ns() + scale.duration(opening);
+    builder.metadata = capture.metadata.clone();
     builder.span = Nanos(scale.nanoseconds(capture.window.end));
     let mut names = Names::default();
     for thread in &capture.threads {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use mindprof_model::{InputsTable, Profile};
+use mindprof_model::{InputsTable, Metadata, Profile};
 
 use crate::assemble;
 use crate::buffer::Buffer;
@@ -14,6 +14,8 @@ use crate::open::OpenSnapshot;
 /// The recording of one window, ready to become a profile.
 #[derive(Debug)]
 pub struct Capture {
+    /// What the profile will say about itself.
+    pub metadata: Metadata,
     /// The window in ticks.
     pub(crate) window: Range<u64>,
     pub(crate) opened: Anchor,

@@ -23,7 +23,7 @@ static SOURCE: AtomicU8 = AtomicU8::new(UNDECIDED);
 static FIRST: OnceLock<Anchor> = OnceLock::new();
 static ORIGIN: OnceLock<Instant> = OnceLock::new();
 
-/// Reads the clock, in ticks whose rate [`Scale`] knows.
+/// Reads the clock, in ticks whose rate two anchors tell.
 #[inline]
 pub fn ticks() -> u64 {
     #[cfg(target_arch = "x86_64")]

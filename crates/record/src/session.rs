@@ -1,5 +1,7 @@
 //! A session: one window over the recording, from `start` to `stop`.
 
+use mindprof_model::Metadata;
+
 use crate::capture::Capture;
 use crate::clock::Anchor;
 use crate::recorder::{self, Window};
@@ -59,6 +61,7 @@ impl Session {
         };
         let closed = Anchor::take();
         Capture {
+            metadata: Metadata::default(),
             window,
             opened: self.opened,
             closed,

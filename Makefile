@@ -1,0 +1,80 @@
+# The list of commands. Needs Rust, Python 3.10 or newer and make; everything else is set up by the targets themselves.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+# nextest runs each test in a process of its own; without it one test at a time does, since the recorder is one per process.
+ifneq ($(shell cargo nextest --version 2>/dev/null),)
+RUST_TESTS := cargo nextest run --workspace --no-fail-fast
+else
+RUST_TESTS := cargo test --workspace --lib --bins --tests -- --test-threads=1
+endif
+
+.PHONY: help
+help: ## Print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: build ## Train a small model with the profiler on, print the table, write the trace
+	$(BIN)/python examples/train.py
+
+.PHONY: test
+test: test-rust test-loom test-python ## Run every test, Rust and Python
+
+.PHONY: test-rust
+test-rust: ## Run the Rust tests and the examples in the docs
+	$(RUST_TESTS)
+	cargo test --workspace --doc --quiet
+	cargo run --quiet --package mindprof --example profile > /dev/null
+
+.PHONY: test-loom
+test-loom: ## Check what crosses threads in every order in which it can happen
+	RUSTFLAGS="--cfg loom" cargo test --package mindprof-record --lib --target-dir target/loom
+
+.PHONY: test-python
+test-python: build ## Run the Python tests
+	$(BIN)/python -m pytest -q python tests
+
+.PHONY: lint
+lint: build ## Check format, lints, types, stubs, docs and the direction of the crates
+	cargo fmt --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+	$(BIN)/python tools/layers.py
+	$(BIN)/ruff format --check --quiet
+	$(BIN)/ruff check --quiet
+	$(BIN)/mypy
+	$(BIN)/stubtest mindprof._core --ignore-disjoint-bases
+
+.PHONY: bench
+bench: build ## Measure: a recorded scope, ops, the Python face
+	cargo bench --quiet --package mindprof-record
+	$(BIN)/python benchmarks/python_face.py
+
+.PHONY: ci
+ci: lint test ## What has to pass before a change lands
+
+.PHONY: format
+format: setup ## Format all code
+	cargo fmt
+	$(BIN)/ruff format --quiet
+	$(BIN)/ruff check --fix --quiet
+
+.PHONY: build
+build: setup ## Build the native module into the virtual environment
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
+
+.PHONY: setup
+setup: $(VENV)/ready ## Make the virtual environment with the tools
+
+$(VENV)/ready: tools/requirements.txt
+	$(PYTHON) -c 'import sys; sys.exit("mindprof needs Python 3.10 or newer") if sys.version_info < (3, 10) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement tools/requirements.txt
+	touch $@
+
+.PHONY: clean
+clean: ## Remove everything that was built
+	cargo clean
+	rm -rf $(VENV) out

@@ -1,0 +1,73 @@
+//! Input that cannot be read: one line that says which file and why, and nothing on stdout.
+
+use std::fs;
+
+use crate::program::table;
+
+#[test]
+fn bad_input_is_named_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let early =
+        "\nhint: the program that wrote it may have ended too early; record again or copy it anew";
+    let other = "\nhint: give a file that export_chrome_trace wrote";
+    for (name, bytes, reason) in [
+        ("missing.json", None, "no such file or directory".into()),
+        (
+            "empty.json",
+            Some(""),
+            format!("the file is empty, expected a Chrome trace{early}"),
+        ),
+        (
+            "cut.json",
+            Some("{\"traceEvents\": [\n{\"ph\": "),
+            format!("the JSON ends too early, at line 2 column 7: the file was cut off{early}"),
+        ),
+        (
+            "text.json",
+            Some("hello"),
+            format!("not valid JSON at line 1 column 1: expected value{other}"),
+        ),
+        (
+            "other.json",
+            Some("{\"rows\": []}"),
+            format!(
+                "no Chrome trace at line 1 column 12: expected the key \"traceEvents\" in the object{other}"
+            ),
+        ),
+    ] {
+        let path = folder.path().join(name);
+        if let Some(bytes) = bytes {
+            fs::write(&path, bytes).unwrap();
+        }
+        let run = table(&path, &[]);
+        assert_eq!(run.stderr, format!("error: {}: {reason}\n", path.display()));
+        assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{name}");
+    }
+}
+
+#[test]
+fn a_directory_is_no_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = table(folder.path(), &[]);
+    assert_eq!(
+        run.stderr,
+        format!(
+            "error: {}: is a directory, expected a file\nhint: give the path of one trace file in it\n",
+            folder.path().display()
+        )
+    );
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+}
+
+#[test]
+fn an_unknown_sort_key_is_named() {
+    let run = table("trace.json".as_ref(), &["--sort-by", "colour"]);
+    let known = "expected one of self_cpu_time_total, cpu_time_total, cpu_time, count, key";
+    assert!(
+        run.stderr.contains("unknown sort key `colour`"),
+        "{}",
+        run.stderr
+    );
+    assert!(run.stderr.contains(known), "{}", run.stderr);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
+}

@@ -1,0 +1,106 @@
+//! `mindprof table` on traces that can be read.
+
+use std::fs;
+use std::io::Read;
+use std::process::Stdio;
+
+use flate2::read::GzDecoder;
+
+use crate::program::{Run, golden, mindprof, table};
+
+#[test]
+fn the_table_is_torchs_table() {
+    let compressed = fs::read(golden("says.json.gz")).unwrap();
+    let mut text = String::new();
+    GzDecoder::new(compressed.as_slice())
+        .read_to_string(&mut text)
+        .unwrap();
+    let says: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let run = table(
+        &golden("trace.json.gz"),
+        &["--sort-by", "count", "--row-limit", "5"],
+    );
+    assert_eq!(
+        run.stdout,
+        says["tables"]["sort:count,limit5"].as_str().unwrap()
+    );
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn options_reach_the_table() {
+    let trace = golden("trace.json.gz");
+    let lines = |arguments: &[&str]| table(&trace, arguments).stdout.lines().count();
+    assert_eq!(lines(&["--row-limit", "-1"]), 102 + 5);
+    assert_eq!(lines(&["--row-limit", "3"]), 3 + 5);
+    let run = table(
+        &trace,
+        &["--top-level-only", "--time-unit", "s", "--header", "Above"],
+    );
+    assert!(run.stdout.contains("\nAbove\n"), "{}", run.stdout);
+    assert!(run.stdout.contains("ProfilerStep*"), "{}", run.stdout);
+    assert!(!run.stdout.contains("aten::"), "{}", run.stdout);
+    assert!(
+        run.stdout.ends_with("s\n") && !run.stdout.contains("ms"),
+        "{}",
+        run.stdout
+    );
+    let run = table(
+        &trace,
+        &["--max-name-column-width", "20", "--row-limit", "1"],
+    );
+    assert!(
+        run.stdout.starts_with(&format!("{}  --", "-".repeat(20))),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn a_trace_without_events_is_said_to_have_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("empty.json");
+    fs::write(&path, "{\"traceEvents\": []}").unwrap();
+    let run = table(&path, &[]);
+    assert_eq!(run.stdout, "No events were recorded.\n");
+    assert_eq!((run.stderr.as_str(), run.code), ("", Some(0)));
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let mut command = mindprof();
+    command
+        .arg("table")
+        .arg(golden("trace.json.gz"))
+        .args(["--row-limit", "-1"]);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let run: Run = child.wait_with_output().unwrap().into();
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn help_has_an_example_and_the_defaults() {
+    let run: Run = mindprof()
+        .args(["table", "--help"])
+        .output()
+        .unwrap()
+        .into();
+    assert_eq!(run.code, Some(0));
+    for part in [
+        "mindprof table trace.json.gz --sort-by self_cpu_time_total --row-limit 10",
+        "[default: 100]",
+        "[default: 55]",
+        "[default: in the order in which they first ran]",
+    ] {
+        assert!(
+            run.stdout.contains(part),
+            "{part} is missing in\n{}",
+            run.stdout
+        );
+    }
+}

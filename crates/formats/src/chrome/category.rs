@@ -1,0 +1,85 @@
+//! The names that categories and causes of loss have in a trace, and the names of events that are noise.
+
+use mindprof_model::{Category, DeviceKind, LossCause};
+
+/// The category of the span that says how long the window was open.
+pub(super) const WINDOW: &str = "Trace";
+
+/// How many nanoseconds wider than it was a device's annotation is drawn, on each side, so that
+/// viewers put it around the first and last of its kernels.
+pub(super) const DEVICE_ANNOTATION_MARGIN: u64 = 1;
+
+/// Names that the profiler itself or its host leave in a trace and no analysis shows.
+const HIDDEN: [&str; 8] = [
+    "[memory]",
+    "[OutOfMemory]",
+    "profiler::_record_function_enter",
+    "profiler::_record_function_enter_new",
+    "profiler::_record_function_exit",
+    "aten::is_leaf",
+    "aten::output_nr",
+    "aten::_version",
+];
+
+/// The start of the name of the wrapper around each node of the backward graph.
+const BACKWARD_WRAPPER: &str = "autograd::engine::evaluate_function";
+
+/// Returns the category and kind of device that a trace's category stands for.
+pub(super) fn from_name(name: &str) -> (Category, DeviceKind) {
+    match name {
+        "cpu_op" => (Category::Operator, DeviceKind::Cpu),
+        "user_annotation" => (Category::Annotation, DeviceKind::Cpu),
+        "python_function" => (Category::PythonFunction, DeviceKind::Cpu),
+        "cuda_runtime"
+        | "cuda_driver"
+        | "xpu_runtime"
+        | "xpu_driver"
+        | "mtia_runtime"
+        | "privateuse1_runtime"
+        | "privateuse1_driver" => (Category::Runtime, DeviceKind::Cpu),
+        "kernel" | "gpu_memcpy" | "gpu_memset" | "cuda_sync" => {
+            (Category::Kernel, DeviceKind::Accelerator)
+        }
+        "gpu_user_annotation" => (Category::DeviceAnnotation, DeviceKind::Accelerator),
+        _ => (Category::Other, DeviceKind::Cpu),
+    }
+}
+
+/// Returns the category that a trace shows for an event of this category and name.
+pub(super) fn to_name(category: Category, event_name: &str) -> &'static str {
+    match category {
+        Category::Operator => "cpu_op",
+        Category::Annotation => "user_annotation",
+        Category::PythonFunction => "python_function",
+        Category::Runtime if is_driver_call(event_name) => "cuda_driver",
+        Category::Runtime => "cuda_runtime",
+        Category::Kernel if event_name.starts_with("Memcpy") => "gpu_memcpy",
+        Category::Kernel if event_name.starts_with("Memset") => "gpu_memset",
+        Category::Kernel => "kernel",
+        Category::DeviceAnnotation => "gpu_user_annotation",
+        Category::Other => "other",
+    }
+}
+
+fn is_driver_call(name: &str) -> bool {
+    name.starts_with("cu") && !name.starts_with("cuda")
+}
+
+/// Returns whether events of this name are left out of every analysis.
+pub(super) fn is_hidden(name: &str) -> bool {
+    HIDDEN.contains(&name)
+}
+
+/// Returns whether an event is the wrapper around a node of the backward graph.
+pub(super) fn is_backward_wrapper(name: &str) -> bool {
+    name.starts_with(BACKWARD_WRAPPER)
+}
+
+/// Returns the key of a cause of loss in the metadata of a trace.
+pub(super) const fn loss_key(cause: LossCause) -> &'static str {
+    match cause {
+        LossCause::Budget => "budget",
+        LossCause::Depth => "depth",
+        LossCause::Damaged => "damaged",
+    }
+}

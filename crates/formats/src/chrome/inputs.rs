@@ -1,0 +1,276 @@
+//! Inputs of an operator as a trace shows them: four lists of one length, side by side.
+//!
+//! ```text
+//! "Input Dims": [[3,4],[]]  "Input type": ["float","Scalar"]  "Input Strides": [[4,1],[]]  "Concrete Inputs": ["","1"]
+//! ```
+
+use mindprof_model::{DType, Input, InputsEncoder, InputsIter};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::text::json_string;
+use crate::shapes::integers_text;
+
+#[cfg(test)]
+mod tests;
+
+/// A list of numbers longer than this is not shown.
+const LONGEST_LIST: usize = 30;
+
+/// The four lists as the text of a trace, before they are understood.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RawInputs<'a> {
+    pub(super) dims: Option<&'a RawValue>,
+    pub(super) types: Option<&'a RawValue>,
+    pub(super) strides: Option<&'a RawValue>,
+    pub(super) values: Option<&'a RawValue>,
+}
+
+impl RawInputs<'_> {
+    /// Returns a text that two equal sets of lists share.
+    pub(super) fn fingerprint(&self) -> String {
+        [self.dims, self.types, self.strides, self.values]
+            .map(|list| list.map_or("", RawValue::get))
+            .join("\n")
+    }
+
+    /// Encodes the inputs. Lists that cannot be understood, or are not there, add what they can.
+    pub(super) fn encode(&self, encoder: &mut InputsEncoder) {
+        let dims: Vec<Sizes> = parse(self.dims);
+        let types: Vec<String> = parse(self.types);
+        let strides: Vec<Sizes> = parse(self.strides);
+        let values: Vec<String> = parse(self.values);
+        let none = Sizes::Flat(Vec::new());
+        for (index, dims) in dims.iter().enumerate() {
+            let kind = types.get(index).map_or("", String::as_str);
+            let strides = strides.get(index).unwrap_or(&none);
+            let value = values.get(index).map_or("", String::as_str);
+            encode_input(encoder, kind, dims, strides, value);
+        }
+    }
+}
+
+/// Returns the four lists as arguments of an event.
+pub(super) fn inputs_arguments(inputs: InputsIter<'_>) -> String {
+    let shown: Vec<Shown> = inputs.map(|input| show(&input)).collect();
+    let list = |part: fn(&Shown) -> String| shown.iter().map(part).collect::<Vec<_>>().join(",");
+    [
+        ("Concrete Inputs", list(|input| json_string(&input.value))),
+        ("Input type", list(|input| json_string(input.kind))),
+        ("Input Strides", list(|input| input.strides.clone())),
+        ("Input Dims", list(|input| input.dims.clone())),
+    ]
+    .map(|(key, items)| format!("\"{key}\":[{items}]"))
+    .join(",")
+}
+
+/// The dims or strides of a tensor, or of each tensor of a list.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Sizes {
+    Flat(Vec<i64>),
+    Nested(Vec<Vec<i64>>),
+}
+
+fn parse<'a, T: Deserialize<'a>>(list: Option<&'a RawValue>) -> Vec<T> {
+    list.and_then(|list| serde_json::from_str(list.get()).ok())
+        .unwrap_or_default()
+}
+
+fn encode_input(
+    encoder: &mut InputsEncoder,
+    kind: &str,
+    dims: &Sizes,
+    strides: &Sizes,
+    value: &str,
+) {
+    let dtype = dtype_of(kind);
+    match (dims, strides) {
+        (Sizes::Nested(dims), Sizes::Nested(strides)) => {
+            encoder.tensor_list(dims.len());
+            for (index, dims) in dims.iter().enumerate() {
+                encode_tensor(encoder, DType::Unknown, dims, strides.get(index));
+            }
+        }
+        (Sizes::Nested(dims), Sizes::Flat(_)) => {
+            encoder.tensor_list(dims.len());
+            for dims in dims {
+                encode_tensor(encoder, DType::Unknown, dims, None);
+            }
+        }
+        (Sizes::Flat(dims), Sizes::Flat(strides)) if is_tensor(dtype, dims) => {
+            encode_tensor(encoder, dtype, dims, Some(strides));
+        }
+        (Sizes::Flat(dims), Sizes::Nested(_)) if is_tensor(dtype, dims) => {
+            encode_tensor(encoder, dtype, dims, None);
+        }
+        (Sizes::Flat(_), Sizes::Flat(_) | Sizes::Nested(_)) => match kind {
+            "TensorList" => encoder.tensor_list(0),
+            "Scalar" => encode_scalar(encoder, value),
+            "ScalarList" => encode_scalar_list(encoder, value),
+            _ => encoder.other(),
+        },
+    }
+}
+
+fn is_tensor(dtype: DType, dims: &[i64]) -> bool {
+    dtype != DType::Unknown || !dims.is_empty()
+}
+
+/// Strides that are missing are zero, so that no dim is lost for them.
+fn encode_tensor(
+    encoder: &mut InputsEncoder,
+    dtype: DType,
+    dims: &[i64],
+    strides: Option<&Vec<i64>>,
+) {
+    let dims: Vec<usize> = dims.iter().map(|&dim| dim as usize).collect();
+    let strides = strides.map_or(&[][..], Vec::as_slice).iter();
+    let mut strides: Vec<isize> = strides.map(|&stride| stride as isize).collect();
+    strides.resize(dims.len(), 0);
+    encoder.tensor(dtype, &dims, &strides);
+}
+
+fn encode_scalar(encoder: &mut InputsEncoder, value: &str) {
+    match (value, value.parse::<i64>(), value.parse::<f64>()) {
+        ("True", ..) => encoder.bool(true),
+        ("False", ..) => encoder.bool(false),
+        (_, Ok(value), _) => encoder.int(value),
+        (_, Err(_), Ok(value)) => encoder.float(value),
+        (_, Err(_), Err(_)) => encoder.other(),
+    }
+}
+
+fn encode_scalar_list(encoder: &mut InputsEncoder, value: &str) {
+    let inside = value
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
+    let Some(inside) = inside else {
+        encoder.other();
+        return;
+    };
+    let items = || {
+        inside
+            .split(',')
+            .map(str::trim)
+            .filter(|item| !item.is_empty())
+    };
+    if let Ok(integers) = items().map(str::parse).collect::<Result<Vec<i64>, _>>() {
+        encoder.int_list(&integers);
+    } else if let Ok(floats) = items().map(str::parse).collect::<Result<Vec<f64>, _>>() {
+        encoder.float_list(&floats);
+    } else {
+        encoder.other();
+    }
+}
+
+/// One input as a trace shows it.
+struct Shown {
+    value: String,
+    kind: &'static str,
+    strides: String,
+    dims: String,
+}
+
+impl Shown {
+    fn scalar(kind: &'static str, value: String) -> Self {
+        Self {
+            value,
+            kind,
+            strides: "[]".into(),
+            dims: "[]".into(),
+        }
+    }
+}
+
+fn show(input: &Input<'_>) -> Shown {
+    match input {
+        Input::Tensor {
+            dtype,
+            dims,
+            strides,
+        } => Shown {
+            value: String::new(),
+            kind: dtype_name(*dtype),
+            strides: integers_text(strides),
+            dims: integers_text(dims),
+        },
+        Input::TensorList(tensors) => show_tensor_list(tensors.clone()),
+        Input::Int(value) => Shown::scalar("Scalar", value.to_string()),
+        Input::Float(value) => Shown::scalar("Scalar", float_text(*value)),
+        Input::Bool(value) => Shown::scalar("Scalar", if *value { "True" } else { "False" }.into()),
+        Input::IntList(words) if words.len() <= LONGEST_LIST => {
+            Shown::scalar("ScalarList", integers_text(words))
+        }
+        Input::FloatList(words) if words.len() <= LONGEST_LIST => {
+            let items = words.iter().map(|&word| float_text(f64::from_bits(word)));
+            Shown::scalar(
+                "ScalarList",
+                format!("[{}]", items.collect::<Vec<_>>().join(", ")),
+            )
+        }
+        Input::Other | Input::IntList(_) | Input::FloatList(_) => Shown::scalar("", String::new()),
+    }
+}
+
+fn show_tensor_list(tensors: InputsIter<'_>) -> Shown {
+    let shown: Vec<Shown> = tensors.map(|tensor| show(&tensor)).collect();
+    let list = |part: fn(&Shown) -> &str| shown.iter().map(part).collect::<Vec<_>>().join(",");
+    Shown {
+        value: String::new(),
+        kind: "TensorList",
+        strides: format!("[{}]", list(|tensor| &tensor.strides)),
+        dims: format!("[{}]", list(|tensor| &tensor.dims)),
+    }
+}
+
+/// Returns a float with up to 17 significant digits, and a dot behind it when it is integral.
+fn float_text(value: f64) -> String {
+    if !value.is_finite() {
+        return value.to_string().to_lowercase();
+    }
+    let scientific = format!("{value:.16e}");
+    let (mantissa, exponent) = scientific
+        .split_once('e')
+        .expect("the format has an exponent");
+    let exponent: i32 = exponent
+        .parse()
+        .expect("the format's exponent is a small integer");
+    if (-4..17).contains(&exponent) {
+        let digits = (16 - exponent).max(0) as usize;
+        let fixed = format!("{value:.digits$}");
+        if fixed.contains('.') {
+            return fixed.trim_end_matches('0').into();
+        }
+        return fixed + ".";
+    }
+    let mantissa = mantissa.trim_end_matches('0').trim_end_matches('.');
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{mantissa}e{sign}{:02}", exponent.abs())
+}
+
+/// The types of a tensor's elements and their names in a trace.
+const DTYPES: [(DType, &str); 12] = [
+    (DType::U8, "unsigned char"),
+    (DType::I8, "signed char"),
+    (DType::I16, "short int"),
+    (DType::I32, "int"),
+    (DType::I64, "long int"),
+    (DType::F16, "c10::Half"),
+    (DType::BF16, "c10::BFloat16"),
+    (DType::F32, "float"),
+    (DType::F64, "double"),
+    (DType::C64, "c10::complex<float>"),
+    (DType::C128, "c10::complex<double>"),
+    (DType::Bool, "bool"),
+];
+
+fn dtype_of(name: &str) -> DType {
+    let found = DTYPES.iter().find(|(_, known)| *known == name);
+    found.map_or(DType::Unknown, |(dtype, _)| *dtype)
+}
+
+fn dtype_name(dtype: DType) -> &'static str {
+    let found = DTYPES.iter().find(|(known, _)| *known == dtype);
+    found.map_or("", |(_, name)| name)
+}

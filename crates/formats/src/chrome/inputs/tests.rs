@@ -1,0 +1,90 @@
+use mindprof_model::InputsTable;
+
+use super::*;
+
+fn every_kind() -> InputsEncoder {
+    let mut encoder = InputsEncoder::default();
+    encoder.tensor(DType::F32, &[3, 4], &[4, 1]);
+    encoder.tensor(DType::I64, &[], &[]);
+    encoder.tensor_list(2);
+    encoder.tensor(DType::Unknown, &[2, 2], &[2, 1]);
+    encoder.tensor(DType::Unknown, &[1, 2], &[2, 1]);
+    encoder.tensor_list(0);
+    encoder.int(-7);
+    encoder.float(-0.1);
+    encoder.bool(true);
+    encoder.int_list(&[3, -8]);
+    encoder.int_list(&[]);
+    encoder.float_list(&[2.0, 0.5]);
+    encoder.other();
+    encoder
+}
+
+fn arguments(encoder: &InputsEncoder) -> String {
+    let mut table = InputsTable::new();
+    let id = table.intern(encoder.words());
+    inputs_arguments(table.inputs(id))
+}
+
+#[test]
+fn the_four_lists_stand_side_by_side() {
+    assert_eq!(
+        arguments(&every_kind()),
+        "\"Concrete Inputs\":[\"\",\"\",\"\",\"\",\"-7\",\"-0.10000000000000001\",\"True\",\"[3, -8]\",\"[]\",\"[2., 0.5]\",\"\"]\
+         ,\"Input type\":[\"float\",\"long int\",\"TensorList\",\"TensorList\",\"Scalar\",\"Scalar\",\"Scalar\",\"ScalarList\",\"ScalarList\",\"ScalarList\",\"\"]\
+         ,\"Input Strides\":[[4, 1],[],[[2, 1],[2, 1]],[],[],[],[],[],[],[],[]]\
+         ,\"Input Dims\":[[3, 4],[],[[2, 2],[1, 2]],[],[],[],[],[],[],[],[]]"
+    );
+}
+
+#[test]
+fn what_is_shown_is_read_back() {
+    #[derive(Deserialize)]
+    struct Lists<'a> {
+        #[serde(borrow, rename = "Concrete Inputs")]
+        values: &'a RawValue,
+        #[serde(borrow, rename = "Input type")]
+        types: &'a RawValue,
+        #[serde(borrow, rename = "Input Strides")]
+        strides: &'a RawValue,
+        #[serde(borrow, rename = "Input Dims")]
+        dims: &'a RawValue,
+    }
+    let expected = every_kind();
+    let text = format!("{{{}}}", arguments(&expected));
+    let lists: Lists<'_> = serde_json::from_str(&text).unwrap();
+    let raw = RawInputs {
+        dims: Some(lists.dims),
+        types: Some(lists.types),
+        strides: Some(lists.strides),
+        values: Some(lists.values),
+    };
+    let mut found = InputsEncoder::default();
+    raw.encode(&mut found);
+    assert_eq!(found.words(), expected.words());
+}
+
+#[test]
+fn floats_have_seventeen_digits() {
+    for (value, text) in [
+        (0.0, "0."),
+        (1.0, "1."),
+        (1.5, "1.5"),
+        (-0.1, "-0.10000000000000001"),
+        (1e-5, "1.0000000000000001e-05"),
+        (1e20, "1e+20"),
+        (1e16, "10000000000000000."),
+        (123_456.75, "123456.75"),
+        (f64::NAN, "nan"),
+        (f64::INFINITY, "inf"),
+    ] {
+        assert_eq!(float_text(value), text);
+    }
+}
+
+#[test]
+fn long_lists_are_not_shown() {
+    let mut encoder = InputsEncoder::default();
+    encoder.int_list(&[1; 31]);
+    assert!(arguments(&encoder).starts_with("\"Concrete Inputs\":[\"\"],\"Input type\":[\"\"]"));
+}

@@ -1,0 +1,15 @@
+//! Chrome traces, as torch's profiler writes them.
+
+mod category;
+mod collect;
+mod event;
+mod file;
+mod inputs;
+mod read;
+mod text;
+mod time;
+mod write;
+
+pub use file::{read_trace_file, write_trace_file};
+pub use read::read_trace;
+pub use write::write_trace;

@@ -1,0 +1,134 @@
+//! Times in a trace: decimal microseconds with three digits after the dot, since a base time.
+//!
+//! They are read and written as text: a 64-bit float cannot hold the nanoseconds of a date.
+
+/// The length of the interval that base times are the starts of, in seconds: three months.
+const INTERVAL_SECONDS: u64 = 7_889_238;
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
+
+/// Returns the start of the interval that a time since the Unix epoch lies in.
+pub(super) const fn base_ns(unix_ns: u64) -> u64 {
+    let interval_ns = INTERVAL_SECONDS * NANOS_PER_SECOND;
+    unix_ns / interval_ns * interval_ns
+}
+
+/// Appends nanoseconds as microseconds with exactly three digits after the dot.
+pub(super) fn push_microseconds(text: &mut Vec<u8>, nanoseconds: u64) {
+    let mut buffer = itoa::Buffer::new();
+    text.extend_from_slice(buffer.format(nanoseconds / 1000).as_bytes());
+    let rest = nanoseconds % 1000;
+    let digit = |divisor: u64| b'0' + (rest / divisor % 10) as u8;
+    text.extend_from_slice(&[b'.', digit(100), digit(10), digit(1)]);
+}
+
+/// Returns the nanoseconds of decimal microseconds, rounded to the nearest one.
+///
+/// Takes what JSON takes as a number, with or without quotes around it.
+pub(super) fn parse_microseconds(text: &str) -> Option<i64> {
+    let text = text.trim_matches('"').trim();
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let (mantissa, exponent) = match digits.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+        None => (digits, 0),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let value = scale(whole, fraction, exponent.checked_add(3)?)?;
+    let value = i64::try_from(value).ok()?;
+    Some(if negative { -value } else { value })
+}
+
+/// Returns `whole.fraction * 10^exponent`, rounded half up.
+fn scale(whole: &str, fraction: &str, exponent: i32) -> Option<u128> {
+    const ENOUGH_DIGITS: usize = 36;
+    let mut value: u128 = 0;
+    let mut power = exponent;
+    for byte in whole.bytes() {
+        value = value.checked_mul(10)?.checked_add(digit(byte)?)?;
+    }
+    for (index, byte) in fraction.bytes().enumerate() {
+        let digit = digit(byte)?;
+        if index + whole.len() < ENOUGH_DIGITS {
+            value = value.checked_mul(10)?.checked_add(digit)?;
+            power -= 1;
+        }
+    }
+    if value == 0 {
+        return Some(0);
+    }
+    let factor = 10_u128.checked_pow(power.unsigned_abs());
+    if power >= 0 {
+        value.checked_mul(factor?)
+    } else {
+        Some(factor.map_or(0, |factor| (value + factor / 2) / factor))
+    }
+}
+
+fn digit(byte: u8) -> Option<u128> {
+    byte.is_ascii_digit().then(|| u128::from(byte - b'0'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_base_is_the_start_of_its_three_months() {
+        assert_eq!(
+            base_ns(1_794_701_564_297_286_281),
+            1_790_857_026_000_000_000
+        );
+        assert_eq!(base_ns(5), 0);
+    }
+
+    #[test]
+    fn microseconds_have_three_digits() {
+        for (nanoseconds, expected) in [(0, "0.000"), (7, "0.007"), (47_390, "47.390")] {
+            let mut text = Vec::new();
+            push_microseconds(&mut text, nanoseconds);
+            assert_eq!(String::from_utf8(text).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn nanoseconds_of_a_date_are_exact() {
+        for (text, nanoseconds) in [
+            ("3844538297286.281", 3_844_538_297_286_281),
+            ("\"3844538297286.281\"", 3_844_538_297_286_281),
+            ("1790857026000000.001", 1_790_857_026_000_000_001),
+            ("5", 5_000),
+            ("0.0004", 0),
+            ("0.0005", 1),
+            ("-1.5", -1_500),
+            ("1.5e3", 1_500_000),
+            ("15E-1", 1_500),
+            ("0.1234999999999999999999999999999999999999999999", 123),
+            ("0e999", 0),
+            ("1e-999", 0),
+        ] {
+            assert_eq!(parse_microseconds(text), Some(nanoseconds), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_time_is_refused() {
+        for text in [
+            "",
+            "-",
+            ".",
+            "x",
+            "1e",
+            "1.2.3",
+            "null",
+            "1e30",
+            "99999999999999999999",
+        ] {
+            assert_eq!(parse_microseconds(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What can go wrong between bytes and profiles.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The reasons for which reading, writing or parsing fails.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file could not be read or written for the reason that follows.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: Box<Error>,
+    },
+    /// The operating system refused.
+    #[error("{}", describe_io(.0))]
+    Io(#[from] io::Error),
+    /// There is nothing to read.
+    #[error("the file is empty, expected a Chrome trace")]
+    Empty,
+    /// The compressed bytes do not give back what was compressed.
+    #[error("the gzip data is damaged or cut off")]
+    Gzip,
+    /// The JSON stops before it is complete.
+    #[error("the JSON ends too early, at line {line} column {column}: the file was cut off")]
+    Truncated {
+        /// The line of the end, counted from one.
+        line: usize,
+        /// The column of the end, counted from one.
+        column: usize,
+    },
+    /// The bytes are not JSON.
+    #[error("not valid JSON at line {line} column {column}: {what}")]
+    NotJson {
+        /// The line of the fault, counted from one.
+        line: usize,
+        /// The column of the fault, counted from one.
+        column: usize,
+        /// What was expected there.
+        what: String,
+    },
+    /// The bytes are JSON of another kind.
+    #[error("no Chrome trace at line {line} column {column}: {what}")]
+    NotATrace {
+        /// The line of the fault, counted from one.
+        line: usize,
+        /// The column of the fault, counted from one.
+        column: usize,
+        /// What was expected and what was found.
+        what: String,
+    },
+    /// The parts of the trace do not make a profile.
+    #[error("the trace is inconsistent: {0}")]
+    Model(#[from] mindprof_model::Error),
+    /// Rows cannot be sorted by this.
+    #[error("unknown sort key `{name}`, expected one of {expected}")]
+    UnknownSortKey {
+        /// The key that was asked for.
+        name: String,
+        /// The keys there are.
+        expected: String,
+    },
+    /// There is no such unit of time.
+    #[error("unknown time unit `{name}`, expected one of s, ms, us")]
+    UnknownTimeUnit {
+        /// The unit that was asked for.
+        name: String,
+    },
+}
+
+impl Error {
+    /// Says which file the error is about.
+    #[must_use]
+    pub fn at(self, path: &Path) -> Self {
+        Self::File {
+            path: path.to_path_buf(),
+            source: Box::new(self),
+        }
+    }
+}
+
+/// The result of reading, writing or parsing.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Says it without the system's error number where the kind says it all.
+fn describe_io(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "no such file or directory".into(),
+        io::ErrorKind::PermissionDenied => "permission denied".into(),
+        io::ErrorKind::IsADirectory => "is a directory, expected a file".into(),
+        _ => error.to_string(),
+    }
+}

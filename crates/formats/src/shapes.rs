@@ -1,0 +1,49 @@
+//! The shapes of an event's inputs as text.
+
+use mindprof_model::{Input, InputsId, InputsTable};
+
+/// Returns the shapes of a list of inputs: dims for a tensor, `[]` for everything else.
+pub fn shapes_text(inputs: &InputsTable, id: InputsId) -> String {
+    let shapes: Vec<String> = inputs
+        .inputs(id)
+        .map(|input| match input {
+            Input::Tensor { dims, .. } => integers_text(dims),
+            Input::Other
+            | Input::TensorList(_)
+            | Input::Int(_)
+            | Input::Float(_)
+            | Input::Bool(_)
+            | Input::IntList(_)
+            | Input::FloatList(_) => "[]".into(),
+        })
+        .collect();
+    format!("[{}]", shapes.join(", "))
+}
+
+/// Returns two's-complement words as a list of integers: `[3, -8]`.
+pub(crate) fn integers_text(words: &[u64]) -> String {
+    let texts: Vec<String> = words
+        .iter()
+        .map(|&word| (word as i64).to_string())
+        .collect();
+    format!("[{}]", texts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mindprof_model::{DType, InputsEncoder};
+
+    #[test]
+    fn only_tensors_show_their_dims() {
+        let mut encoder = InputsEncoder::default();
+        encoder.tensor(DType::F32, &[3, 4], &[4, 1]);
+        encoder.tensor_list(1);
+        encoder.tensor(DType::F32, &[2], &[1]);
+        encoder.int(1);
+        let mut inputs = InputsTable::new();
+        let id = inputs.intern(encoder.words());
+        assert_eq!(shapes_text(&inputs, id), "[[3, 4], [], []]");
+        assert_eq!(shapes_text(&inputs, InputsId::NONE), "[]");
+    }
+}

@@ -1,0 +1,210 @@
+use mindprof_analyze::{GroupBy, Tree, averages};
+use mindprof_model::{
+    Category, Event, Flags, LossCause, ProfileBuilder, StringTable, Thread, Timeline,
+};
+
+use super::*;
+
+fn of(profile: &Profile, options: &TableOptions) -> String {
+    let averages = averages(profile, &Tree::build(profile), GroupBy::default());
+    table(profile, &averages, options)
+}
+
+// parent  |--------------------|                 0..100 us
+// child     |---|                               10..40
+// child2        |--------|                      40..90
+// leaf            |--|                          50..60
+// other                           |------|     200..1300
+fn family() -> Profile {
+    Timeline::draw(|time| {
+        time.scope("parent", |time| {
+            time.idle(10_000);
+            time.op("child", 30_000);
+            time.scope("child2", |time| {
+                time.idle(10_000);
+                time.op("leaf", 10_000);
+                time.idle(30_000);
+            });
+            time.idle(10_000);
+        });
+        time.idle(100_000);
+        time.op("other", 1_100_000);
+    })
+}
+
+#[test]
+fn rows_keep_their_order_by_default() {
+    assert_eq!(
+        of(&family(), &TableOptions::default()),
+        "\
+----------  ------------  ------------  ------------  ------------  ------------  ------------  
+      Name    Self CPU %      Self CPU   CPU total %     CPU total  CPU time avg    # of Calls  
+----------  ------------  ------------  ------------  ------------  ------------  ------------  
+    parent         1.67%      20.000us         8.33%     100.000us     100.000us             1  
+     child         2.50%      30.000us         2.50%      30.000us      30.000us             1  
+    child2         3.33%      40.000us         4.17%      50.000us      50.000us             1  
+      leaf         0.83%      10.000us         0.83%      10.000us      10.000us             1  
+     other        91.67%       1.100ms        91.67%       1.100ms       1.100ms             1  
+----------  ------------  ------------  ------------  ------------  ------------  ------------  
+Self CPU time total: 1.200ms
+"
+    );
+}
+
+#[test]
+fn a_header_and_top_level_rows_alone() {
+    let options = TableOptions {
+        header: Some("H".into()),
+        top_level_events_only: true,
+        ..TableOptions::default()
+    };
+    assert_eq!(
+        of(&family(), &options),
+        "\
+==============================================================================================
+H
+==============================================================================================
+This report only display top-level ops statistics
+----------  ------------  ------------  ------------  ------------  ------------  ------------  
+      Name    Self CPU %      Self CPU   CPU total %     CPU total  CPU time avg    # of Calls  
+----------  ------------  ------------  ------------  ------------  ------------  ------------  
+    parent         1.67%      20.000us         8.33%     100.000us     100.000us             1  
+     other        91.67%       1.100ms        91.67%       1.100ms       1.100ms             1  
+----------  ------------  ------------  ------------  ------------  ------------  ------------  
+Self CPU time total: 1.200ms
+"
+    );
+}
+
+#[test]
+fn long_names_are_cut() {
+    let options = TableOptions {
+        max_name_column_width: Some(8),
+        ..TableOptions::default()
+    };
+    assert_eq!(
+        of(&family(), &options),
+        "\
+--------  ------------  ------------  ------------  ------------  ------------  ------------  
+    Name    Self CPU %      Self CPU   CPU total %     CPU total  CPU time avg    # of Calls  
+--------  ------------  ------------  ------------  ------------  ------------  ------------  
+paren...         1.67%      20.000us         8.33%     100.000us     100.000us             1  
+child...         2.50%      30.000us         2.50%      30.000us      30.000us             1  
+child...         3.33%      40.000us         4.17%      50.000us      50.000us             1  
+    leaf         0.83%      10.000us         0.83%      10.000us      10.000us             1  
+other...        91.67%       1.100ms        91.67%       1.100ms       1.100ms             1  
+--------  ------------  ------------  ------------  ------------  ------------  ------------  
+Self CPU time total: 1.200ms
+"
+    );
+}
+
+// a (asynchronous)  |---------|     0..100 us
+// b                    |-|         20..30
+#[test]
+fn an_asynchronous_row_has_no_share() {
+    let mut builder = ProfileBuilder::new();
+    let thread = builder.add_thread(Thread {
+        process: 1,
+        native: 1,
+        name: StringTable::EMPTY,
+        device: mindprof_model::DeviceKind::Cpu,
+    });
+    for (name, start, duration, flags) in [
+        ("a", 0, 100_000, Flags::ASYNC),
+        ("b", 20_000, 10_000, Flags::NONE),
+    ] {
+        let name = builder.strings.intern(name);
+        let (start, duration) = (Nanos(start), Nanos(duration));
+        let mut event = Event::new(Category::Operator, name, thread, start, duration);
+        event.flags = flags;
+        builder.add_event(event);
+    }
+    assert_eq!(
+        of(&builder.build().unwrap(), &TableOptions::default()),
+        "\
+-----  ------------  ------------  ------------  ------------  ------------  ------------  
+ Name    Self CPU %      Self CPU   CPU total %     CPU total  CPU time avg    # of Calls  
+-----  ------------  ------------  ------------  ------------  ------------  ------------  
+    a         0.00%       0.000us             0     100.000us     100.000us             1  
+    b       100.00%      10.000us       100.00%      10.000us      10.000us             1  
+-----  ------------  ------------  ------------  ------------  ------------  ------------  
+Self CPU time total: 10.000us
+"
+    );
+}
+
+#[test]
+fn names_one_short_of_the_dots_are_intact() {
+    let name = |length: usize| "n".repeat(length);
+    assert_eq!(cut_name(&name(51), Some(55)), name(51));
+    assert_eq!(cut_name(&name(52), Some(55)), name(52) + "...");
+    assert_eq!(cut_name(&name(80), Some(55)), name(52) + "...");
+    assert_eq!(cut_name(&name(80), None), name(80));
+    assert_eq!(
+        cut_name("é".repeat(9).as_str(), Some(8)),
+        "é".repeat(5) + "..."
+    );
+}
+
+#[test]
+fn widths_count_characters_and_not_bytes() {
+    let profile = Timeline::draw(|time| time.op("日本", 1_000));
+    let text = of(&profile, &TableOptions::default());
+    let row = text.lines().nth(3).unwrap();
+    assert!(row.starts_with("    日本  "), "{row}");
+}
+
+#[test]
+fn rows_are_sorted_largest_first_and_limited() {
+    let options = TableOptions {
+        sort_by: Some(SortBy::SelfCpuTimeTotal),
+        row_limit: Some(2),
+        time_unit: Some(TimeUnit::Milliseconds),
+        ..TableOptions::default()
+    };
+    let text = of(&family(), &options);
+    let lines: Vec<_> = text.lines().map(str::trim_start).collect();
+    assert!(lines[3].starts_with("other "), "{text}");
+    assert!(lines[4].starts_with("child2 "), "{text}");
+    assert_eq!(lines[6], "Self CPU time total: 1.200ms");
+    assert!(lines[4].contains("0.040ms"), "{text}");
+}
+
+#[test]
+fn a_table_without_rows_says_so_and_what_was_lost() {
+    let mut builder = ProfileBuilder::new();
+    let profile = builder.clone().build().unwrap();
+    let said = "No events were recorded.\n";
+    assert_eq!(of(&profile, &TableOptions::default()), said);
+    builder.add_loss(LossCause::Budget, 2);
+    let profile = builder.build().unwrap();
+    let lost = format!("{said}Events lost: 2, 2 over the byte budget\n");
+    assert_eq!(of(&profile, &TableOptions::default()), lost);
+}
+
+#[test]
+fn lost_events_are_told_under_the_table() {
+    let mut builder = ProfileBuilder::new();
+    let thread = builder.add_thread(Thread {
+        process: 1,
+        native: 1,
+        name: StringTable::EMPTY,
+        device: mindprof_model::DeviceKind::Cpu,
+    });
+    let name = builder.strings.intern("a");
+    builder.add_event(Event::new(
+        Category::Operator,
+        name,
+        thread,
+        Nanos(0),
+        Nanos(1),
+    ));
+    builder.add_loss(LossCause::Budget, 10);
+    builder.add_loss(LossCause::Damaged, 2);
+    let text = of(&builder.build().unwrap(), &TableOptions::default());
+    assert_eq!(
+        text.lines().last().unwrap(),
+        "Events lost: 12, 10 over the byte budget, 2 in a damaged part of the file"
+    );
+}

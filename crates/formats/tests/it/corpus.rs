@@ -1,0 +1,61 @@
+//! The recorded traces and torch's answers.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use flate2::read::GzDecoder;
+use serde_json::Value;
+
+/// One recorded session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Session {
+    /// The device and version of torch it was recorded with.
+    pub(crate) host: &'static str,
+    pub(crate) name: &'static str,
+}
+
+impl Session {
+    pub(crate) const ALL: [Self; 6] = [
+        Self::new("cpu-torch2.15", "gpt-plain"),
+        Self::new("cpu-torch2.15", "cnn-full"),
+        Self::new("cpu-torch2.15", "mlp-full"),
+        Self::new("h200-torch2.11", "mlp-plain"),
+        Self::new("h200-torch2.11", "gpt-full"),
+        Self::new("h200-torch2.11", "threads-full"),
+    ];
+
+    const fn new(host: &'static str, name: &'static str) -> Self {
+        Self { host, name }
+    }
+
+    pub(crate) fn trace_path(self) -> PathBuf {
+        self.path("trace.json.gz")
+    }
+
+    /// Returns the text of the trace.
+    pub(crate) fn trace(self) -> Vec<u8> {
+        decompress(&self.trace_path())
+    }
+
+    /// Returns what torch says of the session.
+    pub(crate) fn says(self) -> Value {
+        serde_json::from_slice(&decompress(&self.path("says.json.gz"))).unwrap()
+    }
+
+    fn path(self, suffix: &str) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../tests/goldens")
+            .join(self.host)
+            .join(format!("{}.{suffix}", self.name))
+    }
+}
+
+fn decompress(path: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let compressed = fs::read(path).unwrap();
+    GzDecoder::new(compressed.as_slice())
+        .read_to_end(&mut bytes)
+        .unwrap();
+    bytes
+}

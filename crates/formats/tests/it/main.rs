@@ -1,0 +1,9 @@
+//! Tests of the formats on real traces and on files.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod corpus;
+mod damage;
+mod files;
+mod goldens;
+mod round_trip;

@@ -1,0 +1,190 @@
+//! What is written is read back.
+
+use mindprof_formats::{read_trace, read_trace_file, write_trace};
+use mindprof_model::{
+    Category, DType, DeviceKind, Event, Flags, InputsEncoder, LossCause, Nanos, Profile,
+    ProfileBuilder, ScopeKind, StringTable, Thread,
+};
+use proptest::prelude::*;
+use serde_json::Value;
+
+use crate::corpus::Session;
+
+fn written(profile: &Profile) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write_trace(profile, "trace.json", &mut bytes).unwrap();
+    bytes
+}
+
+/// Everything a trace file keeps of a profile, in words that do not depend on the order of ids.
+fn describe(profile: &Profile) -> Vec<String> {
+    let mut lines = vec![format!(
+        "{} {} {:?}",
+        profile.reference_unix_ns(),
+        profile.span(),
+        profile.loss()
+    )];
+    lines.extend(profile.events().iter().map(|event| {
+        let thread = profile.threads()[event.thread.index()];
+        format!(
+            "{:?} {} {} {:?} {:?} {:?} {:?} {} {} {:?} {:?} {:?}",
+            profile.name(event),
+            event.start,
+            event.duration,
+            event.category,
+            event.scope,
+            event.flags,
+            event.sequence(),
+            thread.process,
+            thread.native,
+            thread.device,
+            profile.strings().text(thread.name),
+            profile.inputs().words(event.inputs),
+        )
+    }));
+    lines
+}
+
+#[test]
+fn recorded_traces_survive_being_written() {
+    for session in Session::ALL {
+        let profile = read_trace_file(&session.trace_path()).unwrap();
+        let again = read_trace(&written(&profile)).unwrap();
+        assert_eq!(describe(&again), describe(&profile), "{session:?}");
+        assert_eq!(again.metadata(), profile.metadata(), "{session:?}");
+    }
+}
+
+const KEPT_FIELDS: [&str; 9] = ["ph", "cat", "name", "pid", "tid", "ts", "dur", "id", "bp"];
+
+/// The facts of an event's arguments that a profile keeps.
+const KEPT_ARGUMENTS: [&str; 6] = [
+    "Sequence number",
+    "Fwd thread id",
+    "Input Dims",
+    "Input type",
+    "Input Strides",
+    "Concrete Inputs",
+];
+
+/// Lists the complete events and the arrows between forward and backward of a trace by what is kept
+/// of them, in an order that both writers share.
+fn kept_of(trace: &[u8]) -> Vec<String> {
+    let trace: Value = serde_json::from_slice(trace).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap().iter();
+    let mut lines: Vec<String> = events
+        .filter(|event| event["ph"] == "X" || event["cat"] == "fwdbwd")
+        .map(|event| {
+            let fields = KEPT_FIELDS.map(|key| event[key].clone());
+            let mut arguments = KEPT_ARGUMENTS.map(|key| event["args"][key].clone());
+            forget_lists_of_truth_values(&mut arguments);
+            format!("{fields:?} {arguments:?}")
+        })
+        .collect();
+    lines.sort();
+    lines
+}
+
+/// The model has no such input.
+fn forget_lists_of_truth_values(arguments: &mut [Value; 6]) {
+    let [.., types, _, values] = arguments;
+    let (Some(types), Some(values)) = (types.as_array_mut(), values.as_array_mut()) else {
+        return;
+    };
+    for (kind, value) in types.iter_mut().zip(values) {
+        let text = value.as_str().unwrap();
+        if text.starts_with("[True") || text.starts_with("[False") {
+            (*kind, *value) = ("".into(), "".into());
+        }
+    }
+}
+
+#[test]
+fn written_events_say_what_torch_wrote() {
+    for session in Session::ALL {
+        let profile = read_trace_file(&session.trace_path()).unwrap();
+        let found = kept_of(&written(&profile));
+        let expected = kept_of(&session.trace());
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!(found, expected, "{session:?}");
+        }
+        assert_eq!(found.len(), expected.len(), "{session:?}");
+    }
+}
+
+const CATEGORIES: [Category; 7] = [
+    Category::Operator,
+    Category::Annotation,
+    Category::PythonFunction,
+    Category::Runtime,
+    Category::Kernel,
+    Category::DeviceAnnotation,
+    Category::Other,
+];
+
+type AnyEvent = (String, usize, u64, u64, Option<u32>, bool, u8);
+
+fn any_event() -> impl Strategy<Value = AnyEvent> {
+    (
+        any::<String>(),
+        0..CATEGORIES.len(),
+        0..1_u64 << 50,
+        0..1_u64 << 50,
+        prop::option::of(0..9_u32),
+        any::<bool>(),
+        0..4_u8,
+    )
+}
+
+fn build(events: Vec<AnyEvent>, reference_unix_ns: u64, lost: u64) -> Profile {
+    let mut builder = ProfileBuilder::new();
+    builder.reference_unix_ns = reference_unix_ns;
+    builder.add_loss(LossCause::Depth, lost);
+    let threads = [(1, DeviceKind::Cpu), (0, DeviceKind::Accelerator)].map(|(process, device)| {
+        let name = match device {
+            DeviceKind::Cpu => StringTable::EMPTY,
+            DeviceKind::Accelerator => builder.strings.intern("stream 7 "),
+        };
+        builder.add_thread(Thread {
+            process,
+            native: 7,
+            name,
+            device,
+        })
+    });
+    for (name, category, start, duration, sequence, backward, dims) in events {
+        let category = CATEGORIES[category];
+        let on_device = matches!(category, Category::Kernel | Category::DeviceAnnotation);
+        let name = builder.strings.intern(&name);
+        let thread = threads[usize::from(on_device)];
+        let mut event = Event::new(category, name, thread, Nanos(start), Nanos(duration));
+        if category == Category::Operator {
+            event.set_sequence(sequence);
+            if backward && sequence.is_some() {
+                event.scope = ScopeKind::Backward;
+                event.flags = Flags::UNFINISHED.union(Flags::ASYNC);
+            }
+            let mut encoder = InputsEncoder::default();
+            for dim in 0..usize::from(dims) {
+                encoder.tensor(DType::BF16, &[dim, 3], &[3, 1]);
+                encoder.float(0.1);
+            }
+            event.inputs = builder.inputs.intern(encoder.words());
+        }
+        builder.add_event(event);
+    }
+    builder.build().unwrap()
+}
+
+proptest! {
+    #[test]
+    fn any_profile_survives_being_written(
+        events in prop::collection::vec(any_event(), 0..20),
+        reference_unix_ns in 1..1_u64 << 61,
+        lost: u32,
+    ) {
+        let profile = build(events, reference_unix_ns, u64::from(lost));
+        let again = read_trace(&written(&profile)).unwrap();
+        prop_assert_eq!(describe(&again), describe(&profile));
+    }
+}

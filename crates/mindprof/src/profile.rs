@@ -1,0 +1,46 @@
+//! A profile of one call, and its table.
+
+use mindprof_analyze::{GroupBy, Tree, averages};
+use mindprof_formats::TableOptions;
+use mindprof_model::Profile;
+use mindprof_record::{Options, Session};
+
+/// Runs `action` and returns its result with the profile of everything that ran meanwhile, on all threads.
+///
+/// ```
+/// use std::thread;
+///
+/// let ((), profile) = mindprof::profile(mindprof::Options::default(), || {
+///     thread::spawn(|| {
+///         mindprof::scope!("on another thread");
+///     })
+///     .join()
+///     .unwrap();
+/// });
+/// assert!(profile.events().iter().any(|event| profile.name(event) == "on another thread"));
+/// ```
+pub fn profile<T>(options: Options, action: impl FnOnce() -> T) -> (T, Profile) {
+    let session = Session::start(options);
+    let value = action();
+    (value, session.stop().assemble())
+}
+
+/// Returns the table of a profile, one row per name.
+///
+/// ```
+/// use mindprof::{Options, SortBy, TableOptions};
+///
+/// let ((), profile) = mindprof::profile(Options::default(), || {
+///     mindprof::scope!("once");
+/// });
+/// let options = TableOptions {
+///     sort_by: Some(SortBy::SelfCpuTimeTotal),
+///     ..TableOptions::default()
+/// };
+/// assert!(mindprof::table(&profile, &options).contains("once"));
+/// ```
+pub fn table(profile: &Profile, options: &TableOptions) -> String {
+    let tree = Tree::build(profile);
+    let rows = averages(profile, &tree, GroupBy::default());
+    mindprof_formats::table(profile, &rows, options)
+}

@@ -1,0 +1,87 @@
+//! Engine errors as Python exceptions, in one place.
+
+use std::io;
+
+use mindprof_formats::Error as FormatError;
+use mindtorch_tensor::{Error as TensorError, Exception};
+use pyo3::PyErr;
+use pyo3::exceptions::{
+    PyAttributeError, PyFileNotFoundError, PyIndexError, PyIsADirectoryError,
+    PyNotImplementedError, PyOSError, PyPermissionError, PyRuntimeError, PyValueError,
+};
+
+pyo3::create_exception!(
+    mindprof._core,
+    ProfilerError,
+    PyRuntimeError,
+    "What only mindprof can get wrong: a file that is no trace, a profile that is inconsistent."
+);
+
+/// Whatever the engine reports.
+#[derive(Debug)]
+pub(crate) enum Error {
+    /// From reading, writing or laying out.
+    Format(FormatError),
+    /// From an operator of the runtime.
+    Tensor(TensorError),
+}
+
+impl From<FormatError> for Error {
+    fn from(error: FormatError) -> Self {
+        Self::Format(error)
+    }
+}
+
+impl From<TensorError> for Error {
+    fn from(error: TensorError) -> Self {
+        Self::Tensor(error)
+    }
+}
+
+impl From<Error> for PyErr {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Format(error) => format_error(&error),
+            Error::Tensor(error) => tensor_error(&error),
+        }
+    }
+}
+
+fn format_error(error: &FormatError) -> PyErr {
+    let message = error.to_string();
+    match cause(error) {
+        FormatError::Io(error) => io_error(error, message),
+        // torch looks the sort key up as an attribute of the row.
+        FormatError::UnknownSortKey { name, .. } => PyAttributeError::new_err(format!(
+            "'FunctionEventAvg' object has no attribute '{name}'"
+        )),
+        FormatError::UnknownTimeUnit { .. } => PyValueError::new_err(message),
+        _ => ProfilerError::new_err(message),
+    }
+}
+
+fn tensor_error(error: &TensorError) -> PyErr {
+    let message = error.to_string();
+    match error.exception() {
+        Exception::Runtime => PyRuntimeError::new_err(message),
+        Exception::Index => PyIndexError::new_err(message),
+        Exception::Value => PyValueError::new_err(message),
+        Exception::NotImplemented => PyNotImplementedError::new_err(message),
+    }
+}
+
+fn cause(error: &FormatError) -> &FormatError {
+    match error {
+        FormatError::File { source, .. } => cause(source),
+        other => other,
+    }
+}
+
+fn io_error(error: &io::Error, message: String) -> PyErr {
+    match error.kind() {
+        io::ErrorKind::NotFound => PyFileNotFoundError::new_err(message),
+        io::ErrorKind::PermissionDenied => PyPermissionError::new_err(message),
+        io::ErrorKind::IsADirectory => PyIsADirectoryError::new_err(message),
+        _ => PyOSError::new_err(message),
+    }
+}

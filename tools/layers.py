@@ -1,0 +1,82 @@
+"""Checks the direction of the workspace: which crate may know which, and who may use what.
+
+Reads `cargo metadata`, so that the check is about what is built and not about what a document
+says. Prints nothing and exits 0 when all holds; names each wrong edge and exits 1 otherwise.
+ARCHITECTURE.md has the same table in words.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+# A crate may depend on these crates of the workspace.
+EDGES: dict[str, set[str]] = {
+    "mindprof-model": set(),
+    "mindprof-record": {"mindprof-model"},
+    "mindprof-analyze": {"mindprof-model"},
+    "mindprof-formats": {"mindprof-model", "mindprof-analyze"},
+    "mindtorch-tensor": {"mindprof-model", "mindprof-record"},
+    "mindprof-python": {
+        "mindprof-model",
+        "mindprof-record",
+        "mindprof-analyze",
+        "mindprof-formats",
+        "mindtorch-tensor",
+    },
+    "mindprof-cli": {"mindprof-model", "mindprof-analyze", "mindprof-formats"},
+    "mindprof": {"mindprof-model", "mindprof-record", "mindprof-analyze", "mindprof-formats"},
+}
+
+# These libraries may be used by one crate only.
+OWNED: dict[str, str] = {
+    "pyo3": "mindprof-python",
+    "clap": "mindprof-cli",
+    "anyhow": "mindprof-cli",
+}
+
+# The model is plain data: what it may use beyond the standard library.
+MODEL_MAY_USE = {"rustc-hash", "thiserror"}
+
+
+def wrong_edges(packages: list[dict[str, Any]]) -> list[str]:
+    """Returns one line per edge that is not allowed."""
+    wrong = []
+    for package in packages:
+        name = package["name"]
+        if name not in EDGES:
+            wrong.append(f"{name}: not in the table of layers")
+            continue
+        # Tests may look further than the code they test.
+        used = {entry["name"] for entry in package["dependencies"] if entry["kind"] != "dev"}
+        wrong += [
+            f"{name} -> {other}: this direction is not allowed"
+            for other in sorted((used & EDGES.keys()) - EDGES[name])
+        ]
+        wrong += [
+            f"{name} -> {other}: only {OWNED[other]} may use it"
+            for other in sorted(used & OWNED.keys())
+            if OWNED[other] != name
+        ]
+        if name == "mindprof-model":
+            wrong += [
+                f"{name} -> {other}: the model stays plain data"
+                for other in sorted(used - MODEL_MAY_USE)
+            ]
+    return wrong
+
+
+def main() -> int:
+    """Runs the check over the workspace in the current folder."""
+    command = ["cargo", "metadata", "--format-version=1", "--no-deps"]
+    metadata = subprocess.run(command, capture_output=True, check=True).stdout
+    wrong = wrong_edges(json.loads(metadata)["packages"])
+    for line in wrong:
+        print(f"error: {line}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
