@@ -1,8 +1,8 @@
 //! The memory behind tensors: shared by views, counted while it lives, and locked while a kernel works on it.
 //!
 //! Every storage is made by [`Storage::new`] and ends in its `Drop`; both keep the count of live bytes. Kernels reach
-//! elements only through [`read_one`], [`read_two`] and [`write`], which take the locks of all operands in one order (by address), so
-//! that operators on any threads cannot wait for each other in a circle.
+//! elements only through [`read_one`], [`read_two`] and [`write()`], which lock all operands in one order (by address),
+//! so that operators on any threads cannot wait for each other in a circle.
 
 use std::array;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
