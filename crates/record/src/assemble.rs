@@ -12,15 +12,33 @@ use crate::clock::{Anchor, Scale};
 use crate::local::ASYNC_BIT;
 use crate::name::{self, NameKind};
 
-/// Makes the profile of a capture.
+/// Makes the profile of a capture and of the earlier ones that belong to it.
 pub(crate) fn assemble(capture: &Capture) -> Profile {
-    let scale = Scale::new(capture.window.start, &Anchor::first(), &capture.closed);
     let mut builder = ProfileBuilder::new();
+    let scale = scale(capture);
     let opening = capture.window.start.saturating_sub(capture.opened.ticks());
     builder.reference_unix_ns = capture.opened.unix_ns() + scale.duration(opening);
     builder.metadata = capture.metadata.clone();
-    builder.span = Nanos(scale.nanoseconds(capture.window.end));
     let mut names = Names::default();
+    add_window(capture, &mut names, &mut builder);
+    for earlier in &capture.earlier {
+        add_window(earlier, &mut names, &mut builder);
+    }
+    builder
+        .build()
+        .expect("every name and thread was added just now")
+}
+
+/// Returns the scale whose zero is the start of the capture's window.
+fn scale(capture: &Capture) -> Scale {
+    Scale::new(capture.window.start, &Anchor::first(), &capture.closed)
+}
+
+/// Adds what all threads have for one window.
+fn add_window(capture: &Capture, names: &mut Names, builder: &mut ProfileBuilder) {
+    let scale = scale(capture);
+    let span = Nanos(scale.nanoseconds(capture.window.end));
+    builder.span = builder.span.max(span);
     for thread in &capture.threads {
         builder.add_loss(LossCause::Budget, thread.lost);
         builder.add_loss(LossCause::Depth, thread.open.deeper);
@@ -28,7 +46,7 @@ pub(crate) fn assemble(capture: &Capture) -> Profile {
         if closed.is_empty() {
             continue;
         }
-        let inputs = merge_inputs(capture, thread, &mut builder);
+        let inputs = merge_inputs(capture, thread, builder);
         let name = builder.strings.intern(&thread.name);
         let id = builder.add_thread(Thread {
             process: u64::from(std::process::id()),
@@ -36,24 +54,13 @@ pub(crate) fn assemble(capture: &Capture) -> Profile {
             name,
             device: DeviceKind::Cpu,
         });
+        let window_end = capture.window.end;
         let events = closed
             .iter()
-            .map(|record| {
-                names.event(
-                    record,
-                    id,
-                    &inputs,
-                    &scale,
-                    capture.window.end,
-                    &mut builder,
-                )
-            })
+            .map(|record| names.event(record, id, &inputs, &scale, window_end, builder))
             .collect();
         builder.add_events(events);
     }
-    builder
-        .build()
-        .expect("every name and thread was added just now")
 }
 
 /// The records that began within the window, in end order. Scopes that were open when it closed come last, innermost first.
@@ -62,7 +69,7 @@ fn records_of_window(capture: &Capture, thread: &ThreadCapture) -> Vec<Record> {
     records.extend(
         thread
             .records()
-            .filter(|record| capture.window.contains(&record.start)),
+            .filter(|record| capture.wants(record.start)),
     );
     let ended_late: FxHashSet<(u64, u32)> = records
         .iter()
@@ -71,7 +78,7 @@ fn records_of_window(capture: &Capture, thread: &ThreadCapture) -> Vec<Record> {
         .map(|record| (record.start, record.name))
         .collect();
     let still_open = thread.open.entries.iter().rev().filter(|entry| {
-        capture.window.contains(&entry.start) && !ended_late.contains(&(entry.start, entry.name))
+        capture.wants(entry.start) && !ended_late.contains(&(entry.start, entry.name))
     });
     records.extend(still_open.map(|entry| Record {
         start: entry.start,

@@ -16,12 +16,11 @@ use crate::open::OpenStack;
 pub(crate) struct Buffer {
     /// The number of the thread among those that ever recorded.
     pub(crate) index: u32,
-    /// The operating system's thread id.
-    pub(crate) native: u64,
     /// The operating system's name of the thread.
     pub(crate) name: Box<str>,
     /// The scopes that are open on it.
     pub(crate) open: OpenStack,
+    native: AtomicU64,
     lost: AtomicU64,
     retired: AtomicBool,
     contents: Mutex<Contents>,
@@ -44,13 +43,24 @@ impl Buffer {
         let native = native_id(index);
         Self {
             index,
-            native,
             name: native_name(native),
             open: OpenStack::new(),
+            native: AtomicU64::new(native),
             lost: AtomicU64::new(0),
             retired: AtomicBool::new(false),
             contents: Mutex::default(),
         }
+    }
+
+    /// Returns the operating system's thread id.
+    pub(crate) fn native(&self) -> u64 {
+        // Relaxed: it changes in a forked child only, before that has a second thread.
+        self.native.load(Ordering::Relaxed)
+    }
+
+    /// Takes the thread id of the calling thread anew: after a fork it is another one.
+    pub(crate) fn rename(&self) {
+        self.native.store(native_id(self.index), Ordering::Relaxed);
     }
 
     /// Locks what other threads may read.

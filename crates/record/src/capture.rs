@@ -11,20 +11,39 @@ use crate::chunk::{Chunk, Record};
 use crate::clock::Anchor;
 use crate::open::OpenSnapshot;
 
-/// The recording of one window, ready to become a profile.
-#[derive(Debug)]
+/// The recording of one window, ready to become a profile. A copy shares the records.
+#[derive(Clone, Debug)]
 pub struct Capture {
     /// What the profile will say about itself.
     pub metadata: Metadata,
     /// The window in ticks.
     pub(crate) window: Range<u64>,
+    /// When scopes were not wanted, in ticks, in order.
+    pub(crate) pauses: Vec<Range<u64>>,
     pub(crate) opened: Anchor,
     pub(crate) closed: Anchor,
     pub(crate) keep_inputs: bool,
     pub(crate) threads: Vec<ThreadCapture>,
+    /// The windows before this one that the profile is about too.
+    pub(crate) earlier: Vec<Capture>,
 }
 
 impl Capture {
+    /// Adds an earlier window. In the profile its times count from its own start, and its threads are threads of their own.
+    pub fn add_earlier(&mut self, earlier: Self) {
+        self.earlier.push(earlier);
+    }
+
+    /// Returns whether the window wants a scope that began at `start`.
+    pub(crate) fn wants(&self, start: u64) -> bool {
+        let next = self.pauses.partition_point(|pause| pause.end <= start);
+        let is_paused = self
+            .pauses
+            .get(next)
+            .is_some_and(|pause| pause.start <= start);
+        self.window.contains(&start) && !is_paused
+    }
+
     /// Makes the profile: ticks become nanoseconds, names become ids, loss is counted. Linear in the number of events.
     pub fn assemble(&self) -> Profile {
         assemble::assemble(self)
@@ -32,7 +51,7 @@ impl Capture {
 }
 
 /// What one thread has for the window, and perhaps for others.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ThreadCapture {
     pub(crate) native: u64,
     pub(crate) name: Box<str>,
@@ -50,7 +69,7 @@ impl ThreadCapture {
         let open = buffer.open.snapshot();
         let contents = buffer.contents();
         Self {
-            native: buffer.native,
+            native: buffer.native(),
             name: buffer.name.clone(),
             open,
             lost: buffer.lost().saturating_sub(lost_before),

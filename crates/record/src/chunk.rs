@@ -99,11 +99,13 @@ impl Chunk {
 
 #[cfg(not(loom))]
 use self::mapped::Slots;
+#[cfg(not(loom))]
+pub(crate) use self::mapped::{SpareGuard, spare_guard};
 
 #[cfg(not(loom))]
 mod mapped {
     use std::fmt;
-    use std::sync::{Mutex, PoisonError};
+    use std::sync::{Mutex, MutexGuard, PoisonError};
 
     use memmap2::{Advice, MmapMut, MmapOptions};
 
@@ -116,6 +118,14 @@ mod mapped {
     /// The size and alignment of a huge page; a full chunk is as large.
     const HUGE_PAGE: usize = 2 << 20;
     const _: () = assert!(FULL * size_of::<Record>() == HUGE_PAGE);
+
+    /// Keeps every other thread from the spare runs.
+    pub(crate) type SpareGuard = MutexGuard<'static, Vec<MmapMut>>;
+
+    /// Locks the spare runs.
+    pub(crate) fn spare_guard() -> SpareGuard {
+        SPARE.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
     /// Memory for a run of records, with its pages present.
     pub(super) struct Slots {
@@ -189,7 +199,7 @@ mod mapped {
         if capacity != FULL {
             return None;
         }
-        SPARE.lock().unwrap_or_else(PoisonError::into_inner).pop()
+        spare_guard().pop()
     }
 
     /// Maps a huge page: twice its size, of which the part that is aligned to one is used and the rest never touched.
@@ -211,7 +221,7 @@ mod mapped {
     impl Drop for Slots {
         fn drop(&mut self) {
             let Some(map) = self.map.take() else { return };
-            let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut spare = spare_guard();
             if self.capacity == FULL && spare.len() < MOST_SPARE {
                 spare.push(map);
             }
@@ -230,12 +240,22 @@ mod mapped {
 
 #[cfg(loom)]
 use self::modelled::Slots;
+#[cfg(loom)]
+pub(crate) use self::modelled::{SpareGuard, spare_guard};
 
 #[cfg(loom)]
 mod modelled {
     use loom::cell::UnsafeCell;
 
     use super::Record;
+
+    /// A model has no spare runs.
+    pub(crate) struct SpareGuard;
+
+    /// Returns what stands for the lock.
+    pub(crate) fn spare_guard() -> SpareGuard {
+        SpareGuard
+    }
 
     /// The same as `mapped::Slots`, in cells whose accesses loom checks against each other.
     #[derive(Debug)]

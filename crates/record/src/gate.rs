@@ -11,6 +11,15 @@ static GATE: AtomicU64 = AtomicU64::new(0);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gate(u64);
 
+/// What the open windows want, taken together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// Scopes. False while every open window is paused.
+    pub(crate) scopes: bool,
+    /// The inputs of scopes.
+    pub(crate) inputs: bool,
+}
+
 impl Gate {
     const SCOPES: u64 = 1;
     const INPUTS: u64 = 2;
@@ -22,11 +31,12 @@ impl Gate {
         Self(GATE.load(Ordering::Relaxed))
     }
 
-    /// Opens the gate for recording number `epoch`.
-    pub(crate) fn open(epoch: u32, inputs: bool) {
-        let wanted = Self::SCOPES | if inputs { Self::INPUTS } else { 0 };
+    /// Sets what recording number `epoch` wants from now on.
+    pub(crate) fn set(epoch: u32, wanted: Wanted) {
+        let scopes = if wanted.scopes { Self::SCOPES } else { 0 };
+        let inputs = if wanted.inputs { Self::INPUTS } else { 0 };
         GATE.store(
-            u64::from(epoch) << Self::EPOCH_SHIFT | wanted,
+            u64::from(epoch) << Self::EPOCH_SHIFT | scopes | inputs,
             Ordering::Relaxed,
         );
     }
@@ -39,7 +49,7 @@ impl Gate {
     /// Returns whether scopes are recorded.
     #[inline]
     pub(crate) const fn is_open(self) -> bool {
-        self.0 != 0
+        self.0 & Self::SCOPES != 0
     }
 
     /// Returns whether some window wants inputs.

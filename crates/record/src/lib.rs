@@ -10,6 +10,7 @@ mod buffer;
 mod capture;
 mod chunk;
 mod clock;
+mod fork;
 mod gate;
 mod local;
 mod name;
@@ -20,8 +21,9 @@ mod session;
 mod sync;
 
 pub use capture::Capture;
+pub use fork::{ForkSide, after_fork, before_fork};
 pub use name::{Name, NameKind, Site};
-pub use scope::{OpenScope, Scope, is_recording, open, open_with, scope, scope_with};
+pub use scope::{OpenScope, Scope, is_profiling, is_recording, open, open_with, scope, scope_with};
 pub use session::{Options, Session};
 
 /// The parts that the benchmark measures beside the whole: not an interface.

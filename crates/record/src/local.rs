@@ -79,6 +79,12 @@ pub(crate) fn intern_inputs(gate: Gate, inputs: impl FnOnce(&mut InputsEncoder))
     with(|local| local.intern_inputs(gate, inputs)).unwrap_or(NO_ROOM)
 }
 
+/// Returns the buffer of this thread, if it has one.
+pub(crate) fn own_buffer() -> Option<Arc<Buffer>> {
+    let own = |local: &OnceCell<Local>| local.get().map(|local| Arc::clone(&local.buffer));
+    LOCAL.try_with(own).ok().flatten()
+}
+
 /// Calls `action` with the buffer of this thread, or returns none if the thread is ending.
 #[inline]
 fn with<T>(action: impl FnOnce(&Local) -> T) -> Option<T> {

@@ -1,15 +1,16 @@
 //! The one recording of the process: which windows are open, and which threads take part.
 //!
-//! The gate is open while at least one window is. A recording (an epoch) lasts from the first window's opening to the last
-//! one's closing; buffers empty themselves when they meet a new epoch.
+//! The gate is open while at least one window is, unless all of them are paused. A recording (an epoch) lasts from the
+//! first window's opening to the last one's closing; buffers empty themselves when they meet a new epoch.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::budget;
 use crate::buffer::Buffer;
 use crate::capture::ThreadCapture;
 use crate::clock::ticks;
-use crate::gate::Gate;
+use crate::gate::{Gate, Wanted};
 use crate::session::Options;
 
 static RECORDER: Mutex<Recorder> = Mutex::new(Recorder {
@@ -19,7 +20,7 @@ static RECORDER: Mutex<Recorder> = Mutex::new(Recorder {
     threads_seen: 0,
 });
 
-struct Recorder {
+pub(crate) struct Recorder {
     epoch: u32,
     windows: Vec<OpenWindow>,
     buffers: Vec<Arc<Buffer>>,
@@ -29,9 +30,21 @@ struct Recorder {
 struct OpenWindow {
     start: u64,
     options: Options,
-    /// By thread: what it had lost when the window opened.
-    lost_before: Vec<(u32, u64)>,
+    /// What threads had lost when the window opened, and what they lost while it was paused.
+    not_lost_here: Losses,
+    pauses: Vec<Range<u64>>,
+    paused_now: Option<Pause>,
 }
+
+/// A pause that has not ended.
+struct Pause {
+    start: u64,
+    lost_before: Losses,
+}
+
+/// Numbers of lost events by thread.
+#[derive(Default)]
+struct Losses(Vec<(u32, u64)>);
 
 /// An open window: its number and the moment from which on events belong to it.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +52,19 @@ pub(crate) struct Window {
     pub(crate) start: u64,
 }
 
-fn recorder() -> MutexGuard<'static, Recorder> {
+/// What a window takes with it when it closes.
+#[derive(Debug, Default)]
+pub(crate) struct Taken {
+    /// When the window closed, in ticks.
+    pub(crate) end: u64,
+    /// When scopes were not wanted, in ticks, in order.
+    pub(crate) pauses: Vec<Range<u64>>,
+    /// What every thread has for it.
+    pub(crate) threads: Vec<ThreadCapture>,
+}
+
+/// Locks the recorder.
+pub(crate) fn recorder() -> MutexGuard<'static, Recorder> {
     RECORDER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -72,75 +97,146 @@ pub(crate) fn open_window(options: Options) -> Window {
         recorder.buffers.retain(|buffer| !buffer.is_retired());
         budget::reset();
     }
-    let epoch = recorder.epoch;
-    let lost_before = recorder
-        .of_this_epoch()
-        .map(|buffer| (buffer.index, buffer.lost()))
-        .collect();
+    let not_lost_here = recorder.losses();
     // Two windows never share a start: the lock is held, and reading the clock takes several ticks.
     let start = ticks();
     recorder.windows.push(OpenWindow {
         start,
         options,
-        lost_before,
+        not_lost_here,
+        pauses: Vec::new(),
+        paused_now: None,
     });
-    recorder.set_gate(epoch);
+    recorder.set_gate();
     Window { start }
 }
 
-/// Closes a window and returns what every thread has for it. The window's end is given in ticks.
-pub(crate) fn close_window(window: Window) -> (u64, Vec<ThreadCapture>) {
-    let stop = ticks();
+/// Keeps the scopes that begin from now on out of a window, until [`resume_window`].
+pub(crate) fn pause_window(window: Window) {
     let mut recorder = recorder();
-    let Some(position) = recorder
-        .windows
-        .iter()
-        .position(|open| open.start == window.start)
-    else {
-        return (stop, Vec::new());
+    let lost_before = recorder.losses();
+    let Some(open) = recorder.find(window) else {
+        return;
     };
-    let closed = recorder.windows.remove(position);
-    let epoch = recorder.epoch;
-    recorder.set_gate(epoch);
-    let lost_before = |thread: u32| {
-        closed
-            .lost_before
-            .iter()
-            .find(|(index, _)| *index == thread)
-            .map_or(0, |(_, lost)| *lost)
+    if open.paused_now.is_none() {
+        let start = ticks();
+        open.paused_now = Some(Pause { start, lost_before });
+    }
+    recorder.set_gate();
+}
+
+/// Ends the pause of a window.
+pub(crate) fn resume_window(window: Window) {
+    let mut recorder = recorder();
+    let lost_now = recorder.losses();
+    let Some(open) = recorder.find(window) else {
+        return;
     };
+    open.end_pause(ticks(), &lost_now);
+    recorder.set_gate();
+}
+
+/// Closes a window and returns what there is for it.
+pub(crate) fn close_window(window: Window) -> Taken {
+    let end = ticks();
+    let mut recorder = recorder();
+    let Some(position) = recorder.position(window) else {
+        let nothing = Taken::default();
+        return Taken { end, ..nothing };
+    };
+    let mut closed = recorder.windows.remove(position);
+    closed.end_pause(end, &recorder.losses());
+    recorder.set_gate();
     let threads = recorder
         .of_this_epoch()
-        .map(|buffer| ThreadCapture::take(buffer, lost_before(buffer.index)))
+        .map(|buffer| ThreadCapture::take(buffer, closed.not_lost_here.of(buffer.index)))
         .collect();
     if recorder.windows.is_empty() {
         recorder.release();
     }
-    (stop, threads)
+    Taken {
+        end,
+        pauses: closed.pauses,
+        threads,
+    }
+}
+
+impl OpenWindow {
+    fn end_pause(&mut self, now: u64, lost_now: &Losses) {
+        if let Some(pause) = self.paused_now.take() {
+            self.pauses.push(pause.start..now);
+            self.not_lost_here.add_between(&pause.lost_before, lost_now);
+        }
+    }
+}
+
+impl Losses {
+    fn of(&self, thread: u32) -> u64 {
+        let found = self.0.iter().find(|(index, _)| *index == thread);
+        found.map_or(0, |(_, lost)| *lost)
+    }
+
+    /// Adds what was lost between two moments.
+    fn add_between(&mut self, before: &Self, after: &Self) {
+        for &(thread, lost) in &after.0 {
+            let between = lost.saturating_sub(before.of(thread));
+            match self.0.iter_mut().find(|(index, _)| *index == thread) {
+                Some(entry) => entry.1 += between,
+                None => self.0.push((thread, between)),
+            }
+        }
+    }
 }
 
 impl Recorder {
+    /// Forgets all windows and all threads but the one whose buffer is given: what a forked child begins with.
+    pub(crate) fn start_over(&mut self, own: Option<&Arc<Buffer>>) {
+        self.windows.clear();
+        self.buffers.clear();
+        self.buffers.extend(own.cloned());
+        self.set_gate();
+    }
+
+    fn position(&self, window: Window) -> Option<usize> {
+        let mut windows = self.windows.iter();
+        windows.position(|open| open.start == window.start)
+    }
+
+    fn find(&mut self, window: Window) -> Option<&mut OpenWindow> {
+        let mut windows = self.windows.iter_mut();
+        windows.find(|open| open.start == window.start)
+    }
+
     fn of_this_epoch(&self) -> impl Iterator<Item = &Arc<Buffer>> {
         self.buffers
             .iter()
             .filter(|buffer| buffer.contents().epoch == self.epoch)
     }
 
-    fn set_gate(&self, epoch: u32) {
-        let Some(budget) = self
-            .windows
-            .iter()
-            .map(|window| window.options.budget_bytes)
-            .max()
-        else {
+    fn losses(&self) -> Losses {
+        let buffers = self.of_this_epoch();
+        Losses(
+            buffers
+                .map(|buffer| (buffer.index, buffer.lost()))
+                .collect(),
+        )
+    }
+
+    fn set_gate(&self) {
+        let options = || self.windows.iter().map(|window| window.options);
+        let Some(budget) = options().map(|options| options.budget_bytes).max() else {
             Gate::close();
             return;
         };
         budget::set_limit(budget);
-        Gate::open(
-            epoch,
-            self.windows.iter().any(|window| window.options.inputs),
-        );
+        let wanted = Wanted {
+            scopes: self
+                .windows
+                .iter()
+                .any(|window| window.paused_now.is_none()),
+            inputs: options().any(|options| options.inputs),
+        };
+        Gate::set(self.epoch, wanted);
     }
 
     /// Lets go of what the last window has taken with it. The last chunk of a living thread is the one it writes.

@@ -58,6 +58,12 @@ pub fn is_recording() -> bool {
     Gate::load().is_open()
 }
 
+/// Returns whether a window is open, be it paused or not.
+#[inline]
+pub fn is_profiling() -> bool {
+    Gate::load().epoch() != 0
+}
+
 /// An open scope of the calling thread. Closes when dropped.
 #[derive(Debug)]
 #[must_use = "the scope closes when this is dropped"]

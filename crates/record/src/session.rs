@@ -4,7 +4,7 @@ use mindprof_model::Metadata;
 
 use crate::capture::Capture;
 use crate::clock::Anchor;
-use crate::recorder::{self, Window};
+use crate::recorder::{self, Taken, Window};
 
 /// What a window wants.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,7 @@ impl Default for Options {
     }
 }
 
-/// An open window. Every event of every thread that begins before [`Session::stop`] belongs to it.
+/// An open window. Every event of every thread that begins before [`Session::stop`] belongs to it, unless it is paused.
 #[derive(Debug)]
 pub struct Session {
     window: Option<Window>,
@@ -50,23 +50,36 @@ impl Session {
         Anchor::first();
     }
 
+    /// Keeps scopes that begin from now on out of the window. Those that are open stay in it; other windows go on.
+    pub fn pause(&self) {
+        if let Some(window) = self.window {
+            recorder::pause_window(window);
+        }
+    }
+
+    /// Takes scopes that begin from now on into the window again.
+    pub fn resume(&self) {
+        if let Some(window) = self.window {
+            recorder::resume_window(window);
+        }
+    }
+
     /// Closes the window and returns what it holds. Takes time by threads and chunks, not by events.
     pub fn stop(mut self) -> Capture {
-        let (window, threads) = match self.window.take() {
-            Some(window) => {
-                let (stop, threads) = recorder::close_window(window);
-                (window.start..stop, threads)
-            }
-            None => (0..0, Vec::new()),
+        let (start, taken) = match self.window.take() {
+            Some(window) => (window.start, recorder::close_window(window)),
+            None => (0, Taken::default()),
         };
         let closed = Anchor::take();
         Capture {
             metadata: Metadata::default(),
-            window,
+            window: start..taken.end,
+            pauses: taken.pauses,
             opened: self.opened,
             closed,
             keep_inputs: self.options.inputs,
-            threads,
+            threads: taken.threads,
+            earlier: Vec::new(),
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::thread;
 
-use mindprof_record::{Options, Session, Site, is_recording, scope, scope_with};
+use mindprof_model::Flags;
+use mindprof_record::{Options, Session, Site, is_profiling, is_recording, scope, scope_with};
 
 use super::names;
 
@@ -135,4 +136,101 @@ fn windows_that_open_and_close_under_load_lose_nothing_and_mix_nothing() {
         }
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
     });
+}
+
+#[test]
+fn a_paused_window_takes_no_scopes_and_the_others_go_on() {
+    // paused  |  before  |ppppppp|  after  |
+    // other   |  before    during   after  |
+    let paused = Session::start(Options::default());
+    let other = Session::start(Options::default());
+    drop(scope(&BEFORE));
+    paused.pause();
+    drop(scope(&DURING));
+    paused.resume();
+    drop(scope(&AFTER));
+    assert_eq!(names(&paused.stop().assemble()), ["before", "after"]);
+    assert_eq!(
+        names(&other.stop().assemble()),
+        ["before", "during", "after"]
+    );
+}
+
+#[test]
+fn while_every_window_is_paused_nothing_is_recorded() {
+    let session = Session::start(Options::default());
+    session.pause();
+    session.pause();
+    assert!(is_profiling() && !is_recording());
+    drop(scope(&DURING));
+    session.resume();
+    session.resume();
+    assert!(is_recording());
+    drop(scope(&AFTER));
+    assert_eq!(names(&session.stop().assemble()), ["after"]);
+}
+
+#[test]
+fn a_scope_that_is_open_when_the_pause_begins_closes_as_usual() {
+    // |  before |-----------|   |
+    // |     ppp during pppp     |
+    let session = Session::start(Options::default());
+    let open = scope(&BEFORE);
+    session.pause();
+    drop(scope(&DURING));
+    drop(open);
+    let profile = session.stop().assemble();
+    assert_eq!(names(&profile), ["before"]);
+    assert_eq!(profile.events()[0].flags, Flags::NONE);
+    assert!(profile.events()[0].end() <= profile.span());
+}
+
+#[test]
+fn a_pause_ends_with_its_window() {
+    let session = Session::start(Options::default());
+    session.pause();
+    drop(session.stop());
+    let session = Session::start(Options::default());
+    drop(scope(&DURING));
+    assert_eq!(names(&session.stop().assemble()), ["during"]);
+}
+
+#[test]
+fn what_is_lost_during_a_pause_is_not_lost_to_the_window() {
+    let tiny = Options {
+        budget_bytes: 0,
+        inputs: false,
+    };
+    let (paused, other) = (Session::start(tiny), Session::start(tiny));
+    drop(scope(&BEFORE));
+    paused.pause();
+    (0..5).for_each(|_| drop(scope(&DURING)));
+    paused.resume();
+    drop(scope(&AFTER));
+    assert_eq!(paused.stop().assemble().loss().total(), 2);
+    assert_eq!(other.stop().assemble().loss().total(), 7);
+}
+
+#[test]
+fn a_profile_of_several_windows_has_each_on_threads_of_its_own() {
+    let mut captures = Vec::new();
+    for _ in 0..3 {
+        let session = Session::start(Options::default());
+        let _outer = scope(&BEFORE);
+        drop(scope(&DURING));
+        captures.push(session.stop());
+    }
+    let mut last = captures.pop().unwrap();
+    for earlier in captures {
+        last.add_earlier(earlier);
+    }
+    let profile = last.assemble();
+    assert_eq!(profile.events().len(), 6);
+    assert_eq!(profile.threads().len(), 3);
+    assert!(
+        profile
+            .events()
+            .iter()
+            .all(|event| event.end() <= profile.span())
+    );
 }
