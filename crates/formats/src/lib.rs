@@ -10,7 +10,10 @@ mod shapes;
 mod sort;
 mod table;
 
-pub use chrome::{read_trace, read_trace_file, write_trace, write_trace_file};
+pub use chrome::{
+    TraceOptions, read_trace, read_trace_file, write_trace, write_trace_file,
+    write_trace_file_with, write_trace_with,
+};
 pub use error::{Error, Result};
 pub use number::{TimeUnit, memory_text, share_text, time_text};
 pub use shapes::shapes_text;

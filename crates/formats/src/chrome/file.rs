@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use mindprof_model::Profile;
 
-use super::{read_trace, write_trace};
+use super::{TraceOptions, read_trace, write_trace_with};
 use crate::{Error, Result};
 
 /// Reads the trace in a file, which may be compressed with gzip whatever its name.
@@ -32,10 +32,18 @@ pub fn read_trace_file(path: &Path) -> Result<Profile> {
 /// # Errors
 /// When the file cannot be written; the error names it.
 pub fn write_trace_file(profile: &Profile, path: &Path) -> Result<()> {
-    write_whole(profile, path).map_err(|error| error.at(path))
+    write_trace_file_with(profile, &TraceOptions::default(), path)
 }
 
-fn write_whole(profile: &Profile, path: &Path) -> Result<()> {
+/// As [`write_trace_file`], with options.
+///
+/// # Errors
+/// When the file cannot be written; the error names it.
+pub fn write_trace_file_with(profile: &Profile, options: &TraceOptions, path: &Path) -> Result<()> {
+    write_whole(profile, options, path).map_err(|error| error.at(path))
+}
+
+fn write_whole(profile: &Profile, options: &TraceOptions, path: &Path) -> Result<()> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent)?;
     }
@@ -45,7 +53,8 @@ fn write_whole(profile: &Profile, path: &Path) -> Result<()> {
         }
         // A pipe or a device cannot be replaced, only written to.
         Ok(found) if !found.is_file() => {
-            return write_to(profile, path, OpenOptions::new().write(true).open(path)?);
+            let file = OpenOptions::new().write(true).open(path)?;
+            return write_to(profile, options, path, file);
         }
         Ok(_) | Err(_) => {}
     }
@@ -57,7 +66,7 @@ fn write_whole(profile: &Profile, path: &Path) -> Result<()> {
         .create_new(true)
         .open(&part)
         .map_err(Error::from)
-        .and_then(|file| write_to(profile, path, file))
+        .and_then(|file| write_to(profile, options, path, file))
         .and_then(|()| Ok(fs::rename(&part, &target)?));
     if written.is_err() {
         // The first error is the one to tell; a part that stays behind is only litter.
@@ -66,14 +75,14 @@ fn write_whole(profile: &Profile, path: &Path) -> Result<()> {
     written
 }
 
-fn write_to(profile: &Profile, path: &Path, file: File) -> Result<()> {
+fn write_to(profile: &Profile, options: &TraceOptions, path: &Path, file: File) -> Result<()> {
     let name = path.to_string_lossy();
     let buffered = BufWriter::new(file);
     if !name.ends_with(".gz") {
-        return write_trace(profile, &name, buffered);
+        return write_trace_with(profile, &name, options, buffered);
     }
     let mut encoder = GzEncoder::new(buffered, Compression::default());
-    write_trace(profile, &name, &mut encoder)?;
+    write_trace_with(profile, &name, options, &mut encoder)?;
     Ok(encoder.finish()?.flush()?)
 }
 

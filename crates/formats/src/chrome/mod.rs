@@ -10,6 +10,6 @@ mod text;
 mod time;
 mod write;
 
-pub use file::{read_trace_file, write_trace_file};
+pub use file::{read_trace_file, write_trace_file, write_trace_file_with};
 pub use read::read_trace;
-pub use write::write_trace;
+pub use write::{TraceOptions, write_trace, write_trace_with};

@@ -5,7 +5,8 @@
 use std::io::Write;
 
 use mindprof_model::{
-    Category, Event, EventId, Flags, InputsIter, LossCause, Nanos, Profile, ScopeKind, Thread,
+    Category, Event, EventId, Flags, InputsIter, LossCause, Metadata, Nanos, Profile, ScopeKind,
+    Thread,
 };
 
 use self::flows::{FlowEnd, Flows};
@@ -33,15 +34,40 @@ const RESERVED: [&str; 6] = [
 /// Where the span of the window is put below all processes.
 const SPANS_SORT_INDEX: u64 = 536_870_912;
 
+/// What a trace file says beside the profile, and what it leaves out of it.
+#[derive(Clone, Debug, Default)]
+pub struct TraceOptions {
+    /// Facts for the top of the file, after those of the profile; of two with one key, these win.
+    pub metadata: Metadata,
+    /// Events of these categories are not written.
+    pub leave_out: Vec<Category>,
+}
+
 /// Writes `profile` as a trace that calls itself `trace_name`.
 ///
 /// # Errors
 /// When `out` does not take the bytes.
-pub fn write_trace(profile: &Profile, trace_name: &str, mut out: impl Write) -> Result<()> {
+pub fn write_trace(profile: &Profile, trace_name: &str, out: impl Write) -> Result<()> {
+    write_trace_with(profile, trace_name, &TraceOptions::default(), out)
+}
+
+/// As [`write_trace`], with options.
+///
+/// # Errors
+/// When `out` does not take the bytes.
+pub fn write_trace_with(
+    profile: &Profile,
+    trace_name: &str,
+    options: &TraceOptions,
+    mut out: impl Write,
+) -> Result<()> {
     let mut writer = Writer::new(profile);
-    writer.push_opening();
+    writer.push_opening(&options.metadata);
     writer.push_threads();
-    for index in 0..profile.events().len() {
+    for (index, event) in profile.events().iter().enumerate() {
+        if options.leave_out.contains(&event.category) {
+            continue;
+        }
         writer.push_event(EventId::from_index(index));
         if writer.text.len() >= CHUNK_BYTES {
             out.write_all(&writer.text)?;
@@ -89,9 +115,12 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn push_opening(&mut self) {
+    fn push_opening(&mut self, of_file: &Metadata) {
         self.push("{\n\"schemaVersion\":1,\n");
-        let metadata = self.profile.metadata();
+        let mut metadata = self.profile.metadata().clone();
+        for (key, value) in of_file.iter() {
+            metadata.set(key, value);
+        }
         if metadata.get("deviceProperties").is_none() {
             self.push("\"deviceProperties\":[],\n");
         }

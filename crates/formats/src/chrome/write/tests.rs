@@ -79,3 +79,28 @@ fn metadata_that_is_no_json_becomes_a_string() {
     assert_eq!(trace["mindprof"]["lost"]["budget"], 3);
     assert_eq!(trace["baseTimeNanoseconds"], 1_790_857_026_000_000_000_u64);
 }
+
+#[test]
+fn metadata_of_the_file_wins_and_categories_can_be_left_out() {
+    let mut of_profile = Metadata::default();
+    of_profile.set("both", "1");
+    let (mut builder, thread) = builder(of_profile);
+    for (category, name) in [(Category::Operator, "op"), (Category::Annotation, "range")] {
+        let name = builder.strings.intern(name);
+        builder.add_event(Event::new(category, name, thread, Nanos(0), Nanos(5)));
+    }
+    let mut options = TraceOptions {
+        leave_out: vec![Category::Operator],
+        ..TraceOptions::default()
+    };
+    options.metadata.set("both", "2");
+    options.metadata.set("tab\t日本", "\u{1}");
+    let mut bytes = Vec::new();
+    write_trace_with(&builder.build().unwrap(), "t", &options, &mut bytes).unwrap();
+    let trace: Value = serde_json::from_slice(&bytes).unwrap();
+    assert_eq!(trace["both"], 2);
+    assert_eq!(trace["tab\t日本"], "\u{1}");
+    let events = trace["traceEvents"].as_array().unwrap();
+    assert!(events.iter().any(|event| event["name"] == "range"));
+    assert!(events.iter().all(|event| event["name"] != "op"));
+}
