@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 import mindtorch_v2 as torch
 
@@ -40,7 +41,7 @@ def named_range() -> None:
             pass
 
 
-def recorded(body: Callable[[], None], **flags: bool) -> Callable[[], None]:
+def recorded(body: Callable[[], None], **flags: Any) -> Callable[[], None]:
     """Returns `body` as it runs while a profiler records."""
 
     def run() -> None:

@@ -1,7 +1,7 @@
 """The torch.profiler API on a Rust engine.
 
-`profile` records everything that the host runs while it is open, `record_function` names a range
-of your own:
+`profile` records everything that the host runs while it is open, `record_function` names a range of
+your own:
 
     >>> import mindprof
     >>> with mindprof.profile() as prof:
@@ -11,15 +11,41 @@ of your own:
     ['step']
 """
 
+from mindprof import _fork
+from mindprof._activity import (
+    CuspyConfig,
+    PerformanceMetricsConfig,
+    ProfilerActivity,
+    ProfilerActivityConfig,
+    kineto_available,
+    supported_activities,
+)
 from mindprof._core import FunctionEventAvg, ProfilerError, __version__, record_function
+from mindprof._device_type import DeviceType
 from mindprof._event_list import EventList
+from mindprof._observer import ExecutionTraceObserver
 from mindprof._profile import profile
+from mindprof._schedule import ProfilerAction, schedule
+from mindprof._tensorboard import tensorboard_trace_handler
 
 __all__ = [
+    "CuspyConfig",
+    "DeviceType",
     "EventList",
+    "ExecutionTraceObserver",
     "FunctionEventAvg",
+    "PerformanceMetricsConfig",
+    "ProfilerAction",
+    "ProfilerActivity",
+    "ProfilerActivityConfig",
     "ProfilerError",
     "__version__",
+    "kineto_available",
     "profile",
     "record_function",
+    "schedule",
+    "supported_activities",
+    "tensorboard_trace_handler",
 ]
+
+_fork.register()

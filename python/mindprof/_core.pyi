@@ -1,7 +1,7 @@
 from collections.abc import Callable, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any, ClassVar, ParamSpec, TypeVar, final
+from typing import Any, ClassVar, ParamSpec, Protocol, TypeVar, final
 
 from typing_extensions import Self
 
@@ -10,18 +10,27 @@ __all__ = [
     "FunctionEventAvg",
     "Profile",
     "ProfilerError",
+    "RangeHandle",
+    "RecordFunctionFast",
     "Session",
     "Tensor",
     "__version__",
+    "after_fork_in_child",
+    "after_fork_in_parent",
+    "before_fork",
     "dtype",
+    "is_profiling",
     "manual_seed",
     "ones",
     "randn",
     "record_function",
+    "record_function_with_args_enter",
+    "record_function_with_args_exit",
     "self_cpu_time_total",
     "table",
     "tensor",
     "total_average",
+    "write_chrome_trace",
     "zeros",
 ]
 
@@ -30,10 +39,24 @@ _Result = TypeVar("_Result")
 
 class ProfilerError(RuntimeError): ...
 
+class _SessionOptions(Protocol):
+    @property
+    def record_shapes(self) -> bool: ...
+    @property
+    def budget_bytes(self) -> int: ...
+
 @final
 class Session:
-    def __new__(cls, *, record_shapes: bool, budget_bytes: int) -> Self: ...
-    def stop(self) -> Profile | None: ...
+    def __new__(cls, options: _SessionOptions) -> Self: ...
+    def pause(self) -> bool: ...
+    def resume(self) -> bool: ...
+    def stop(self) -> Profile: ...
+    def stop_after(self, earlier: Sequence[Session]) -> Profile: ...
+
+def is_profiling() -> bool: ...
+def before_fork() -> None: ...
+def after_fork_in_parent() -> None: ...
+def after_fork_in_child() -> None: ...
 
 @final
 class Profile:
@@ -46,6 +69,14 @@ class Profile:
     @property
     def lost(self) -> int: ...
     def __len__(self) -> int: ...
+
+def write_chrome_trace(
+    profile: Profile,
+    path: str | PathLike[str],
+    *,
+    metadata: Sequence[tuple[str, str]],
+    activity_types: Sequence[str] | None,
+) -> None: ...
 
 @final
 class FunctionEventAvg:
@@ -65,22 +96,43 @@ class FunctionEventAvg:
     def input_shapes(self) -> str | list[list[int]]: ...
 
 class record_function:
+    run_callbacks_on_exit: bool
     def __new__(cls, name: Any, args: Any = None) -> Self: ...
     @property
     def name(self) -> Any: ...
     @property
     def args(self) -> Any: ...
+    @property
+    def record(self) -> Any: ...
     def __enter__(self) -> Self: ...
     def __exit__(
         self,
-        _exc_type: type[BaseException] | None,
-        _exc_value: BaseException | None,
-        _traceback: TracebackType | None,
-        /,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None: ...
     def __call__(
         self, function: Callable[_Parameters, _Result]
     ) -> Callable[_Parameters, _Result]: ...
+    def _call_end_callbacks_on_future(self, fut: Any) -> Any: ...
+    def _end(self) -> None: ...
+
+@final
+class RangeHandle: ...
+
+def record_function_with_args_enter(name: str, *args: Any) -> RangeHandle: ...
+def record_function_with_args_exit(handle: RangeHandle) -> None: ...
+
+@final
+class RecordFunctionFast:
+    def __new__(
+        cls,
+        name: str,
+        input_values: Sequence[Any] | None = None,
+        keyword_values: Any | None = None,
+    ) -> Self: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_exception: object) -> None: ...
 
 def table(
     rows: Sequence[FunctionEventAvg],

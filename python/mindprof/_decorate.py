@@ -1,10 +1,12 @@
-"""`record_function` as a decorator: a range around each call of a function."""
+"""`record_function` beyond `with`: around the calls of a function, or up to a future's end."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+import inspect
+from collections.abc import AsyncGenerator, Callable, Generator
+from concurrent.futures import Future
+from typing import Any, ParamSpec, TypeVar
 
 from mindprof._core import record_function
 
@@ -12,13 +14,18 @@ Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 
-def decorate(
-    decorator: record_function, function: Callable[Parameters, Result]
-) -> Callable[Parameters, Result]:
+def decorate(decorator: record_function, function: Callable[Parameters, Result]) -> Any:
     """Returns `function` with a range of the decorator's name around each call.
 
-    Each call opens a range of its own, so that a function may call itself.
+    Each call opens a range of its own, so that a function may call itself. A generator or coroutine
+    has one range, from its first step to its last.
     """
+    if inspect.isasyncgenfunction(function):
+        return _around_async_generator(decorator, function)
+    if inspect.iscoroutinefunction(function):
+        return _around_coroutine(decorator, function)
+    if inspect.isgeneratorfunction(function):
+        return _around_generator(decorator, function)
 
     @functools.wraps(function)
     def recorded(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
@@ -26,3 +33,72 @@ def decorate(
             return function(*args, **kwargs)
 
     return recorded
+
+
+def _around_generator(decorator: record_function, function: Callable[..., Any]) -> Any:
+    @functools.wraps(function)
+    def recorded(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        with record_function(decorator.name, decorator.args):
+            return (yield from function(*args, **kwargs))
+
+    return recorded
+
+
+def _around_coroutine(decorator: record_function, function: Callable[..., Any]) -> Any:
+    @functools.wraps(function)
+    async def recorded(*args: Any, **kwargs: Any) -> Any:
+        with record_function(decorator.name, decorator.args):
+            return await function(*args, **kwargs)
+
+    return recorded
+
+
+def _around_async_generator(decorator: record_function, function: Callable[..., Any]) -> Any:
+    @functools.wraps(function)
+    async def recorded(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        with record_function(decorator.name, decorator.args):
+            inner = function(*args, **kwargs)
+            step = inner.__anext__()
+            # What `yield from` is for generators: hand in what is sent or thrown, until the inner
+            # one ends.
+            while True:
+                try:
+                    item = await step
+                except StopAsyncIteration:
+                    return
+                try:
+                    step = inner.asend((yield item))
+                except GeneratorExit:
+                    await inner.aclose()
+                    raise
+                except BaseException as error:
+                    step = inner.athrow(error)
+
+    return recorded
+
+
+def end_with_future(entered: record_function, future: Any) -> Any:
+    """Ends the range when `future` is done, and returns a future of the same value.
+
+    Args:
+        entered: A range that was entered.
+        future: One with `then`, as torch's, or with `add_done_callback`, as Python's.
+    """
+    if hasattr(future, "then"):
+
+        def end_and_pass_on(done: Any) -> Any:
+            entered._end()
+            return done.value()
+
+        return future.then(end_and_pass_on)
+    ended: Future[Any] = Future()
+
+    def end(done: Any) -> None:
+        entered._end()
+        if error := done.exception():
+            ended.set_exception(error)
+        else:
+            ended.set_result(done.result())
+
+    future.add_done_callback(end)
+    return ended

@@ -1,21 +1,53 @@
-"""`profile`: the profiler as its users hold it."""
+"""`profile`: the profiler as its users hold it, with its schedule, its steps and its callback."""
 
 from __future__ import annotations
 
 import os
+import warnings
+from collections.abc import Callable, Iterable
 from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
-from mindprof import _core
-from mindprof._event_list import EventList
+from mindprof import _activity, _schedule, _transitions
+from mindprof._core import record_function
+from mindprof._kineto_profile import _KinetoProfile
+from mindprof._observer import ExecutionTraceObserver, _ITraceObserver
+from mindprof._options import DEFAULT_BUDGET_BYTES
+from mindprof._profiler_config import _ExperimentalConfig
+from mindprof._schedule import ProfilerAction, Schedule
+from mindprof._step_tracker import KinetoStepTracker
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+PROFILER_STEP_NAME = "ProfilerStep"
 
 
-class profile:
-    """Records what the host runs, on all threads, from `start()` to `stop()`.
+def _is_kineto_stopped() -> bool:
+    """Returns whether a device stopped recording early. There is none that could."""
+    return False
+
+
+class profile(_KinetoProfile):
+    """Records what the host runs, on all threads: from start to stop, or by a schedule.
 
     Profilers may be nested or overlap: each gets every event of its own time.
 
     Args:
+        activities: What to record: groups of activities, or dicts from a group to the activity
+            types that traces show.
+        schedule: Says by step what to do; everything is recorded if None.
+        on_trace_ready: Is called with the profiler at the end of each cycle.
         record_shapes: Keep the shapes of what operators are given.
+        profile_memory: Record allocations.
+        with_stack: Record Python calls.
+        with_flops: Estimate floating-point operations.
+        with_modules: Without effect, as in torch without TorchScript.
+        experimental_config: Options that torch calls experimental.
+        execution_trace_observer: Is started and stopped along with the recording.
+        acc_events: Keep events over cycles.
+        custom_trace_id_callback: Makes the name of a trace; random if None.
+        post_processing_timeout_s: How long results may take; at zero there are none.
         budget_bytes: How much memory the recording may take. Beyond it the newest events are
             dropped; how many is told in the table's footer, in exported traces and by
             `lost_events`.
@@ -28,31 +60,62 @@ class profile:
         True
     """
 
-    def __init__(self, *, record_shapes: bool = False, budget_bytes: int = 256 << 20) -> None:
-        self.record_shapes = record_shapes
-        self._budget_bytes = budget_bytes
-        self._session: _core.Session | None = None
-        self._profile: _core.Profile | None = None
-
-    def start(self) -> None:
-        """Begins to record. What an earlier run recorded is forgotten."""
-        self._profile = None
-        self._session = _core.Session(
-            record_shapes=self.record_shapes, budget_bytes=self._budget_bytes
+    def __init__(
+        self,
+        *,
+        activities: Iterable[Any] | None = None,
+        schedule: Schedule | None = None,
+        on_trace_ready: Callable[..., Any] | None = None,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        with_modules: bool = False,
+        experimental_config: _ExperimentalConfig | None = None,
+        execution_trace_observer: _ITraceObserver | None = None,
+        acc_events: bool = False,
+        custom_trace_id_callback: Callable[[], str] | None = None,
+        post_processing_timeout_s: float | None = None,
+        budget_bytes: int = DEFAULT_BUDGET_BYTES,
+    ) -> None:
+        if activities is not None and not _activity.parse_activities(activities)[0]:
+            raise AssertionError("No valid profiler activities found")
+        observer = execution_trace_observer
+        super().__init__(
+            activities=activities,
+            record_shapes=record_shapes,
+            profile_memory=profile_memory,
+            with_stack=with_stack,
+            with_flops=with_flops,
+            with_modules=with_modules,
+            experimental_config=experimental_config,
+            execution_trace_observer=observer
+            or ExecutionTraceObserver.build_execution_trace_obs_from_env(),
+            acc_events=acc_events,
+            custom_trace_id_callback=custom_trace_id_callback,
+            post_processing_timeout_s=post_processing_timeout_s,
+            budget_bytes=budget_bytes,
         )
+        self.schedule = schedule or _schedule.always_record
+        # Steps are named in the trace only if someone has a use for them.
+        self.record_steps = bool(schedule)
+        self.on_trace_ready = on_trace_ready
+        self.step_num = 0
+        self.step_rec_fn: record_function | None = None
+        self.current_action = _schedule.checked(self.schedule(0))
+        # What the schedule said, also where a device that stopped early overrules it.
+        self._prev_schedule_action = self.current_action
+        KinetoStepTracker.init_step_count(PROFILER_STEP_NAME)
 
-    def stop(self) -> None:
-        """Ends the recording. A second call changes nothing.
+    @property
+    def action_map(self) -> dict[Any, _transitions.Steps]:
+        """What is done on the way from one action to the next, made anew for whoever looks.
 
-        Raises:
-            AssertionError: `start()` was never called.
+        Kept, it would hold the profiler, and its recording with it, until Python collects garbage.
         """
-        assert self._was_started, "Profiler must be initialized before stopping trace"
-        if self._session is not None:
-            self._profile = self._session.stop()
-            self._session = None
+        return _transitions.bind(self)
 
-    def __enter__(self) -> profile:
+    def __enter__(self) -> Self:
         self.start()
         return self
 
@@ -62,51 +125,90 @@ class profile:
         exc_val: BaseException | None,
         exc_tb: TracebackType | None,
     ) -> None:
-        self.stop()
+        try:
+            self.stop()
+        finally:
+            KinetoStepTracker.erase_step_count(PROFILER_STEP_NAME)
+            if self.execution_trace_observer:
+                self.execution_trace_observer.cleanup()
 
-    def key_averages(
-        self, group_by_input_shape: bool = False, *, include_python_functions: bool = False
-    ) -> EventList:
-        """Returns one row per name, with counts and sums.
+    def start(self) -> None:
+        """Begins with the first action of the schedule; without a schedule, begins to record."""
+        self._transit_action(ProfilerAction.NONE, self.current_action)
+        self._open_step()
 
-        While the profiler records, the list is empty.
-
-        Args:
-            group_by_input_shape: Tell rows of one name apart by the shapes they were given.
-            include_python_functions: Have rows for calls of Python functions too.
+    def stop(self) -> None:
+        """Ends the recording and calls back. A second call changes nothing.
 
         Raises:
-            AssertionError: `start()` was never called.
+            AssertionError: The profiler was never started.
         """
-        assert self._was_started, "Profiler must be initialized before getting key averages"
-        if self._profile is None:
-            return EventList()
-        rows = self._profile.averages(
-            group_by_input_shape=group_by_input_shape,
-            include_python_functions=include_python_functions,
+        self._close_step()
+        try:
+            self._transit_action(self.current_action, None)
+        finally:
+            self.current_action = self._prev_schedule_action
+
+    def step(self) -> None:
+        """Says that the next step begins: does what the schedule wants for it."""
+        self._close_step()
+        before, scheduled_before = self.current_action, self._prev_schedule_action
+        # Asked before anything changes, so that a schedule that raises leaves the profiler as it
+        # was.
+        scheduled = _schedule.checked(self.schedule(self.step_num + 1))
+        self.step_num += 1
+        self.current_action = self._prev_schedule_action = scheduled
+        if self._stays_stopped(before, scheduled_before):
+            self.current_action = ProfilerAction.DEVICE_STOPPED
+        self._transit_action(before, self.current_action)
+        if os.environ.get("KINETO_USE_DAEMON", ""):
+            KinetoStepTracker.increment_step(PROFILER_STEP_NAME)
+        self._open_step()
+
+    def _stays_stopped(self, before: ProfilerAction, scheduled_before: ProfilerAction) -> bool:
+        """Returns whether a device that stopped early overrules the schedule in this cycle."""
+        if self.current_action == ProfilerAction.NONE:
+            return False
+        if before == ProfilerAction.DEVICE_STOPPED:
+            return scheduled_before != ProfilerAction.RECORD_AND_SAVE
+        is_busy = before in (ProfilerAction.WARMUP, ProfilerAction.RECORD)
+        if not (is_busy and self.use_device is not None and _is_kineto_stopped()):
+            return False
+        warnings.warn(
+            f"Device profiling activity collection was stopped early at step {self.step_num}. "
+            "Profiler schedule is proceeding until next cycle without actual profiler activity "
+            "collection.",
+            stacklevel=3,
         )
-        return EventList(rows, profile=self._profile)
+        return True
 
-    @property
-    def _was_started(self) -> bool:
-        return self._session is not None or self._profile is not None
+    def _open_step(self) -> None:
+        if self.record_steps:
+            self.step_rec_fn = record_function(f"{PROFILER_STEP_NAME}#{self.step_num}")
+            self.step_rec_fn.__enter__()
 
-    @property
-    def lost_events(self) -> int:
-        """How many events were not kept; 0 while the profiler records."""
-        return 0 if self._profile is None else self._profile.lost
+    def _close_step(self) -> None:
+        if self.step_rec_fn:
+            self.step_rec_fn.__exit__(None, None, None)
+            self.step_rec_fn = None
 
-    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
-        """Writes the recording as a Chrome trace, compressed if `path` ends in `.gz`.
+    def _transit_action(self, before: ProfilerAction, after: ProfilerAction | None) -> None:
+        for action in _transitions.steps(self, before, after):
+            action()
 
-        The file is whole or absent. Exporting again works.
+    def _trace_ready(self) -> None:
+        # Nothing is ready twice: a second stop has nothing new.
+        if self.on_trace_ready and self._has_new_results:
+            self.on_trace_ready(self)
+
+    def set_custom_trace_id_callback(self, callback: Callable[[], str] | None) -> None:
+        """Sets what makes the names of traces, from the next cycle on.
 
         Args:
-            path: Where to; folders on the way are made.
-
-        Raises:
-            AssertionError: There is no finished recording.
-            OSError: The file cannot be written.
+            callback: Takes nothing and returns a text; names are random if None.
         """
-        assert self._profile is not None, "Profiler must be stopped before exporting chrome trace"
-        self._profile.write_chrome_trace(path)
+        self.custom_trace_id_callback = callback
+
+    def get_trace_id(self) -> str | None:
+        """Returns the name of the present or last trace, None before the first."""
+        return None if self.profiler is None else self.profiler.trace_id

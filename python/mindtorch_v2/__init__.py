@@ -7,7 +7,8 @@
 
 from mindprof._core import Tensor, dtype, manual_seed, ones, randn, tensor, zeros
 
-from mindtorch_v2 import profiler
+from mindtorch_v2 import _C as _C
+from mindtorch_v2 import autograd, profiler
 
 float32 = dtype.float32
 float64 = dtype.float64
@@ -16,6 +17,7 @@ int64 = dtype.int64
 
 __all__ = [
     "Tensor",
+    "autograd",
     "dtype",
     "float32",
     "float64",

@@ -189,6 +189,6 @@ def test_an_unwritable_path_raises_and_leaves_nothing(tmp_path: Path) -> None:
 def test_exporting_before_stop_is_refused(tmp_path: Path) -> None:
     prof = profile()
     prof.start()
-    with pytest.raises(AssertionError, match="must be stopped"):
+    with pytest.raises(AttributeError, match="stop the profiler before exporting"):
         prof.export_chrome_trace(tmp_path / "trace.json")
     prof.stop()

@@ -8,10 +8,14 @@
     reason = "PyO3 hands over extracted arguments by value and `self` by reference"
 )]
 
+mod argument;
 mod averages;
 mod enter;
 mod error;
+mod export;
+mod fork;
 mod profile;
+mod range;
 mod record_function;
 mod session;
 mod table;
@@ -24,11 +28,20 @@ mod _core {
     #[pymodule_export]
     use crate::error::ProfilerError;
     #[pymodule_export]
+    use crate::export::write_chrome_trace;
+    #[pymodule_export]
+    use crate::fork::{after_fork_in_child, after_fork_in_parent, before_fork};
+    #[pymodule_export]
     use crate::profile::Profile;
+    #[pymodule_export]
+    use crate::range::{
+        RangeHandle, RecordFunctionFast, record_function_with_args_enter,
+        record_function_with_args_exit,
+    };
     #[pymodule_export]
     use crate::record_function::RecordFunction;
     #[pymodule_export]
-    use crate::session::Session;
+    use crate::session::{Session, is_profiling};
     #[pymodule_export]
     use crate::table::table;
     #[pymodule_export]

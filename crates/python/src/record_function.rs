@@ -1,8 +1,9 @@
 //! `record_function`: a range that the user names, as a context manager and a decorator.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mindprof_record::{Name, NameKind, OpenScope, is_recording, open};
+use mindprof_record::{Name, NameKind, OpenScope, is_recording, open_with};
 use pyo3::exceptions::{PyAssertionError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -14,14 +15,19 @@ pub(crate) struct RecordFunction {
     name: Py<PyAny>,
     #[pyo3(get)]
     args: Option<Py<PyAny>>,
+    /// Whether leaving the range ends it; else a future does.
+    ends_on_exit: AtomicBool,
     state: Mutex<State>,
 }
 
-/// Where a range is in its life.
-enum State {
-    NotEntered,
-    /// Entered; the scope is none if nothing recorded at that moment.
-    Entered(Option<OpenScope>),
+/// The ranges that were entered and not left: one instance may be entered again before it is left.
+#[derive(Default)]
+struct State {
+    was_entered: bool,
+    depth: usize,
+    /// None if nothing recorded when it was entered.
+    innermost: Option<OpenScope>,
+    outer: Vec<Option<OpenScope>>,
 }
 
 #[pymethods]
@@ -32,26 +38,57 @@ impl RecordFunction {
         Self {
             name,
             args,
-            state: Mutex::new(State::NotEntered),
+            ends_on_exit: AtomicBool::new(true),
+            state: Mutex::default(),
         }
+    }
+
+    /// A handle of the range, None before it is entered.
+    #[getter]
+    fn record(slf: Bound<'_, Self>) -> Option<Bound<'_, Self>> {
+        let was_entered = slf.get().lock().was_entered;
+        was_entered.then_some(slf)
+    }
+
+    /// Whether leaving the range ends it.
+    #[getter]
+    fn run_callbacks_on_exit(&self) -> bool {
+        // Relaxed: nothing else is published through it.
+        self.ends_on_exit.load(Ordering::Relaxed)
+    }
+
+    #[setter]
+    fn set_run_callbacks_on_exit(&self, value: bool) {
+        self.ends_on_exit.store(value, Ordering::Relaxed);
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
         let this = slf.get();
         let py = slf.py();
-        // torch checks the name's type here and not at construction.
+        // torch checks the types here and not at construction.
         let name = this.name.bind(py);
         let Ok(name) = name.cast::<PyString>() else {
-            return Err(wrong_name(name));
+            return Err(wrong_argument("str", "name", 0, name));
         };
+        let args = this.args.as_ref().map(|args| args.bind(py));
+        if let Some(args) = args
+            && !args.is_instance_of::<PyString>()
+        {
+            return Err(wrong_argument("Optional[str]", "args", 1, args));
+        }
         let scope = if is_recording() {
             // A name with lone surrogates is no UTF-8; it is shown with replacement characters.
             let text = name.to_string_lossy();
-            open(Name::intern(&text, NameKind::Annotation))
+            let name = Name::intern(&text, NameKind::Annotation);
+            open_with(name, |inputs| {
+                if args.is_some() {
+                    inputs.other();
+                }
+            })
         } else {
             None
         };
-        *this.lock() = State::Entered(scope);
+        this.lock().enter(scope);
         Ok(slf)
     }
 
@@ -63,38 +100,98 @@ impl RecordFunction {
         decorators.call_method1("decorate", (slf, function))
     }
 
+    #[expect(
+        unused_variables,
+        reason = "what a context manager is given; the names are part of torch's signature"
+    )]
     fn __exit__(
         &self,
-        _exc_type: &Bound<'_, PyAny>,
-        _exc_value: &Bound<'_, PyAny>,
-        _traceback: &Bound<'_, PyAny>,
+        exc_type: &Bound<'_, PyAny>,
+        exc_value: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let state = std::mem::replace(&mut *self.lock(), State::NotEntered);
-        match state {
-            State::Entered(scope) => {
-                if let Some(scope) = scope {
-                    scope.close();
-                }
-                Ok(())
-            }
-            State::NotEntered => Err(PyAssertionError::new_err("Expected record to be set")),
+        if self.run_callbacks_on_exit() {
+            return self.end();
         }
+        self.expect_entered()
+    }
+
+    /// Ends the range when `fut` is done instead of when it is left, and returns a future of the same value.
+    fn _call_end_callbacks_on_future<'py>(
+        slf: Bound<'py, Self>,
+        fut: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let this = slf.get();
+        if !this.run_callbacks_on_exit() {
+            return Err(PyRuntimeError::new_err(
+                "_call_end_callbacks_on_future can only be called once.",
+            ));
+        }
+        this.set_run_callbacks_on_exit(false);
+        this.expect_entered()?;
+        let decorators = slf.py().import("mindprof._decorate")?;
+        decorators.call_method1("end_with_future", (slf, fut))
+    }
+
+    /// Ends the range.
+    fn _end(&self) -> PyResult<()> {
+        self.end()
     }
 }
 
 impl RecordFunction {
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn end(&self) -> PyResult<()> {
+        self.expect_entered()?;
+        let scope = self.lock().leave();
+        if let Some(scope) = scope {
+            scope.close();
+        }
+        Ok(())
+    }
+
+    fn expect_entered(&self) -> PyResult<()> {
+        if self.lock().was_entered {
+            return Ok(());
+        }
+        Err(PyAssertionError::new_err("Expected record to be set"))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn wrong_name(name: &Bound<'_, PyAny>) -> PyErr {
-    let found = name
-        .get_type()
-        .name()
-        .map_or_else(|_| "?".into(), |name| name.to_string());
+impl State {
+    fn enter(&mut self, scope: Option<OpenScope>) {
+        let outer = std::mem::replace(&mut self.innermost, scope);
+        if self.depth > 0 {
+            self.outer.push(outer);
+        }
+        self.depth += 1;
+        self.was_entered = true;
+    }
+
+    fn leave(&mut self) -> Option<OpenScope> {
+        self.depth = self.depth.saturating_sub(1);
+        let outer = self.outer.pop().flatten();
+        std::mem::replace(&mut self.innermost, outer)
+    }
+}
+
+fn wrong_argument(
+    expected: &str,
+    argument: &str,
+    position: usize,
+    value: &Bound<'_, PyAny>,
+) -> PyErr {
+    let text = |text: PyResult<Bound<'_, PyString>>| {
+        text.map_or_else(|_| "?".into(), |text| text.to_string_lossy().into_owned())
+    };
+    let found = text(value.get_type().name());
+    let value = text(value.repr());
     PyRuntimeError::new_err(format!(
-        "record_function() Expected a value of type 'str' for argument 'name' but instead found \
-         type '{found}'."
+        "profiler::_record_function_enter_new() Expected a value of type '{expected}' for argument \
+         '{argument}' but instead found type '{found}'.\nPosition: {position}\nValue: {value}\n\
+         Declaration: profiler::_record_function_enter_new(str name, str? args=None)"
     ))
 }

@@ -1,8 +1,8 @@
 //! An open window of the recorder, as Python holds it.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mindprof_record::{Options, Session as Window};
+use mindprof_record::{Capture, Options, Session as Window};
 use pyo3::prelude::*;
 
 use crate::profile::Profile;
@@ -10,36 +10,86 @@ use crate::profile::Profile;
 /// Records from its construction until `stop()`.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct Session {
-    window: Mutex<Option<Window>>,
+    state: Mutex<State>,
+}
+
+/// Where a session is in its life: it has a window until it is closed, and a capture from then on.
+#[derive(Default)]
+struct State {
+    window: Option<Window>,
+    capture: Option<Capture>,
+}
+
+/// What Python says about a session, by the names of its attributes.
+#[derive(FromPyObject)]
+struct SessionOptions {
     record_shapes: bool,
+    budget_bytes: usize,
 }
 
 #[pymethods]
 impl Session {
     #[new]
-    #[pyo3(signature = (*, record_shapes, budget_bytes))]
-    fn new(record_shapes: bool, budget_bytes: usize) -> Self {
+    fn new(options: SessionOptions) -> Self {
         let options = Options {
-            inputs: record_shapes,
-            budget_bytes,
+            inputs: options.record_shapes,
+            budget_bytes: options.budget_bytes,
+        };
+        let state = State {
+            window: Some(Window::start(options)),
+            capture: None,
         };
         Self {
-            window: Mutex::new(Some(Window::start(options))),
-            record_shapes,
+            state: Mutex::new(state),
         }
     }
 
-    /// Closes the window and returns what it holds; none if it was closed before.
-    fn stop(&self) -> Option<Profile> {
-        let window = self
-            .window
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()?;
-        let mut capture = window.stop();
-        if self.record_shapes {
-            capture.metadata.set("record_shapes", "1");
-        }
-        Some(Profile::from_capture(capture))
+    /// Keeps what begins from now on out of the window. Returns false if it is closed.
+    fn pause(&self) -> bool {
+        self.toggle(Window::pause)
     }
+
+    /// Takes what begins from now on into the window again. Returns false if it is closed.
+    fn resume(&self) -> bool {
+        self.toggle(Window::resume)
+    }
+
+    /// Closes the window and returns what it holds, the same again at a second call.
+    fn stop(&self) -> Profile {
+        Profile::from_capture(self.close())
+    }
+
+    /// Returns one profile of this window and earlier ones, all of which end here if they have not.
+    fn stop_after(&self, earlier: Vec<PyRef<'_, Self>>) -> Profile {
+        let mut capture = self.close();
+        for session in earlier {
+            capture.add_earlier(session.close());
+        }
+        Profile::from_capture(capture)
+    }
+}
+
+impl Session {
+    fn toggle(&self, action: impl FnOnce(&Window)) -> bool {
+        self.lock().window.as_ref().map(action).is_some()
+    }
+
+    fn close(&self) -> Capture {
+        let mut state = self.lock();
+        if let Some(window) = state.window.take() {
+            state.capture = Some(window.stop());
+        }
+        let capture = state.capture.clone();
+        capture.expect("a session without a window has a capture")
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns whether anything is being profiled in this process.
+#[pyfunction]
+pub(crate) fn is_profiling() -> bool {
+    mindprof_record::is_profiling()
 }

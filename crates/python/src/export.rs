@@ -1,0 +1,51 @@
+//! A profile as a file, with what Python says about it.
+
+use std::path::PathBuf;
+
+use mindprof_formats::{TraceOptions, write_trace_file_with};
+use mindprof_model::{Category, Metadata};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+use crate::enter::Enter;
+use crate::profile::Profile;
+
+/// The categories that a filter of activity types can leave out, by the names of the types.
+const FILTERED: [(&str, Category); 3] = [
+    ("CPU_OP", Category::Operator),
+    ("USER_ANNOTATION", Category::Annotation),
+    ("PYTHON_FUNCTION", Category::PythonFunction),
+];
+
+/// Writes `profile` as a Chrome trace with `metadata` at its top: pairs of a key and JSON.
+#[pyfunction]
+#[pyo3(signature = (profile, path, *, metadata, activity_types))]
+pub(crate) fn write_chrome_trace(
+    py: Python<'_>,
+    profile: PyRef<'_, Profile>,
+    path: PathBuf,
+    metadata: Vec<(Bound<'_, PyString>, Bound<'_, PyString>)>,
+    activity_types: Option<Vec<String>>,
+) -> PyResult<()> {
+    let options = TraceOptions {
+        metadata: collect(&metadata),
+        leave_out: activity_types.map_or_else(Vec::new, |kept| left_out(&kept)),
+    };
+    let profile = &*profile;
+    py.enter(move || write_trace_file_with(&profile.analysis().profile, &options, &path))
+}
+
+/// Takes texts as they are; one with lone surrogates is no UTF-8 and is shown with replacement characters.
+fn collect(pairs: &[(Bound<'_, PyString>, Bound<'_, PyString>)]) -> Metadata {
+    let mut metadata = Metadata::default();
+    for (key, value) in pairs {
+        metadata.set(key.to_string_lossy(), value.to_string_lossy());
+    }
+    metadata
+}
+
+fn left_out(kept: &[String]) -> Vec<Category> {
+    let is_left_out = |name: &str| kept.iter().all(|kept| kept != name);
+    let filtered = FILTERED.iter().filter(|(name, _)| is_left_out(name));
+    filtered.map(|(_, category)| *category).collect()
+}

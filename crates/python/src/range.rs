@@ -1,0 +1,117 @@
+//! Ranges by pairs of calls and with arguments, which frameworks open around their own code.
+
+use std::sync::{Mutex, PoisonError};
+
+use mindprof_record::{Name, NameKind, OpenScope, is_recording, open_with};
+use pyo3::prelude::*;
+use pyo3::types::{PyAny, PyString, PyTuple};
+
+use crate::argument::Argument;
+
+/// An open range.
+#[pyclass(frozen, module = "mindprof._core")]
+pub(crate) struct RangeHandle {
+    open: Mutex<Option<OpenScope>>,
+}
+
+impl RangeHandle {
+    fn open(name: &Bound<'_, PyString>, kind: NameKind, arguments: &[Bound<'_, PyAny>]) -> Self {
+        let open = if is_recording() {
+            let name = Name::intern(&name.to_string_lossy(), kind);
+            let arguments: Vec<Argument> = arguments.iter().map(Argument::from_python).collect();
+            open_with(name, |inputs| {
+                for argument in &arguments {
+                    argument.encode(inputs);
+                }
+            })
+        } else {
+            None
+        };
+        Self {
+            open: Mutex::new(open),
+        }
+    }
+
+    fn close(&self) {
+        let open = self
+            .open
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(open) = open {
+            open.close();
+        }
+    }
+}
+
+/// Opens a range with inputs.
+#[pyfunction]
+#[pyo3(signature = (name, *args))]
+pub(crate) fn record_function_with_args_enter(
+    name: &Bound<'_, PyString>,
+    args: &Bound<'_, PyTuple>,
+) -> RangeHandle {
+    let arguments: Vec<Bound<'_, PyAny>> = args.iter().collect();
+    RangeHandle::open(name, NameKind::Annotation, &arguments)
+}
+
+/// Closes a range; one that is closed stays so.
+#[pyfunction]
+pub(crate) fn record_function_with_args_exit(handle: &RangeHandle) {
+    handle.close();
+}
+
+/// A range that counts as an operator.
+#[pyclass(frozen, name = "RecordFunctionFast", module = "mindprof._core")]
+pub(crate) struct RecordFunctionFast {
+    name: Py<PyString>,
+    input_values: Vec<Py<PyAny>>,
+    handle: Mutex<Option<RangeHandle>>,
+}
+
+#[pymethods]
+impl RecordFunctionFast {
+    #[new]
+    #[pyo3(signature = (name, input_values = None, keyword_values = None))]
+    #[expect(
+        unused_variables,
+        reason = "values by keyword are accepted; a profile has no place for them"
+    )]
+    fn new(
+        name: Py<PyString>,
+        input_values: Option<Vec<Py<PyAny>>>,
+        keyword_values: Option<Py<PyAny>>,
+    ) -> Self {
+        Self {
+            name,
+            input_values: input_values.unwrap_or_default(),
+            handle: Mutex::new(None),
+        }
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        let (this, py) = (slf.get(), slf.py());
+        let values: Vec<_> = this
+            .input_values
+            .iter()
+            .map(|value| value.bind(py).clone())
+            .collect();
+        let handle = RangeHandle::open(this.name.bind(py), NameKind::Operator, &values);
+        this.swap(Some(handle));
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, _exception: &Bound<'_, PyTuple>) {
+        if let Some(handle) = self.swap(None) {
+            handle.close();
+        }
+    }
+}
+
+impl RecordFunctionFast {
+    fn swap(&self, handle: Option<RangeHandle>) -> Option<RangeHandle> {
+        let mut place = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut place, handle)
+    }
+}

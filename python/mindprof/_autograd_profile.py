@@ -1,0 +1,431 @@
+"""`autograd.profiler.profile`: one recording at a time, and what came of it."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import os
+import uuid
+import warnings
+from collections.abc import Callable, Iterable
+from time import perf_counter_ns
+from types import TracebackType
+from typing import Any
+
+from mindprof import _core, _metadata, _results
+from mindprof._activity import ProfilerActivity, check_activity_types, supported_activities
+from mindprof._core import FunctionEventAvg
+from mindprof._event_list import EventList
+from mindprof._options import DEFAULT_BUDGET_BYTES, SessionOptions
+from mindprof._profiler_config import ProfilerConfig, ProfilerState, _ExperimentalConfig, refuse
+from mindprof._stats import _ProfilerStats
+
+# torch's name, because users set the level of this logger.
+log = logging.getLogger("torch.autograd.profiler")
+
+TRACE_ONLY = (
+    "events() is not available when trace_only=True in ExperimentalConfig. "
+    "Use export_chrome_trace() instead."
+)
+
+
+def without_trace_only(config: _ExperimentalConfig, with_stack: bool) -> _ExperimentalConfig:
+    """Returns the configuration, or a copy that can have stacks; the user's own stays as it is."""
+    if not (config.trace_only and with_stack):
+        return config
+    warnings.warn(
+        "trace_only=True is incompatible with with_stack=True (stack traces require event "
+        "post-processing). Disabling trace_only.",
+        stacklevel=3,
+    )
+    config = copy.copy(config)
+    config.trace_only = False
+    return config
+
+
+class profile:
+    """Records what the host runs while it is open. `mindprof.profile` is built on it.
+
+    Args:
+        enabled: If false, nothing happens and there are no results.
+        use_device: The kind of device to look at. There is none, so this warns and goes on without.
+        record_shapes: Keep the shapes of what operators are given.
+        with_flops: Estimate floating-point operations, for which shapes are kept.
+        profile_memory: Record allocations.
+        with_stack: Record Python calls.
+        with_modules: Without effect, as in torch without TorchScript.
+        use_kineto: Accepted; there is one recorder.
+        use_cpu: Record the host.
+        experimental_config: Options that torch calls experimental.
+        acc_events: Keep the events of earlier recordings.
+        custom_trace_id_callback: Makes the name of a trace; random if None.
+        post_processing_timeout_s: How long results may take; at zero there are none.
+        activity_filters: By group, the activity types to write into traces.
+        budget_bytes: How much memory a recording may take.
+
+    Example:
+        >>> with profile() as prof:
+        ...     pass
+        >>> len(prof.key_averages())
+        0
+    """
+
+    def __init__(
+        self,
+        enabled: bool = True,
+        *,
+        use_device: str | None = None,
+        record_shapes: bool = False,
+        with_flops: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_modules: bool = False,
+        use_kineto: bool = False,
+        use_cpu: bool = True,
+        experimental_config: _ExperimentalConfig | None = None,
+        acc_events: bool = False,
+        custom_trace_id_callback: Callable[[], str] | None = None,
+        post_processing_timeout_s: float | None = None,
+        activity_filters: dict[ProfilerActivity, set[str]] | None = None,
+        _profiler_extensions: dict[str, str] | None = None,
+        budget_bytes: int = DEFAULT_BUDGET_BYTES,
+    ) -> None:
+        self.enabled = enabled
+        if not enabled:
+            return
+        self.use_device = use_device
+        self.entered = False
+        self.record_shapes = record_shapes
+        self.with_flops = with_flops
+        self.record_shapes |= with_flops
+        self.profile_memory = profile_memory
+        self.with_stack = with_stack
+        self.with_modules = with_modules
+        self.use_cpu = use_cpu
+        self.acc_events = acc_events
+        self.experimental_config = without_trace_only(
+            experimental_config or _ExperimentalConfig(), with_stack
+        )
+        self.custom_trace_id_callback = custom_trace_id_callback
+        self.post_processing_timeout_s = post_processing_timeout_s
+        self.activity_filters = activity_filters or {}
+        self.trace_id = ""
+        self.profiler_kind = ProfilerState.KINETO
+        self.profiling_start_time_ns = 0
+        self.profiling_end_time_ns = 0
+        self.kineto_results: _core.Profile | None = None
+        self._profiler_extensions = _profiler_extensions or {}
+        self._budget_bytes = budget_bytes
+        self._session: _core.Session | None = None
+        self._finished: list[_core.Session] = []
+        self._accumulated: _core.Profile | None = None
+        self._events: EventList | None = None
+        self._stats = _ProfilerStats()
+        self._warn_of_deprecated()
+        self._choose_activities(use_kineto)
+
+    def _warn_of_deprecated(self) -> None:
+        if self.experimental_config.adjust_profiler_step:
+            warnings.warn(
+                "adjust_profiler_step is deprecated and ignored. It will be removed in a future "
+                "release.",
+                FutureWarning,
+                stacklevel=3,
+            )
+        if self.with_modules:
+            warnings.warn(
+                "with_modules is deprecated and will be removed in a future release. It only "
+                "collects data for TorchScript models, which are themselves deprecated, and does "
+                "nothing in eager mode. Use with_stack=True, which records nn.Module events for "
+                "eager models.",
+                FutureWarning,
+                stacklevel=3,
+            )
+
+    def _choose_activities(self, use_kineto: bool) -> None:
+        if not self.use_cpu and not use_kineto:
+            raise AssertionError("Device-only events supported only with Kineto (use_kineto=True)")
+        if self.use_device == "mtia":
+            raise AssertionError(
+                "Legacy MTIA profiling is not supported. Requires use_kineto=True on MTIA devices."
+            )
+        if self.use_device in ("cuda", "xpu", "hpu"):
+            device = self.use_device.upper()
+            text = f"{device} is not available, disabling {device} profiling"
+            warnings.warn(text, stacklevel=3)
+        elif self.use_device is not None:
+            warnings.warn(f"The {self.use_device} is not a valid device option.", stacklevel=3)
+        self.use_device = None
+        self.kineto_activities = supported_activities() if self.use_cpu else set()
+        if not self.kineto_activities:
+            raise AssertionError("No activities specified for the profiler")
+        if self.post_processing_timeout_s is not None and self.post_processing_timeout_s < 0:
+            raise ValueError("post_processing_timeout_s must be non-negative")
+
+    def default_trace_id(self) -> str:
+        """Returns a random name for a trace."""
+        return f"{uuid.uuid4().int:032X}"
+
+    def create_trace_id(self) -> str:
+        """Returns a name for a trace, from the user's callback if there is one."""
+        if self.custom_trace_id_callback:
+            return self.custom_trace_id_callback()
+        return self.default_trace_id()
+
+    def config(self, create_trace_id: bool = False) -> ProfilerConfig:
+        """Returns how the recorder is set up.
+
+        Args:
+            create_trace_id: Choose a new name for the trace first.
+        """
+        if create_trace_id:
+            self.trace_id = self.create_trace_id()
+        return ProfilerConfig(
+            self.profiler_kind,
+            self.record_shapes,
+            self.profile_memory,
+            self.with_stack,
+            self.with_flops,
+            self.with_modules,
+            self.experimental_config,
+            self.trace_id,
+        )
+
+    def __enter__(self) -> profile | None:
+        if not self.enabled:
+            return None
+        if self.entered:
+            raise RuntimeError("Profiler context manager is not reentrant")
+        self._prepare_trace()
+        self._start_trace()
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> None:
+        if self.enabled:
+            self._stop_trace()
+
+    def _prepare_trace(self) -> None:
+        self.entered = True
+        with self._stats.timed("profiler_prepare_call_duration_us"):
+            self.config(create_trace_id=True)
+            check_activity_types(self.activity_filters)
+
+    def _start_trace(self) -> None:
+        self.entered = True
+        with self._stats.timed("profiler_enable_call_duration_us"):
+            options = SessionOptions(
+                record_shapes=bool(self.record_shapes),
+                profile_memory=bool(self.profile_memory),
+                with_stack=bool(self.with_stack),
+                with_flops=bool(self.with_flops),
+                with_modules=bool(self.with_modules),
+                budget_bytes=self._budget_bytes,
+            )
+            # One that is still open is closed by letting go of it, and what it recorded is
+            # forgotten, as in torch. First, so that the new one begins with a whole budget.
+            self._session = None
+            self._session = _core.Session(options)
+        self.profiling_start_time_ns = perf_counter_ns()
+
+    def _stop_trace(self) -> bool:
+        """Ends the recording if there is one, and returns whether there was."""
+        self.profiling_end_time_ns = perf_counter_ns()
+        session, self._session = self._session, None
+        if session is None:
+            return False
+        with self._stats.timed("profiler_disable_call_duration_us"):
+            self.kineto_results = session.stop()
+            if self.acc_events:
+                self._accumulated = session.stop_after(self._finished[::-1])
+                self._finished.append(session)
+            else:
+                self._accumulated = self.kineto_results
+        self._events = None
+        window_ns = self.profiling_end_time_ns - self.profiling_start_time_ns
+        self._stats.profiling_window_duration_sec = window_ns / 1e9
+        return True
+
+    def _recording(self) -> _core.Profile | None:
+        """Returns all that results are about, None if there is nothing."""
+        if self.experimental_config.trace_only:
+            raise RuntimeError(TRACE_ONLY)
+        if self._accumulated is not None and self.post_processing_timeout_s == 0:
+            log.warning(
+                "Profiler _parse_kineto_results timed out after 0.000 seconds, "
+                "returning partial results with 0 events"
+            )
+            return None
+        return self._accumulated
+
+    @property
+    def function_events(self) -> EventList:
+        """The events one by one; those of the last recording come first."""
+        recording = self._recording()
+        if recording is None:
+            return EventList()
+        if self._events is None:
+            newest_first = [session.stop() for session in reversed(self._finished)]
+            with self._stats.timed("parse_kineto_call_duration_us"):
+                self._events = _results.events(newest_first or [recording])
+            self._stats.number_of_events = len(self._events)
+        return self._events
+
+    def key_averages(
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+        include_python_functions: bool = False,
+    ) -> EventList:
+        """Returns one row per name, with counts and sums.
+
+        Args:
+            group_by_input_shape: Tell rows of one name apart by the shapes they were given.
+            group_by_stack_n: Tell rows of one name apart by that many frames of their stacks.
+            group_by_overload_name: Tell rows of one name apart by overload.
+            include_python_functions: Have rows for calls of Python functions too.
+        """
+        return _results.key_averages(
+            self._recording(),
+            group_by_input_shape=group_by_input_shape,
+            group_by_stack_n=group_by_stack_n,
+            group_by_overload_name=group_by_overload_name,
+            include_python_functions=include_python_functions,
+        )
+
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_src_column_width: int = 75,
+        max_name_column_width: int = 55,
+        max_shapes_column_width: int = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+    ) -> str:
+        """Returns the events as a table; see `EventList.table`."""
+        return self.function_events.table(
+            sort_by=sort_by,
+            row_limit=row_limit,
+            max_src_column_width=max_src_column_width,
+            max_name_column_width=max_name_column_width,
+            max_shapes_column_width=max_shapes_column_width,
+            header=header,
+            top_level_events_only=top_level_events_only,
+        )
+
+    def total_average(self) -> FunctionEventAvg:
+        """Returns one row that sums all events."""
+        return self.key_averages().total_average()
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """The sum of all events' own time on the host, in microseconds."""
+        return self.key_averages().self_cpu_time_total
+
+    def export_chrome_trace(
+        self,
+        path: str | os.PathLike[str],
+        metadata: dict[str, str] | None = None,
+        use_python_export: bool = False,  # noqa: ARG002
+        cuda_graph_annotations: Any = None,
+        graph_lanes: str = "none",
+        default_stream: int = 7,  # noqa: ARG002
+    ) -> None:
+        """Writes the last recording as a Chrome trace, compressed if `path` ends in `.gz`.
+
+        The file is whole or absent. Exporting again works.
+
+        Args:
+            path: Where to; folders on the way are made.
+            metadata: What to say at the top of the file, as JSON by key.
+            use_python_export: Accepted; there is one exporter.
+            cuda_graph_annotations: Accepted; there are no CUDA graphs.
+            graph_lanes: Accepted; there are no CUDA graphs.
+            default_stream: Accepted; there are no CUDA graphs.
+
+        Raises:
+            AttributeError: There is no finished recording.
+            OSError: The file cannot be written.
+        """
+        if graph_lanes not in ("all", "none"):
+            raise ValueError(f"graph_lanes must be 'all' or 'none', got {graph_lanes!r}")
+        if graph_lanes == "all" and not cuda_graph_annotations:
+            raise ValueError(
+                "graph_lanes='all' needs cuda_graph_annotations: without them every graphed event "
+                "would land on default_stream, which loses the stream layout and names nothing in "
+                "return"
+            )
+        if self.kineto_results is None:
+            raise AttributeError(
+                "'NoneType' object has no attribute 'save' (there is no finished recording; "
+                "stop the profiler before exporting)"
+            )
+        trace_id = {"trace_id": _metadata.quoted(self.trace_id)} if self.trace_id else {}
+        types = self.activity_filters.get(ProfilerActivity.CPU)
+        _core.write_chrome_trace(
+            self.kineto_results,
+            path,
+            metadata=_metadata.pairs({**trace_id, **(metadata or {})}),
+            activity_types=None if types is None else sorted(types),
+        )
+
+    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
+        """Writes the stacks with a value each, as flame graph tools read them.
+
+        Args:
+            path: Where to.
+            metric: Which value; see `EventList.supported_export_stacks_metrics`.
+
+        Raises:
+            AssertionError: The recording has no stacks.
+        """
+        recording = self._recording()
+        if not self.with_stack:
+            raise AssertionError("export_stacks() requires with_stack=True")
+        _results.export_stacks(recording, path, metric)
+
+    def toggle_collection_dynamic(
+        self, enabled: bool, activities: Iterable[ProfilerActivity]
+    ) -> None:
+        """Stops collecting at once, or goes on. Open ranges and other profilers are not touched.
+
+        Args:
+            enabled: Whether to collect from now on.
+            activities: What; groups of devices change nothing.
+
+        Raises:
+            RuntimeError: Nothing is being recorded.
+        """
+        groups = set(activities)
+        is_known = all(isinstance(group, ProfilerActivity) for group in groups)
+        if not is_known or not hasattr(enabled, "__bool__"):
+            signature = "(arg0: bool, arg1: collections.abc.Set[ProfilerActivity]) -> None"
+            raise refuse("_toggle_collection_dynamic", signature, f"{enabled!r}, {groups!r}")
+        if ProfilerActivity.CPU not in groups:
+            return
+        if self._session is None:
+            raise RuntimeError(
+                "Expected tls_state to be true, but got false. (Nothing is being recorded: "
+                "collection can be toggled between start and stop.)"
+            )
+        if enabled:
+            self._session.resume()
+        else:
+            self._session.pause()
+
+    def __repr__(self) -> str:
+        return self._shown(repr)
+
+    def __str__(self) -> str:
+        return self._shown(str)
+
+    def _shown(self, show: Callable[[EventList], str]) -> str:
+        if self.enabled and self._accumulated is None:
+            return "<unfinished torch.autograd.profile>"
+        return show(self.function_events)

@@ -1,0 +1,49 @@
+"""Where an event ran: on the host, or on which kind of device."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from mindprof._enumeration import Enumeration, numbered
+
+_DEVICES = (
+    "CPU CUDA MKLDNN OPENGL OPENCL IDEEP HIP FPGA MAIA XLA Vulkan Metal XPU MPS Meta HPU VE Lazy "
+    "IPU MTIA PrivateUse1"
+)
+
+
+class DeviceType(Enumeration, members=numbered(_DEVICES)):
+    """Where an event ran. A member also equals its own name.
+
+    >>> DeviceType.CPU == "CPU", DeviceType.CPU.name
+    (True, 'CPU')
+    """
+
+    CPU: ClassVar[DeviceType]
+    CUDA: ClassVar[DeviceType]
+    MKLDNN: ClassVar[DeviceType]
+    OPENGL: ClassVar[DeviceType]
+    OPENCL: ClassVar[DeviceType]
+    IDEEP: ClassVar[DeviceType]
+    HIP: ClassVar[DeviceType]
+    FPGA: ClassVar[DeviceType]
+    MAIA: ClassVar[DeviceType]
+    XLA: ClassVar[DeviceType]
+    Vulkan: ClassVar[DeviceType]
+    Metal: ClassVar[DeviceType]
+    XPU: ClassVar[DeviceType]
+    MPS: ClassVar[DeviceType]
+    Meta: ClassVar[DeviceType]
+    HPU: ClassVar[DeviceType]
+    VE: ClassVar[DeviceType]
+    Lazy: ClassVar[DeviceType]
+    IPU: ClassVar[DeviceType]
+    MTIA: ClassVar[DeviceType]
+    PrivateUse1: ClassVar[DeviceType]
+
+    def __eq__(self, other: object) -> bool:
+        return other == self.name if isinstance(other, str) else super().__eq__(other)
+
+    # Of the name, because what compares equal must hash equal.
+    def __hash__(self) -> int:
+        return hash(self.name)

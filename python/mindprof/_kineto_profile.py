@@ -1,0 +1,352 @@
+"""`_KinetoProfile`: a profiler without schedule, on which `profile` is built."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from mindprof import _activity, _autograd_profile, _metadata
+from mindprof._activity import CuspyConfig, ProfilerActivity
+from mindprof._event_list import EventList
+from mindprof._observer import _ITraceObserver
+from mindprof._options import DEFAULT_BUDGET_BYTES
+from mindprof._profiler_config import _ExperimentalConfig
+from mindprof._stats import _ProfilerStats
+
+# What has been said once in this process and is not said again.
+_WARNINGS_SHOWN: set[str] = set()
+
+# The flags that a trace tells of, in torch's order.
+FLAGS = ("profile_memory", "with_stack", "record_shapes", "with_modules", "with_flops")
+
+# What a memory timeline is made from.
+MEMORY_FLAGS = ("record_shapes", "profile_memory", "with_stack")
+
+
+def _warn_once(message: str) -> None:
+    if message not in _WARNINGS_SHOWN:
+        _WARNINGS_SHOWN.add(message)
+        warnings.warn(message, stacklevel=4)
+
+
+class _KinetoProfile:
+    """Records from `start()` to `stop()`. See `profile` for the arguments."""
+
+    def __init__(
+        self,
+        *,
+        activities: Iterable[Any] | None = None,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        with_modules: bool = False,
+        experimental_config: _ExperimentalConfig | None = None,
+        execution_trace_observer: _ITraceObserver | None = None,
+        acc_events: bool = False,
+        custom_trace_id_callback: Callable[[], str] | None = None,
+        post_processing_timeout_s: float | None = None,
+        budget_bytes: int = DEFAULT_BUDGET_BYTES,
+    ) -> None:
+        self.activities = _activity.supported_activities()
+        self.activity_configs: _activity.ActivityConfigs = {}
+        if activities is not None:
+            self.activities, self.activity_configs = _activity.parse_activities(activities)
+        self.record_shapes = record_shapes
+        self.with_flops = with_flops
+        self.profile_memory = profile_memory
+        self.with_stack = with_stack
+        self.with_modules = with_modules
+        self.experimental_config = experimental_config
+        if experimental_config is not None:
+            self.experimental_config = _autograd_profile.without_trace_only(
+                experimental_config, with_stack
+            )
+        self.execution_trace_observer = execution_trace_observer
+        self.acc_events = acc_events
+        self.custom_trace_id_callback = custom_trace_id_callback
+        self.post_processing_timeout_s = post_processing_timeout_s
+        self.profiler: _autograd_profile.profile | None = None
+        self.has_cudagraphs = False
+        self.mem_tl: Any = None
+        self.use_device = _activity.device_of(self.activities)
+        self.preset_metadata: dict[str, str] = {}
+        self._trace_metadata: dict[str, str] = {}
+        self._budget_bytes = budget_bytes
+        self._has_new_results = False
+        self._use_cuspy = self._wants_cuspy()
+
+    def _wants_cuspy(self) -> bool:
+        """Returns whether the user asks for torch's other recorder for CUDA."""
+        custom = _custom_config(self.experimental_config)
+        cuda = self.activity_configs.get(ProfilerActivity.CUDA)
+        is_configured = cuda is not None and cuda._get_profiler_config(CuspyConfig) is not None
+        if is_configured or custom.get("backend") == "cuspy" or custom.get("cuspy"):
+            if ProfilerActivity.CPU not in self.activities:
+                raise ValueError("Cuspy currently requires CPU activity")
+            return True
+        if "cuspy_async_export" in custom:
+            raise ValueError("cuspy_async_export is only supported with the cuspy backend")
+        return False
+
+    def start(self) -> None:
+        """Begins to record. What was recorded before is forgotten, unless events accumulate."""
+        self.prepare_trace()
+        self.start_trace()
+
+    def stop(self) -> None:
+        """Ends the recording. A second call changes nothing."""
+        self.stop_trace()
+
+    def prepare_trace(self) -> None:
+        """Gets ready to record: makes the inner profiler and names the trace."""
+        if self.profiler is not None and not self.acc_events:
+            _warn_once(
+                "Warning: Profiler clears events at the end of each cycle. Only events from the "
+                "current cycle will be reported. To keep events across cycles, set acc_events=True."
+            )
+        if self.profiler is None or not self.acc_events:
+            self.profiler = self._inner_profiler()
+        self.profiler._prepare_trace()
+
+    def _inner_profiler(self) -> _autograd_profile.profile:
+        filters = {
+            group: set(config.activity_types)
+            for group, config in self.activity_configs.items()
+            if config.activity_types is not None
+        }
+        return _autograd_profile.profile(
+            use_cpu=ProfilerActivity.CPU in self.activities,
+            use_device=None if self._use_cuspy else self.use_device,
+            record_shapes=self.record_shapes,
+            with_flops=self.with_flops,
+            profile_memory=self.profile_memory,
+            with_stack=self.with_stack,
+            with_modules=self.with_modules,
+            use_kineto=True,
+            experimental_config=self.experimental_config,
+            acc_events=self.acc_events,
+            custom_trace_id_callback=self.custom_trace_id_callback,
+            post_processing_timeout_s=self.post_processing_timeout_s,
+            activity_filters=filters,
+            budget_bytes=self._budget_bytes,
+        )
+
+    def start_trace(self) -> None:
+        """Begins to record, after `prepare_trace()`.
+
+        Raises:
+            AssertionError: `prepare_trace()` was not called.
+        """
+        if self.execution_trace_observer:
+            self.execution_trace_observer.start()
+        self._initialized("starting trace")._start_trace()
+        for flag in FLAGS:
+            if getattr(self, flag):
+                self.add_metadata_json(flag, "1")
+        for key, value in self.preset_metadata.items():
+            self.add_metadata_json(key, value)
+
+    def stop_trace(self) -> None:
+        """Ends the recording. A second call changes nothing.
+
+        Raises:
+            AssertionError: `prepare_trace()` was not called.
+        """
+        if self.execution_trace_observer:
+            self.execution_trace_observer.stop()
+        self._has_new_results = self._initialized("stopping trace")._stop_trace()
+
+    def _initialized(self, doing: str) -> _autograd_profile.profile:
+        if self.profiler is None:
+            raise AssertionError(f"Profiler must be initialized before {doing}")
+        return self.profiler
+
+    def toggle_collection_dynamic(
+        self, enable: bool, activities: Iterable[ProfilerActivity]
+    ) -> None:
+        """Stops collecting at once, or goes on. Before `start()` nothing happens.
+
+        Args:
+            enable: Whether to collect from now on.
+            activities: What: `ProfilerActivity.CPU` for operators and named ranges.
+
+        Raises:
+            RuntimeError: The profiler was started and is not recording.
+        """
+        if self.profiler is not None:
+            self.profiler.toggle_collection_dynamic(enable, activities)
+
+    def key_averages(
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+        include_python_functions: bool = False,
+    ) -> EventList:
+        """Returns one row per name, with counts and sums; no rows while the profiler records.
+
+        Args:
+            group_by_input_shape: Tell rows of one name apart by the shapes they were given.
+            group_by_stack_n: Tell rows of one name apart by that many frames of their stacks.
+            group_by_overload_name: Tell rows of one name apart by overload.
+            include_python_functions: Have rows for calls of Python functions too.
+
+        Raises:
+            AssertionError: The profiler was never started.
+        """
+        return self._initialized("getting key averages").key_averages(
+            group_by_input_shape,
+            group_by_stack_n,
+            group_by_overload_name,
+            include_python_functions,
+        )
+
+    def events(self) -> EventList:
+        """Returns the events one by one. While the profiler records, the list is empty.
+
+        Raises:
+            AssertionError: The profiler was never started.
+        """
+        return self._initialized("accessing events").function_events
+
+    @property
+    def lost_events(self) -> int:
+        """How many events of the last recording were not kept."""
+        recording = None if self.profiler is None else self.profiler.kineto_results
+        return 0 if recording is None else recording.lost
+
+    def export_chrome_trace(
+        self,
+        path: str | os.PathLike[str],
+        use_python_export: bool = False,
+        cuda_graph_annotations: Any = None,
+        graph_lanes: str = "none",
+        default_stream: int = 7,
+    ) -> None:
+        """Writes the last recording as a Chrome trace, compressed if `path` ends in `.gz`.
+
+        The file is whole or absent, and exporting again works. All metadata that was ever added is
+        in it.
+
+        Args:
+            path: Where to; folders on the way are made.
+            use_python_export: Accepted; there is one exporter.
+            cuda_graph_annotations: Accepted; there are no CUDA graphs.
+            graph_lanes: Accepted; there are no CUDA graphs.
+            default_stream: Accepted; there are no CUDA graphs.
+
+        Raises:
+            AssertionError: The profiler was never started.
+            AttributeError: The profiler is recording.
+            OSError: The file cannot be written.
+        """
+        self._initialized("exporting chrome trace").export_chrome_trace(
+            path,
+            self._trace_metadata,
+            use_python_export=use_python_export,
+            cuda_graph_annotations=cuda_graph_annotations,
+            graph_lanes=graph_lanes,
+            default_stream=default_stream,
+        )
+
+    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
+        """Writes the stacks with a value each, as flame graph tools read them.
+
+        Args:
+            path: Where to.
+            metric: Which value.
+
+        Raises:
+            AssertionError: The profiler was never started, or not with `with_stack=True`.
+            ValueError: There is no such metric.
+        """
+        self._initialized("exporting stacks").export_stacks(path, metric)
+
+    def export_memory_timeline(self, path: str, device: str | None = None) -> None:
+        """Writes how much memory was in use when, by what for.
+
+        Args:
+            path: Where to.
+            device: Of which device; the host's if None.
+
+        Raises:
+            ValueError: The profiler does not record what this needs.
+        """
+        warnings.warn(
+            "`export_memory_timeline` is deprecated and will be removed in a future version. "
+            "Please use `torch.cuda.memory._record_memory_history` and "
+            "`torch.cuda.memory._export_memory_snapshot` instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        self._memory_profile()
+        raise NotImplementedError(f"memory is not recorded yet: nothing for {device} in {path}")
+
+    def _memory_profile(self) -> None:
+        missing = [f"{flag}=True" for flag in MEMORY_FLAGS if not getattr(self, flag)]
+        if missing:
+            raise ValueError(f"{', '.join(missing)} required for memory profiling.")
+        if self.profiler is None or self.profiler.kineto_results is None:
+            raise AssertionError(
+                "Profiler and kineto_results must be initialized for memory profiling"
+            )
+
+    def wait_for_exports(self) -> None:
+        """Does nothing: an export returns when its file is whole."""
+
+    def take_pending_cuspy_export(self) -> Any:
+        """Returns an export that has not been written: there is none."""
+        return None
+
+    def add_metadata(self, key: str, value: str) -> None:
+        """Puts a text into the trace, under `key`.
+
+        Args:
+            key: Its name at the top of the file.
+            value: Any text.
+
+        Raises:
+            AttributeError: `value` is no text.
+        """
+        self.add_metadata_json(key, _metadata.quoted(value))
+
+    def add_metadata_json(self, key: str, value: str) -> None:
+        """Puts JSON into the trace, under `key`; other text is put there as a JSON string.
+
+        Args:
+            key: Its name at the top of the file.
+            value: JSON.
+
+        Raises:
+            TypeError: `value` is no text.
+        """
+        self._trace_metadata[key] = value
+        _metadata.check(key, value)
+
+    def preset_metadata_json(self, key: str, value: str) -> None:
+        """Puts JSON into every trace from now on, also before `start()`.
+
+        Args:
+            key: Its name at the top of the file.
+            value: JSON.
+        """
+        self.preset_metadata[key] = value
+
+    def _stats(self) -> _ProfilerStats | None:
+        return None if self.profiler is None else self.profiler._stats
+
+
+def _custom_config(config: _ExperimentalConfig | None) -> dict[str, Any]:
+    """Returns what the text for other recorders says: an object, or just the name of one."""
+    text = config.custom_profiler_config if config is not None else ""
+    if not text:
+        return {}
+    try:
+        parsed = json.loads(text)
+    except json.JSONDecodeError:
+        return {"backend": text}
+    return parsed if isinstance(parsed, dict) else {}

@@ -1,0 +1,148 @@
+"""How a recorder is set up, in the words of torch's native side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+from mindprof._enumeration import Enumeration, numbered
+
+_STATES = (
+    "Disabled CPU CUDA NVTX ITT PRIVATEUSE1 KINETO KINETO_GPU_FALLBACK KINETO_PRIVATEUSE1_FALLBACK "
+    "KINETO_PRIVATEUSE1"
+)
+_SCOPES = (
+    "FUNCTION BACKWARD_FUNCTION TORCHSCRIPT_FUNCTION KERNEL_FUNCTION_DTYPE CUSTOM_CLASS "
+    "BUILD_FEATURE LITE_INTERPRETER USER_SCOPE STATIC_RUNTIME_OP STATIC_RUNTIME_MODEL"
+)
+
+
+class RecordScope(Enumeration, members=numbered(_SCOPES)):
+    """What kind of code a range is around."""
+
+    FUNCTION: ClassVar[RecordScope]
+    BACKWARD_FUNCTION: ClassVar[RecordScope]
+    TORCHSCRIPT_FUNCTION: ClassVar[RecordScope]
+    KERNEL_FUNCTION_DTYPE: ClassVar[RecordScope]
+    CUSTOM_CLASS: ClassVar[RecordScope]
+    BUILD_FEATURE: ClassVar[RecordScope]
+    LITE_INTERPRETER: ClassVar[RecordScope]
+    USER_SCOPE: ClassVar[RecordScope]
+    STATIC_RUNTIME_OP: ClassVar[RecordScope]
+    STATIC_RUNTIME_MODEL: ClassVar[RecordScope]
+
+
+class ProfilerState(Enumeration, members=numbered(_STATES)):
+    """Which recorder a profiler uses."""
+
+    Disabled: ClassVar[ProfilerState]
+    CPU: ClassVar[ProfilerState]
+    CUDA: ClassVar[ProfilerState]
+    NVTX: ClassVar[ProfilerState]
+    ITT: ClassVar[ProfilerState]
+    PRIVATEUSE1: ClassVar[ProfilerState]
+    KINETO: ClassVar[ProfilerState]
+    KINETO_GPU_FALLBACK: ClassVar[ProfilerState]
+    KINETO_PRIVATEUSE1_FALLBACK: ClassVar[ProfilerState]
+    KINETO_PRIVATEUSE1: ClassVar[ProfilerState]
+
+
+class ActiveProfilerType(Enumeration, members=numbered("NONE LEGACY KINETO NVTX ITT PRIVATEUSE1")):
+    """Which recorder is running."""
+
+    NONE: ClassVar[ActiveProfilerType]
+    LEGACY: ClassVar[ActiveProfilerType]
+    KINETO: ClassVar[ActiveProfilerType]
+    NVTX: ClassVar[ActiveProfilerType]
+    ITT: ClassVar[ActiveProfilerType]
+    PRIVATEUSE1: ClassVar[ActiveProfilerType]
+
+
+def refuse(call: str, signature: str, invoked_with: str) -> TypeError:
+    """Returns the error that torch's native side has for arguments of a wrong type."""
+    return TypeError(
+        f"{call}(): incompatible {'constructor' if call == '__init__' else 'function'} arguments. "
+        f"The following argument types are supported:\n    1. {signature}\n\n"
+        f"Invoked with: {invoked_with}"
+    )
+
+
+class _ExperimentalConfig:
+    """Options that torch calls experimental.
+
+    `verbose`, `profile_all_threads` and `capture_overload_names` ask for what mindprof does anyway
+    or will do; those about devices change nothing on a machine without one. `trace_only` leaves
+    `export_chrome_trace` as the only result.
+
+    Args:
+        verbose: Have stacks with `with_stack=True`, which mindprof has without it.
+        performance_events: Counters of a device.
+        enable_cuda_sync_events: Record synchronisations of a device.
+        adjust_profiler_step: Ignored, as in torch.
+        disable_external_correlation: Leave out links between the host and a device.
+        profile_all_threads: Record all threads, which mindprof does without it.
+        capture_overload_names: Tell overloads of an operator apart.
+        record_python_gc_info: Record runs of Python's garbage collector.
+        expose_kineto_event_metadata: Keep what a device says about its events.
+        custom_profiler_config: A text for other recorders.
+        adjust_timestamps: Ignored: times are exact.
+        trace_only: Have no events in Python, only the trace.
+    """
+
+    def __init__(
+        self,
+        verbose: bool = False,
+        performance_events: list[str] = [],  # noqa: B006
+        enable_cuda_sync_events: bool = False,
+        adjust_profiler_step: bool = False,
+        disable_external_correlation: bool = False,
+        profile_all_threads: bool = False,
+        capture_overload_names: bool = False,
+        record_python_gc_info: bool = False,
+        expose_kineto_event_metadata: bool = False,
+        custom_profiler_config: str = "",
+        adjust_timestamps: bool = False,
+        trace_only: bool = False,
+    ) -> None:
+        given = {name: value for name, value in locals().items() if name != "self"}
+        expected: dict[str, type | tuple[type, ...]] = {
+            "performance_events": (list, tuple),
+            "custom_profiler_config": str,
+        }
+        for name, value in given.items():
+            if not isinstance(value, expected.get(name, (int, type(None)))):
+                raise refuse("__init__", "_ExperimentalConfig", f"kwargs: {name}={value!r}")
+        self.adjust_profiler_step = bool(adjust_profiler_step)
+        self.custom_profiler_config = custom_profiler_config
+        self.trace_only = bool(trace_only)
+        self._others = given
+
+
+@dataclass(frozen=True)
+class ProfilerConfig:
+    """What a recorder is told when it is prepared.
+
+    Args:
+        state: Which recorder.
+        report_input_shapes: Keep the shapes of what operators are given.
+        profile_memory: Record allocations.
+        with_stack: Record Python calls.
+        with_flops: Estimate floating-point operations.
+        with_modules: Ignored, as in torch without TorchScript.
+        experimental_config: Options that torch calls experimental.
+        trace_id: The name of the trace.
+    """
+
+    state: ProfilerState
+    report_input_shapes: bool
+    profile_memory: bool
+    with_stack: bool
+    with_flops: bool
+    with_modules: bool
+    experimental_config: _ExperimentalConfig
+    trace_id: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.trace_id, str):
+            values: list[Any] = [getattr(self, field.name) for field in fields(self)]
+            raise refuse("__init__", "ProfilerConfig", ", ".join(map(repr, values)))

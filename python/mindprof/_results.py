@@ -1,0 +1,68 @@
+"""From finished recordings to lists: the one place where rows and events come out of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mindprof import _core
+from mindprof._event_list import EventList
+
+
+def key_averages(
+    recording: _core.Profile | None,
+    *,
+    group_by_input_shape: bool,
+    group_by_stack_n: int,
+    group_by_overload_name: bool,
+    include_python_functions: bool,
+) -> EventList:
+    """Returns one row per name and whatever else rows are told apart by.
+
+    Args:
+        recording: All that was recorded; None for nothing.
+        group_by_input_shape: Tell rows apart by shapes.
+        group_by_stack_n: Tell rows apart by that many frames. Without effect until stacks are
+            recorded.
+        group_by_overload_name: Tell rows apart by overload. Without effect: overloads are not
+            recorded.
+        include_python_functions: Have rows for calls of Python functions too.
+    """
+    del group_by_stack_n, group_by_overload_name
+    if recording is None:
+        return EventList()
+    rows = recording.averages(
+        group_by_input_shape=bool(group_by_input_shape),
+        include_python_functions=bool(include_python_functions),
+    )
+    return EventList(rows, profile=recording)
+
+
+def events(recordings: Sequence[_core.Profile]) -> EventList:
+    """Returns the events of recordings one by one, those of the first recording first.
+
+    EXTEND HERE: single events have no class of their own yet, so only an empty list can be made.
+    """
+    if any(len(recording) > 0 for recording in recordings):
+        raise NotImplementedError("single events are not available yet; use key_averages()")
+    return EventList()
+
+
+STACK_METRICS = [
+    "self_cpu_time_total",
+    "self_cuda_time_total",
+    "self_xpu_time_total",
+    "self_privateuse1_time_total",
+]
+
+
+def export_stacks(recording: _core.Profile | None, path: str, metric: str) -> None:
+    """Writes the stacks of a recording with a value each.
+
+    EXTEND HERE: stacks are not recorded yet, so nothing can be written.
+
+    Raises:
+        ValueError: `metric` is none of those that there are.
+    """
+    if metric not in STACK_METRICS:
+        raise ValueError(f"metric should be one of: {STACK_METRICS}")
+    raise NotImplementedError(f"stacks are not recorded yet: {recording} has none for {path}")

@@ -1,0 +1,54 @@
+"""How many steps the program has taken, when several parts of it count them."""
+
+from __future__ import annotations
+
+import warnings
+from collections import defaultdict
+from typing import ClassVar
+
+
+class KinetoStepTracker:
+    """Counts steps per requester; the step of the program is the highest count.
+
+    Example:
+        >>> KinetoStepTracker.init_step_count("doc")
+        >>> before = KinetoStepTracker.current_step()
+        >>> KinetoStepTracker.increment_step("doc") - before
+        1
+        >>> KinetoStepTracker.erase_step_count("doc")
+        True
+    """
+
+    _current_step: ClassVar[int] = 0
+    _step_dict: ClassVar[defaultdict[str, int]] = defaultdict(int)
+
+    @classmethod
+    def init_step_count(cls, requester: str) -> None:
+        """Lets `requester` count from the present step on."""
+        cls._step_dict[requester] = cls._current_step
+
+    @classmethod
+    def erase_step_count(cls, requester: str) -> bool:
+        """Forgets `requester`, and returns whether it was known."""
+        return cls._step_dict.pop(requester, None) is not None
+
+    @classmethod
+    def increment_step(cls, requester: str) -> int:
+        """Counts one step of `requester`, and returns the step of the program."""
+        if requester not in cls._step_dict:
+            cls.init_step_count(requester)
+        cls._step_dict[requester] += 1
+        step = max(cls._step_dict.values())
+        if step > cls._current_step + 1:
+            warnings.warn(
+                "Profiler step count has increased more than 1 - "
+                f"current_step = {cls._current_step} step dict =  {cls._step_dict}",
+                stacklevel=2,
+            )
+        cls._current_step = max(step, cls._current_step)
+        return cls._current_step
+
+    @classmethod
+    def current_step(cls) -> int:
+        """Returns the step of the program."""
+        return cls._current_step

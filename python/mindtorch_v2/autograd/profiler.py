@@ -1,0 +1,34 @@
+"""The older profiler at torch's path, and what belongs to it."""
+
+from __future__ import annotations
+
+from mindprof import EventList, record_function
+from mindprof._autograd_profile import profile
+from mindprof._core import is_profiling
+from mindprof._emit import emit_itt, emit_nvtx
+from mindprof._nvprof import EnforceUnique, load_nvprof, parse_nvprof_trace
+from mindprof._stats import _ProfilerStats as _ProfilerStats
+from mindprof._step_tracker import KinetoStepTracker
+
+MEMORY_EVENT_NAME = "[memory]"
+OUT_OF_MEMORY_EVENT_NAME = "[OutOfMemory]"
+
+# EXTEND HERE with `FunctionEvent` and `MemRecordsAcc`, once `profiler_util` has them.
+__all__ = [
+    "EnforceUnique",
+    "EventList",
+    "KinetoStepTracker",
+    "emit_itt",
+    "emit_nvtx",
+    "load_nvprof",
+    "parse_nvprof_trace",
+    "profile",
+    "record_function",
+]
+
+
+def __getattr__(name: str) -> bool:
+    # A name that users read as a plain variable of the module.
+    if name == "_is_profiler_enabled":
+        return is_profiling()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,5 @@
+"""The oldest profiler's path: the same class as in `autograd.profiler`."""
+
+from mindprof._autograd_profile import profile
+
+__all__ = ["profile"]
