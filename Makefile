@@ -36,6 +36,24 @@ test-loom: ## Check what crosses threads in every order in which it can happen
 test-python: build ## Run the Python tests
 	$(BIN)/python -m pytest -q python tests
 
+# The interpreter with the real torch. The default one is made by the target itself; give another one to reuse it.
+TORCH_PYTHON ?= target/parity/bin/python
+PARITY_TOOLS := target/parity-tools
+
+.PHONY: parity
+parity: $(TORCH_PYTHON) $(PARITY_TOOLS)/ready ## Run the contract's tests against the real torch
+	CONTRACT_HOST=torch PYTHONPATH=$(PARITY_TOOLS) $(TORCH_PYTHON) -m pytest -q -p no:cacheprovider tests/contract
+
+target/parity/bin/python: tools/parity-requirements.txt
+	$(PYTHON) -m venv target/parity
+	target/parity/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
+# Beside the interpreter and not in it, so that one that is reused stays as it is.
+$(PARITY_TOOLS)/ready: $(VENV)/ready
+	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade --target $(PARITY_TOOLS) $$(grep ^pytest= tools/requirements.txt)
+	touch $@
+
 .PHONY: lint
 lint: build ## Check format, lints, types, stubs, docs and the direction of the crates
 	cargo fmt --check
