@@ -234,17 +234,16 @@ class profile:
 
     def _stop_trace(self) -> bool:
         """Ends the recording if there is one, and returns whether there was."""
-        self.profiling_end_time_ns = perf_counter_ns()
         session, self._session = self._session, None
         if session is None:
             return False
+        self.profiling_end_time_ns = perf_counter_ns()
         with self._stats.timed("profiler_disable_call_duration_us"):
-            self.kineto_results = session.stop()
-            if self.acc_events:
-                self._accumulated = session.stop_after(self._finished[::-1])
-                self._finished.append(session)
-            else:
-                self._accumulated = self.kineto_results
+            self.kineto_results = self._accumulated = session.stop()
+        if self.acc_events:
+            self._finished.append(session)
+            # Put together when someone looks.
+            self._accumulated = None
         self._events = None
         window_ns = self.profiling_end_time_ns - self.profiling_start_time_ns
         self._stats.profiling_window_duration_sec = window_ns / 1e9
@@ -254,6 +253,9 @@ class profile:
         """Returns all that results are about, None if there is nothing."""
         if self.experimental_config.trace_only:
             raise RuntimeError(TRACE_ONLY)
+        if self._accumulated is None and self._finished:
+            *earlier, last = self._finished
+            self._accumulated = last.stop_after(earlier[::-1])
         if self._accumulated is not None and self.post_processing_timeout_s == 0:
             log.warning(
                 "Profiler _parse_kineto_results timed out after 0.000 seconds, "
@@ -426,6 +428,6 @@ class profile:
         return self._shown(str)
 
     def _shown(self, show: Callable[[EventList], str]) -> str:
-        if self.enabled and self._accumulated is None:
+        if self.enabled and self.kineto_results is None:
             return "<unfinished torch.autograd.profile>"
         return show(self.function_events)
