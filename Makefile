@@ -36,15 +36,18 @@ test-loom: ## Check what crosses threads in every order in which it can happen
 test-python: build ## Run the Python tests
 	$(BIN)/python -m pytest -q python tests
 
-# The interpreter with the real torch. The default one is made by the target itself; give another one to reuse it.
-TORCH_PYTHON ?= target/parity/bin/python
+# The interpreter with the real torch: one that the target makes itself, or one that is given, to be reused.
+ifndef TORCH_PYTHON
+TORCH_PYTHON := target/parity/bin/python
+PARITY_READY := target/parity/ready
+endif
 PARITY_TOOLS := target/parity-tools
 
 .PHONY: parity
-parity: $(TORCH_PYTHON) $(PARITY_TOOLS)/ready ## Run the contract's tests against the real torch
+parity: $(PARITY_READY) $(PARITY_TOOLS)/ready ## Run the contract's tests against the real torch
 	CONTRACT_HOST=torch PYTHONPATH=$(PARITY_TOOLS) $(TORCH_PYTHON) -m pytest -q -p no:cacheprovider tests/contract
 
-target/parity/bin/python: tools/parity-requirements.txt
+target/parity/ready: tools/parity-requirements.txt
 	$(PYTHON) -m venv target/parity
 	target/parity/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
