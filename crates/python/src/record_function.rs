@@ -141,8 +141,12 @@ impl RecordFunction {
 
 impl RecordFunction {
     fn end(&self) -> PyResult<()> {
-        self.expect_entered()?;
-        let scope = self.lock().leave();
+        let mut state = self.lock();
+        if !state.was_entered {
+            return Err(not_entered());
+        }
+        let scope = state.leave();
+        drop(state);
         if let Some(scope) = scope {
             scope.close();
         }
@@ -150,10 +154,8 @@ impl RecordFunction {
     }
 
     fn expect_entered(&self) -> PyResult<()> {
-        if self.lock().was_entered {
-            return Ok(());
-        }
-        Err(PyAssertionError::new_err("Expected record to be set"))
+        let was_entered = self.lock().was_entered;
+        was_entered.then_some(()).ok_or_else(not_entered)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -176,6 +178,10 @@ impl State {
         let outer = self.outer.pop().flatten();
         std::mem::replace(&mut self.innermost, outer)
     }
+}
+
+fn not_entered() -> PyErr {
+    PyAssertionError::new_err("Expected record to be set")
 }
 
 fn wrong_argument(
