@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use mindprof_analyze::{Average, Averages};
+use mindprof_analyze::{Analysis, Average, Averages};
 use mindprof_model::{Category, Input, InputsIter, Nanos};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
-
-use crate::profile::Analysis;
 
 /// One row of `key_averages()`.
 #[pyclass(frozen, module = "mindprof")]
@@ -37,27 +35,27 @@ impl FunctionEventAvg {
     /// How many events there are.
     #[getter]
     fn count(&self) -> u64 {
-        self.row.count
+        self.row.sums.count
     }
 
     /// Time on the host in microseconds, children included.
     #[getter]
     fn cpu_time_total(&self) -> f64 {
-        microseconds(self.row.cpu_total)
+        microseconds(self.row.sums.cpu_total)
     }
 
     /// Time on the host in microseconds, without the children.
     #[getter]
     fn self_cpu_time_total(&self) -> f64 {
-        microseconds(self.row.self_cpu_total)
+        microseconds(self.row.sums.self_cpu_total)
     }
 
     /// Time on the host per event in microseconds.
     #[getter]
     fn cpu_time(&self) -> f64 {
-        match self.row.count {
+        match self.row.sums.count {
             0 => 0.0,
-            count => microseconds(self.row.cpu_total) / count as f64,
+            count => microseconds(self.row.sums.cpu_total) / count as f64,
         }
     }
 
@@ -75,7 +73,7 @@ impl FunctionEventAvg {
     fn input_shapes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match (self.row.inputs, &self.analysis) {
             (Some(inputs), Some(analysis)) => {
-                shapes(py, analysis.profile.inputs().inputs(inputs)).map(Bound::into_any)
+                shapes(py, analysis.profile().inputs().inputs(inputs)).map(Bound::into_any)
             }
             _ => Ok("".into_pyobject(py)?.into_any()),
         }
@@ -88,7 +86,7 @@ impl FunctionEventAvg {
             self.row.key,
             text(self.self_cpu_time_total()),
             text(self.cpu_time()),
-            self.row.count
+            self.row.sums.count
         )
     }
 }

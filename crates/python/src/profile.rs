@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use mindprof_analyze::{GroupBy, Tree, averages};
+use mindprof_analyze::{Analysis, GroupBy, averages};
 use mindprof_formats::{read_trace_file, write_trace_file};
 use mindprof_model as model;
 use mindprof_record::Capture;
@@ -18,20 +18,6 @@ use crate::error::Error;
 pub(crate) struct Profile {
     capture: Option<Capture>,
     analysis: OnceLock<Arc<Analysis>>,
-}
-
-/// A profile and its tree.
-#[derive(Debug)]
-pub(crate) struct Analysis {
-    pub(crate) profile: model::Profile,
-    pub(crate) tree: Tree,
-}
-
-impl Analysis {
-    fn new(profile: model::Profile) -> Arc<Self> {
-        let tree = Tree::build(&profile);
-        Arc::new(Self { profile, tree })
-    }
 }
 
 impl Profile {
@@ -49,7 +35,7 @@ impl Profile {
                 Some(capture) => capture.assemble(),
                 None => unreachable!("a profile without a capture is made with its analysis"),
             };
-            Analysis::new(profile)
+            Arc::new(Analysis::build(profile))
         })
     }
 }
@@ -62,7 +48,7 @@ impl Profile {
         let profile = py.enter(move || read_trace_file(&path))?;
         Ok(Self {
             capture: None,
-            analysis: OnceLock::from(Analysis::new(profile)),
+            analysis: OnceLock::from(Arc::new(Analysis::build(profile))),
         })
     }
 
@@ -76,11 +62,12 @@ impl Profile {
     ) -> PyResult<Vec<FunctionEventAvg>> {
         let group_by = GroupBy {
             input_shapes: group_by_input_shape,
+            stack_frames: 0,
             python_functions: include_python_functions,
         };
         py.enter(|| {
             let analysis = self.analysis();
-            let rows = averages(&analysis.profile, &analysis.tree, group_by).rows;
+            let rows = averages(analysis, group_by).rows;
             let wrap = |row| FunctionEventAvg::new(row, Arc::clone(analysis));
             Ok::<_, Error>(rows.into_iter().map(wrap).collect())
         })
@@ -88,16 +75,16 @@ impl Profile {
 
     /// Writes the profile as a Chrome trace.
     fn write_chrome_trace(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.enter(move || write_trace_file(&self.analysis().profile, &path))
+        py.enter(move || write_trace_file(self.analysis().profile(), &path))
     }
 
     /// Returns how many events were not kept.
     #[getter]
     fn lost(&self) -> u64 {
-        self.analysis().profile.loss().total()
+        self.analysis().profile().loss().total()
     }
 
     fn __len__(&self) -> usize {
-        self.analysis().profile.events().len()
+        self.analysis().profile().events().len()
     }
 }

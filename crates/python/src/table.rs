@@ -1,5 +1,6 @@
 //! Rows as the text of a table.
 
+use mindprof_analyze::GroupBy;
 use mindprof_formats::{SortBy, TableOptions, TimeUnit};
 use pyo3::prelude::*;
 
@@ -46,10 +47,12 @@ pub(crate) fn table(
             top_level_events_only,
             // torch passes over what it does not know.
             time_unit: time_unit.and_then(|unit| unit.parse::<TimeUnit>().ok()),
+            percentiles: false,
         };
         Ok::<_, Error>(mindprof_formats::table(
-            &analysis.profile,
+            &analysis,
             &averages,
+            GroupBy::default(),
             &options,
         ))
     })
