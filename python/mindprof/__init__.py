@@ -10,12 +10,16 @@
     ['step']
 """
 
-from mindprof._core import FunctionEventAvg, ProfilerError, __version__, record_function
+from mindprof._core import ProfilerError, __version__, record_function
+from mindprof._device_type import DeviceType
 from mindprof._event_list import EventList
+from mindprof._function_event import FunctionEvent, FunctionEventAvg
 from mindprof._profile import profile
 
 __all__ = [
+    "DeviceType",
     "EventList",
+    "FunctionEvent",
     "FunctionEventAvg",
     "ProfilerError",
     "__version__",

@@ -2,7 +2,11 @@
 
 use std::sync::OnceLock;
 
-use mindprof_model::{Category, DeviceKind, EventId, Flags, MemoryRecord, Nanos, Profile, StackId};
+use mindprof_model::{
+    Category, DeviceKind, EventId, Flags, Links, MemoryRecord, Nanos, Profile, StackId,
+};
+
+use rustc_hash::FxHashMap;
 
 use crate::{Bytes, Children, Correlation, DeviceTimes, Keys, MemoryUse, Sources, Tree};
 
@@ -22,6 +26,8 @@ pub struct Analysis {
     sources: Sources,
     thread_numbers: Vec<u32>,
     children: OnceLock<Children>,
+    kernels: OnceLock<Kernels>,
+    accelerator: Option<DeviceKind>,
 }
 
 impl Analysis {
@@ -41,6 +47,8 @@ impl Analysis {
             sources: Sources::build(&profile, &tree, &correlation),
             thread_numbers: thread_numbers(&profile),
             children: OnceLock::new(),
+            kernels: OnceLock::new(),
+            accelerator: accelerator(&profile),
             keys,
             correlation,
             tree,
@@ -114,14 +122,47 @@ impl Analysis {
         self.thread_numbers[record.thread.index()]
     }
 
+    /// Returns the number of the thread that a backward node's forward ran on; zero of what is no backward node.
+    pub fn forward_thread_number(&self, id: EventId) -> u32 {
+        let thread = self.profile.links(id).and_then(Links::forward_thread);
+        thread.map_or(0, |thread| self.thread_numbers[thread.index()])
+    }
+
+    /// Returns the kernels that an event itself asked for, in start order. The first call sorts them all.
+    pub fn kernels(&self, id: EventId) -> &[EventId] {
+        let kernels = self.kernels.get_or_init(|| self.kernels_by_owner());
+        let begin = kernels.owners.partition_point(|&owner| owner < id);
+        let end = kernels.owners.partition_point(|&owner| owner <= id);
+        &kernels.kernels[begin..end]
+    }
+
+    /// A duplicate that was merged leaves its kernels to the event that stands for it, in place of that event's own.
+    fn kernels_by_owner(&self) -> Kernels {
+        let ids = || (0..self.profile.events().len()).map(EventId::from_index);
+        let merged = ids().filter(|&id| self.tree.is_merged(id));
+        let givers: FxHashMap<EventId, EventId> = merged
+            .filter_map(|id| Some((self.tree.parent(id)?, id)))
+            .collect();
+        let mut pairs: Vec<(EventId, EventId)> = ids()
+            .filter(|&id| self.profile.event(id).category == Category::Kernel)
+            .filter_map(|id| {
+                let owner = self.correlation.owner(id)?;
+                let shown = match self.tree.parent(owner) {
+                    Some(parent) if self.tree.is_merged(owner) => parent,
+                    Some(_) | None => owner,
+                };
+                let giver = givers.get(&shown).copied().unwrap_or(shown);
+                (giver == owner).then_some((shown, id))
+            })
+            .collect();
+        pairs.sort_unstable();
+        let (owners, kernels) = pairs.into_iter().unzip();
+        Kernels { owners, kernels }
+    }
+
     /// Returns the device that worked beside the host, if one did.
-    pub fn accelerator(&self) -> Option<DeviceKind> {
-        let kinds = self.profile.threads().iter().map(|thread| thread.device);
-        let blocks = self.profile.memory().iter();
-        let blocks = blocks.filter(|record| Bytes::of(record).device != 0);
-        kinds
-            .chain(blocks.map(|record| record.device))
-            .find(|&kind| kind != DeviceKind::Cpu)
+    pub const fn accelerator(&self) -> Option<DeviceKind> {
+        self.accelerator
     }
 
     /// Returns whether the profile was recorded for its floating-point operations too.
@@ -183,6 +224,23 @@ pub enum Item {
 
 pub(crate) fn is_annotation(category: Category) -> bool {
     matches!(category, Category::Annotation | Category::DeviceAnnotation)
+}
+
+/// Kernels, sorted by who asked for them.
+#[derive(Clone, Debug, Default)]
+struct Kernels {
+    owners: Vec<EventId>,
+    kernels: Vec<EventId>,
+}
+
+/// Returns the device that worked beside the host, if one did.
+fn accelerator(profile: &Profile) -> Option<DeviceKind> {
+    let kinds = profile.threads().iter().map(|thread| thread.device);
+    let blocks = profile.memory().iter();
+    let blocks = blocks.filter(|record| Bytes::of(record).device != 0);
+    kinds
+        .chain(blocks.map(|record| record.device))
+        .find(|&kind| kind != DeviceKind::Cpu)
 }
 
 /// Numbers host threads in the order of their first events. What devices did by itself counts to the first.

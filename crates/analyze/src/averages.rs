@@ -157,11 +157,20 @@ impl Averages {
 
 /// Groups what a profile shows: its events, and memory records that fall into none.
 pub fn averages(analysis: &Analysis, group_by: GroupBy) -> Averages {
+    averages_of(analysis, analysis.items(), group_by)
+}
+
+/// Groups some of what a profile shows.
+pub fn averages_of(
+    analysis: &Analysis,
+    items: impl IntoIterator<Item = Item>,
+    group_by: GroupBy,
+) -> Averages {
     let mut groups = Groups::new(analysis, group_by);
     let mut flops = Flops::new(analysis.profile().strings());
     let mut rows: Vec<Average> = Vec::new();
     let mut memory_row = None;
-    for item in analysis.items() {
+    for item in items {
         match item {
             Item::Event(id) if is_left_out(analysis.profile().event(id), group_by) => {}
             Item::Event(id) => {

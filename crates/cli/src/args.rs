@@ -26,6 +26,10 @@ Example:
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = TABLE_EXAMPLE)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
 pub(crate) struct TableArgs {
     /// The trace: Chrome JSON, plain or compressed with gzip.
     #[arg(value_name = "TRACE")]

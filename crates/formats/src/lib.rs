@@ -11,7 +11,9 @@ mod shapes;
 mod sort;
 mod table;
 
-pub use chrome::{read_trace, read_trace_file, write_trace, write_trace_file};
+pub use chrome::{
+    category_name, input_types, read_trace, read_trace_file, write_trace, write_trace_file,
+};
 pub use error::{Error, Result};
 pub use number::{TimeUnit, memory_text, share_text, time_text};
 pub use row::{Row, Texts, add_percentiles, average_rows, device_name, event_rows, is_device_work};

@@ -2,9 +2,16 @@
 //!
 //! The Python packages `mindprof` and `mindtorch_v2` are its only users; what it holds is in `_core.pyi`.
 
+mod analyzed;
 mod averages;
 mod enter;
 mod error;
+mod events;
+mod function_event;
+mod given;
+mod inputs;
+mod names;
+mod numbers;
 mod profile;
 mod record_function;
 mod session;
@@ -14,9 +21,17 @@ mod tensor;
 #[pyo3::pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::averages::{FunctionEventAvg, self_cpu_time_total, total_average};
+    use crate::averages::Averages;
     #[pymodule_export]
     use crate::error::ProfilerError;
+    #[pymodule_export]
+    use crate::events::Events;
+    #[pymodule_export]
+    use crate::function_event::FunctionEvent;
+    #[pymodule_export]
+    use crate::given::{given_groups, given_table, given_tree};
+    #[pymodule_export]
+    use crate::numbers::{format_memory, format_time, format_time_share, is_shown_frame};
     #[pymodule_export]
     use crate::profile::Profile;
     #[pymodule_export]
@@ -24,7 +39,7 @@ mod _core {
     #[pymodule_export]
     use crate::session::Session;
     #[pymodule_export]
-    use crate::table::table;
+    use crate::table::sort_keys;
     #[pymodule_export]
     use crate::tensor::{DType, Tensor, manual_seed, ones, randn, tensor, zeros};
 

@@ -63,11 +63,7 @@ pub(super) fn other_device(name: &str) -> Option<DeviceKind> {
 }
 
 /// Returns the category that a trace shows for an event of this category and name.
-pub(super) fn to_name(
-    category: Category,
-    event_name: &str,
-    device: Option<DeviceKind>,
-) -> &'static str {
+pub fn to_name(category: Category, event_name: &str, device: Option<DeviceKind>) -> &'static str {
     match category {
         Category::Operator => "cpu_op",
         Category::Annotation => "user_annotation",

@@ -64,6 +64,11 @@ pub(super) fn inputs_arguments(inputs: InputsIter<'_>) -> String {
     .join(",")
 }
 
+/// Returns the names that a trace has for the types of inputs; empty for what is not told apart.
+pub fn input_types(inputs: InputsIter<'_>) -> Vec<&'static str> {
+    inputs.map(|input| show(&input).kind).collect()
+}
+
 /// The dims or strides of a tensor, or of each tensor of a list.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]

@@ -10,6 +10,8 @@ mod text;
 mod time;
 mod write;
 
+pub use category::to_name as category_name;
 pub use file::{read_trace_file, write_trace_file};
+pub use inputs::input_types;
 pub use read::read_trace;
 pub use write::write_trace;

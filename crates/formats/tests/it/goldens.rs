@@ -1,5 +1,7 @@
 //! torch's own trace in, torch's own rows and tables out.
 
+use std::fmt::Write;
+
 use mindprof_analyze::{Analysis, Average, GroupBy, averages};
 use mindprof_formats::{
     TableOptions, average_rows, event_rows, read_trace_file, shapes_text, table,
@@ -306,7 +308,7 @@ fn with_cells_under_their_headers(text: &str) -> String {
             let flops = line[begin..begin + width].trim();
             let frame = line[begin + width..].trim();
             corrected += &line[..begin];
-            corrected += &format!("{frame:<width$}  {flops:>number$}  ");
+            write!(corrected, "{frame:<width$}  {flops:>number$}  ").unwrap();
         } else {
             corrected += line;
         }
