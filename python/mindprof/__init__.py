@@ -20,9 +20,10 @@ from mindprof._activity import (
     kineto_available,
     supported_activities,
 )
-from mindprof._core import FunctionEventAvg, ProfilerError, __version__, record_function
+from mindprof._core import ProfilerError, __version__, record_function
 from mindprof._device_type import DeviceType
 from mindprof._event_list import EventList
+from mindprof._function_event import FunctionEvent, FunctionEventAvg
 from mindprof._observer import ExecutionTraceObserver
 from mindprof._profile import profile
 from mindprof._schedule import ProfilerAction, schedule
@@ -33,6 +34,7 @@ __all__ = [
     "DeviceType",
     "EventList",
     "ExecutionTraceObserver",
+    "FunctionEvent",
     "FunctionEventAvg",
     "PerformanceMetricsConfig",
     "ProfilerAction",

@@ -47,3 +47,7 @@ class DeviceType(Enumeration, members=numbered(_DEVICES)):
     # Of the name, because what compares equal must hash equal.
     def __hash__(self) -> int:
         return hash(self.name)
+
+
+MEMBERS = list(DeviceType.__members__.values())
+"""Every kind, by its number."""

@@ -21,30 +21,28 @@ def key_averages(
     Args:
         recording: All that was recorded; None for nothing.
         group_by_input_shape: Tell rows apart by shapes.
-        group_by_stack_n: Tell rows apart by that many frames. Without effect until stacks are
-            recorded.
-        group_by_overload_name: Tell rows apart by overload. Without effect: overloads are not
-            recorded.
+        group_by_stack_n: Tell rows apart by that many frames.
+        group_by_overload_name: Tell rows apart by overload.
         include_python_functions: Have rows for calls of Python functions too.
     """
-    del group_by_stack_n, group_by_overload_name
     if recording is None:
         return EventList()
-    rows = recording.averages(
-        group_by_input_shape=bool(group_by_input_shape),
-        include_python_functions=bool(include_python_functions),
+    return EventList(recording.events()).key_averages(
+        group_by_input_shapes=group_by_input_shape,
+        group_by_stack_n=group_by_stack_n,
+        group_by_overload_name=group_by_overload_name,
+        include_python_functions=include_python_functions,
     )
-    return EventList(rows, profile=recording)
 
 
 def events(recordings: Sequence[_core.Profile]) -> EventList:
-    """Returns the events of recordings one by one, those of the first recording first.
-
-    EXTEND HERE: single events have no class of their own yet, so only an empty list can be made.
-    """
-    if any(len(recording) > 0 for recording in recordings):
-        raise NotImplementedError("single events are not available yet; use key_averages()")
-    return EventList()
+    """Returns the events of recordings one by one, those of the first recording first."""
+    if not recordings:
+        return EventList()
+    first, *others = (EventList(recording.events()) for recording in recordings)
+    for other in others:
+        first.extend(other)
+    return first
 
 
 STACK_METRICS = [

@@ -1,38 +1,47 @@
 //! Rows of events that belong together, with their sums.
 //!
-//! Reads a profile and its tree; tables and the Python rows are made from what comes out.
+//! Reads an analysis; tables and the Python rows are made from what comes out.
 
 use mindprof_model::{
-    Category, DeviceKind, Event, EventId, Flags, Input, InputsId, InputsTable, Nanos, Profile,
-    ScopeKind,
+    Category, DeviceKind, Event, EventId, Flags, InputsId, Nanos, ScopeKind, StackId,
 };
-use rustc_hash::FxHashMap;
 
-use crate::{Keys, Tree};
+use self::columns::Columns;
+use self::groups::Groups;
+use crate::analysis::is_annotation;
+use crate::{Analysis, Bytes, Flops, Item, Keys};
 
+mod columns;
+mod groups;
+mod percentiles;
+mod sums;
 #[cfg(test)]
 mod tests;
 
+pub use percentiles::{Percentiles, percentiles};
+pub use sums::{Sums, sum_by_key};
+
+/// The name of what a memory record without an event is shown as.
+pub const MEMORY_KEY: &str = "[memory]";
+
 /// What events must share, beside their key, to be in one row, and which events are grouped at all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct GroupBy {
     /// Rows are told apart by the shapes of the tensors that the events were given.
     pub input_shapes: bool,
+    /// Rows are told apart by this many of the innermost frames they were called from.
+    pub stack_frames: usize,
     /// Calls of Python functions get rows too.
     pub python_functions: bool,
 }
 
 /// One row: events of one key, kind of device and category, summed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Average {
     /// The key that the events share.
     pub key: String,
-    /// How many events there are.
-    pub count: u64,
-    /// The time they took on the host, children included.
-    pub cpu_total: Nanos,
-    /// The time they took on the host themselves.
-    pub self_cpu_total: Nanos,
+    /// What they come to together.
+    pub sums: Sums,
     /// The first of them, which speaks for all where they differ; a sum of rows has none.
     pub first: Option<EventId>,
     /// The kind of device they ran on.
@@ -47,16 +56,16 @@ pub struct Average {
     pub is_top_level: bool,
     /// The inputs whose shapes all events share, when rows are told apart by them.
     pub inputs: Option<InputsId>,
+    /// The stack whose innermost frames all events share, when rows are told apart by them.
+    pub stack: Option<StackId>,
 }
 
 impl Average {
     /// Makes a row that counts nothing.
-    fn zero(key: &str) -> Self {
+    fn zero(key: impl Into<String>) -> Self {
         Self {
             key: key.into(),
-            count: 0,
-            cpu_total: Nanos::ZERO,
-            self_cpu_total: Nanos::ZERO,
+            sums: Sums::default(),
             first: None,
             device: DeviceKind::Cpu,
             category: Category::Operator,
@@ -64,12 +73,43 @@ impl Average {
             is_async: false,
             is_top_level: true,
             inputs: None,
+            stack: None,
         }
+    }
+
+    /// Makes the row of one event alone. It leaves the key empty: the event has a name.
+    pub fn of_event(analysis: &Analysis, id: EventId, flops: &mut Flops) -> Self {
+        let event = analysis.profile().event(id);
+        let mut row = Self {
+            inputs: Some(event.inputs),
+            stack: Some(analysis.stack(id)),
+            ..described(analysis, id, String::new())
+        };
+        row.sums
+            .add_event(analysis, &Columns::of(analysis), id, flops);
+        row
+    }
+
+    /// Makes the row of one memory record alone.
+    pub fn of_memory(analysis: &Analysis, record: u32) -> Self {
+        let mut row = Self::zero(MEMORY_KEY);
+        row.add_memory(analysis, record);
+        row
+    }
+
+    fn add_memory(&mut self, analysis: &Analysis, record: u32) {
+        let bytes = Bytes::of(&analysis.profile().memory()[record as usize]);
+        self.sums.add(&Sums {
+            count: 1,
+            memory: bytes,
+            self_memory: bytes,
+            ..Sums::default()
+        });
     }
 }
 
 /// The rows of a profile, in the order in which their first events began.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Averages {
     /// The rows.
     pub rows: Vec<Average>,
@@ -78,148 +118,101 @@ pub struct Averages {
 impl Averages {
     /// Returns the sum of all rows' own time on the host.
     pub fn self_cpu_total(&self) -> Nanos {
-        Nanos(self.rows.iter().map(|row| row.self_cpu_total.0).sum())
+        Nanos(self.rows.iter().map(|row| row.sums.self_cpu_total.0).sum())
     }
 
     /// Returns one row with the key `Total` that sums all others; of no rows, a row of zeros.
     pub fn total(&self) -> Average {
         let mut total = Average::zero("Total");
         for row in &self.rows {
-            total.count += row.count;
-            total.cpu_total = total.cpu_total + row.cpu_total;
-            total.self_cpu_total = total.self_cpu_total + row.self_cpu_total;
+            total.sums.add(&row.sums);
         }
         total
     }
 }
 
-/// Groups the events of a profile: all but hidden ones and duplicates that the tree merged.
-pub fn averages(profile: &Profile, tree: &Tree, group_by: GroupBy) -> Averages {
-    let mut groups = Groups::new(profile, group_by);
+/// Groups what a profile shows: its events, and memory records that fall into none.
+pub fn averages(analysis: &Analysis, group_by: GroupBy) -> Averages {
+    averages_of(analysis, analysis.items(), group_by)
+}
+
+/// Groups some of what a profile shows.
+pub fn averages_of(
+    analysis: &Analysis,
+    items: impl IntoIterator<Item = Item>,
+    group_by: GroupBy,
+) -> Averages {
+    let mut groups = Groups::new(analysis, group_by);
+    let mut flops = Flops::new(analysis.profile().strings());
+    let columns = Columns::of(analysis);
     let mut rows: Vec<Average> = Vec::new();
-    for (index, event) in profile.events().iter().enumerate() {
-        let id = EventId::from_index(index);
-        if is_left_out(event, group_by) || tree.is_merged(id) {
-            continue;
-        }
-        let device = profile.threads()[event.thread.index()].device;
-        let row = groups.row_of(event, device, rows.len());
-        if row == rows.len() {
-            rows.push(first_row(profile, tree, id, group_by));
-        }
-        let row = &mut rows[row];
-        row.count += 1;
-        row.self_cpu_total = row.self_cpu_total + tree.self_time(id);
-        if device == DeviceKind::Cpu {
-            row.cpu_total = row.cpu_total + event.duration;
+    let mut memory_row = None;
+    for item in items {
+        match item {
+            Item::Event(id) => {
+                let event = analysis.profile().event(id);
+                if is_left_out(event, group_by) {
+                    continue;
+                }
+                let row = groups.row_of(analysis, id, event, rows.len());
+                if row == rows.len() {
+                    rows.push(first_row(analysis, id, group_by));
+                }
+                rows[row].sums.add_event(analysis, &columns, id, &mut flops);
+            }
+            Item::Memory(record) => {
+                let row = *memory_row.get_or_insert(rows.len());
+                if row == rows.len() {
+                    rows.push(Average {
+                        inputs: group_by.input_shapes.then_some(InputsId::NONE),
+                        stack: (group_by.stack_frames > 0).then_some(StackId::NONE),
+                        ..Average::zero(MEMORY_KEY)
+                    });
+                }
+                rows[row].add_memory(analysis, record);
+            }
         }
     }
     Averages { rows }
 }
 
-fn is_left_out(event: &Event, group_by: GroupBy) -> bool {
-    let python = event.category == Category::PythonFunction && !group_by.python_functions;
-    python || event.flags.contains(Flags::HIDDEN)
+/// Returns how long an event took as torch works it out, with the noise of a difference of two floating-point numbers.
+pub fn elapsed_micros(event: &Event) -> f64 {
+    event.end().0 as f64 / 1e3 - event.start.0 as f64 / 1e3
 }
 
-fn is_annotation(category: Category) -> bool {
-    matches!(category, Category::Annotation | Category::DeviceAnnotation)
+fn is_left_out(event: &Event, group_by: GroupBy) -> bool {
+    event.category == Category::PythonFunction && !group_by.python_functions
 }
 
 /// Makes the row that an event begins, before the event itself is counted.
-fn first_row(profile: &Profile, tree: &Tree, first: EventId, group_by: GroupBy) -> Average {
+fn first_row(analysis: &Analysis, first: EventId, group_by: GroupBy) -> Average {
+    let profile = analysis.profile();
     let event = profile.event(first);
     Average {
+        inputs: group_by.input_shapes.then_some(event.inputs),
+        stack: (group_by.stack_frames > 0).then(|| analysis.stack(first)),
+        ..described(analysis, first, Keys::text(profile.name(event)).into())
+    }
+}
+
+/// Makes a row that counts nothing and is described as an event is.
+fn described(analysis: &Analysis, first: EventId, key: String) -> Average {
+    let event = analysis.profile().event(first);
+    Average {
         first: Some(first),
-        device: profile.threads()[event.thread.index()].device,
+        device: analysis.device(first),
         category: event.category,
         scope: event.scope,
         is_async: event.flags.contains(Flags::ASYNC),
-        is_top_level: tree.parent(first).is_none(),
-        inputs: group_by.input_shapes.then_some(event.inputs),
-        ..Average::zero(Keys::text(profile.name(event)))
+        is_top_level: analysis.tree().parent(first).is_none(),
+        ..Average::zero(key)
     }
 }
 
-const NO_ROW: u32 = u32::MAX;
-
-/// Finds the row of an event. Names are dense, so by name alone this is one look into an array.
-struct Groups {
-    keys: Keys,
-    /// The row of each key, kind of device and "is an annotation": four entries per key.
-    by_key: Vec<u32>,
-    by_shapes: Option<ShapeGroups>,
-}
-
-/// Finds the row where shapes tell events apart.
-struct ShapeGroups {
-    /// The number of the shapes of each list of inputs.
-    shapes: Vec<u32>,
-    /// The rows by position in [`Groups::by_key`] and number of shapes.
-    rows: FxHashMap<(u32, u32), u32>,
-}
-
-impl Groups {
-    fn new(profile: &Profile, group_by: GroupBy) -> Self {
-        Self {
-            keys: Keys::build(profile.strings()),
-            by_key: vec![NO_ROW; profile.strings().len() * 4],
-            by_shapes: group_by.input_shapes.then(|| ShapeGroups {
-                shapes: shapes_of_inputs(profile.inputs()),
-                rows: FxHashMap::default(),
-            }),
-        }
+impl Average {
+    /// Returns whether a user named the events.
+    pub fn is_annotation(&self) -> bool {
+        is_annotation(self.category)
     }
-
-    /// Returns the position of the event's row, which is `next` if it is the first of its kind.
-    fn row_of(&mut self, event: &Event, device: DeviceKind, next: usize) -> usize {
-        let key = self.keys.key(event.name).index();
-        let annotation = usize::from(is_annotation(event.category));
-        let slot = key * 4 + device as usize * 2 + annotation;
-        let row = match &mut self.by_shapes {
-            None => &mut self.by_key[slot],
-            Some(groups) => {
-                let shapes = groups.shapes[event.inputs.index()];
-                groups.rows.entry((slot as u32, shapes)).or_insert(NO_ROW)
-            }
-        };
-        if *row == NO_ROW {
-            *row = next as u32;
-        }
-        *row as usize
-    }
-}
-
-/// Gives each list of inputs the number of its shapes: lists of equal shapes share it, whatever
-/// their types, strides and values.
-fn shapes_of_inputs(inputs: &InputsTable) -> Vec<u32> {
-    let mut numbers: FxHashMap<Vec<u64>, u32> = FxHashMap::default();
-    (0..inputs.len())
-        .map(|index| {
-            let shapes = shapes(inputs, InputsId::from_index(index));
-            let next = numbers.len() as u32;
-            *numbers.entry(shapes).or_insert(next)
-        })
-        .collect()
-}
-
-/// Returns the dims of each input, each led by their number. What is no tensor has no dims.
-fn shapes(inputs: &InputsTable, id: InputsId) -> Vec<u64> {
-    let mut words = Vec::new();
-    for input in inputs.inputs(id) {
-        match input {
-            Input::Tensor { dims, .. } => {
-                words.push(dims.len() as u64);
-                words.extend_from_slice(dims);
-            }
-            Input::Other
-            | Input::TensorList(_)
-            | Input::Int(_)
-            | Input::Float(_)
-            | Input::Bool(_)
-            | Input::IntList(_)
-            | Input::FloatList(_) => words.push(0),
-        }
-    }
-    words
 }

@@ -2,10 +2,27 @@
 //!
 //! Nothing here reads a clock or a file, or rounds for display: times stay whole nanoseconds.
 
+mod analysis;
 mod averages;
+mod children;
+mod correlate;
+mod device_time;
+mod flops;
 mod keys;
+mod memory_use;
+mod source;
 mod tree;
 
-pub use averages::{Average, Averages, GroupBy, averages};
+pub use analysis::{Analysis, Item};
+pub use averages::{
+    Average, Averages, GroupBy, MEMORY_KEY, Percentiles, Sums, averages, averages_of,
+    elapsed_micros, percentiles, sum_by_key,
+};
+pub use children::Children;
+pub use correlate::Correlation;
+pub use device_time::DeviceTimes;
+pub use flops::{Flops, uncounted};
 pub use keys::Keys;
+pub use memory_use::{Bytes, MemoryUse};
+pub use source::{Sources, is_shown_frame, shown_frames};
 pub use tree::Tree;

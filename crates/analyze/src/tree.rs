@@ -3,9 +3,9 @@
 //! The events of a profile lie in start order, longest first, so one walk with a stack of open events
 //! per thread finds every parent.
 
-use mindprof_model::{DeviceKind, Event, EventId, Flags, Nanos, Profile};
+use mindprof_model::{Category, DeviceKind, Event, EventId, Flags, Nanos, Profile};
 
-use crate::Keys;
+use crate::{Correlation, Keys};
 
 #[cfg(test)]
 mod tests;
@@ -20,7 +20,19 @@ const NONE: u32 = u32::MAX;
 pub struct Tree {
     parents: Vec<u32>,
     self_times: Vec<Nanos>,
-    merged: Vec<bool>,
+    places: Vec<Place>,
+    /// How many events are hidden or merged.
+    not_shown: usize,
+}
+
+/// Where an event stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Place {
+    Inside,
+    /// A duplicate that its parent stands for.
+    Merged,
+    Outside,
 }
 
 impl Tree {
@@ -48,15 +60,21 @@ impl Tree {
     /// x       |-----------------|     ==>    y         |----|
     /// y         |----|
     /// ```
-    pub fn build(profile: &Profile) -> Self {
-        let keys = Keys::build(profile.strings());
+    pub fn build(profile: &Profile, keys: &Keys, correlation: &Correlation) -> Self {
         let mut tree = Self::without_relations(profile.events().len());
         let mut stacks: Vec<Vec<Open>> = vec![Vec::new(); profile.threads().len()];
         for (index, event) in profile.events().iter().enumerate() {
             if !is_candidate(profile, event) {
+                tree.places[index] = Place::Outside;
+                tree.not_shown += usize::from(event.flags.contains(Flags::HIDDEN));
                 continue;
             }
-            let stack = &mut stacks[event.thread.index()];
+            let thread = if event.category == Category::Runtime {
+                correlation.thread(profile, EventId::from_index(index))
+            } else {
+                event.thread
+            };
+            let stack = &mut stacks[thread.index()];
             while stack.last().is_some_and(|top| !top.encloses(event)) {
                 tree.close(stack);
             }
@@ -77,6 +95,21 @@ impl Tree {
         }
         tree.adopt_children_of_merged();
         tree
+    }
+
+    /// Returns the number of events, those outside included.
+    pub fn len(&self) -> usize {
+        self.parents.len()
+    }
+
+    /// Returns whether there is no event.
+    pub fn is_empty(&self) -> bool {
+        self.parents.is_empty()
+    }
+
+    /// Returns whether no event is hidden or merged into another.
+    pub const fn shows_all(&self) -> bool {
+        self.not_shown == 0
     }
 
     /// Returns the event that `id` ran inside of.
@@ -101,14 +134,23 @@ impl Tree {
     /// # Panics
     /// When `id` is of another profile.
     pub fn is_merged(&self, id: EventId) -> bool {
-        self.merged[id.index()]
+        self.places[id.index()] == Place::Merged
+    }
+
+    /// Returns whether `id` stands outside of the tree: on a device, asynchronous or hidden.
+    ///
+    /// # Panics
+    /// When `id` is of another profile.
+    pub fn is_outside(&self, id: EventId) -> bool {
+        self.places[id.index()] == Place::Outside
     }
 
     fn without_relations(events: usize) -> Self {
         Self {
             parents: vec![NONE; events],
             self_times: vec![Nanos::ZERO; events],
-            merged: vec![false; events],
+            places: vec![Place::Inside; events],
+            not_shown: 0,
         }
     }
 
@@ -116,7 +158,8 @@ impl Tree {
     fn close(&mut self, stack: &mut Vec<Open>) {
         let Some(mut open) = stack.pop() else { return };
         if let Some(child) = open.only_child.filter(|child| child.key == open.key) {
-            self.merged[child.index as usize] = true;
+            self.places[child.index as usize] = Place::Merged;
+            self.not_shown += 1;
             self.self_times[child.index as usize] = Nanos::ZERO;
             open.covered = child.covered;
             open.children = child.children;
@@ -131,7 +174,7 @@ impl Tree {
     fn adopt_children_of_merged(&mut self) {
         for index in 0..self.parents.len() {
             let parent = self.parents[index];
-            if parent != NONE && self.merged[parent as usize] {
+            if parent != NONE && self.places[parent as usize] == Place::Merged {
                 self.parents[index] = self.parents[parent as usize];
             }
         }

@@ -26,12 +26,17 @@ Example:
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = TABLE_EXAMPLE)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
 pub(crate) struct TableArgs {
     /// The trace: Chrome JSON, plain or compressed with gzip.
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
 
-    /// Sorts by one of `self_cpu_time_total`, `cpu_time_total`, `cpu_time`, `count`, `key`, largest first
+    /// Sorts by one of the columns, largest first: `self_cpu_time_total`, `cpu_time_total`, `cpu_time`,
+    /// `self_cuda_time_total`, `cuda_time_total`, `self_cpu_memory_usage`, `cpu_memory_usage`, `flops`, `count`, `key`
     /// [default: in the order in which they first ran]
     #[arg(long, value_name = "KEY")]
     sort_by: Option<SortBy>,
@@ -48,6 +53,10 @@ pub(crate) struct TableArgs {
     /// Gives each set of input shapes a row of its own.
     #[arg(long)]
     group_by_input_shape: bool,
+
+    /// Gives each set of N innermost stack frames a row of its own.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    group_by_stack_n: usize,
 
     /// Gives calls of Python functions rows too.
     #[arg(long)]
@@ -69,6 +78,14 @@ pub(crate) struct TableArgs {
     #[arg(long, value_name = "N", default_value_t = 80)]
     max_shapes_column_width: usize,
 
+    /// How wide the column of source locations gets; 0 sets no limit.
+    #[arg(long, value_name = "N", default_value_t = 75)]
+    max_src_column_width: usize,
+
+    /// Shows how the times of each row are spread: p50, p90, p99 and the longest.
+    #[arg(long)]
+    percentiles: bool,
+
     /// A text above the table.
     #[arg(long, value_name = "TEXT")]
     header: Option<String>,
@@ -79,6 +96,7 @@ impl TableArgs {
     pub(crate) fn group_by(&self) -> GroupBy {
         GroupBy {
             input_shapes: self.group_by_input_shape,
+            stack_frames: self.group_by_stack_n,
             python_functions: self.include_python_functions,
         }
     }
@@ -89,12 +107,13 @@ impl TableArgs {
         TableOptions {
             sort_by: self.sort_by,
             row_limit: usize::try_from(self.row_limit).ok(),
+            max_src_column_width: limit(self.max_src_column_width),
             max_name_column_width: limit(self.max_name_column_width),
             max_shapes_column_width: limit(self.max_shapes_column_width),
             header: self.header.clone(),
             top_level_events_only: self.top_level_only,
             time_unit: self.time_unit,
-            ..TableOptions::default()
+            percentiles: self.percentiles,
         }
     }
 }
@@ -120,6 +139,8 @@ mod tests {
             options.max_shapes_column_width,
             default.max_shapes_column_width
         );
+        assert_eq!(options.max_src_column_width, default.max_src_column_width);
+        assert_eq!(options.percentiles, default.percentiles);
         assert_eq!(options.sort_by, default.sort_by);
         assert_eq!(args.group_by(), GroupBy::default());
     }

@@ -63,6 +63,9 @@ pub enum Error {
         /// The keys there are.
         expected: String,
     },
+    /// Rows have device times, and nothing says of which device.
+    #[error("use_device is None, but there is device performance data.")]
+    UnknownDevice,
     /// There is no such unit of time.
     #[error("unknown time unit `{name}`, expected one of s, ms, us")]
     UnknownTimeUnit {

@@ -6,16 +6,18 @@
 mod chrome;
 mod error;
 mod number;
+mod row;
 mod shapes;
 mod sort;
 mod table;
 
 pub use chrome::{
-    TraceOptions, read_trace, read_trace_file, write_trace, write_trace_file,
-    write_trace_file_with, write_trace_with,
+    TraceOptions, category_name, input_types, read_trace, read_trace_file, write_trace,
+    write_trace_file, write_trace_file_with, write_trace_with,
 };
 pub use error::{Error, Result};
 pub use number::{TimeUnit, memory_text, share_text, time_text};
+pub use row::{Row, Texts, add_percentiles, average_rows, device_name, event_rows, is_device_work};
 pub use shapes::shapes_text;
 pub use sort::SortBy;
-pub use table::{NO_EVENTS, TableOptions, table};
+pub use table::{NO_EVENTS, TableFacts, TableOptions, events_table, table, table_of_rows};

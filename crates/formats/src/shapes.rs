@@ -14,7 +14,8 @@ pub fn shapes_text(inputs: &InputsTable, id: InputsId) -> String {
             | Input::Float(_)
             | Input::Bool(_)
             | Input::IntList(_)
-            | Input::FloatList(_) => "[]".into(),
+            | Input::FloatList(_)
+            | Input::BoolList(_) => "[]".into(),
         })
         .collect();
     format!("[{}]", shapes.join(", "))

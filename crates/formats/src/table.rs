@@ -1,15 +1,18 @@
-//! Averages as the text of a table, laid out as torch does.
+//! Rows as the text of a table, laid out as torch does.
 //!
 //! A table is a list of columns, each of which says its header, its width and how to make a cell from
 //! a row: a new column is one entry in [`columns`].
 
 use std::fmt::Write;
 
-use mindprof_analyze::{Average, Averages};
-use mindprof_model::{LossCause, Nanos, Profile};
+use mindprof_analyze::{Analysis, Averages, GroupBy};
+use mindprof_model::{Loss, LossCause};
 
-use crate::{SortBy, TimeUnit, shapes_text, share_text, time_text};
+use self::columns::{Column, columns};
+use crate::row::{add_percentiles, average_rows, device_name, event_rows};
+use crate::{Error, Result, Row, SortBy, TimeUnit, share_text, time_text};
 
+mod columns;
 #[cfg(test)]
 mod tests;
 
@@ -32,6 +35,8 @@ pub struct TableOptions {
     pub top_level_events_only: bool,
     /// The unit of all times; none lets each choose its own.
     pub time_unit: Option<TimeUnit>,
+    /// There are columns for how times are spread.
+    pub percentiles: bool,
 }
 
 impl Default for TableOptions {
@@ -45,6 +50,34 @@ impl Default for TableOptions {
             header: None,
             top_level_events_only: false,
             time_unit: None,
+            percentiles: false,
+        }
+    }
+}
+
+/// What a table's rows have in common.
+#[derive(Clone, Debug, Default)]
+pub struct TableFacts {
+    /// The device that worked beside the host, as headers name it.
+    pub device: Option<String>,
+    /// Memory was recorded.
+    pub memory: bool,
+    /// Floating-point operations were counted.
+    pub flops: bool,
+    /// What was not kept.
+    pub loss: Loss,
+}
+
+impl TableFacts {
+    /// Returns what holds for the rows of a profile.
+    pub fn of(analysis: &Analysis) -> Self {
+        Self {
+            device: analysis
+                .accelerator()
+                .map(|kind| device_name(kind).to_uppercase()),
+            memory: analysis.has_memory(),
+            flops: analysis.counts_flops(),
+            loss: *analysis.profile().loss(),
         }
     }
 }
@@ -55,122 +88,143 @@ pub const NO_EVENTS: &str = "No events were recorded.\n";
 /// Returns the averages of a profile as a table, or [`NO_EVENTS`] if there is no row.
 ///
 /// Each line ends in a line feed. A profile that lost events says so in the last line.
-pub fn table(profile: &Profile, averages: &Averages, options: &TableOptions) -> String {
-    if averages.rows.is_empty() {
-        let mut text = NO_EVENTS.into();
-        write_loss(&mut text, profile);
-        return text;
+///
+/// # Panics
+/// Never: a profile knows the device that its device times are of.
+pub fn table(
+    analysis: &Analysis,
+    averages: &Averages,
+    group_by: GroupBy,
+    options: &TableOptions,
+) -> String {
+    let mut rows = average_rows(analysis, averages, group_by);
+    if options.percentiles {
+        add_percentiles(&mut rows, analysis, group_by);
     }
-    let sheet = Sheet::new(profile, averages, options);
-    let columns = columns(&sheet);
+    table_of_rows(&rows, &TableFacts::of(analysis), options)
+        .expect("what has device times has the device's tracks")
+}
+
+/// Returns the events of a profile as a table with a row for each.
+///
+/// # Panics
+/// Never: a profile knows the device that its device times are of.
+pub fn events_table(analysis: &Analysis, options: &TableOptions) -> String {
+    table_of_rows(&event_rows(analysis), &TableFacts::of(analysis), options)
+        .expect("what has device times has the device's tracks")
+}
+
+/// Returns rows of any kind as a table, or [`NO_EVENTS`] if there is none.
+///
+/// # Errors
+/// When rows have device times and no device is named.
+pub fn table_of_rows(
+    rows: &[Row<'_>],
+    facts: &TableFacts,
+    options: &TableOptions,
+) -> Result<String> {
     let mut text = String::new();
+    if rows.is_empty() {
+        text.push_str(NO_EVENTS);
+        write_loss(&mut text, &facts.loss);
+        return Ok(text);
+    }
+    let sheet = Sheet::new(rows, facts, options)?;
+    let columns = columns(&sheet);
     write_heading(&mut text, &columns, options);
-    for row in shown_rows(averages, options) {
-        write_line(&mut text, &columns, |column| (column.cell)(&sheet, row));
+    for row in shown_rows(rows, options) {
+        write_row(&mut text, &columns, &sheet, row);
     }
     write_separator(&mut text, &columns);
     write_footer(&mut text, &sheet);
-    text
+    Ok(text)
 }
 
 /// What the cells of a table are made from, beside their row.
 struct Sheet<'a> {
-    profile: &'a Profile,
-    averages: &'a Averages,
+    rows: &'a [Row<'a>],
+    facts: &'a TableFacts,
     options: &'a TableOptions,
-    self_cpu_total: Nanos,
-    /// The width of the column of shapes, if some row has inputs to show in it.
-    shapes_width: Option<usize>,
+    self_cpu_total: f64,
+    /// The device's name and the total of its time, if some row has any.
+    device: Option<(&'a str, f64)>,
+    shapes_width: usize,
+    source_width: usize,
+    /// The power of a thousand that floating-point operations are shown in, if some row has any.
+    flops_unit: Option<usize>,
 }
 
 impl<'a> Sheet<'a> {
-    fn new(profile: &'a Profile, averages: &'a Averages, options: &'a TableOptions) -> Self {
-        let mut sheet = Self {
-            profile,
-            averages,
-            options,
-            self_cpu_total: averages.self_cpu_total(),
-            shapes_width: None,
+    fn new(rows: &'a [Row<'a>], facts: &'a TableFacts, options: &'a TableOptions) -> Result<Self> {
+        let device = if rows.iter().any(|row| row.self_device > 0.0) {
+            let name = facts.device.as_deref().ok_or(Error::UnknownDevice)?;
+            let work = rows.iter().filter(|row| row.is_device_work);
+            Some((name, work.map(|row| row.self_device).sum()))
+        } else {
+            None
         };
-        let texts = averages.rows.iter().map(|row| sheet.shapes(row));
-        let longest = texts.map(|text| characters(&text)).max().unwrap_or(0);
-        sheet.shapes_width =
-            (longest > "[]".len()).then(|| capped(longest + 4, options.max_shapes_column_width));
-        sheet
+        let mut sheet = Self {
+            rows,
+            facts,
+            options,
+            self_cpu_total: rows.iter().map(|row| row.self_cpu).sum(),
+            device,
+            shapes_width: 0,
+            source_width: 0,
+            flops_unit: None,
+        };
+        sheet.measure();
+        Ok(sheet)
     }
 
-    fn time(&self, time: Nanos) -> String {
-        time_text(microseconds(time), self.options.time_unit)
+    /// Finds how wide the columns get that depend on their cells.
+    fn measure(&mut self) {
+        let shapes = self.rows.iter().filter_map(|row| row.shapes.as_deref());
+        let longest = shapes
+            .filter(|text| !NO_SHAPES.contains(text))
+            .map(characters);
+        self.shapes_width = longest.max().map_or(0, |longest| {
+            capped(longest + 4, self.options.max_shapes_column_width)
+        });
+        let frames = self.rows.iter().flat_map(|row| row.stack.iter());
+        self.source_width = frames
+            .map(|frame| characters(frame))
+            .max()
+            .map_or(0, |longest| {
+                capped(longest + 4, self.options.max_src_column_width)
+            });
+        if self.facts.flops {
+            let flops = self.rows.iter().filter_map(|row| row.flops);
+            let smallest = flops.filter(|&flops| flops > 0.0).min_by(f64::total_cmp);
+            // The unit is that of the smallest row, so that none is shown as zero.
+            self.flops_unit =
+                smallest.map(|smallest| (smallest.log10() / 3.0).clamp(0.0, 5.0) as usize);
+        }
     }
 
-    fn share(&self, time: Nanos) -> String {
-        share_text(microseconds(time), microseconds(self.self_cpu_total))
+    fn time(&self, microseconds: f64) -> String {
+        time_text(microseconds, self.options.time_unit)
     }
 
-    fn shapes(&self, row: &Average) -> String {
-        row.inputs
-            .map(|inputs| shapes_text(self.profile.inputs(), inputs))
-            .unwrap_or_default()
+    fn share(&self, microseconds: f64) -> String {
+        share_text(microseconds, self.self_cpu_total)
     }
 }
 
-/// One column: everything the layout needs to know about it.
-struct Column {
-    header: &'static str,
-    width: usize,
-    cell: fn(&Sheet<'_>, &Average) -> String,
+impl Row<'_> {
+    /// Returns a total divided by the number of events; of none, zero.
+    pub(crate) fn mean(&self, total: f64) -> f64 {
+        if self.count == 0 {
+            return 0.0;
+        }
+        total / self.count as f64
+    }
 }
 
-const NUMBER_WIDTH: usize = 12;
 const SPACING: usize = 2;
 
-/// Returns the columns that the rows call for, from left to right.
-fn columns(sheet: &Sheet<'_>) -> Vec<Column> {
-    let number = |header, cell| Column {
-        header,
-        width: NUMBER_WIDTH,
-        cell,
-    };
-    let mut columns = vec![
-        Column {
-            header: "Name",
-            width: name_width(sheet),
-            cell: |sheet, row| cut_name(&row.key, sheet.options.max_name_column_width),
-        },
-        number("Self CPU %", |sheet, row| sheet.share(row.self_cpu_total)),
-        number("Self CPU", |sheet, row| sheet.time(row.self_cpu_total)),
-        number("CPU total %", |sheet, row| {
-            if row.is_async {
-                "0".into()
-            } else {
-                sheet.share(row.cpu_total)
-            }
-        }),
-        number("CPU total", |sheet, row| sheet.time(row.cpu_total)),
-        number("CPU time avg", |sheet, row| {
-            let mean = microseconds(row.cpu_total) / row.count as f64;
-            time_text(mean, sheet.options.time_unit)
-        }),
-        number("# of Calls", |_, row| row.count.to_string()),
-    ];
-    if let Some(width) = sheet.shapes_width {
-        columns.push(Column {
-            header: "Input Shapes",
-            width,
-            cell: |sheet, row| {
-                let limit = sheet.shapes_width.unwrap_or(usize::MAX);
-                sheet.shapes(row).chars().take(limit).collect()
-            },
-        });
-    }
-    columns
-}
-
-fn name_width(sheet: &Sheet<'_>) -> usize {
-    let rows = sheet.averages.rows.iter();
-    let longest = rows.map(|row| characters(&row.key)).max().unwrap_or(0);
-    capped(longest + 4, sheet.options.max_name_column_width)
-}
+/// What shapes are said as when there are none.
+const NO_SHAPES: [&str; 3] = ["", "[]", "None"];
 
 fn capped(width: usize, limit: Option<usize>) -> usize {
     limit.map_or(width, |limit| width.min(limit))
@@ -180,30 +234,29 @@ fn characters(text: &str) -> usize {
     text.chars().count()
 }
 
-fn microseconds(time: Nanos) -> f64 {
-    time.0 as f64 / 1e3
-}
-
-/// Cuts a name that does not fit beside three dots.
-fn cut_name(name: &str, limit: Option<usize>) -> String {
-    let Some(kept) = limit.map(|limit| limit.saturating_sub(3)) else {
-        return name.into();
-    };
-    if characters(name) < kept {
-        return name.into();
-    }
-    let head: String = name.chars().take(kept).collect();
-    head + "..."
-}
-
-fn shown_rows<'a>(averages: &'a Averages, options: &TableOptions) -> Vec<&'a Average> {
-    let mut rows: Vec<&Average> = averages.rows.iter().collect();
+fn shown_rows<'a, 'r>(rows: &'a [Row<'r>], options: &TableOptions) -> Vec<&'a Row<'r>> {
+    let mut rows: Vec<&Row<'r>> = rows.iter().collect();
     if let Some(sort_by) = options.sort_by {
         rows.sort_by(|a, b| sort_by.compare(a, b));
     }
-    rows.retain(|row| row.is_top_level || !options.top_level_events_only);
+    rows.retain(|row| !(options.top_level_events_only && row.has_parent));
     rows.truncate(options.row_limit.unwrap_or(usize::MAX));
     rows
+}
+
+/// Writes a row; where there is a column of source locations, further frames and a blank line follow.
+fn write_row(text: &mut String, columns: &[Column], sheet: &Sheet<'_>, row: &Row<'_>) {
+    write_line(text, columns, |column| (column.cell)(sheet, row));
+    if sheet.source_width == 0 {
+        return;
+    }
+    let further = row.stack.iter().skip(1).map(AsRef::as_ref);
+    for frame in further.chain([""]) {
+        write_line(text, columns, |column| match column.frame {
+            Some(cell) => cell(sheet, frame),
+            None => String::new(),
+        });
+    }
 }
 
 fn write_heading(text: &mut String, columns: &[Column], options: &TableOptions) {
@@ -218,7 +271,7 @@ fn write_heading(text: &mut String, columns: &[Column], options: &TableOptions) 
         push_line(text, "This report only display top-level ops statistics");
     }
     write_separator(text, columns);
-    write_line(text, columns, |column| column.header.into());
+    write_line(text, columns, |column| column.header.clone());
     write_separator(text, columns);
 }
 
@@ -230,9 +283,14 @@ fn write_line(text: &mut String, columns: &[Column], cell: impl Fn(&Column) -> S
     for column in columns {
         let cell = cell(column);
         let padding = column.width.saturating_sub(characters(&cell));
-        text.extend(std::iter::repeat_n(' ', padding));
+        let (before, after) = if column.frame.is_some() {
+            (0, padding)
+        } else {
+            (padding, 0)
+        };
+        text.extend(std::iter::repeat_n(' ', before));
         text.push_str(&cell);
-        text.extend(std::iter::repeat_n(' ', SPACING));
+        text.extend(std::iter::repeat_n(' ', after + SPACING));
     }
     text.push('\n');
 }
@@ -240,11 +298,14 @@ fn write_line(text: &mut String, columns: &[Column], cell: impl Fn(&Column) -> S
 fn write_footer(text: &mut String, sheet: &Sheet<'_>) {
     let total = sheet.time(sheet.self_cpu_total);
     push_line(text, &format!("Self CPU time total: {total}"));
-    write_loss(text, sheet.profile);
+    if let Some((device, total)) = sheet.device {
+        let total = sheet.time(total);
+        push_line(text, &format!("Self {device} time total: {total}"));
+    }
+    write_loss(text, &sheet.facts.loss);
 }
 
-fn write_loss(text: &mut String, profile: &Profile) {
-    let loss = profile.loss();
+fn write_loss(text: &mut String, loss: &Loss) {
     if loss.total() == 0 {
         return;
     }

@@ -19,7 +19,7 @@
 mod profile;
 mod scope;
 
-pub use mindprof_analyze::{Average, Averages, GroupBy, Tree, averages};
+pub use mindprof_analyze::{Analysis, Average, Averages, GroupBy, Sums, averages};
 pub use mindprof_formats::{
     Error, Result, SortBy, TableOptions, TimeUnit, read_trace_file, write_trace_file,
 };

@@ -1,6 +1,6 @@
 //! A profile of one call, and its table.
 
-use mindprof_analyze::{GroupBy, Tree, averages};
+use mindprof_analyze::{Analysis, GroupBy, averages};
 use mindprof_formats::TableOptions;
 use mindprof_model::Profile;
 use mindprof_record::{Options, Session};
@@ -40,7 +40,7 @@ pub fn profile<T>(options: Options, action: impl FnOnce() -> T) -> (T, Profile) 
 /// assert!(mindprof::table(&profile, &options).contains("once"));
 /// ```
 pub fn table(profile: &Profile, options: &TableOptions) -> String {
-    let tree = Tree::build(profile);
-    let rows = averages(profile, &tree, GroupBy::default());
-    mindprof_formats::table(profile, &rows, options)
+    let analysis = Analysis::build(profile.clone());
+    let rows = averages(&analysis, GroupBy::default());
+    mindprof_formats::table(&analysis, &rows, GroupBy::default(), options)
 }

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 
 use crate::{
-    Category, Error, Event, EventId, InputsTable, Loss, LossCause, Metadata, Nanos, Profile,
-    Result, StringId, StringTable, Thread, ThreadId,
+    Category, Error, Event, EventId, InputsTable, Links, Loss, LossCause, MemoryRecord, Metadata,
+    Nanos, Profile, Result, StackId, StackTable, StringId, StringTable, Thread, ThreadId,
 };
 
 /// Collects the parts of a profile and checks what every reader relies on.
@@ -18,10 +18,15 @@ pub struct ProfileBuilder {
     pub strings: StringTable,
     /// The input lists that the events name.
     pub inputs: InputsTable,
+    /// The stacks that the events and memory records name.
+    pub stacks: StackTable,
     /// What is said about the profile.
     pub metadata: Metadata,
     threads: Vec<Thread>,
     events: Vec<Event>,
+    /// The identifiers of the events: none, or one for each.
+    links: Vec<Links>,
+    memory: Vec<MemoryRecord>,
     loss: Loss,
 }
 
@@ -44,6 +49,10 @@ impl ProfileBuilder {
 
     /// Adds many events. The first batch is taken as it is, without a copy.
     pub fn add_events(&mut self, events: Vec<Event>) {
+        if !self.links.is_empty() {
+            self.links
+                .resize(self.events.len() + events.len(), Links::default());
+        }
         if self.events.is_empty() {
             self.events = events;
         } else {
@@ -54,6 +63,21 @@ impl ProfileBuilder {
     /// Adds an event. Any order will do; one that is ordered already is not sorted again.
     pub fn add_event(&mut self, event: Event) {
         self.events.push(event);
+        if !self.links.is_empty() {
+            self.links.push(Links::default());
+        }
+    }
+
+    /// Adds an event with its identifiers. Events that were added without them have none.
+    pub fn add_linked_event(&mut self, event: Event, links: Links) {
+        self.links.resize(self.events.len(), Links::default());
+        self.events.push(event);
+        self.links.push(links);
+    }
+
+    /// Adds a memory record. Any order will do.
+    pub fn add_memory(&mut self, record: MemoryRecord) {
+        self.memory.push(record);
     }
 
     /// Returns the number of events added so far.
@@ -74,24 +98,64 @@ impl ProfileBuilder {
     /// Builds the profile.
     ///
     /// # Errors
-    /// When an event names a string or thread that is not there, or ends beyond the last nanosecond.
+    /// When an event names a string, thread or stack that is not there, or ends beyond the last nanosecond.
     pub fn build(mut self) -> Result<Profile> {
         let mut last_end = Nanos::ZERO;
         for (index, event) in self.events.iter().enumerate() {
             last_end = last_end.max(self.check(index, event)?);
         }
-        // Stable, so that of two events with the same interval the first one added stays the outer one.
-        self.events
-            .sort_by_key(|event| (event.start, Reverse(event.end())));
+        for record in &self.memory {
+            self.check_memory(record)?;
+            last_end = last_end.max(record.time);
+        }
+        self.sort();
         Ok(Profile {
             reference_unix_ns: self.reference_unix_ns,
             span: self.span.max(last_end),
             strings: self.strings,
             inputs: self.inputs,
+            stacks: self.stacks,
             threads: self.threads,
             events: self.events,
+            links: self.links,
+            memory: self.memory,
             metadata: self.metadata,
             loss: self.loss,
+        })
+    }
+
+    /// Orders events and memory. Stable, so that of two events with the same interval the first one added stays the
+    /// outer one.
+    fn sort(&mut self) {
+        let key = |event: &Event| (event.start, Reverse(event.end()));
+        self.memory.sort_by_key(|record| record.time);
+        if self.links.is_empty() {
+            self.events.sort_by_key(key);
+        } else if !self.events.is_sorted_by_key(key) {
+            let mut order: Vec<u32> = (0..self.events.len() as u32).collect();
+            order.sort_by_key(|&index| key(&self.events[index as usize]));
+            self.events = order.iter().map(|&i| self.events[i as usize]).collect();
+            self.links = order.iter().map(|&i| self.links[i as usize]).collect();
+        }
+    }
+
+    fn check_memory(&self, record: &MemoryRecord) -> Result<()> {
+        if record.thread.index() >= self.threads.len() {
+            return Err(Error::UnknownMemoryThread {
+                thread: record.thread,
+                threads: self.threads.len(),
+            });
+        }
+        self.check_stack(record.stack)
+    }
+
+    fn check_stack(&self, stack: StackId) -> Result<()> {
+        if stack.index() < self.stacks.len() {
+            return Ok(());
+        }
+        Err(Error::UnknownStack {
+            stack,
+            stacks: self.stacks.len(),
         })
     }
 
@@ -110,6 +174,7 @@ impl ProfileBuilder {
                 threads: self.threads.len(),
             });
         }
+        self.check_stack(event.stack)?;
         let end = event.start.0.checked_add(event.duration.0);
         end.map(Nanos).ok_or(Error::EndOverflow {
             event: EventId::from_index(index),
@@ -271,6 +336,54 @@ mod tests {
             builder.build().unwrap_err().to_string(),
             "event 0 ran on thread 0, expected an id below 0"
         );
+    }
+
+    #[test]
+    fn an_unknown_stack_is_refused() {
+        let mut builder = builder_with_thread();
+        let mut stranger = event(0, 1);
+        stranger.stack = StackId::from_raw(3);
+        builder.add_event(stranger);
+        assert_eq!(
+            builder.build().unwrap_err().to_string(),
+            "stack 3 is named, expected an id below 1"
+        );
+    }
+
+    #[test]
+    fn identifiers_stay_with_their_events() {
+        let mut builder = builder_with_thread();
+        builder.add_event(event(9, 1));
+        for start in [5, 0] {
+            builder.add_linked_event(event(start, 1), Links::new(start as u32 + 1, 0));
+        }
+        builder.add_event(event(7, 1));
+        let profile = builder.build().unwrap();
+        let externals: Vec<_> = (0..4)
+            .map(|index| profile.links(EventId::from_index(index)).unwrap().external)
+            .collect();
+        assert_eq!(externals, [1, 6, 0, 0]);
+    }
+
+    #[test]
+    fn memory_records_come_out_by_time() {
+        let mut builder = builder_with_thread();
+        for time in [4, 2] {
+            builder.add_memory(MemoryRecord {
+                time: Nanos(time),
+                address: 1,
+                bytes: 8,
+                total_allocated: 8,
+                total_reserved: 8,
+                thread: ThreadId::from_raw(0),
+                stack: StackId::NONE,
+                device: DeviceKind::Cpu,
+                device_index: -1,
+            });
+        }
+        let profile = builder.build().unwrap();
+        assert_eq!(profile.memory()[0].time, Nanos(2));
+        assert_eq!(profile.span(), Nanos(4));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What can be wrong with the parts a profile is built from.
 
-use crate::{EventId, StringId, ThreadId};
+use crate::{EventId, StackId, StringId, ThreadId};
 
 /// The reasons for which [`crate::ProfileBuilder::build`] refuses its parts.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +25,22 @@ pub enum Error {
         thread: ThreadId,
         /// The number of threads there are.
         threads: usize,
+    },
+    /// A memory record is of a thread that is not in the thread table.
+    #[error("a memory record is of {thread}, expected an id below {threads}")]
+    UnknownMemoryThread {
+        /// The id it holds.
+        thread: ThreadId,
+        /// The number of threads there are.
+        threads: usize,
+    },
+    /// An event or memory record names a stack that is not in the stack table.
+    #[error("{stack} is named, expected an id below {stacks}")]
+    UnknownStack {
+        /// The id it holds.
+        stack: StackId,
+        /// The number of stacks there are.
+        stacks: usize,
     },
     /// An event's end lies beyond what a time can hold.
     #[error("{event} ends beyond the last nanosecond that can be told")]

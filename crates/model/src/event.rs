@@ -101,11 +101,12 @@ impl Event {
         duration: Nanos,
     ) -> Self {
         let scope = match category {
-            Category::Annotation | Category::DeviceAnnotation => ScopeKind::User,
+            Category::Annotation => ScopeKind::User,
             Category::Operator
             | Category::PythonFunction
             | Category::Runtime
             | Category::Kernel
+            | Category::DeviceAnnotation
             | Category::Other => ScopeKind::Function,
         };
         Self {

@@ -7,7 +7,8 @@
 //! header: kind | dtype << 8 | count << 16     then, by kind
 //!   Tensor      count dims, count strides     Int, Float, Bool   one word
 //!   IntList     count words                   FloatList          count words
-//!   TensorList  count encoded tensors         Other              nothing
+//!   BoolList    count words                   Other              nothing
+//!   TensorList  count encoded tensors
 //! ```
 
 use rustc_hash::FxHashMap;
@@ -91,10 +92,12 @@ pub enum InputKind {
     IntList,
     /// A list of floating-point numbers.
     FloatList,
+    /// A list of truth values.
+    BoolList,
 }
 
 impl InputKind {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Other,
         Self::Tensor,
         Self::TensorList,
@@ -103,6 +106,7 @@ impl InputKind {
         Self::Bool,
         Self::IntList,
         Self::FloatList,
+        Self::BoolList,
     ];
 }
 
@@ -132,6 +136,8 @@ pub enum Input<'a> {
     IntList(&'a [u64]),
     /// A list of the bits of floating-point numbers.
     FloatList(&'a [u64]),
+    /// A list of truth values: zero is false.
+    BoolList(&'a [u64]),
 }
 
 /// Writes one list of inputs as words.
@@ -195,6 +201,13 @@ impl InputsEncoder {
         self.header(InputKind::FloatList, DType::Unknown, values.len());
         self.words
             .extend(values.iter().map(|value| value.to_bits()));
+    }
+
+    /// Adds a list of truth values.
+    pub fn bool_list(&mut self, values: &[bool]) {
+        self.header(InputKind::BoolList, DType::Unknown, values.len());
+        self.words
+            .extend(values.iter().map(|&value| u64::from(value)));
     }
 
     /// Adds an input that is not told apart: an absent value, a text, a device.
@@ -271,6 +284,7 @@ impl<'a> Iterator for InputsIter<'a> {
             InputKind::Bool => Input::Bool(self.take_one() != 0),
             InputKind::IntList => Input::IntList(self.take(count)),
             InputKind::FloatList => Input::FloatList(self.take(count)),
+            InputKind::BoolList => Input::BoolList(self.take(count)),
         })
     }
 }
@@ -363,6 +377,7 @@ mod tests {
         encoder.bool(true);
         encoder.int_list(&[3, -8]);
         encoder.float_list(&[2.0]);
+        encoder.bool_list(&[true, false]);
         encoder.other();
 
         let mut table = InputsTable::new();
@@ -379,6 +394,7 @@ mod tests {
                 "true",
                 "[3, -8]",
                 "[2.0]",
+                "[1, 0]",
                 "-"
             ]
         );
@@ -411,7 +427,7 @@ mod tests {
             Input::Int(value) => value.to_string(),
             Input::Float(value) => value.to_string(),
             Input::Bool(value) => value.to_string(),
-            Input::IntList(words) => format!("{:?}", signed(words)),
+            Input::IntList(words) | Input::BoolList(words) => format!("{:?}", signed(words)),
             Input::FloatList(words) => {
                 format!(
                     "{:?}",

@@ -1,6 +1,8 @@
 //! The waist of the program: one immutable profile, however it came about.
 
-use crate::{Event, EventId, InputsTable, Loss, Nanos, StringTable, Thread};
+use crate::{
+    Event, EventId, InputsTable, Links, Loss, MemoryRecord, Nanos, StackTable, StringTable, Thread,
+};
 
 /// Everything that is known of one window of time. Made by [`crate::ProfileBuilder`].
 #[derive(Clone, Debug)]
@@ -9,8 +11,11 @@ pub struct Profile {
     pub(crate) span: Nanos,
     pub(crate) strings: StringTable,
     pub(crate) inputs: InputsTable,
+    pub(crate) stacks: StackTable,
     pub(crate) threads: Vec<Thread>,
     pub(crate) events: Vec<Event>,
+    pub(crate) links: Vec<Links>,
+    pub(crate) memory: Vec<MemoryRecord>,
     pub(crate) metadata: Metadata,
     pub(crate) loss: Loss,
 }
@@ -36,6 +41,11 @@ impl Profile {
         &self.inputs
     }
 
+    /// Returns the stacks that events and memory records name.
+    pub const fn stacks(&self) -> &StackTable {
+        &self.stacks
+    }
+
     /// Returns the threads and streams.
     pub fn threads(&self) -> &[Thread] {
         &self.threads
@@ -52,6 +62,21 @@ impl Profile {
     /// When `id` is of another profile.
     pub fn event(&self, id: EventId) -> &Event {
         &self.events[id.index()]
+    }
+
+    /// Returns the identifiers of an event; none where the profile has none.
+    pub fn links(&self, id: EventId) -> Option<&Links> {
+        self.links.get(id.index())
+    }
+
+    /// Returns whether events have identifiers.
+    pub fn has_links(&self) -> bool {
+        !self.links.is_empty()
+    }
+
+    /// Returns the memory records, ordered by time.
+    pub fn memory(&self) -> &[MemoryRecord] {
+        &self.memory
     }
 
     /// Returns the name of an event.

@@ -1,136 +1,187 @@
 //! Rows as Python sees them: torch's names and microseconds over the engine's averages.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use mindprof_analyze::{Average, Averages};
-use mindprof_model::{Category, Input, InputsIter, Nanos};
+use mindprof_analyze::{Average, GroupBy, Percentiles, Sums, averages_of, percentiles};
+use mindprof_analyze::{Averages as Rows, Item, uncounted};
+use mindprof_formats::{average_rows, table};
+use mindprof_model::Nanos;
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyDict, PyList};
 
-use crate::profile::Analysis;
+use crate::analyzed::Analyzed;
+use crate::enter::Enter;
+use crate::error::Error;
+use crate::events::Events;
+use crate::inputs::shapes;
+use crate::names::{device_name, device_type};
+use crate::table::TableArguments;
 
-/// One row of `key_averages()`.
-#[pyclass(frozen, module = "mindprof")]
-#[derive(Clone, Debug)]
-pub(crate) struct FunctionEventAvg {
-    pub(crate) row: Average,
-    analysis: Option<Arc<Analysis>>,
+/// The rows of one grouping. Python objects are made of them when someone looks.
+#[pyclass(frozen, module = "mindprof._core")]
+pub(crate) struct Averages {
+    analyzed: Arc<Analyzed>,
+    group_by: GroupBy,
+    rows: Arc<Rows>,
+    spread: OnceLock<Vec<Percentiles>>,
 }
 
-impl FunctionEventAvg {
-    pub(crate) fn new(row: Average, analysis: Arc<Analysis>) -> Self {
+impl Averages {
+    pub(crate) fn new(analyzed: Arc<Analyzed>, group_by: GroupBy) -> Self {
+        let rows = analyzed.averages(group_by);
         Self {
-            row,
-            analysis: Some(analysis),
+            analyzed,
+            group_by,
+            rows,
+            spread: OnceLock::new(),
+        }
+    }
+
+    /// Makes the rows of the operators that no count of floating-point operations covers.
+    pub(crate) fn uncounted(analyzed: Arc<Analyzed>) -> Self {
+        let analysis = &analyzed.analysis;
+        let missing = uncounted(analysis.profile(), analysis.tree());
+        let items = missing.into_iter().map(Item::Event);
+        let rows = Arc::new(averages_of(analysis, items, GroupBy::default()));
+        Self {
+            // Of these rows no one asks how their times are spread.
+            spread: OnceLock::from(vec![Percentiles::default(); rows.rows.len()]),
+            analyzed,
+            group_by: GroupBy::default(),
+            rows,
         }
     }
 }
 
 #[pymethods]
-impl FunctionEventAvg {
-    /// The name that the events share.
-    #[getter]
-    fn key(&self) -> &str {
-        &self.row.key
+impl Averages {
+    fn __len__(&self) -> usize {
+        self.rows.rows.len()
     }
 
-    /// How many events there are.
-    #[getter]
-    fn count(&self) -> u64 {
-        self.row.count
+    /// Returns the attributes of rows `begin` to `end`.
+    fn make<'py>(
+        slf: &Bound<'py, Self>,
+        begin: usize,
+        end: usize,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let this = slf.get();
+        let analysis = &this.analyzed.analysis;
+        let texts = average_rows(analysis, &this.rows, this.group_by);
+        let events = Py::new(slf.py(), Events::new(Arc::clone(&this.analyzed)))?;
+        let rows = this.rows.rows.iter().zip(&texts).enumerate();
+        rows.take(end)
+            .skip(begin)
+            .map(|(index, (row, text))| {
+                let dict = this.attributes(slf.py(), row, &events)?;
+                let frames: Vec<&str> = text.stack.iter().map(AsRef::as_ref).collect();
+                dict.set_item("stack", frames)?;
+                dict.set_item("_spread", (slf, index))?;
+                Ok(dict)
+            })
+            .collect()
     }
 
-    /// Time on the host in microseconds, children included.
-    #[getter]
-    fn cpu_time_total(&self) -> f64 {
-        microseconds(self.row.cpu_total)
+    /// Returns the attributes of one row that sums all others.
+    fn total<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        sums_dict(py, &self.rows.total().sums)
     }
 
-    /// Time on the host in microseconds, without the children.
-    #[getter]
+    /// Returns the sum of the rows' own time in microseconds.
     fn self_cpu_time_total(&self) -> f64 {
-        microseconds(self.row.self_cpu_total)
+        microseconds(self.rows.self_cpu_total())
     }
 
-    /// Time on the host per event in microseconds.
-    #[getter]
-    fn cpu_time(&self) -> f64 {
-        match self.row.count {
-            0 => 0.0,
-            count => microseconds(self.row.cpu_total) / count as f64,
-        }
+    /// Returns p50, p90, p99 and the longest of the times of a row, in microseconds.
+    fn percentiles(&self, index: usize) -> Option<[f64; 4]> {
+        let make = || percentiles(&self.analyzed.analysis, self.group_by);
+        let found = self.spread.get_or_init(make).get(index)?;
+        Some([found.p50, found.p90, found.p99, found.max].map(microseconds))
     }
 
-    /// Whether a user named the range.
-    #[getter]
-    fn is_user_annotation(&self) -> bool {
-        matches!(
-            self.row.category,
-            Category::Annotation | Category::DeviceAnnotation
-        )
+    /// Returns the rows as a table.
+    fn table(&self, py: Python<'_>, arguments: TableArguments) -> PyResult<String> {
+        py.enter(|| {
+            let options = arguments.options()?;
+            let analysis = &self.analyzed.analysis;
+            Ok::<_, Error>(table(analysis, &self.rows, self.group_by, &options))
+        })
     }
 
-    /// The sizes of the tensors that the events were given, or "" when rows are not told apart by them.
-    #[getter]
-    fn input_shapes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match (self.row.inputs, &self.analysis) {
-            (Some(inputs), Some(analysis)) => {
-                shapes(py, analysis.profile.inputs().inputs(inputs)).map(Bound::into_any)
+    /// Returns what holds for all rows: the device's name, whether there is memory, whether FLOPs are counted.
+    fn facts(&self) -> (Option<&'static str>, bool, bool) {
+        let analysis = &self.analyzed.analysis;
+        let device = analysis.accelerator().map(device_name);
+        (device, analysis.has_memory(), analysis.counts_flops())
+    }
+}
+
+impl Averages {
+    fn attributes<'py>(
+        &self,
+        py: Python<'py>,
+        row: &Average,
+        events: &Py<Events>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let analysis = &self.analyzed.analysis;
+        let dict = sums_dict(py, &row.sums)?;
+        dict.set_item("key", &row.key)?;
+        dict.set_item("node_id", -1)?;
+        dict.set_item("is_async", row.is_async)?;
+        dict.set_item("is_remote", false)?;
+        dict.set_item("is_legacy", false)?;
+        dict.set_item("is_user_annotation", row.is_annotation())?;
+        dict.set_item("use_device", analysis.accelerator().map(device_name))?;
+        dict.set_item("device_type", device_type(py, row.device)?)?;
+        dict.set_item("overload_name", "")?;
+        dict.set_item("scope", crate::names::scope_number(row.scope))?;
+        match row.inputs {
+            Some(inputs) => {
+                let inputs = analysis.profile().inputs().inputs(inputs);
+                dict.set_item("input_shapes", shapes(py, inputs)?)?;
             }
-            _ => Ok("".into_pyobject(py)?.into_any()),
+            None => dict.set_item("input_shapes", "")?,
         }
-    }
-
-    fn __repr__(&self) -> String {
-        let text = |time| mindprof_formats::time_text(time, None);
-        format!(
-            "<FunctionEventAvg key={} self_cpu_time={} cpu_time={} count={}>",
-            self.row.key,
-            text(self.self_cpu_time_total()),
-            text(self.cpu_time()),
-            self.row.count
-        )
+        let first = match row.first {
+            Some(first) => Some(Events::handle(events, py, Item::Event(first))?),
+            None => None,
+        };
+        dict.set_item("_first", first)?;
+        Ok(dict)
     }
 }
 
-/// Returns the sum of the rows' own time in microseconds.
-#[pyfunction]
-pub(crate) fn self_cpu_time_total(rows: Vec<PyRef<'_, FunctionEventAvg>>) -> f64 {
-    microseconds(collect(&rows).self_cpu_total())
+/// Returns sums under torch's names.
+pub(crate) fn sums_dict<'py>(py: Python<'py>, sums: &Sums) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("count", sums.count)?;
+    dict.set_item("cpu_time_total", sums.cpu_micros)?;
+    dict.set_item("self_cpu_time_total", microseconds(sums.self_cpu_total))?;
+    dict.set_item("device_time_total", sums.device_micros)?;
+    dict.set_item(
+        "self_device_time_total",
+        microseconds(sums.self_device_total),
+    )?;
+    dict.set_item("cpu_memory_usage", sums.memory.host)?;
+    dict.set_item("self_cpu_memory_usage", sums.self_memory.host)?;
+    dict.set_item("device_memory_usage", sums.memory.device)?;
+    dict.set_item("self_device_memory_usage", sums.self_memory.device)?;
+    dict.set_item("flops", sums.flops)?;
+    Ok(dict)
 }
 
-/// Returns one row that sums all others.
-#[pyfunction]
-pub(crate) fn total_average(rows: Vec<PyRef<'_, FunctionEventAvg>>) -> FunctionEventAvg {
-    FunctionEventAvg {
-        row: collect(&rows).total(),
-        analysis: None,
-    }
-}
-
-/// Takes the engine's rows out of Python's.
-pub(crate) fn collect(rows: &[PyRef<'_, FunctionEventAvg>]) -> Averages {
-    Averages {
-        rows: rows.iter().map(|row| row.row.clone()).collect(),
-    }
-}
-
-/// Returns whose rows these are; none if there is no row to ask.
-pub(crate) fn analysis_of(rows: &[PyRef<'_, FunctionEventAvg>]) -> Option<Arc<Analysis>> {
-    rows.iter().find_map(|row| row.analysis.clone())
-}
-
-fn microseconds(time: Nanos) -> f64 {
+pub(crate) fn microseconds(time: Nanos) -> f64 {
     time.0 as f64 / 1e3
 }
 
-fn shapes<'py>(py: Python<'py>, inputs: InputsIter<'_>) -> PyResult<Bound<'py, PyList>> {
+/// Returns a list of texts.
+pub(crate) fn text_list<'py, 'a>(
+    py: Python<'py>,
+    texts: impl Iterator<Item = &'a str>,
+) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
-    for input in inputs {
-        match input {
-            Input::Tensor { dims, .. } => list.append(dims)?,
-            _ => list.append(PyList::empty(py))?,
-        }
+    for text in texts {
+        list.append(text)?;
     }
     Ok(list)
 }

@@ -32,7 +32,7 @@ pub(crate) fn write_chrome_trace(
         leave_out: activity_types.map_or_else(Vec::new, |kept| left_out(&kept)),
     };
     let profile = &*profile;
-    py.enter(move || write_trace_file_with(&profile.analysis().profile, &options, &path))
+    py.enter(move || write_trace_file_with(profile.analyzed().analysis.profile(), &options, &path))
 }
 
 /// Takes texts as they are; one with lone surrogates is no UTF-8 and is shown with replacement characters.

@@ -8,12 +8,19 @@
     reason = "PyO3 hands over extracted arguments by value and `self` by reference"
 )]
 
+mod analyzed;
 mod argument;
 mod averages;
 mod enter;
 mod error;
+mod events;
 mod export;
 mod fork;
+mod function_event;
+mod given;
+mod inputs;
+mod names;
+mod numbers;
 mod profile;
 mod range;
 mod record_function;
@@ -24,13 +31,21 @@ mod tensor;
 #[pyo3::pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::averages::{FunctionEventAvg, self_cpu_time_total, total_average};
+    use crate::averages::Averages;
     #[pymodule_export]
     use crate::error::ProfilerError;
+    #[pymodule_export]
+    use crate::events::Events;
     #[pymodule_export]
     use crate::export::write_chrome_trace;
     #[pymodule_export]
     use crate::fork::{after_fork_in_child, after_fork_in_parent, before_fork};
+    #[pymodule_export]
+    use crate::function_event::FunctionEvent;
+    #[pymodule_export]
+    use crate::given::{given_groups, given_table, given_tree};
+    #[pymodule_export]
+    use crate::numbers::{format_memory, format_time, format_time_share, is_shown_frame};
     #[pymodule_export]
     use crate::profile::Profile;
     #[pymodule_export]
@@ -43,7 +58,7 @@ mod _core {
     #[pymodule_export]
     use crate::session::{Session, is_profiling};
     #[pymodule_export]
-    use crate::table::table;
+    use crate::table::sort_keys;
     #[pymodule_export]
     use crate::tensor::{DType, Tensor, manual_seed, ones, randn, tensor, zeros};
 

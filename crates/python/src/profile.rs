@@ -3,53 +3,40 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use mindprof_analyze::{GroupBy, Tree, averages};
-use mindprof_formats::{read_trace_file, write_trace_file};
-use mindprof_model as model;
+use mindprof_analyze::GroupBy;
+use mindprof_formats::read_trace_file;
 use mindprof_record::Capture;
 use pyo3::prelude::*;
 
-use crate::averages::FunctionEventAvg;
+use crate::analyzed::Analyzed;
+use crate::averages::Averages;
 use crate::enter::Enter;
 use crate::error::Error;
+use crate::events::Events;
 
 /// One profile with its analysis. Both are computed once, by the first call that needs them.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct Profile {
     capture: Option<Capture>,
-    analysis: OnceLock<Arc<Analysis>>,
-}
-
-/// A profile and its tree.
-#[derive(Debug)]
-pub(crate) struct Analysis {
-    pub(crate) profile: model::Profile,
-    pub(crate) tree: Tree,
-}
-
-impl Analysis {
-    fn new(profile: model::Profile) -> Arc<Self> {
-        let tree = Tree::build(&profile);
-        Arc::new(Self { profile, tree })
-    }
+    analyzed: OnceLock<Arc<Analyzed>>,
 }
 
 impl Profile {
     pub(crate) fn from_capture(capture: Capture) -> Self {
         Self {
             capture: Some(capture),
-            analysis: OnceLock::new(),
+            analyzed: OnceLock::new(),
         }
     }
 
     /// Returns the analysis, made at the first call.
-    pub(crate) fn analysis(&self) -> &Arc<Analysis> {
-        self.analysis.get_or_init(|| {
+    pub(crate) fn analyzed(&self) -> &Arc<Analyzed> {
+        self.analyzed.get_or_init(|| {
             let profile = match &self.capture {
                 Some(capture) => capture.assemble(),
                 None => unreachable!("a profile without a capture is made with its analysis"),
             };
-            Analysis::new(profile)
+            Analyzed::new(profile)
         })
     }
 }
@@ -59,45 +46,42 @@ impl Profile {
     /// Reads the profile in a trace file.
     #[staticmethod]
     fn read(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        let profile = py.enter(move || read_trace_file(&path))?;
+        let analyzed = py.enter(move || Ok::<_, Error>(Analyzed::new(read_trace_file(&path)?)))?;
         Ok(Self {
             capture: None,
-            analysis: OnceLock::from(Analysis::new(profile)),
+            analyzed: OnceLock::from(analyzed),
         })
     }
 
+    /// Returns the events of the profile.
+    fn events(&self, py: Python<'_>) -> PyResult<Events> {
+        py.enter(|| Ok::<_, Error>(Events::new(Arc::clone(self.analyzed()))))
+    }
+
     /// Returns the rows of the profile.
-    #[pyo3(signature = (*, group_by_input_shape, include_python_functions))]
+    #[pyo3(signature = (*, group_by_input_shape, include_python_functions, group_by_stack_n = 0))]
     fn averages(
         &self,
         py: Python<'_>,
         group_by_input_shape: bool,
         include_python_functions: bool,
-    ) -> PyResult<Vec<FunctionEventAvg>> {
+        group_by_stack_n: usize,
+    ) -> PyResult<Averages> {
         let group_by = GroupBy {
             input_shapes: group_by_input_shape,
+            stack_frames: group_by_stack_n,
             python_functions: include_python_functions,
         };
-        py.enter(|| {
-            let analysis = self.analysis();
-            let rows = averages(&analysis.profile, &analysis.tree, group_by).rows;
-            let wrap = |row| FunctionEventAvg::new(row, Arc::clone(analysis));
-            Ok::<_, Error>(rows.into_iter().map(wrap).collect())
-        })
-    }
-
-    /// Writes the profile as a Chrome trace.
-    fn write_chrome_trace(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.enter(move || write_trace_file(&self.analysis().profile, &path))
+        py.enter(|| Ok::<_, Error>(Averages::new(Arc::clone(self.analyzed()), group_by)))
     }
 
     /// Returns how many events were not kept.
     #[getter]
     fn lost(&self) -> u64 {
-        self.analysis().profile.loss().total()
+        self.analyzed().analysis.profile().loss().total()
     }
 
     fn __len__(&self) -> usize {
-        self.analysis().profile.events().len()
+        self.analyzed().analysis.profile().events().len()
     }
 }

@@ -1,56 +1,67 @@
-//! Rows as the text of a table.
+//! How Python asks for a table.
 
-use mindprof_formats::{SortBy, TableOptions, TimeUnit};
+use mindprof_formats::{Result, SortBy, TableFacts, TableOptions, TimeUnit};
 use pyo3::prelude::*;
 
-use crate::averages::{FunctionEventAvg, analysis_of, collect};
-use crate::enter::Enter;
-use crate::error::Error;
-use crate::profile::Profile;
-
-/// Returns the table of `rows`, or a sentence if there are none.
-#[pyfunction]
-#[pyo3(signature = (rows, profile, *, sort_by, row_limit, max_src_column_width, max_name_column_width,
-    max_shapes_column_width, header, top_level_events_only, time_unit))]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "torch's arguments, one by one, as Python passes them"
-)]
-pub(crate) fn table(
-    py: Python<'_>,
-    rows: Vec<PyRef<'_, FunctionEventAvg>>,
-    profile: Option<PyRef<'_, Profile>>,
-    sort_by: Option<&str>,
+/// torch's arguments of `table()`, and ours, as a dict.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct TableArguments {
+    sort_by: Option<String>,
     row_limit: i64,
-    max_src_column_width: Option<usize>,
-    max_name_column_width: Option<usize>,
-    max_shapes_column_width: Option<usize>,
+    max_src_column_width: Option<i64>,
+    max_name_column_width: Option<i64>,
+    max_shapes_column_width: Option<i64>,
     header: Option<String>,
     top_level_events_only: bool,
-    time_unit: Option<&str>,
-) -> PyResult<String> {
-    let analysis = profile.map_or_else(|| analysis_of(&rows), |of| Some(of.analysis().clone()));
-    let Some(analysis) = analysis else {
-        return Ok(mindprof_formats::NO_EVENTS.into());
-    };
-    let averages = collect(&rows);
-    py.enter(|| {
-        let options = TableOptions {
-            sort_by: sort_by.map(str::parse::<SortBy>).transpose()?,
+    time_unit: Option<String>,
+    percentiles: bool,
+}
+
+impl TableArguments {
+    pub(crate) fn options(self) -> Result<TableOptions> {
+        let width = |width: Option<i64>| width.map(|width| usize::try_from(width).unwrap_or(0));
+        Ok(TableOptions {
+            sort_by: self.sort_by.map(|key| key.parse::<SortBy>()).transpose()?,
             // Below zero there is no limit, as in torch.
-            row_limit: usize::try_from(row_limit).ok(),
-            max_src_column_width,
-            max_name_column_width,
-            max_shapes_column_width,
-            header,
-            top_level_events_only,
+            row_limit: usize::try_from(self.row_limit).ok(),
+            max_src_column_width: width(self.max_src_column_width),
+            max_name_column_width: width(self.max_name_column_width),
+            max_shapes_column_width: width(self.max_shapes_column_width),
+            header: self.header,
+            top_level_events_only: self.top_level_events_only,
             // torch passes over what it does not know.
-            time_unit: time_unit.and_then(|unit| unit.parse::<TimeUnit>().ok()),
-        };
-        Ok::<_, Error>(mindprof_formats::table(
-            &analysis.profile,
-            &averages,
-            &options,
-        ))
-    })
+            time_unit: self
+                .time_unit
+                .and_then(|unit| unit.parse::<TimeUnit>().ok()),
+            percentiles: self.percentiles,
+        })
+    }
+}
+
+/// What holds for all rows of a list, as a dict.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct ListFacts {
+    use_device: Option<String>,
+    profile_memory: bool,
+    with_flops: bool,
+}
+
+impl From<ListFacts> for TableFacts {
+    fn from(facts: ListFacts) -> Self {
+        let device = facts.use_device.filter(|device| !device.is_empty());
+        Self {
+            device: device.map(|device| device.to_uppercase()),
+            memory: facts.profile_memory,
+            flops: facts.with_flops,
+            ..Self::default()
+        }
+    }
+}
+
+/// Returns the names that tables of recorded events can be sorted by without looking at each.
+#[pyfunction]
+pub(crate) fn sort_keys() -> Vec<&'static str> {
+    SortBy::ALL.map(SortBy::name).to_vec()
 }

@@ -9,15 +9,17 @@ from mindprof._emit import emit_itt, emit_nvtx
 from mindprof._nvprof import EnforceUnique, load_nvprof, parse_nvprof_trace
 from mindprof._stats import _ProfilerStats as _ProfilerStats
 from mindprof._step_tracker import KinetoStepTracker
+from mindprof.profiler_util import FunctionEvent, MemRecordsAcc
 
 MEMORY_EVENT_NAME = "[memory]"
 OUT_OF_MEMORY_EVENT_NAME = "[OutOfMemory]"
 
-# EXTEND HERE with `FunctionEvent` and `MemRecordsAcc`, once `profiler_util` has them.
 __all__ = [
     "EnforceUnique",
     "EventList",
+    "FunctionEvent",
     "KinetoStepTracker",
+    "MemRecordsAcc",
     "emit_itt",
     "emit_nvtx",
     "load_nvprof",

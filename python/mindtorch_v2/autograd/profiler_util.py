@@ -1,7 +1,32 @@
-"""The lists and rows of the profiler at torch's path."""
+"""Events, rows and their lists at torch's path: the same objects as in `mindprof.profiler_util`."""
 
-from mindprof import EventList, FunctionEventAvg
+from mindprof.profiler_util import (
+    EventList,
+    EventMetadata,
+    FormattedTimesMixin,
+    FunctionEvent,
+    FunctionEventAvg,
+    Interval,
+    Kernel,
+    MemRecordsAcc,
+    StringTable,
+)
+from mindprof.profiler_util import _build_table as _build_table
+from mindprof.profiler_util import _filter_name as _filter_name
+from mindprof.profiler_util import _filter_stack_entry as _filter_stack_entry
+from mindprof.profiler_util import _format_memory as _format_memory
+from mindprof.profiler_util import _format_time as _format_time
+from mindprof.profiler_util import _format_time_share as _format_time_share
+from mindprof.profiler_util import _rewrite_name as _rewrite_name
 
-# EXTEND HERE: FunctionEvent, EventMetadata, FormattedTimesMixin, Interval, Kernel, StringTable,
-# MemRecordsAcc.
-__all__ = ["EventList", "FunctionEventAvg"]
+__all__ = [
+    "EventList",
+    "EventMetadata",
+    "FormattedTimesMixin",
+    "FunctionEvent",
+    "FunctionEventAvg",
+    "Interval",
+    "Kernel",
+    "MemRecordsAcc",
+    "StringTable",
+]

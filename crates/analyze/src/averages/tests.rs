@@ -1,12 +1,13 @@
 use mindprof_model::{
-    DType, InputsEncoder, ProfileBuilder, StringTable, Thread, ThreadId, Timeline,
+    DType, InputsEncoder, Links, MemoryRecord, ProfileBuilder, StringTable, Thread, ThreadId,
+    Timeline,
 };
 use proptest::prelude::*;
 
 use super::*;
 
 fn of(profile: &Profile, group_by: GroupBy) -> Averages {
-    averages(profile, &Tree::build(profile), group_by)
+    averages(&Analysis::build(profile.clone()), group_by)
 }
 
 fn describe(averages: &Averages) -> Vec<String> {
@@ -16,7 +17,7 @@ fn describe(averages: &Averages) -> Vec<String> {
         .map(|row| {
             format!(
                 "{} x{} total {} self {}",
-                row.key, row.count, row.cpu_total.0, row.self_cpu_total.0
+                row.key, row.sums.count, row.sums.cpu_total.0, row.sums.self_cpu_total.0
             )
         })
         .collect()
@@ -61,7 +62,7 @@ fn events_of_one_key_are_summed_in_order_of_first_occurrence() {
     assert_eq!(averages.self_cpu_total(), Nanos(50));
     let total = averages.total();
     assert_eq!(
-        (total.key.as_str(), total.count, total.cpu_total),
+        (total.key.as_str(), total.sums.count, total.sums.cpu_total),
         ("Total", 4, Nanos(65))
     );
 }
@@ -107,7 +108,7 @@ fn python_functions_are_left_out_unless_asked_for() {
 
 #[test]
 fn a_device_event_takes_no_time_on_the_host() {
-    let (mut builder, stream) = builder_with_thread(DeviceKind::Accelerator);
+    let (mut builder, stream) = builder_with_thread(DeviceKind::Cuda);
     let name = builder.strings.intern("kernel");
     builder.add_event(Event::new(
         Category::Kernel,
@@ -121,6 +122,96 @@ fn a_device_event_takes_no_time_on_the_host() {
         describe(&of(&profile, GroupBy::default())),
         ["kernel x1 total 0 self 0"]
     );
+}
+
+// host    op      |---------|            0..20    external id 7
+//         inner      |---|              5..10    external id 8
+// device  kernel            |----|     12..22    for op
+//         kernel                  |--| 30..33    for inner
+#[test]
+fn device_time_is_summed_over_children() {
+    let (mut builder, thread) = builder_with_thread(DeviceKind::Cpu);
+    let stream = builder.add_thread(Thread {
+        process: 0,
+        native: 7,
+        name: StringTable::EMPTY,
+        device: DeviceKind::Cuda,
+    });
+    for (name, category, thread, start, end, external) in [
+        ("op", Category::Operator, thread, 0, 20, 7),
+        ("inner", Category::Operator, thread, 5, 10, 8),
+        ("kernel", Category::Kernel, stream, 12, 22, 7),
+        ("kernel", Category::Kernel, stream, 30, 33, 8),
+    ] {
+        let name = builder.strings.intern(name);
+        let event = Event::new(category, name, thread, Nanos(start), Nanos(end - start));
+        builder.add_linked_event(event, Links::new(external, 0));
+    }
+    let rows = of(&builder.build().unwrap(), GroupBy::default()).rows;
+    let times: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            (
+                row.key.as_str(),
+                row.sums.device_total.0,
+                row.sums.self_device_total.0,
+            )
+        })
+        .collect();
+    assert_eq!(times, [("op", 13, 10), ("inner", 3, 3), ("kernel", 13, 13)]);
+}
+
+// a |---|          0..10
+//         x        15      a memory record outside of every event
+// b          |--|  20..30
+#[test]
+fn memory_that_no_event_claims_is_a_row() {
+    let (mut builder, thread) = builder_with_thread(DeviceKind::Cpu);
+    for (name, start) in [("a", 0), ("b", 20)] {
+        let name = builder.strings.intern(name);
+        builder.add_event(Event::new(
+            Category::Operator,
+            name,
+            thread,
+            Nanos(start),
+            Nanos(10),
+        ));
+    }
+    builder.add_memory(MemoryRecord {
+        time: Nanos(15),
+        address: 1,
+        bytes: 64,
+        total_allocated: 64,
+        total_reserved: 0,
+        thread,
+        stack: StackId::NONE,
+        device: DeviceKind::Cpu,
+        device_index: -1,
+    });
+    let rows = of(&builder.build().unwrap(), GroupBy::default()).rows;
+    let keys: Vec<_> = rows.iter().map(|row| row.key.as_str()).collect();
+    assert_eq!(keys, ["a", "[memory]", "b"]);
+    assert_eq!((rows[1].sums.count, rows[1].sums.self_memory.host), (1, 64));
+}
+
+// op |--|     0..1
+// op |----|   4..7 and so on: durations 1 to 100
+#[test]
+fn percentiles_are_times_that_occur() {
+    let profile = Timeline::draw(|time| {
+        for duration in 1..=100 {
+            time.op("op", duration);
+        }
+        time.op("once", 5);
+    });
+    let found = percentiles(&Analysis::build(profile), GroupBy::default());
+    let [many, once] = found.as_slice() else {
+        panic!("two rows: {found:?}")
+    };
+    let times = [many.p50, many.p90, many.p99, many.max].map(|time| time.0);
+    assert_eq!(times, [50, 90, 99, 100]);
+    assert_eq!((once.p50, once.max), (Nanos(5), Nanos(5)));
+    assert_eq!(Percentiles::of(&mut []), Percentiles::default());
 }
 
 #[test]
@@ -174,8 +265,9 @@ fn any_profile() -> impl Strategy<Value = Profile> {
 proptest! {
     #[test]
     fn rows_partition_the_events(profile in any_profile(), input_shapes: bool) {
-        let tree = Tree::build(&profile);
-        let rows = averages(&profile, &tree, GroupBy { input_shapes, ..GroupBy::default() });
+        let analysis = Analysis::build(profile);
+        let (profile, tree) = (analysis.profile(), analysis.tree());
+        let rows = averages(&analysis, GroupBy { input_shapes, ..GroupBy::default() });
         let kept = || (0..profile.events().len())
             .map(EventId::from_index)
             .filter(|&id| !tree.is_merged(id));
@@ -183,9 +275,9 @@ proptest! {
         let own: u64 = kept().map(|id| tree.self_time(id).0).sum();
         let count = kept().count() as u64;
         let total = rows.total();
-        prop_assert_eq!(total.count, count);
-        prop_assert_eq!(total.cpu_total.0, durations);
-        prop_assert_eq!(total.self_cpu_total.0, own);
+        prop_assert_eq!(total.sums.count, count);
+        prop_assert_eq!(total.sums.cpu_total.0, durations);
+        prop_assert_eq!(total.sums.self_cpu_total.0, own);
         let mut firsts: Vec<_> = rows.rows.iter().map(|row| row.first).collect();
         prop_assert!(firsts.is_sorted());
         firsts.dedup();

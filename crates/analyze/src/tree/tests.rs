@@ -1,11 +1,16 @@
-use mindprof_model::{Category, Profile, ProfileBuilder, StringTable, Thread, Timeline};
+use mindprof_model::{Category, Links, Profile, ProfileBuilder, StringTable, Thread, Timeline};
 use proptest::prelude::*;
 
 use super::*;
 
+fn tree_of(profile: &Profile) -> Tree {
+    let keys = Keys::build(profile.strings());
+    Tree::build(profile, &keys, &Correlation::build(profile))
+}
+
 /// One line per event: its name, its parent's position, its self time.
 fn describe(profile: &Profile) -> Vec<String> {
-    let tree = Tree::build(profile);
+    let tree = tree_of(profile);
     (0..profile.events().len())
         .map(EventId::from_index)
         .map(|id| {
@@ -230,6 +235,39 @@ fn asynchronous_and_hidden_events_stand_outside() {
     );
 }
 
+// aten::mm           |------------|    0..50   on thread 1, external id 7
+// cudaLaunchKernel      |---|         10..20   on a thread that only the runtime knows, external id 7
+// cudaLaunchKernel                |-| 30..40   there too, without an external id
+#[test]
+fn runtime_calls_run_inside_the_operator_that_asked() {
+    let mut builder = ProfileBuilder::new();
+    let [host, other] = [1, 2].map(|native| {
+        builder.add_thread(Thread {
+            process: 1,
+            native,
+            name: StringTable::EMPTY,
+            device: DeviceKind::Cpu,
+        })
+    });
+    for (name, category, thread, start, end, external) in [
+        ("aten::mm", Category::Operator, host, 0, 50, 7),
+        ("launch", Category::Runtime, other, 10, 20, 7),
+        ("alone", Category::Runtime, other, 30, 40, 0),
+    ] {
+        let name = builder.strings.intern(name);
+        let event = Event::new(category, name, thread, Nanos(start), Nanos(end - start));
+        builder.add_linked_event(event, Links::new(external, 0));
+    }
+    assert_eq!(
+        describe(&builder.build().unwrap()),
+        [
+            "aten::mm in - self 40",
+            "launch in aten::mm self 10",
+            "alone in - self 10"
+        ]
+    );
+}
+
 /// The rules as they are written down, in quadratic time: what `Tree::build` must agree with.
 fn parents_by_the_book(profile: &Profile) -> Vec<Option<usize>> {
     let events = profile.events();
@@ -322,7 +360,7 @@ fn nest(time: &mut Timeline, steps: &[(u8, u64, usize)]) {
 proptest! {
     #[test]
     fn children_lie_inside_parents(profile in any_profile()) {
-        let tree = Tree::build(&profile);
+        let tree = tree_of(&profile);
         for (index, event) in profile.events().iter().enumerate() {
             let id = EventId::from_index(index);
             prop_assert!(tree.self_time(id) <= event.duration);
@@ -336,7 +374,7 @@ proptest! {
 
     #[test]
     fn the_one_walk_agrees_with_the_rules(profile in any_profile()) {
-        let tree = Tree::build(&profile);
+        let tree = tree_of(&profile);
         let expected = parents_by_the_book(&profile);
         for (index, parent) in expected.into_iter().enumerate() {
             let found = tree.parent(EventId::from_index(index)).map(EventId::index);
@@ -346,7 +384,7 @@ proptest! {
 
     #[test]
     fn self_times_of_nested_events_sum_to_the_roots(profile in nested_profile()) {
-        let tree = Tree::build(&profile);
+        let tree = tree_of(&profile);
         let ids = || (0..profile.events().len()).map(EventId::from_index);
         let own: u64 = ids().map(|id| tree.self_time(id).0).sum();
         let roots: u64 = ids()

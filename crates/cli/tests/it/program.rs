@@ -35,7 +35,12 @@ pub(crate) fn table(trace: &Path, arguments: &[&str]) -> Run {
 
 /// Returns the path of a recorded file of the session with CPU columns only.
 pub(crate) fn golden(suffix: &str) -> PathBuf {
+    golden_of("gpt-plain", suffix)
+}
+
+/// Returns the path of a recorded file of a session without a device.
+pub(crate) fn golden_of(name: &str, suffix: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../tests/goldens/cpu-torch2.15")
-        .join(format!("gpt-plain.{suffix}"))
+        .join(format!("{name}.{suffix}"))
 }

@@ -6,25 +6,40 @@ use std::process::Stdio;
 
 use flate2::read::GzDecoder;
 
-use crate::program::{Run, golden, mindprof, table};
+use crate::program::{Run, golden, golden_of, mindprof, table};
 
-#[test]
-fn the_table_is_torchs_table() {
-    let compressed = fs::read(golden("says.json.gz")).unwrap();
+fn says(name: &str) -> serde_json::Value {
+    let compressed = fs::read(golden_of(name, "says.json.gz")).unwrap();
     let mut text = String::new();
     GzDecoder::new(compressed.as_slice())
         .read_to_string(&mut text)
         .unwrap();
-    let says: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let run = table(
-        &golden("trace.json.gz"),
-        &["--sort-by", "count", "--row-limit", "5"],
-    );
-    assert_eq!(
-        run.stdout,
-        says["tables"]["sort:count,limit5"].as_str().unwrap()
-    );
-    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn the_table_is_torchs_table() {
+    let by_shape = ["--group-by-input-shape", "--sort-by", "cpu_time_total"];
+    for (name, table_name, arguments) in [
+        (
+            "gpt-plain",
+            "sort:count,limit5",
+            &["--sort-by", "count", "--row-limit", "5"][..],
+        ),
+        ("gpt-plain", "default", &[]),
+        ("cnn-full", "default", &[]),
+        ("mlp-full", "default", &[]),
+        (
+            "cnn-full",
+            "by_input_shape",
+            &[&by_shape[..], &["--row-limit", "25"]].concat(),
+        ),
+    ] {
+        let run = table(&golden_of(name, "trace.json.gz"), arguments);
+        let says = says(name);
+        assert_eq!(run.stdout, says["tables"][table_name].as_str().unwrap());
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    }
 }
 
 #[test]
@@ -91,7 +106,7 @@ fn help_has_an_example_and_the_defaults() {
         .unwrap()
         .into();
     assert_eq!(run.code, Some(0));
-    // Lines break where the terminal ends.
+    // Lines are broken where they get too long.
     let help = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "mindprof table trace.json.gz --sort-by self_cpu_time_total --row-limit 10",
@@ -99,6 +114,6 @@ fn help_has_an_example_and_the_defaults() {
         "[default: 55]",
         "[default: in the order in which they first ran]",
     ] {
-        assert!(help.contains(part), "{part} is missing in {help}");
+        assert!(help.contains(part), "{part} is missing in\n{}", run.stdout);
     }
 }

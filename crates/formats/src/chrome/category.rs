@@ -2,6 +2,10 @@
 
 use mindprof_model::{Category, DeviceKind, LossCause};
 
+/// The name of the mark that a memory record is shown as, and its category.
+pub(super) const MEMORY: &str = "[memory]";
+pub(super) const INSTANT: &str = "cpu_instant_event";
+
 /// The category of the span that says how long the window was open.
 pub(super) const WINDOW: &str = "Trace";
 
@@ -38,19 +42,35 @@ pub(super) fn from_name(name: &str) -> (Category, DeviceKind) {
         | "privateuse1_runtime"
         | "privateuse1_driver" => (Category::Runtime, DeviceKind::Cpu),
         "kernel" | "gpu_memcpy" | "gpu_memset" | "cuda_sync" => {
-            (Category::Kernel, DeviceKind::Accelerator)
+            (Category::Kernel, DeviceKind::Cuda)
         }
-        "gpu_user_annotation" => (Category::DeviceAnnotation, DeviceKind::Accelerator),
+        "gpu_user_annotation" => (Category::DeviceAnnotation, DeviceKind::Cuda),
         _ => (Category::Other, DeviceKind::Cpu),
     }
 }
 
+/// Returns the kind of device that the calls of a runtime's category are for, where it is not CUDA.
+///
+/// The categories of what devices themselves did do not say it.
+pub(super) fn other_device(name: &str) -> Option<DeviceKind> {
+    let (device, _) = name.split_once('_')?;
+    match device {
+        "xpu" => Some(DeviceKind::Xpu),
+        "mtia" => Some(DeviceKind::Mtia),
+        "privateuse1" => Some(DeviceKind::PrivateUse1),
+        _ => None,
+    }
+}
+
 /// Returns the category that a trace shows for an event of this category and name.
-pub(super) fn to_name(category: Category, event_name: &str) -> &'static str {
+pub fn to_name(category: Category, event_name: &str, device: Option<DeviceKind>) -> &'static str {
     match category {
         Category::Operator => "cpu_op",
         Category::Annotation => "user_annotation",
         Category::PythonFunction => "python_function",
+        Category::Runtime if device == Some(DeviceKind::Xpu) => "xpu_runtime",
+        Category::Runtime if device == Some(DeviceKind::Mtia) => "mtia_runtime",
+        Category::Runtime if device == Some(DeviceKind::PrivateUse1) => "privateuse1_runtime",
         Category::Runtime if is_driver_call(event_name) => "cuda_driver",
         Category::Runtime => "cuda_runtime",
         Category::Kernel if event_name.starts_with("Memcpy") => "gpu_memcpy",
@@ -73,6 +93,11 @@ pub(super) fn is_hidden(name: &str) -> bool {
 /// Returns whether an event is the wrapper around a node of the backward graph.
 pub(super) fn is_backward_wrapper(name: &str) -> bool {
     name.starts_with(BACKWARD_WRAPPER)
+}
+
+/// Returns the name of the node that a wrapper of this name is around.
+pub(super) fn wrapped_node(name: &str) -> Option<&str> {
+    name.strip_prefix(BACKWARD_WRAPPER)?.strip_prefix(": ")
 }
 
 /// Returns the key of a cause of loss in the metadata of a trace.

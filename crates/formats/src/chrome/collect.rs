@@ -1,16 +1,19 @@
 //! Makes a profile from the events of a trace, as they come by.
 
 use mindprof_model::{
-    Category, DeviceKind, Event, Flags, InputsEncoder, InputsId, LossCause, Nanos, Profile,
-    ProfileBuilder, ScopeKind, StringId, StringTable, Thread, ThreadId,
+    Category, DeviceKind, Event, Flags, InputsEncoder, InputsId, Links, LossCause, MemoryRecord,
+    Nanos, Profile, ProfileBuilder, ScopeKind, StackId, StringId, StringTable, Thread, ThreadId,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::value::RawValue;
 
+use self::python::PythonCalls;
 use super::category;
-use super::event::{RawArguments, RawEvent, text_of};
+use super::event::{RawArguments, RawEvent, number_of, text_of};
 use super::time::parse_microseconds;
 use crate::Result;
+
+mod python;
 
 /// The parts of a profile so far. Times are relative to the trace's base until all are known.
 #[derive(Default)]
@@ -19,13 +22,29 @@ pub(super) struct Collector {
     pub(super) base_ns: u64,
     /// Where the window begins and how long it is, if the trace says so.
     window: Option<(i64, Nanos)>,
-    /// Events with their starts since the base, which may be before it.
-    events: Vec<(i64, Event)>,
+    events: Vec<Collected>,
+    /// Memory records with their times since the base.
+    memory: Vec<(i64, MemoryRecord)>,
     tracks: FxHashMap<(DeviceKind, Label, Label), ThreadId>,
     threads: Vec<(Label, Label, DeviceKind)>,
     thread_names: FxHashMap<(Label, Label), StringId>,
+    /// The kind of the devices, where a category says that it is not CUDA.
+    device: Option<DeviceKind>,
     inputs: FxHashMap<String, InputsId>,
+    stacks: FxHashMap<Box<str>, StackId>,
+    python: PythonCalls,
     encoder: InputsEncoder,
+}
+
+/// One event with what is settled when all are known.
+struct Collected {
+    /// Since the base, and maybe before it.
+    start: i64,
+    event: Event,
+    external: u32,
+    correlation: u32,
+    /// The number of the forward thread, zero where there is none.
+    forward: u32,
 }
 
 /// A process or thread as a trace names it: mostly a number, sometimes a text.
@@ -50,6 +69,7 @@ impl Collector {
     pub(super) fn add(&mut self, event: &RawEvent<'_>) {
         match event.phase.0.as_ref() {
             "X" => self.add_complete(event),
+            "i" if event.name.0 == category::MEMORY => self.add_memory(event),
             "M" if event.name.0 == "thread_name" => self.add_thread_name(event),
             _ => {}
         }
@@ -57,7 +77,10 @@ impl Collector {
 
     /// Builds the profile: the window's start becomes time zero, or the first event if that is earlier.
     pub(super) fn build(mut self) -> Result<Profile> {
-        let first = self.events.iter().map(|(start, _)| *start).min();
+        let starts = self.events.iter().map(|event| event.start);
+        let first = starts
+            .chain(self.memory.iter().map(|(time, _)| *time))
+            .min();
         let window = self.window.map(|(start, _)| start);
         let zero = [first, window].into_iter().flatten().min().unwrap_or(0);
         let reference = i128::from(self.base_ns) + i128::from(zero);
@@ -65,14 +88,62 @@ impl Collector {
         if let Some((start, span)) = self.window {
             self.profile.span = Nanos(start.wrapping_sub(zero) as u64 + span.0);
         }
+        let events = self.events.iter_mut().map(|collected| &mut collected.event);
+        self.python.fill_stacks(events, &mut self.profile.stacks);
+        self.find_backward_nodes();
         self.add_threads();
-        let since_zero = |(start, mut event): (i64, Event)| {
-            event.start = Nanos(start.abs_diff(zero));
-            event
-        };
-        let events = self.events.into_iter().map(since_zero).collect();
-        self.profile.add_events(events);
+        self.add_events(zero);
+        for (time, mut record) in std::mem::take(&mut self.memory) {
+            record.time = Nanos(time.abs_diff(zero));
+            self.profile.add_memory(record);
+        }
         Ok(self.profile.build()?)
+    }
+
+    /// Not every backward node says where its forward ran; but each has a wrapper that ends in its name.
+    fn find_backward_nodes(&mut self) {
+        let strings = &self.profile.strings;
+        let wrapped = strings.iter().filter_map(category::wrapped_node);
+        let nodes: FxHashSet<StringId> = wrapped.filter_map(|name| strings.find(name)).collect();
+        for collected in &mut self.events {
+            let event = &mut collected.event;
+            if event.category == Category::Operator && nodes.contains(&event.name) {
+                event.scope = ScopeKind::Backward;
+            }
+        }
+    }
+
+    fn add_events(&mut self, zero: i64) {
+        let threads = self.threads_by_number();
+        for mut collected in std::mem::take(&mut self.events) {
+            collected.event.start = Nanos(collected.start.abs_diff(zero));
+            let mut links = Links::new(collected.external, collected.correlation);
+            let number = (collected.forward as usize).checked_sub(1);
+            links.set_forward_thread(number.and_then(|number| threads.get(number)).copied());
+            if links == Links::default() {
+                self.profile.add_event(collected.event);
+            } else {
+                self.profile.add_linked_event(collected.event, links);
+            }
+        }
+    }
+
+    /// Returns the host's threads in the order in which they began to work, which is how they are numbered.
+    fn threads_by_number(&self) -> Vec<ThreadId> {
+        let mut first: FxHashMap<ThreadId, i64> = FxHashMap::default();
+        for collected in &self.events {
+            let of_host = matches!(
+                collected.event.category,
+                Category::Operator | Category::Annotation | Category::PythonFunction
+            );
+            if of_host {
+                let start = first.entry(collected.event.thread).or_insert(i64::MAX);
+                *start = collected.start.min(*start);
+            }
+        }
+        let mut threads: Vec<_> = first.into_iter().collect();
+        threads.sort_unstable_by_key(|&(thread, start)| (start, thread));
+        threads.into_iter().map(|(thread, _)| thread).collect()
     }
 
     fn add_complete(&mut self, event: &RawEvent<'_>) {
@@ -93,6 +164,9 @@ impl Collector {
             None if self.is_event_list(process) => (Category::Operator, DeviceKind::Cpu),
             None => (Category::Other, DeviceKind::Cpu),
         };
+        self.device = self
+            .device
+            .or_else(|| category::other_device(category_name?));
         if category == Category::DeviceAnnotation {
             start += category::DEVICE_ANNOTATION_MARGIN as i64;
             duration = duration.saturating_sub(Nanos(2 * category::DEVICE_ANNOTATION_MARGIN));
@@ -103,14 +177,34 @@ impl Collector {
         if category::is_hidden(&event.name.0) {
             kept.flags = kept.flags.union(Flags::HIDDEN);
         }
-        if matches!(category, Category::Operator | Category::Annotation) {
-            self.add_arguments(&mut kept, event);
+        let arguments = RawArguments::of(event);
+        let is_scope = matches!(category, Category::Operator | Category::Annotation);
+        if is_scope {
+            self.add_arguments(&mut kept, event, &arguments);
         }
-        self.events.push((start, kept));
+        if category == Category::PythonFunction {
+            kept.stack = self.intern_stack(arguments.call_stack);
+            self.python.add(self.events.len(), &arguments);
+        }
+        self.events.push(Collected {
+            start,
+            event: kept,
+            external: number_of(arguments.external),
+            correlation: number_of(arguments.correlation),
+            forward: if is_scope {
+                number_of(arguments.forward_thread)
+            } else {
+                0
+            },
+        });
     }
 
-    fn add_arguments(&mut self, kept: &mut Event, event: &RawEvent<'_>) {
-        let arguments = RawArguments::of(event);
+    fn add_arguments(
+        &mut self,
+        kept: &mut Event,
+        event: &RawEvent<'_>,
+        arguments: &RawArguments<'_>,
+    ) {
         let is = |value: Option<&RawValue>, text| value.is_some_and(|value| value.get() == text);
         if is(arguments.finished, "false") {
             kept.flags = kept.flags.union(Flags::UNFINISHED);
@@ -118,16 +212,40 @@ impl Collector {
         if is(arguments.asynchronous, "true") {
             kept.flags = kept.flags.union(Flags::ASYNC);
         }
-        let number = |value: Option<&RawValue>| value.and_then(|value| value.get().parse().ok());
-        let sequence: Option<u32> = number(arguments.sequence);
-        let forward_thread = number(arguments.forward_thread).unwrap_or(0);
+        let sequence = arguments
+            .sequence
+            .and_then(|value| value.get().parse().ok());
         kept.set_sequence(sequence);
+        let forward_thread: u64 = number_of(arguments.forward_thread);
         if forward_thread > 0 && !category::is_backward_wrapper(&event.name.0) {
             kept.scope = ScopeKind::Backward;
         }
         if arguments.inputs.dims.is_some() {
-            kept.inputs = self.intern_inputs(&arguments);
+            kept.inputs = self.intern_inputs(arguments);
         }
+        kept.stack = self.intern_stack(arguments.call_stack);
+    }
+
+    fn add_memory(&mut self, event: &RawEvent<'_>) {
+        let Some((time, _)) = interval(event) else {
+            self.profile.add_loss(LossCause::Damaged, 1);
+            return;
+        };
+        let arguments = RawArguments::of(event);
+        let (process, thread) = (self.label(event.process), self.label(event.thread));
+        let device = DeviceKind::from_number(number_of(arguments.memory.device));
+        let record = MemoryRecord {
+            time: Nanos::ZERO,
+            address: number_of(arguments.memory.address),
+            bytes: number_of(arguments.memory.bytes),
+            total_allocated: number_of(arguments.memory.total_allocated),
+            total_reserved: number_of(arguments.memory.total_reserved),
+            thread: self.track(DeviceKind::Cpu, process, thread),
+            stack: self.intern_stack(arguments.call_stack),
+            device: device.unwrap_or(DeviceKind::Meta),
+            device_index: number_of(arguments.memory.device_index),
+        };
+        self.memory.push((time, record));
     }
 
     /// Understands each distinct text of inputs once.
@@ -141,6 +259,24 @@ impl Collector {
         let id = self.profile.inputs.intern(self.encoder.words());
         self.inputs.insert(fingerprint, id);
         id
+    }
+
+    /// Understands each distinct text of a stack once: frames with a `;` behind each, innermost first.
+    fn intern_stack(&mut self, raw: Option<&RawValue>) -> StackId {
+        let Some(raw) = raw else {
+            return StackId::NONE;
+        };
+        if let Some(&known) = self.stacks.get(raw.get()) {
+            return known;
+        }
+        let text = text_of(raw).unwrap_or_default();
+        let mut stack = StackId::NONE;
+        for frame in text.rsplit(';').filter(|frame| !frame.is_empty()) {
+            let frame = self.profile.strings.intern(frame);
+            stack = self.profile.stacks.push(stack, frame);
+        }
+        self.stacks.insert(raw.get().into(), stack);
+        stack
     }
 
     fn add_thread_name(&mut self, event: &RawEvent<'_>) {
@@ -187,11 +323,12 @@ impl Collector {
                 Label::Number(_) => StringTable::EMPTY,
                 Label::Text(text) => text,
             };
+            let on_host = device == DeviceKind::Cpu;
             self.profile.add_thread(Thread {
                 process: process.number(),
                 native: thread.number(),
                 name: said.unwrap_or(label),
-                device,
+                device: self.device.filter(|_| !on_host).unwrap_or(device),
             });
         }
     }

@@ -34,6 +34,23 @@ pub(super) struct RawArguments<'a> {
     pub(super) finished: Option<&'a RawValue>,
     pub(super) asynchronous: Option<&'a RawValue>,
     pub(super) name: Option<&'a RawValue>,
+    pub(super) call_stack: Option<&'a RawValue>,
+    pub(super) external: Option<&'a RawValue>,
+    pub(super) correlation: Option<&'a RawValue>,
+    pub(super) python: Option<&'a RawValue>,
+    pub(super) python_parent: Option<&'a RawValue>,
+    pub(super) memory: RawMemory<'a>,
+}
+
+/// The arguments of a memory record.
+#[derive(Debug, Default)]
+pub(super) struct RawMemory<'a> {
+    pub(super) bytes: Option<&'a RawValue>,
+    pub(super) address: Option<&'a RawValue>,
+    pub(super) total_allocated: Option<&'a RawValue>,
+    pub(super) total_reserved: Option<&'a RawValue>,
+    pub(super) device: Option<&'a RawValue>,
+    pub(super) device_index: Option<&'a RawValue>,
 }
 
 /// A text that is only copied when it had escapes. Anything but a text counts as an empty one.
@@ -54,6 +71,12 @@ pub(super) fn text_of(raw: &RawValue) -> Option<Cow<'_, str>> {
         return Some(Cow::Borrowed(inside));
     }
     serde_json::from_str(raw.get()).ok().map(Cow::Owned)
+}
+
+/// Returns the number of a JSON number, zero for other JSON.
+pub(super) fn number_of<T: std::str::FromStr + Default>(raw: Option<&RawValue>) -> T {
+    raw.and_then(|raw| raw.get().parse().ok())
+        .unwrap_or_default()
 }
 
 #[derive(Deserialize)]
@@ -128,6 +151,28 @@ enum ArgumentKey {
     Asynchronous,
     #[serde(rename = "name")]
     Name,
+    #[serde(rename = "Call stack")]
+    CallStack,
+    #[serde(rename = "External id")]
+    External,
+    #[serde(rename = "correlation")]
+    Correlation,
+    #[serde(rename = "Python id")]
+    Python,
+    #[serde(rename = "Python parent id")]
+    PythonParent,
+    #[serde(rename = "Bytes")]
+    Bytes,
+    #[serde(rename = "Addr")]
+    Address,
+    #[serde(rename = "Total Allocated")]
+    TotalAllocated,
+    #[serde(rename = "Total Reserved")]
+    TotalReserved,
+    #[serde(rename = "Device Type")]
+    DeviceType,
+    #[serde(rename = "Device Id")]
+    DeviceId,
     #[serde(other)]
     Other,
 }
@@ -169,6 +214,17 @@ impl<'de> Visitor<'de> for ArgumentsVisitor {
                 ArgumentKey::Finished => arguments.finished = value,
                 ArgumentKey::Asynchronous => arguments.asynchronous = value,
                 ArgumentKey::Name => arguments.name = value,
+                ArgumentKey::CallStack => arguments.call_stack = value,
+                ArgumentKey::External => arguments.external = value,
+                ArgumentKey::Correlation => arguments.correlation = value,
+                ArgumentKey::Python => arguments.python = value,
+                ArgumentKey::PythonParent => arguments.python_parent = value,
+                ArgumentKey::Bytes => arguments.memory.bytes = value,
+                ArgumentKey::Address => arguments.memory.address = value,
+                ArgumentKey::TotalAllocated => arguments.memory.total_allocated = value,
+                ArgumentKey::TotalReserved => arguments.memory.total_reserved = value,
+                ArgumentKey::DeviceType => arguments.memory.device = value,
+                ArgumentKey::DeviceId => arguments.memory.device_index = value,
                 ArgumentKey::Other => {}
             }
         }

@@ -64,6 +64,11 @@ pub(super) fn inputs_arguments(inputs: InputsIter<'_>) -> String {
     .join(",")
 }
 
+/// Returns the names that a trace has for the types of inputs; empty for what is not told apart.
+pub fn input_types(inputs: InputsIter<'_>) -> Vec<&'static str> {
+    inputs.map(|input| show(&input).kind).collect()
+}
+
 /// The dims or strides of a tensor, or of each tensor of a list.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
@@ -155,10 +160,17 @@ fn encode_scalar_list(encoder: &mut InputsEncoder, value: &str) {
             .map(str::trim)
             .filter(|item| !item.is_empty())
     };
+    let truth = |item| match item {
+        "True" => Some(true),
+        "False" => Some(false),
+        _ => None,
+    };
     if let Ok(integers) = items().map(str::parse).collect::<Result<Vec<i64>, _>>() {
         encoder.int_list(&integers);
     } else if let Ok(floats) = items().map(str::parse).collect::<Result<Vec<f64>, _>>() {
         encoder.float_list(&floats);
+    } else if let Some(values) = items().map(truth).collect::<Option<Vec<bool>>>() {
+        encoder.bool_list(&values);
     } else {
         encoder.other();
     }
@@ -198,7 +210,7 @@ fn show(input: &Input<'_>) -> Shown {
         Input::TensorList(tensors) => show_tensor_list(tensors.clone()),
         Input::Int(value) => Shown::scalar("Scalar", value.to_string()),
         Input::Float(value) => Shown::scalar("Scalar", float_text(*value)),
-        Input::Bool(value) => Shown::scalar("Scalar", if *value { "True" } else { "False" }.into()),
+        Input::Bool(value) => Shown::scalar("Scalar", truth_text(*value).into()),
         Input::IntList(words) if words.len() <= LONGEST_LIST => {
             Shown::scalar("ScalarList", integers_text(words))
         }
@@ -209,8 +221,21 @@ fn show(input: &Input<'_>) -> Shown {
                 format!("[{}]", items.collect::<Vec<_>>().join(", ")),
             )
         }
-        Input::Other | Input::IntList(_) | Input::FloatList(_) => Shown::scalar("", String::new()),
+        Input::BoolList(words) if words.len() <= LONGEST_LIST => {
+            let items = words.iter().map(|&word| truth_text(word != 0));
+            Shown::scalar(
+                "ScalarList",
+                format!("[{}]", items.collect::<Vec<_>>().join(", ")),
+            )
+        }
+        Input::Other | Input::IntList(_) | Input::FloatList(_) | Input::BoolList(_) => {
+            Shown::scalar("", String::new())
+        }
     }
+}
+
+fn truth_text(value: bool) -> &'static str {
+    if value { "True" } else { "False" }
 }
 
 fn show_tensor_list(tensors: InputsIter<'_>) -> Shown {

@@ -10,6 +10,8 @@ mod text;
 mod time;
 mod write;
 
+pub use category::to_name as category_name;
 pub use file::{read_trace_file, write_trace_file, write_trace_file_with};
+pub use inputs::input_types;
 pub use read::read_trace;
 pub use write::{TraceOptions, write_trace, write_trace_with};

@@ -5,11 +5,12 @@
 use std::io::Write;
 
 use mindprof_model::{
-    Category, Event, EventId, Flags, InputsIter, LossCause, Metadata, Nanos, Profile, ScopeKind,
-    Thread,
+    Category, DeviceKind, Event, EventId, Flags, InputsIter, Links, LossCause, Metadata, Nanos,
+    Profile, ScopeKind, StackId, Thread,
 };
 
 use self::flows::{FlowEnd, Flows};
+use self::python::PythonNumbers;
 use super::category::{self, DEVICE_ANNOTATION_MARGIN, WINDOW, is_backward_wrapper, loss_key};
 use super::inputs::inputs_arguments;
 use super::text::{json_string, json_value};
@@ -18,6 +19,8 @@ use crate::Result;
 
 mod facts;
 mod flows;
+mod memory;
+mod python;
 #[cfg(test)]
 mod tests;
 
@@ -69,10 +72,11 @@ pub fn write_trace_with(
             continue;
         }
         writer.push_event(EventId::from_index(index));
-        if writer.text.len() >= CHUNK_BYTES {
-            out.write_all(&writer.text)?;
-            writer.text.clear();
-        }
+        writer.hand_over(&mut out)?;
+    }
+    for record in profile.memory() {
+        writer.push_memory(record);
+        writer.hand_over(&mut out)?;
     }
     writer.push_window();
     writer.push(&format!(
@@ -95,7 +99,12 @@ struct Writer<'a> {
     /// The JSON of each string, and of each list of inputs.
     names: Vec<String>,
     inputs: Vec<String>,
+    /// The argument that each stack becomes, made when it is first met.
+    stacks: Vec<Option<Box<str>>>,
     flows: Flows,
+    python: PythonNumbers,
+    /// The kind of the devices, if there are any.
+    device: Option<DeviceKind>,
     /// The number of each thread, from one up in the order in which they began to work.
     thread_numbers: Vec<i64>,
 }
@@ -103,6 +112,7 @@ struct Writer<'a> {
 impl<'a> Writer<'a> {
     fn new(profile: &'a Profile) -> Self {
         let inputs = profile.inputs().iter().map(inputs_fragment).collect();
+        let mut devices = profile.threads().iter().map(|thread| thread.device);
         Self {
             profile,
             base_ns: base_ns(profile.reference_unix_ns()),
@@ -110,9 +120,21 @@ impl<'a> Writer<'a> {
             has_events: false,
             names: profile.strings().iter().map(json_string).collect(),
             inputs,
+            stacks: vec![None; profile.stacks().len()],
             flows: Flows::build(profile),
+            python: PythonNumbers::build(profile),
+            device: devices.find(|&device| device != DeviceKind::Cpu),
             thread_numbers: thread_numbers(profile),
         }
+    }
+
+    /// Gives `out` what was put together so far, once it is worth it.
+    fn hand_over(&mut self, out: &mut impl Write) -> Result<()> {
+        if self.text.len() >= CHUNK_BYTES {
+            out.write_all(&self.text)?;
+            self.text.clear();
+        }
+        Ok(())
     }
 
     fn push_opening(&mut self, of_file: &Metadata) {
@@ -143,7 +165,8 @@ impl<'a> Writer<'a> {
 
     fn push_event(&mut self, id: EventId) {
         let event = self.profile.event(id);
-        let category = category::to_name(event.category, self.profile.name(event));
+        let name = self.profile.name(event);
+        let category = category::to_name(event.category, name, self.device);
         self.begin_event();
         self.push("{\"ph\":\"X\",\"cat\":\"");
         self.push(category);
@@ -169,11 +192,14 @@ impl<'a> Writer<'a> {
         self.push(",\"args\":{");
         match event.category {
             Category::Operator | Category::Annotation => self.push_scope_arguments(id, event),
-            Category::PythonFunction
-            | Category::Runtime
-            | Category::Kernel
-            | Category::DeviceAnnotation
-            | Category::Other => {}
+            Category::PythonFunction => {
+                self.push_python_numbers(id);
+                self.push_stack(event.stack);
+            }
+            Category::Runtime | Category::Kernel | Category::DeviceAnnotation => {
+                self.push_links(id);
+            }
+            Category::Other => {}
         }
         self.push("\"Ev Idx\":");
         self.push_number(i64::from(id.to_raw()));
@@ -201,15 +227,13 @@ impl<'a> Writer<'a> {
 
     /// Writes the arguments that operators and annotations have, each with a comma after it.
     fn push_scope_arguments(&mut self, id: EventId, event: &Event) {
-        self.push("\"External id\":");
-        self.push_number(i64::from(id.to_raw()) + 1);
-        self.push(",\"Record function id\":0,");
+        let said = self.profile.links(id).map_or(0, |links| links.external);
+        let external = if said == 0 { id.to_raw() + 1 } else { said };
+        self.push_argument("External id", external);
+        self.push("\"Record function id\":0,");
         if let Some(sequence) = event.sequence() {
-            self.push("\"Sequence number\":");
-            self.push_number(i64::from(sequence));
-            self.push(",\"Fwd thread id\":");
-            self.push_number(self.forward_thread(event, sequence));
-            self.push(",");
+            self.push_argument("Sequence number", sequence);
+            self.push_argument("Fwd thread id", self.forward_thread(id, sequence));
         }
         if event.flags.contains(Flags::UNFINISHED) {
             self.push("\"finished\":false,");
@@ -219,10 +243,51 @@ impl<'a> Writer<'a> {
         }
         self.text
             .extend_from_slice(self.inputs[event.inputs.index()].as_bytes());
+        self.push_stack(event.stack);
+    }
+
+    /// Writes by which numbers a device's work is tied to the host's.
+    fn push_links(&mut self, id: EventId) {
+        let Some(links) = self.profile.links(id) else {
+            return;
+        };
+        for (key, number) in [
+            ("External id", links.external),
+            ("correlation", links.correlation),
+        ] {
+            if number != 0 {
+                self.push_argument(key, number);
+            }
+        }
+    }
+
+    /// Writes a stack, innermost frame first, with a comma after it.
+    fn push_stack(&mut self, stack: StackId) {
+        if stack == StackId::NONE {
+            return;
+        }
+        let profile = self.profile;
+        let fragment = self.stacks[stack.index()].get_or_insert_with(|| {
+            let frames = profile.stacks().frames(stack);
+            let text: String = frames
+                .flat_map(|frame| [profile.strings().text(frame), ";"])
+                .collect();
+            format!("\"Call stack\":{},", json_string(&text)).into()
+        });
+        self.text.extend_from_slice(fragment.as_bytes());
+    }
+
+    fn push_argument(&mut self, key: &str, value: impl itoa::Integer) {
+        self.push("\"");
+        self.push(key);
+        self.push("\":");
+        self.push(itoa::Buffer::new().format(value));
+        self.push(",");
     }
 
     /// Returns the number of the thread that a backward node's forward operator ran on, zero for others.
-    fn forward_thread(&self, event: &Event, sequence: u32) -> i64 {
+    fn forward_thread(&self, id: EventId, sequence: u32) -> i64 {
+        let event = self.profile.event(id);
         let is_backward = match event.scope {
             ScopeKind::Backward => true,
             ScopeKind::Function | ScopeKind::User => is_backward_wrapper(self.profile.name(event)),
@@ -230,8 +295,9 @@ impl<'a> Writer<'a> {
         if !is_backward {
             return 0;
         }
+        let said = self.profile.links(id).and_then(Links::forward_thread);
         let forward = self.flows.forward(sequence);
-        let thread = forward.map(|forward| self.profile.event(forward).thread);
+        let thread = said.or_else(|| Some(self.profile.event(forward?).thread));
         thread.map_or(1, |thread| self.thread_numbers[thread.index()])
     }
 

@@ -1,13 +1,16 @@
-use mindprof_analyze::{GroupBy, Tree, averages};
+use mindprof_analyze::averages;
 use mindprof_model::{
-    Category, Event, Flags, LossCause, ProfileBuilder, StringTable, Thread, Timeline,
+    Category, Event, Flags, LossCause, Nanos, Profile, ProfileBuilder, StringTable, Thread,
+    Timeline,
 };
 
+use super::columns::cut_name;
 use super::*;
 
 fn of(profile: &Profile, options: &TableOptions) -> String {
-    let averages = averages(profile, &Tree::build(profile), GroupBy::default());
-    table(profile, &averages, options)
+    let analysis = Analysis::build(profile.clone());
+    let averages = averages(&analysis, GroupBy::default());
+    table(&analysis, &averages, GroupBy::default(), options)
 }
 
 // parent  |--------------------|                 0..100 us

@@ -2,8 +2,8 @@
 
 use mindprof_formats::{read_trace, read_trace_file, write_trace};
 use mindprof_model::{
-    Category, DType, DeviceKind, Event, Flags, InputsEncoder, LossCause, Nanos, Profile,
-    ProfileBuilder, ScopeKind, StringTable, Thread,
+    Category, DType, DeviceKind, Event, EventId, Flags, InputsEncoder, LossCause, MemoryRecord,
+    Nanos, Profile, ProfileBuilder, ScopeKind, StackId, StringTable, Thread, ThreadId,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -40,9 +40,32 @@ fn describe(profile: &Profile) -> Vec<String> {
             thread.device,
             profile.strings().text(thread.name),
             profile.inputs().words(event.inputs),
-        )
+        ) + &stack_text(profile, event.stack)
+    }));
+    lines.extend(profile.memory().iter().map(|record| {
+        let thread = profile.threads()[record.thread.index()];
+        let shown = MemoryRecord {
+            thread: ThreadId::from_raw(0),
+            stack: StackId::NONE,
+            ..*record
+        };
+        format!("{shown:?} {}", thread.native) + &stack_text(profile, record.stack)
     }));
     lines
+}
+
+fn stack_text(profile: &Profile, stack: StackId) -> String {
+    let frames = profile.stacks().frames(stack);
+    frames
+        .flat_map(|frame| [" < ", profile.strings().text(frame)])
+        .collect()
+}
+
+fn links_of(profile: &Profile) -> Vec<(u32, u32)> {
+    (0..profile.events().len())
+        .filter_map(|index| profile.links(EventId::from_index(index)))
+        .map(|links| (links.external, links.correlation))
+        .collect()
 }
 
 #[test]
@@ -52,51 +75,52 @@ fn recorded_traces_survive_being_written() {
         let again = read_trace(&written(&profile)).unwrap();
         assert_eq!(describe(&again), describe(&profile), "{session:?}");
         assert_eq!(again.metadata(), profile.metadata(), "{session:?}");
+        assert_eq!(links_of(&again), links_of(&profile), "{session:?}");
     }
 }
 
 const KEPT_FIELDS: [&str; 9] = ["ph", "cat", "name", "pid", "tid", "ts", "dur", "id", "bp"];
 
 /// The facts of an event's arguments that a profile keeps.
-const KEPT_ARGUMENTS: [&str; 6] = [
+const KEPT_ARGUMENTS: [&str; 15] = [
     "Sequence number",
     "Fwd thread id",
     "Input Dims",
     "Input type",
     "Input Strides",
     "Concrete Inputs",
+    "Call stack",
+    "External id",
+    "correlation",
+    "Bytes",
+    "Addr",
+    "Total Allocated",
+    "Total Reserved",
+    "Device Type",
+    "Device Id",
 ];
 
-/// Lists the complete events and the arrows between forward and backward of a trace by what is kept
-/// of them, in an order that both writers share.
+/// Lists the complete events, the memory and the arrows between forward and backward of a trace by what is kept of
+/// them, in an order that both writers share.
 fn kept_of(trace: &[u8]) -> Vec<String> {
     let trace: Value = serde_json::from_slice(trace).unwrap();
     let events = trace["traceEvents"].as_array().unwrap().iter();
     let mut lines: Vec<String> = events
-        .filter(|event| event["ph"] == "X" || event["cat"] == "fwdbwd")
+        .filter(|event| {
+            event["ph"] == "X" || event["cat"] == "fwdbwd" || event["name"] == "[memory]"
+        })
         .map(|event| {
             let fields = KEPT_FIELDS.map(|key| event[key].clone());
             let mut arguments = KEPT_ARGUMENTS.map(|key| event["args"][key].clone());
-            forget_lists_of_truth_values(&mut arguments);
+            if event["cat"] == "python_function" {
+                // Older traces say it by numbers only.
+                arguments[6] = Value::Null;
+            }
             format!("{fields:?} {arguments:?}")
         })
         .collect();
     lines.sort();
     lines
-}
-
-/// The model has no such input.
-fn forget_lists_of_truth_values(arguments: &mut [Value; 6]) {
-    let [.., types, _, values] = arguments;
-    let (Some(types), Some(values)) = (types.as_array_mut(), values.as_array_mut()) else {
-        return;
-    };
-    for (kind, value) in types.iter_mut().zip(values) {
-        let text = value.as_str().unwrap();
-        if text.starts_with("[True") || text.starts_with("[False") {
-            (*kind, *value) = ("".into(), "".into());
-        }
-    }
 }
 
 #[test]
@@ -140,10 +164,11 @@ fn build(events: Vec<AnyEvent>, reference_unix_ns: u64, lost: u64) -> Profile {
     let mut builder = ProfileBuilder::new();
     builder.reference_unix_ns = reference_unix_ns;
     builder.add_loss(LossCause::Depth, lost);
-    let threads = [(1, DeviceKind::Cpu), (0, DeviceKind::Accelerator)].map(|(process, device)| {
-        let name = match device {
-            DeviceKind::Cpu => StringTable::EMPTY,
-            DeviceKind::Accelerator => builder.strings.intern("stream 7 "),
+    let threads = [(1, DeviceKind::Cpu), (0, DeviceKind::Cuda)].map(|(process, device)| {
+        let name = if device == DeviceKind::Cpu {
+            StringTable::EMPTY
+        } else {
+            builder.strings.intern("stream 7 ")
         };
         builder.add_thread(Thread {
             process,

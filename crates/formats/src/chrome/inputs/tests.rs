@@ -16,6 +16,7 @@ fn every_kind() -> InputsEncoder {
     encoder.int_list(&[3, -8]);
     encoder.int_list(&[]);
     encoder.float_list(&[2.0, 0.5]);
+    encoder.bool_list(&[true, false]);
     encoder.other();
     encoder
 }
@@ -30,10 +31,10 @@ fn arguments(encoder: &InputsEncoder) -> String {
 fn the_four_lists_stand_side_by_side() {
     assert_eq!(
         arguments(&every_kind()),
-        "\"Concrete Inputs\":[\"\",\"\",\"\",\"\",\"-7\",\"-0.10000000000000001\",\"True\",\"[3, -8]\",\"[]\",\"[2., 0.5]\",\"\"]\
-         ,\"Input type\":[\"float\",\"long int\",\"TensorList\",\"TensorList\",\"Scalar\",\"Scalar\",\"Scalar\",\"ScalarList\",\"ScalarList\",\"ScalarList\",\"\"]\
-         ,\"Input Strides\":[[4, 1],[],[[2, 1],[2, 1]],[],[],[],[],[],[],[],[]]\
-         ,\"Input Dims\":[[3, 4],[],[[2, 2],[1, 2]],[],[],[],[],[],[],[],[]]"
+        "\"Concrete Inputs\":[\"\",\"\",\"\",\"\",\"-7\",\"-0.10000000000000001\",\"True\",\"[3, -8]\",\"[]\",\"[2., 0.5]\",\"[True, False]\",\"\"]\
+         ,\"Input type\":[\"float\",\"long int\",\"TensorList\",\"TensorList\",\"Scalar\",\"Scalar\",\"Scalar\",\"ScalarList\",\"ScalarList\",\"ScalarList\",\"ScalarList\",\"\"]\
+         ,\"Input Strides\":[[4, 1],[],[[2, 1],[2, 1]],[],[],[],[],[],[],[],[],[]]\
+         ,\"Input Dims\":[[3, 4],[],[[2, 2],[1, 2]],[],[],[],[],[],[],[],[],[]]"
     );
 }
 

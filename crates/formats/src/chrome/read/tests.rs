@@ -68,7 +68,7 @@ fn categories_and_devices_are_told_apart() {
     assert_eq!(
         kinds,
         [
-            (Category::Kernel, DeviceKind::Accelerator),
+            (Category::Kernel, DeviceKind::Cuda),
             (Category::Runtime, DeviceKind::Cpu),
             (Category::Other, DeviceKind::Cpu),
             (Category::Operator, DeviceKind::Cpu),

@@ -27,12 +27,11 @@ impl Writer<'_> {
     /// Names a process after the first of its threads.
     fn push_process(&mut self, thread: &Thread) {
         let process = thread.process as i64;
-        let (label, sort_index) = match thread.device {
-            DeviceKind::Cpu => ("CPU".into(), process),
-            DeviceKind::Accelerator => {
-                let sort_index = process.saturating_add(DEVICE_SORT_INDEX);
-                (format!("GPU {process}"), sort_index)
-            }
+        let (label, sort_index) = if thread.device == DeviceKind::Cpu {
+            ("CPU".into(), process)
+        } else {
+            let sort_index = process.saturating_add(DEVICE_SORT_INDEX);
+            (format!("GPU {process}"), sort_index)
         };
         let name = self.profile.strings().text(thread.name);
         let name = json_string(if name.is_empty() { "process" } else { name });
@@ -49,11 +48,11 @@ impl Writer<'_> {
     fn shown_thread_name(&self, thread: &Thread) -> String {
         let name = self.profile.strings().text(thread.name);
         let native = thread.native as i64;
-        match thread.device {
-            DeviceKind::Cpu if name.is_empty() => format!("thread {native}"),
-            DeviceKind::Cpu => format!("thread {native} ({name})"),
-            DeviceKind::Accelerator if name.is_empty() => format!("stream {native} "),
-            DeviceKind::Accelerator => name.into(),
+        match (thread.device == DeviceKind::Cpu, name.is_empty()) {
+            (true, true) => format!("thread {native}"),
+            (true, false) => format!("thread {native} ({name})"),
+            (false, true) => format!("stream {native} "),
+            (false, false) => name.into(),
         }
     }
 

@@ -1,0 +1,271 @@
+//! A profile with everything that follows from it, worked out once.
+
+use std::sync::OnceLock;
+
+use mindprof_model::{
+    Category, DeviceKind, EventId, Flags, Links, MemoryRecord, Nanos, Profile, StackId,
+};
+
+use rustc_hash::FxHashMap;
+
+use crate::{Bytes, Children, Correlation, DeviceTimes, Keys, MemoryUse, Sources, Tree};
+
+/// What a profile asks to be shown, as it says itself in its metadata.
+const ASKED_FOR_FLOPS: &str = "with_flops";
+const ASKED_FOR_MEMORY: &str = "profile_memory";
+
+/// A profile, its tree, and what its events took.
+#[derive(Clone, Debug)]
+pub struct Analysis {
+    profile: Profile,
+    keys: Keys,
+    correlation: Correlation,
+    tree: Tree,
+    device_times: DeviceTimes,
+    memory: MemoryUse,
+    sources: Sources,
+    thread_numbers: Vec<u32>,
+    children: OnceLock<Children>,
+    kernels: OnceLock<Kernels>,
+    accelerator: Option<DeviceKind>,
+}
+
+impl Analysis {
+    /// Analyses a profile. Takes time linear in the number of events, and for memory `n log n`.
+    pub fn build(profile: Profile) -> Self {
+        let keys = Keys::build(profile.strings());
+        let correlation = Correlation::build(&profile);
+        let tree = Tree::build(&profile, &keys, &correlation);
+        Self {
+            device_times: DeviceTimes::build(
+                &profile,
+                &tree,
+                || Children::build(&tree),
+                &correlation,
+            ),
+            memory: MemoryUse::build(&profile, &tree),
+            sources: Sources::build(&profile, &tree, &correlation),
+            thread_numbers: thread_numbers(&profile),
+            children: OnceLock::new(),
+            kernels: OnceLock::new(),
+            accelerator: accelerator(&profile),
+            keys,
+            correlation,
+            tree,
+            profile,
+        }
+    }
+
+    /// Returns the profile.
+    pub const fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// Returns which event called which.
+    pub const fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// Returns what each event called. Worked out by the first call.
+    pub fn children(&self) -> &Children {
+        self.children.get_or_init(|| Children::build(&self.tree))
+    }
+
+    /// Returns the names under which events are grouped.
+    pub const fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// Returns who asked devices for what.
+    pub const fn correlation(&self) -> &Correlation {
+        &self.correlation
+    }
+
+    /// Returns the time that devices worked for host events.
+    pub const fn device_times(&self) -> &DeviceTimes {
+        &self.device_times
+    }
+
+    /// Returns the memory that host events took.
+    pub const fn memory(&self) -> &MemoryUse {
+        &self.memory
+    }
+
+    /// Returns the stack that is shown for an event.
+    pub fn stack(&self, id: EventId) -> StackId {
+        self.sources.stack(id)
+    }
+
+    /// Returns the kind of device that an event ran on.
+    pub fn device(&self, id: EventId) -> DeviceKind {
+        let thread = self.profile.event(id).thread;
+        self.profile.threads()[thread.index()].device
+    }
+
+    /// Returns the time that an event took on the host; none of what ran on a device.
+    pub fn host_time(&self, id: EventId) -> Nanos {
+        if self.device(id) == DeviceKind::Cpu {
+            self.profile.event(id).duration
+        } else {
+            Nanos::ZERO
+        }
+    }
+
+    /// Returns the number of an event's thread: from one up, in the order in which host threads began to work.
+    pub fn thread_number(&self, id: EventId) -> u32 {
+        let thread = self.correlation.thread(&self.profile, id);
+        self.thread_numbers[thread.index()]
+    }
+
+    /// Returns the number of the thread that a memory record is of.
+    pub fn memory_thread_number(&self, record: &MemoryRecord) -> u32 {
+        self.thread_numbers[record.thread.index()]
+    }
+
+    /// Returns the number of the thread that a backward node's forward ran on; zero of what is no backward node.
+    pub fn forward_thread_number(&self, id: EventId) -> u32 {
+        let thread = self.profile.links(id).and_then(Links::forward_thread);
+        thread.map_or(0, |thread| self.thread_numbers[thread.index()])
+    }
+
+    /// Returns the kernels that an event itself asked for, in start order. The first call sorts them all.
+    pub fn kernels(&self, id: EventId) -> &[EventId] {
+        let kernels = self.kernels.get_or_init(|| self.kernels_by_owner());
+        let begin = kernels.owners.partition_point(|&owner| owner < id);
+        let end = kernels.owners.partition_point(|&owner| owner <= id);
+        &kernels.kernels[begin..end]
+    }
+
+    /// A duplicate that was merged leaves its kernels to the event that stands for it, in place of that event's own.
+    fn kernels_by_owner(&self) -> Kernels {
+        let ids = || (0..self.profile.events().len()).map(EventId::from_index);
+        let merged = ids().filter(|&id| self.tree.is_merged(id));
+        let givers: FxHashMap<EventId, EventId> = merged
+            .filter_map(|id| Some((self.tree.parent(id)?, id)))
+            .collect();
+        let mut pairs: Vec<(EventId, EventId)> = ids()
+            .filter(|&id| self.profile.event(id).category == Category::Kernel)
+            .filter_map(|id| {
+                let owner = self.correlation.owner(id)?;
+                let shown = match self.tree.parent(owner) {
+                    Some(parent) if self.tree.is_merged(owner) => parent,
+                    Some(_) | None => owner,
+                };
+                let giver = givers.get(&shown).copied().unwrap_or(shown);
+                (giver == owner).then_some((shown, id))
+            })
+            .collect();
+        pairs.sort_unstable();
+        let (owners, kernels) = pairs.into_iter().unzip();
+        Kernels { owners, kernels }
+    }
+
+    /// Returns the device that worked beside the host, if one did.
+    pub const fn accelerator(&self) -> Option<DeviceKind> {
+        self.accelerator
+    }
+
+    /// Returns whether the profile was recorded for its floating-point operations too.
+    pub fn counts_flops(&self) -> bool {
+        self.asked_for(ASKED_FOR_FLOPS)
+    }
+
+    /// Returns whether the profile was recorded with its memory.
+    pub fn has_memory(&self) -> bool {
+        self.asked_for(ASKED_FOR_MEMORY) || !self.profile.memory().is_empty()
+    }
+
+    /// Returns whether an event is shown: it is neither hidden nor merged into another.
+    pub fn is_shown(&self, id: EventId) -> bool {
+        let hidden = self.profile.event(id).flags.contains(Flags::HIDDEN);
+        !hidden && !self.tree.is_merged(id)
+    }
+
+    /// Returns whether everything that is shown is every event of the profile.
+    pub fn shows_every_event(&self) -> bool {
+        self.tree.shows_all() && self.memory.unclaimed().is_empty()
+    }
+
+    /// Walks everything that is shown, in time order: events, and memory records that fall into none.
+    pub fn items(&self) -> impl Iterator<Item = Item> {
+        let events = self.profile.events();
+        let mut loose = self.memory.unclaimed().iter().peekable();
+        let mut next = 0;
+        std::iter::from_fn(move || {
+            while next < events.len() && !self.is_shown(EventId::from_index(next)) {
+                next += 1;
+            }
+            let before = |record: u32| {
+                let time = self.profile.memory()[record as usize].time;
+                events.get(next).is_none_or(|event| time < event.start)
+            };
+            if let Some(&record) = loose.next_if(|record| before(**record)) {
+                return Some(Item::Memory(record));
+            }
+            let id = (next < events.len()).then(|| EventId::from_index(next))?;
+            next += 1;
+            Some(Item::Event(id))
+        })
+    }
+
+    /// Returns whether a user named the event.
+    pub fn is_annotation(&self, id: EventId) -> bool {
+        is_annotation(self.profile.event(id).category)
+    }
+
+    fn asked_for(&self, what: &str) -> bool {
+        self.profile.metadata().get(what) == Some("1")
+    }
+}
+
+/// One thing that is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// An event.
+    Event(EventId),
+    /// A memory record that falls into no event, by its position among the profile's.
+    Memory(u32),
+}
+
+pub(crate) fn is_annotation(category: Category) -> bool {
+    matches!(category, Category::Annotation | Category::DeviceAnnotation)
+}
+
+/// Kernels, sorted by who asked for them.
+#[derive(Clone, Debug, Default)]
+struct Kernels {
+    owners: Vec<EventId>,
+    kernels: Vec<EventId>,
+}
+
+/// Returns the device that worked beside the host, if one did.
+fn accelerator(profile: &Profile) -> Option<DeviceKind> {
+    let kinds = profile.threads().iter().map(|thread| thread.device);
+    let blocks = profile.memory().iter();
+    let blocks = blocks.filter(|record| Bytes::of(record).device != 0);
+    kinds
+        .chain(blocks.map(|record| record.device))
+        .find(|&kind| kind != DeviceKind::Cpu)
+}
+
+/// Numbers host threads in the order of their first events. What devices did by itself counts to the first.
+fn thread_numbers(profile: &Profile) -> Vec<u32> {
+    let mut numbers = vec![0; profile.threads().len()];
+    let mut next = 1;
+    let host = |index: usize| profile.threads()[index].device == DeviceKind::Cpu;
+    let count = (0..numbers.len()).filter(|&index| host(index)).count() as u32;
+    for event in profile.events() {
+        let index = event.thread.index();
+        if numbers[index] == 0 && host(index) {
+            numbers[index] = next;
+            next += 1;
+            if next > count {
+                break;
+            }
+        }
+    }
+    for number in &mut numbers {
+        *number = (*number).max(1);
+    }
+    numbers
+}

@@ -1,0 +1,137 @@
+//! Which row an event belongs to.
+
+use mindprof_model::{DeviceKind, Event, EventId, Input, InputsId, InputsTable};
+use rustc_hash::FxHashMap;
+
+use super::GroupBy;
+use crate::analysis::is_annotation;
+use crate::source::Prefixes;
+use crate::{Analysis, Keys};
+
+const NO_ROW: u32 = u32::MAX;
+
+/// Finds the row of an event. Names are dense, so by name alone this is one look into an array.
+pub(super) struct Groups<'a> {
+    keys: &'a Keys,
+    /// The number of the kind of device of each thread, among those in the profile.
+    device_of_thread: Vec<u32>,
+    devices: usize,
+    /// The row of each key, kind of device and "is an annotation".
+    by_key: Vec<u32>,
+    finer: Option<Finer>,
+}
+
+/// Finds the row where more than the key tells events apart.
+struct Finer {
+    /// The number of the shapes of each list of inputs; empty if shapes do not matter.
+    shapes: Vec<u32>,
+    prefixes: Option<Prefixes>,
+    /// The rows by position in [`Groups::by_key`], number of shapes and number of frames.
+    rows: FxHashMap<(u32, u32, u32), u32>,
+}
+
+impl<'a> Groups<'a> {
+    pub(super) fn new(analysis: &'a Analysis, group_by: GroupBy) -> Self {
+        let profile = analysis.profile();
+        let kinds: Vec<DeviceKind> = profile.threads().iter().map(|t| t.device).collect();
+        let mut devices = kinds.clone();
+        devices.sort_unstable();
+        devices.dedup();
+        let number = |kind: &DeviceKind| devices.partition_point(|known| known < kind) as u32;
+        let device_of_thread = kinds.iter().map(number).collect();
+        let devices = devices.len();
+        let is_finer = group_by.input_shapes || group_by.stack_frames > 0;
+        let slots = if is_finer {
+            0
+        } else {
+            profile.strings().len() * devices * 2
+        };
+        let finer = is_finer.then(|| Finer {
+            shapes: if group_by.input_shapes {
+                shapes_of_inputs(profile.inputs())
+            } else {
+                Vec::new()
+            },
+            prefixes: (group_by.stack_frames > 0)
+                .then(|| Prefixes::new(profile, group_by.stack_frames)),
+            rows: FxHashMap::default(),
+        });
+        Self {
+            keys: analysis.keys(),
+            device_of_thread,
+            devices,
+            by_key: vec![NO_ROW; slots],
+            finer,
+        }
+    }
+
+    /// Returns the position of the event's row, which is `next` if it is the first of its kind.
+    #[inline]
+    pub(super) fn row_of(
+        &mut self,
+        analysis: &Analysis,
+        id: EventId,
+        event: &Event,
+        next: usize,
+    ) -> usize {
+        let key = self.keys.key(event.name).index();
+        let device = self.device_of_thread[event.thread.index()] as usize;
+        let annotation = usize::from(is_annotation(event.category));
+        let slot = (key * self.devices + device) * 2 + annotation;
+        let row = match &mut self.finer {
+            None => &mut self.by_key[slot],
+            Some(finer) => finer.row(analysis, id, event, slot as u32),
+        };
+        if *row == NO_ROW {
+            *row = next as u32;
+        }
+        *row as usize
+    }
+}
+
+impl Finer {
+    fn row(&mut self, analysis: &Analysis, id: EventId, event: &Event, slot: u32) -> &mut u32 {
+        let profile = analysis.profile();
+        let shapes = self.shapes.get(event.inputs.index()).copied().unwrap_or(0);
+        let frames = match &mut self.prefixes {
+            Some(prefixes) => prefixes.number(profile, analysis.stack(id)),
+            None => 0,
+        };
+        self.rows.entry((slot, shapes, frames)).or_insert(NO_ROW)
+    }
+}
+
+/// Gives each list of inputs the number of its shapes: lists of equal shapes share it, whatever
+/// their types, strides and values.
+fn shapes_of_inputs(inputs: &InputsTable) -> Vec<u32> {
+    let mut numbers: FxHashMap<Vec<u64>, u32> = FxHashMap::default();
+    (0..inputs.len())
+        .map(|index| {
+            let shapes = shapes(inputs, InputsId::from_index(index));
+            let next = numbers.len() as u32;
+            *numbers.entry(shapes).or_insert(next)
+        })
+        .collect()
+}
+
+/// Returns the dims of each input, each led by their number. What is no tensor has no dims.
+fn shapes(inputs: &InputsTable, id: InputsId) -> Vec<u64> {
+    let mut words = Vec::new();
+    for input in inputs.inputs(id) {
+        match input {
+            Input::Tensor { dims, .. } => {
+                words.push(dims.len() as u64);
+                words.extend_from_slice(dims);
+            }
+            Input::Other
+            | Input::TensorList(_)
+            | Input::Int(_)
+            | Input::Float(_)
+            | Input::Bool(_)
+            | Input::IntList(_)
+            | Input::FloatList(_)
+            | Input::BoolList(_) => words.push(0),
+        }
+    }
+    words
+}

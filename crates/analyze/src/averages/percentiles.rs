@@ -1,0 +1,66 @@
+//! How the times of a row's events are spread.
+
+use mindprof_model::Nanos;
+
+use super::groups::Groups;
+use super::{GroupBy, is_left_out};
+use crate::{Analysis, Item};
+
+/// Times that a share of a row's events does not exceed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Percentiles {
+    /// Half of the events took at most this long.
+    pub p50: Nanos,
+    /// Nine of ten events took at most this long.
+    pub p90: Nanos,
+    /// 99 of 100 events took at most this long.
+    pub p99: Nanos,
+    /// The longest event took this long.
+    pub max: Nanos,
+}
+
+impl Percentiles {
+    /// Returns the percentiles of times, which are always times that occur; of none, zeros.
+    pub fn of(times: &mut [Nanos]) -> Self {
+        times.sort_unstable();
+        let rank = |percent: usize| {
+            let position = (times.len() * percent).div_ceil(100);
+            times
+                .get(position.saturating_sub(1))
+                .copied()
+                .unwrap_or_default()
+        };
+        Self {
+            p50: rank(50),
+            p90: rank(90),
+            p99: rank(99),
+            max: rank(100),
+        }
+    }
+}
+
+/// Returns the percentiles of the host times of each row that [`super::averages`] returns for `group_by`.
+pub fn percentiles(analysis: &Analysis, group_by: GroupBy) -> Vec<Percentiles> {
+    let mut groups = Groups::new(analysis, group_by);
+    let mut times: Vec<Vec<Nanos>> = Vec::new();
+    let mut memory_row = None;
+    for item in analysis.items() {
+        let (row, time) = match item {
+            Item::Event(id) if is_left_out(analysis.profile().event(id), group_by) => continue,
+            Item::Event(id) => {
+                let event = analysis.profile().event(id);
+                let row = groups.row_of(analysis, id, event, times.len());
+                (row, analysis.host_time(id))
+            }
+            Item::Memory(_) => (*memory_row.get_or_insert(times.len()), Nanos::ZERO),
+        };
+        if row == times.len() {
+            times.push(Vec::new());
+        }
+        times[row].push(time);
+    }
+    times
+        .iter_mut()
+        .map(|times| Percentiles::of(times))
+        .collect()
+}

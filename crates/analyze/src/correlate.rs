@@ -1,0 +1,74 @@
+//! Who asked a device for what: kernels and runtime calls find the host scope they belong to.
+//!
+//! Reads the identifiers that a trace file gives its events; a profile without them has nothing to find.
+
+use mindprof_model::{Category, DeviceKind, Event, EventId, Flags, Profile, ThreadId};
+use rustc_hash::FxHashMap;
+
+const NONE: u32 = u32::MAX;
+
+/// The scope that each kernel and runtime call belongs to.
+#[derive(Clone, Debug, Default)]
+pub struct Correlation {
+    owners: Vec<u32>,
+}
+
+impl Correlation {
+    /// Builds it in time linear in the number of events.
+    ///
+    /// ```text
+    /// aten::mm           |------------------|   external id 7
+    /// cudaLaunchKernel        |---|             external id 7: belongs to aten::mm, runs on its thread
+    /// gemm kernel                   |-------|   external id 7: belongs to aten::mm
+    /// ```
+    pub fn build(profile: &Profile) -> Self {
+        if !profile.has_links() {
+            return Self::default();
+        }
+        let ids = || (0..profile.events().len()).map(EventId::from_index);
+        let external = |id: EventId| profile.links(id).map_or(0, |links| links.external);
+        let scopes: FxHashMap<u32, EventId> = ids()
+            .filter(|&id| is_owner(profile, profile.event(id)))
+            .map(|id| (external(id), id))
+            .filter(|&(external, _)| external != 0)
+            .collect();
+        let owners = ids()
+            .map(|id| match profile.event(id).category {
+                Category::Kernel | Category::Runtime => scopes
+                    .get(&external(id))
+                    .map_or(NONE, |owner| owner.to_raw()),
+                Category::Operator
+                | Category::Annotation
+                | Category::PythonFunction
+                | Category::DeviceAnnotation
+                | Category::Other => NONE,
+            })
+            .collect();
+        Self { owners }
+    }
+
+    /// Returns whether the profile had no identifiers to find anything by.
+    pub fn is_empty(&self) -> bool {
+        self.owners.is_empty()
+    }
+
+    /// Returns the scope that a kernel or runtime call belongs to.
+    pub fn owner(&self, id: EventId) -> Option<EventId> {
+        let owner = self.owners.get(id.index()).copied().unwrap_or(NONE);
+        (owner != NONE).then(|| EventId::from_raw(owner))
+    }
+
+    /// Returns the thread an event is shown on: a runtime call's and a kernel's is their owner's.
+    pub fn thread(&self, profile: &Profile, id: EventId) -> ThreadId {
+        let shown = self.owner(id).unwrap_or(id);
+        profile.event(shown).thread
+    }
+}
+
+fn is_owner(profile: &Profile, event: &Event) -> bool {
+    let scope = matches!(event.category, Category::Operator | Category::Annotation);
+    scope
+        && !event.flags.contains(Flags::ASYNC)
+        && !event.flags.contains(Flags::HIDDEN)
+        && profile.threads()[event.thread.index()].device == DeviceKind::Cpu
+}

@@ -1,0 +1,133 @@
+use mindprof_model::{
+    Category, Event, Nanos, ProfileBuilder, StackId, StringTable, Thread, ThreadId,
+};
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Correlation, Keys};
+
+fn profile(events: &[(usize, u64, u64)], records: &[(u64, i64, DeviceKind)]) -> Profile {
+    let mut builder = ProfileBuilder::new();
+    let threads = [1, 2].map(|native| {
+        builder.add_thread(Thread {
+            process: 1,
+            native,
+            name: StringTable::EMPTY,
+            device: DeviceKind::Cpu,
+        })
+    });
+    for (index, &(thread, start, end)) in events.iter().enumerate() {
+        let name = builder.strings.intern(&format!("op{index}"));
+        let (start, duration) = (Nanos(start), Nanos(end - start));
+        builder.add_event(Event::new(
+            Category::Operator,
+            name,
+            threads[thread],
+            start,
+            duration,
+        ));
+    }
+    for &(time, bytes, device) in records {
+        builder.add_memory(MemoryRecord {
+            time: Nanos(time),
+            address: 1,
+            bytes,
+            total_allocated: 0,
+            total_reserved: 0,
+            thread: ThreadId::from_raw(0),
+            stack: StackId::NONE,
+            device,
+            device_index: -1,
+        });
+    }
+    builder.build().unwrap()
+}
+
+fn memory_of(profile: &Profile) -> MemoryUse {
+    let keys = Keys::build(profile.strings());
+    let tree = Tree::build(profile, &keys, &Correlation::default());
+    MemoryUse::build(profile, &tree)
+}
+
+// thread 1  a |--------|         0..10    claims 1, 2, 4 and 8 (both ends count)
+// thread 2  b     |--|           4..7     claims 4
+// records     1 2  4   8    16   0 2 5 10 12
+#[test]
+fn records_belong_to_every_event_of_their_time() {
+    let host = DeviceKind::Cpu;
+    let profile = profile(
+        &[(0, 0, 10), (1, 4, 7)],
+        &[
+            (0, 1, host),
+            (2, 2, host),
+            (5, 4, host),
+            (10, 8, host),
+            (12, 16, host),
+        ],
+    );
+    let memory = memory_of(&profile);
+    let bytes = |index| memory.total(EventId::from_index(index)).host;
+    assert_eq!((bytes(0), bytes(1)), (15, 4));
+    assert_eq!(memory.unclaimed(), [4]);
+}
+
+// a |----------|     0..10   takes 24, 20 of them in b
+// b    |--|          3..6
+#[test]
+fn own_memory_excludes_children() {
+    let profile = profile(
+        &[(0, 0, 10), (0, 3, 6)],
+        &[
+            (1, 4, DeviceKind::Cpu),
+            (4, 20, DeviceKind::Cpu),
+            (5, 7, DeviceKind::Cuda),
+        ],
+    );
+    let memory = memory_of(&profile);
+    let [a, b] = [0, 1].map(EventId::from_index);
+    let bytes = |host, device| Bytes { host, device };
+    assert_eq!(
+        (memory.total(a), memory.own(a)),
+        (bytes(24, 7), bytes(4, 0))
+    );
+    assert_eq!(
+        (memory.total(b), memory.own(b)),
+        (bytes(20, 7), bytes(20, 7))
+    );
+}
+
+#[test]
+fn devices_that_are_not_counted_still_claim() {
+    let profile = profile(&[(0, 0, 10)], &[(5, 9, DeviceKind::Mps)]);
+    let memory = memory_of(&profile);
+    assert_eq!(memory.total(EventId::from_index(0)), Bytes::default());
+    assert!(memory.unclaimed().is_empty());
+}
+
+proptest! {
+    #[test]
+    fn the_sweep_agrees_with_the_rules(
+        events in prop::collection::vec((0..2_usize, 0..40_u64, 0..20_u64), 0..30),
+        records in prop::collection::vec((0..70_u64, -9..9_i64), 0..30),
+    ) {
+        let events: Vec<_> = events.into_iter().map(|(t, start, len)| (t, start, start + len)).collect();
+        let records: Vec<_> = records.into_iter().map(|(t, bytes)| (t, bytes, DeviceKind::Cpu)).collect();
+        let profile = profile(&events, &records);
+        let memory = memory_of(&profile);
+        let open = |event: &Event, record: &MemoryRecord| {
+            event.start <= record.time && record.time <= event.end()
+        };
+        for (index, event) in profile.events().iter().enumerate() {
+            let inside = profile.memory().iter().filter(|record| open(event, record));
+            let expected: i64 = inside.map(|record| record.bytes).sum();
+            prop_assert_eq!(memory.total(EventId::from_index(index)).host, expected);
+        }
+        let loose: Vec<u32> = (0..profile.memory().len() as u32)
+            .filter(|&index| {
+                let record = &profile.memory()[index as usize];
+                !profile.events().iter().any(|event| open(event, record))
+            })
+            .collect();
+        prop_assert_eq!(memory.unclaimed(), loose);
+    }
+}

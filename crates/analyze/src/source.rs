@@ -1,0 +1,164 @@
+//! Where events were called from: the stack that is shown for each, and which of its frames.
+//!
+//! A backward node was called by the engine; what its reader wants to see is the forward line it belongs to.
+
+use mindprof_model::{Category, EventId, Links, Profile, ScopeKind, StackId, StringId, ThreadId};
+use rustc_hash::FxHashMap;
+
+use crate::{Correlation, Tree};
+
+#[cfg(test)]
+mod tests;
+
+/// Frames in which both texts of a pair occur are the framework's own and not shown.
+const OWN_FRAMES: [(&str, &str); 6] = [
+    ("autograd/__init__", "_make_grads"),
+    ("autograd/__init__", "backward"),
+    ("torch/tensor", "backward"),
+    ("_internal/common_utils", "prof_callable"),
+    ("_internal/common_utils", "prof_func_call"),
+    ("_internal/common_utils", "prof_meth_call"),
+];
+
+/// Returns whether a frame is shown.
+pub fn is_shown_frame(frame: &str) -> bool {
+    !OWN_FRAMES
+        .iter()
+        .any(|(file, function)| frame.contains(file) && frame.contains(function))
+}
+
+/// The stack that is shown for each event. Empty when the profile has no stacks.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    stacks: Vec<StackId>,
+}
+
+impl Sources {
+    /// Builds it: what runs inside a backward node takes the stack of the first forward event of the same sequence
+    /// number and thread.
+    ///
+    /// ```text
+    /// linear       |-----|                      sequence 7, stack train.py(12)
+    ///   t            |-|                        sequence 7, stack linear.py(3): not the first
+    /// TBackward0               |-------|        sequence 7, backward: shows train.py(12)
+    ///   aten::t                  |--|           inside it: shows train.py(12)
+    /// ```
+    pub fn build(profile: &Profile, tree: &Tree, correlation: &Correlation) -> Self {
+        if profile.stacks().is_empty() {
+            return Self::default();
+        }
+        let backward = backward_parents(profile, tree);
+        let own = own_stacks(profile, tree, correlation);
+        let mut forward: FxHashMap<(u32, Option<ThreadId>), StackId> = FxHashMap::default();
+        for (index, event) in profile.events().iter().enumerate() {
+            if let (None, Some(sequence)) = (backward[index], event.sequence()) {
+                for thread in [Some(event.thread), None] {
+                    forward.entry((sequence, thread)).or_insert(own[index]);
+                }
+            }
+        }
+        let stack_of = |node: EventId| {
+            let sequence = profile.event(node).sequence()?;
+            let thread = profile.links(node).and_then(Links::forward_thread);
+            forward.get(&(sequence, thread)).copied()
+        };
+        let stacks = own.into_iter().zip(&backward);
+        let stacks = stacks
+            .map(|(own, parent)| match parent {
+                Some(node) => stack_of(*node).unwrap_or(StackId::NONE),
+                None => own,
+            })
+            .collect();
+        Self { stacks }
+    }
+
+    /// Returns the stack to show for an event.
+    pub fn stack(&self, id: EventId) -> StackId {
+        self.stacks
+            .get(id.index())
+            .copied()
+            .unwrap_or(StackId::NONE)
+    }
+}
+
+/// Returns the stack that each event was called from. One that has none takes that of the scope that asked for it, or
+/// else of what it ran inside of. Parents come before their children.
+fn own_stacks(profile: &Profile, tree: &Tree, correlation: &Correlation) -> Vec<StackId> {
+    let mut stacks: Vec<StackId> = profile.events().iter().map(|event| event.stack).collect();
+    for (index, event) in profile.events().iter().enumerate() {
+        if event.stack != StackId::NONE || event.category == Category::PythonFunction {
+            continue;
+        }
+        let id = EventId::from_index(index);
+        stacks[index] = match (correlation.owner(id), tree.parent(id)) {
+            (Some(owner), _) => profile.event(owner).stack,
+            (None, Some(parent)) => inside(profile, parent, &stacks),
+            (None, None) => StackId::NONE,
+        };
+    }
+    stacks
+}
+
+/// Returns the stack of what an event calls, which is longer than its own if it is a Python function.
+fn inside(profile: &Profile, caller: EventId, stacks: &[StackId]) -> StackId {
+    let event = profile.event(caller);
+    if event.category != Category::PythonFunction {
+        return stacks[caller.index()];
+    }
+    let found = profile.stacks().find(event.stack, event.name);
+    found.unwrap_or(StackId::NONE)
+}
+
+/// Returns the nearest backward node that each event is or runs inside of. Parents come before their children.
+fn backward_parents(profile: &Profile, tree: &Tree) -> Vec<Option<EventId>> {
+    let mut found: Vec<Option<EventId>> = Vec::with_capacity(profile.events().len());
+    for (index, event) in profile.events().iter().enumerate() {
+        let id = EventId::from_index(index);
+        found.push(match event.scope {
+            ScopeKind::Backward => Some(id),
+            ScopeKind::Function | ScopeKind::User => {
+                tree.parent(id).and_then(|parent| found[parent.index()])
+            }
+        });
+    }
+    found
+}
+
+/// Gives stacks that agree in their first frames the same number.
+#[derive(Debug)]
+pub(crate) struct Prefixes {
+    depth: usize,
+    by_stack: Vec<u32>,
+    numbers: FxHashMap<Vec<StringId>, u32>,
+}
+
+const UNSEEN: u32 = u32::MAX;
+
+impl Prefixes {
+    pub(crate) fn new(profile: &Profile, depth: usize) -> Self {
+        Self {
+            depth,
+            by_stack: vec![UNSEEN; profile.stacks().len()],
+            numbers: FxHashMap::default(),
+        }
+    }
+
+    /// Returns the number of the first shown frames of `stack`.
+    pub(crate) fn number(&mut self, profile: &Profile, stack: StackId) -> u32 {
+        let known = self.by_stack[stack.index()];
+        if known != UNSEEN {
+            return known;
+        }
+        let frames = shown_frames(profile, stack).take(self.depth).collect();
+        let next = self.numbers.len() as u32;
+        let number = *self.numbers.entry(frames).or_insert(next);
+        self.by_stack[stack.index()] = number;
+        number
+    }
+}
+
+/// Walks the frames of a stack that are shown, innermost first.
+pub fn shown_frames(profile: &Profile, stack: StackId) -> impl Iterator<Item = StringId> {
+    let frames = profile.stacks().frames(stack);
+    frames.filter(|&frame| is_shown_frame(profile.strings().text(frame)))
+}

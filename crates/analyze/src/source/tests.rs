@@ -1,0 +1,149 @@
+use mindprof_model::{
+    Category, DeviceKind, Event, Links, Nanos, ProfileBuilder, StringTable, Thread,
+};
+
+use super::*;
+use crate::Keys;
+
+fn stack(builder: &mut ProfileBuilder, outermost_first: &[&str]) -> StackId {
+    let mut at = StackId::NONE;
+    for frame in outermost_first {
+        let frame = builder.strings.intern(frame);
+        at = builder.stacks.push(at, frame);
+    }
+    at
+}
+
+fn texts(profile: &Profile, stack: StackId) -> Vec<&str> {
+    let frames = shown_frames(profile, stack);
+    frames.map(|frame| profile.strings().text(frame)).collect()
+}
+
+// forward thread   linear      |----|              0..10   sequence 7
+//                    t           |-|               2..5    sequence 7, not the first
+// backward thread  TBackward0         |------|    20..40   sequence 7, backward
+//                    aten::t            |--|      25..30
+//                  AccumulateGrad              |  50..55   backward, no sequence
+#[test]
+fn backward_events_show_where_their_forward_was_called() {
+    let mut builder = ProfileBuilder::new();
+    let [forward, backward] = [1, 2].map(|native| {
+        builder.add_thread(Thread {
+            process: 1,
+            native,
+            name: StringTable::EMPTY,
+            device: DeviceKind::Cpu,
+        })
+    });
+    let train = stack(&mut builder, &["main", "train.py(12)"]);
+    let linear = stack(&mut builder, &["main", "train.py(12)", "linear.py(3)"]);
+    let engine = stack(&mut builder, &["main", "run_backward"]);
+    for (name, thread, start, end, sequence, scope, stack) in [
+        (
+            "linear",
+            forward,
+            0,
+            10,
+            Some(7),
+            ScopeKind::Function,
+            train,
+        ),
+        ("t", forward, 2, 5, Some(7), ScopeKind::Function, linear),
+        (
+            "TBackward0",
+            backward,
+            20,
+            40,
+            Some(7),
+            ScopeKind::Backward,
+            engine,
+        ),
+        (
+            "aten::t",
+            backward,
+            25,
+            30,
+            None,
+            ScopeKind::Function,
+            engine,
+        ),
+        (
+            "AccumulateGrad",
+            backward,
+            50,
+            55,
+            None,
+            ScopeKind::Backward,
+            engine,
+        ),
+    ] {
+        let name = builder.strings.intern(name);
+        let mut event = Event::new(
+            Category::Operator,
+            name,
+            thread,
+            Nanos(start),
+            Nanos(end - start),
+        );
+        event.set_sequence(sequence);
+        event.scope = scope;
+        event.stack = stack;
+        let mut links = Links::new(1, 0);
+        links.set_forward_thread((scope == ScopeKind::Backward).then_some(forward));
+        builder.add_linked_event(event, links);
+    }
+    let profile = builder.build().unwrap();
+    let keys = Keys::build(profile.strings());
+    let tree = Tree::build(&profile, &keys, &Correlation::default());
+    let sources = Sources::build(&profile, &tree, &Correlation::default());
+    let shown: Vec<_> = (0..5)
+        .map(|index| texts(&profile, sources.stack(EventId::from_index(index))))
+        .collect();
+    assert_eq!(shown[0], ["train.py(12)", "main"]);
+    assert_eq!(shown[1], ["linear.py(3)", "train.py(12)", "main"]);
+    assert_eq!(shown[2], shown[0]);
+    assert_eq!(shown[3], shown[0]);
+    assert!(shown[4].is_empty());
+}
+
+// f (Python)  |----------|    0..20   in main
+// op             |----|       5..15   without a stack
+//   inner          |-|        8..10   without a stack
+#[test]
+fn events_without_a_stack_take_that_of_the_function_they_ran_in() {
+    let mut builder = ProfileBuilder::new();
+    let thread = builder.add_thread(Thread {
+        process: 1,
+        native: 1,
+        name: StringTable::EMPTY,
+        device: DeviceKind::Cpu,
+    });
+    let main = stack(&mut builder, &["main"]);
+    stack(&mut builder, &["main", "f"]);
+    for (name, category, start, end, stack) in [
+        ("f", Category::PythonFunction, 0, 20, main),
+        ("op", Category::Operator, 5, 15, StackId::NONE),
+        ("inner", Category::Operator, 8, 10, StackId::NONE),
+    ] {
+        let name = builder.strings.intern(name);
+        let mut event = Event::new(category, name, thread, Nanos(start), Nanos(end - start));
+        event.stack = stack;
+        builder.add_event(event);
+    }
+    let profile = builder.build().unwrap();
+    let keys = Keys::build(profile.strings());
+    let tree = Tree::build(&profile, &keys, &Correlation::default());
+    let sources = Sources::build(&profile, &tree, &Correlation::default());
+    let shown = |index| texts(&profile, sources.stack(EventId::from_index(index)));
+    assert_eq!(shown(0), ["main"]);
+    assert_eq!(shown(1), ["f", "main"]);
+    assert_eq!(shown(2), ["f", "main"]);
+}
+
+#[test]
+fn frames_of_the_framework_itself_are_left_out() {
+    assert!(!is_shown_frame("torch/autograd/__init__.py(9): backward"));
+    assert!(!is_shown_frame("torch/tensor.py(9): backward"));
+    assert!(is_shown_frame("torch/_tensor.py(566): backward"));
+    assert!(is_shown_frame("train.py(1): <module>"));
+}

@@ -1,0 +1,299 @@
+//! Events and rows that were made by hand: read off their attributes, then computed and laid out as recorded ones are.
+
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "what is extracted from Python is owned by the function it is extracted for"
+)]
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use mindprof_analyze::{Bytes, Correlation, Keys, Sums, Tree, sum_by_key};
+use mindprof_formats::{Row, is_device_work, table_of_rows};
+use mindprof_model::{
+    Category, DeviceKind, Event, EventId, Nanos, ProfileBuilder, StringTable, Thread, ThreadId,
+};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::averages::sums_dict;
+use crate::error::Error;
+use crate::table::{ListFacts, TableArguments};
+
+/// Returns rows of any kind as a table.
+#[pyfunction]
+pub(crate) fn given_table(
+    rows: Vec<Bound<'_, PyAny>>,
+    facts: ListFacts,
+    arguments: TableArguments,
+) -> PyResult<String> {
+    let options = arguments.options().map_err(Error::from)?;
+    let rows: PyResult<Vec<Row<'_>>> = rows
+        .iter()
+        .map(|object| row(object, options.percentiles))
+        .collect();
+    Ok(table_of_rows(&rows?, &facts.into(), &options).map_err(Error::from)?)
+}
+
+/// What events must share to be in one row.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "torch's arguments, one by one"
+)]
+pub(crate) struct GroupArguments {
+    by_key: bool,
+    input_shapes: bool,
+    stack_frames: usize,
+    overload_name: bool,
+    python_functions: bool,
+}
+
+/// Groups events. Returns for each group the position of its first event, and its sums.
+#[pyfunction]
+pub(crate) fn given_groups<'py>(
+    py: Python<'py>,
+    events: Vec<Bound<'py, PyAny>>,
+    arguments: GroupArguments,
+) -> PyResult<Vec<(usize, Bound<'py, PyDict>)>> {
+    let mut positions = Vec::new();
+    let mut parts = Vec::new();
+    for (position, event) in events.iter().enumerate() {
+        if !arguments.python_functions && truth(event, "is_python_function")? {
+            continue;
+        }
+        positions.push(position);
+        parts.push((group_key(event, &arguments)?, sums(event)?));
+    }
+    sum_by_key(parts)
+        .into_iter()
+        .map(|(first, sums)| Ok((positions[first], sums_dict(py, &sums)?)))
+        .collect()
+}
+
+/// Finds the tree of events. Returns for each the position of its parent, and whether its parent stands for it.
+#[pyfunction]
+pub(crate) fn given_tree(events: Vec<Bound<'_, PyAny>>) -> PyResult<Vec<(Option<usize>, bool)>> {
+    let mut times = Vec::with_capacity(events.len());
+    for event in &events {
+        let range = event.getattr("time_range")?;
+        let [start, end] = ["start", "end"].map(|key| number(&range, key));
+        times.push((start?, end?));
+    }
+    let zero = times.iter().map(|(start, _)| *start).fold(0.0, f64::min);
+    let mut builder = ProfileBuilder::new();
+    let mut tracks: HashMap<(String, i64), ThreadId> = HashMap::new();
+    let mut order: Vec<usize> = Vec::new();
+    for (position, event) in events.iter().enumerate() {
+        let is_host = device(event)? == Some(DeviceKind::Cpu);
+        if !is_host || truth(event, "is_async")? {
+            continue;
+        }
+        order.push(position);
+        let thread = event.getattr("thread")?.str()?.to_string();
+        let place = (thread, integer(event, "node_id")?);
+        let native = tracks.len() as u64;
+        let track = *tracks.entry(place).or_insert_with(|| {
+            builder.add_thread(Thread {
+                process: 0,
+                native,
+                name: StringTable::EMPTY,
+                device: DeviceKind::Cpu,
+            })
+        });
+        let name = builder.strings.intern(&text(event, "name")?);
+        let (start, end) = (
+            nanos(times[position].0 - zero),
+            nanos(times[position].1 - zero),
+        );
+        let duration = end.saturating_sub(start);
+        builder.add_event(Event::new(Category::Operator, name, track, start, duration));
+    }
+    relations(&events, order, &times, builder)
+}
+
+/// The builder sorts stably by start and end, and so does this: the positions are found again by the same sort.
+fn relations(
+    events: &[Bound<'_, PyAny>],
+    mut order: Vec<usize>,
+    times: &[(f64, f64)],
+    builder: ProfileBuilder,
+) -> PyResult<Vec<(Option<usize>, bool)>> {
+    let zero = times.iter().map(|(start, _)| *start).fold(0.0, f64::min);
+    order.sort_by_key(|&position| {
+        let (start, end) = times[position];
+        let start = nanos(start - zero);
+        (start, std::cmp::Reverse(nanos(end - zero).max(start)))
+    });
+    let profile = builder
+        .build()
+        .map_err(|error| Error::from(mindprof_formats::Error::from(error)))?;
+    let keys = Keys::build(profile.strings());
+    let tree = Tree::build(&profile, &keys, &Correlation::default());
+    let mut found = vec![(None, false); events.len()];
+    for (index, &position) in order.iter().enumerate() {
+        let id = EventId::from_index(index);
+        let parent = tree.parent(id).map(|parent| order[parent.index()]);
+        found[position] = (parent, tree.is_merged(id));
+    }
+    Ok(found)
+}
+
+fn row<'py>(object: &Bound<'py, PyAny>, with_percentiles: bool) -> PyResult<Row<'py>> {
+    let sums = sums(object)?;
+    let device = device(object)?;
+    let annotation = truth(object, "is_user_annotation")?;
+    let is_work = match device {
+        Some(DeviceKind::Cpu) => truth(object, "is_legacy")?,
+        Some(device) => is_device_work(device) && !annotation,
+        None => false,
+    };
+    let flops = object.getattr("flops")?;
+    let spread: Option<[f64; 4]> = match object.getattr_opt("_percentiles")? {
+        Some(spread) if with_percentiles => spread.call0()?.extract()?,
+        Some(_) | None => None,
+    };
+    Ok(Row {
+        name: Cow::Owned(text(object, "key")?),
+        overload: Cow::Owned(text(object, "overload_name")?),
+        count: sums.count as i64,
+        self_cpu: number(object, "self_cpu_time_total")?,
+        cpu_total: sums.cpu_micros,
+        self_device: number(object, "self_device_time_total")?,
+        device_total: sums.device_micros,
+        self_cpu_memory: sums.self_memory.host,
+        cpu_memory: sums.memory.host,
+        self_device_memory: sums.self_memory.device,
+        device_memory: sums.memory.device,
+        node: integer(object, "node_id")?,
+        shapes: Some(Rc::from(object.getattr("input_shapes")?.str()?.to_str()?)),
+        stack: frames(object)?.into_iter().map(Cow::Owned).collect(),
+        flops: flops.extract()?,
+        is_async: truth(object, "is_async")?,
+        has_parent: !object.getattr("cpu_parent")?.is_none(),
+        is_device_work: is_work,
+        percentiles: spread.map(|times| {
+            let [p50, p90, p99, max] = times.map(nanos);
+            mindprof_analyze::Percentiles { p50, p90, p99, max }
+        }),
+    })
+}
+
+/// The parts of torch's key, and what is asked for beside them.
+#[derive(PartialEq, Eq, Hash)]
+struct GroupKey {
+    key: String,
+    node: i64,
+    device: Option<DeviceKind>,
+    is_legacy: bool,
+    is_annotation: bool,
+    overload: String,
+    shapes: String,
+    stack: Vec<String>,
+}
+
+fn group_key(event: &Bound<'_, PyAny>, by: &GroupArguments) -> PyResult<Option<GroupKey>> {
+    if !by.by_key {
+        return Ok(None);
+    }
+    let mut stack = Vec::new();
+    if by.stack_frames > 0 {
+        stack = frames(event)?;
+        stack.truncate(by.stack_frames);
+    }
+    let shapes = if by.input_shapes {
+        event.getattr("input_shapes")?.str()?.to_string()
+    } else {
+        String::new()
+    };
+    Ok(Some(GroupKey {
+        key: text(event, "key")?,
+        node: integer(event, "node_id")?,
+        device: device(event)?,
+        is_legacy: truth(event, "is_legacy")?,
+        is_annotation: truth(event, "is_user_annotation")?,
+        overload: if by.overload_name {
+            text(event, "overload_name")?
+        } else {
+            String::new()
+        },
+        shapes,
+        stack,
+    }))
+}
+
+fn sums(object: &Bound<'_, PyAny>) -> PyResult<Sums> {
+    let (cpu, device) = (
+        number(object, "cpu_time_total")?,
+        number(object, "device_time_total")?,
+    );
+    let flops: Option<f64> = object.getattr("flops")?.extract()?;
+    Ok(Sums {
+        count: integer(object, "count")? as u64,
+        cpu_total: nanos(cpu),
+        self_cpu_total: nanos(number(object, "self_cpu_time_total")?),
+        device_total: nanos(device),
+        self_device_total: nanos(number(object, "self_device_time_total")?),
+        memory: Bytes {
+            host: integer(object, "cpu_memory_usage")?,
+            device: integer(object, "device_memory_usage")?,
+        },
+        self_memory: Bytes {
+            host: integer(object, "self_cpu_memory_usage")?,
+            device: integer(object, "self_device_memory_usage")?,
+        },
+        flops: flops.unwrap_or(0.0) as u64,
+        cpu_micros: cpu,
+        device_micros: device,
+    })
+}
+
+/// Returns microseconds as whole nanoseconds. What is negative counts as nothing.
+fn nanos(microseconds: f64) -> Nanos {
+    Nanos((microseconds * 1e3).round() as u64)
+}
+
+fn number(object: &Bound<'_, PyAny>, name: &str) -> PyResult<f64> {
+    object.getattr(name)?.extract()
+}
+
+fn integer(object: &Bound<'_, PyAny>, name: &str) -> PyResult<i64> {
+    object.getattr(name)?.extract()
+}
+
+/// Returns whether an attribute is there and true.
+fn truth(object: &Bound<'_, PyAny>, name: &str) -> PyResult<bool> {
+    object
+        .getattr_opt(name)?
+        .map_or(Ok(false), |value| value.is_truthy())
+}
+
+/// Returns an attribute as text; none is empty.
+fn text(object: &Bound<'_, PyAny>, name: &str) -> PyResult<String> {
+    let value = object.getattr(name)?;
+    if value.is_none() {
+        return Ok(String::new());
+    }
+    Ok(value.str()?.to_string_lossy().into_owned())
+}
+
+fn device(object: &Bound<'_, PyAny>) -> PyResult<Option<DeviceKind>> {
+    let value = object.getattr("device_type")?.getattr("value")?;
+    Ok(DeviceKind::from_number(value.extract()?))
+}
+
+fn frames(object: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    let stack = object.getattr("stack")?;
+    if !stack.is_truthy()? {
+        return Ok(Vec::new());
+    }
+    if let Ok(list) = stack.cast_exact::<PyList>() {
+        return list
+            .iter()
+            .map(|frame| Ok(frame.str()?.to_string_lossy().into_owned()))
+            .collect();
+    }
+    stack.extract()
+}

@@ -1,0 +1,96 @@
+//! What operators were given, as Python values.
+
+use mindprof_model::{Input, InputsIter};
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+/// A list of numbers longer than this has no value.
+const LONGEST_LIST: usize = 30;
+
+/// Returns the sizes of each input: dims for a tensor, nothing for everything else.
+pub(crate) fn shapes<'py>(py: Python<'py>, inputs: InputsIter<'_>) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for input in inputs {
+        match input {
+            Input::Tensor { dims, .. } => list.append(integers(py, dims)?)?,
+            Input::Other
+            | Input::TensorList(_)
+            | Input::Int(_)
+            | Input::Float(_)
+            | Input::Bool(_)
+            | Input::IntList(_)
+            | Input::FloatList(_)
+            | Input::BoolList(_) => list.append(PyList::empty(py))?,
+        }
+    }
+    Ok(list)
+}
+
+/// What of a tensor is shown where lists of tensors are told apart.
+#[derive(Clone, Copy)]
+pub(crate) enum Part {
+    Dims,
+    Strides,
+}
+
+/// Returns dims or strides of each input; for a list of tensors, those of each of them.
+pub(crate) fn structured<'py>(
+    py: Python<'py>,
+    inputs: InputsIter<'_>,
+    part: Part,
+) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for input in inputs {
+        let item = match (input, part) {
+            (Input::Tensor { dims, .. }, Part::Dims) => integers(py, dims)?,
+            (Input::Tensor { strides, .. }, Part::Strides) => integers(py, strides)?,
+            (Input::TensorList(tensors), part) => structured(py, tensors, part)?,
+            (
+                Input::Other
+                | Input::Int(_)
+                | Input::Float(_)
+                | Input::Bool(_)
+                | Input::IntList(_)
+                | Input::FloatList(_)
+                | Input::BoolList(_),
+                Part::Dims | Part::Strides,
+            ) => PyList::empty(py),
+        };
+        list.append(item)?;
+    }
+    Ok(list)
+}
+
+/// Returns the values of numbers and lists of numbers; none for tensors and what is not told apart.
+pub(crate) fn values<'py>(py: Python<'py>, inputs: InputsIter<'_>) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for input in inputs {
+        match input {
+            Input::Int(value) => list.append(value)?,
+            Input::Float(value) => list.append(value)?,
+            Input::Bool(value) => list.append(value)?,
+            Input::IntList(words) if words.len() <= LONGEST_LIST => {
+                list.append(integers(py, words)?)?;
+            }
+            Input::FloatList(words) if words.len() <= LONGEST_LIST => {
+                let floats = words.iter().map(|&word| f64::from_bits(word));
+                list.append(floats.collect::<Vec<_>>())?;
+            }
+            Input::BoolList(words) if words.len() <= LONGEST_LIST => {
+                let values = words.iter().map(|&word| word != 0);
+                list.append(values.collect::<Vec<_>>())?;
+            }
+            Input::Other
+            | Input::Tensor { .. }
+            | Input::TensorList(_)
+            | Input::IntList(_)
+            | Input::FloatList(_)
+            | Input::BoolList(_) => list.append(py.None())?,
+        }
+    }
+    Ok(list)
+}
+
+fn integers<'py>(py: Python<'py>, words: &[u64]) -> PyResult<Bound<'py, PyList>> {
+    PyList::new(py, words.iter().map(|&word| word as i64))
+}

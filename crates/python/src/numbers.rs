@@ -1,0 +1,33 @@
+//! Numbers and frames as tables show them, for whoever wants one alone.
+
+use mindprof_formats::{memory_text, share_text, time_text};
+use pyo3::exceptions::PyAssertionError;
+use pyo3::prelude::*;
+
+/// Returns a time in microseconds as text.
+#[pyfunction]
+pub(crate) fn format_time(time_us: f64) -> String {
+    time_text(time_us, None)
+}
+
+/// Returns a part of a whole as text.
+#[pyfunction]
+pub(crate) fn format_time_share(time_us: f64, total_time_us: f64) -> PyResult<String> {
+    if total_time_us == 0.0 && time_us != 0.0 {
+        let message = format!("Expected time_us == 0 but got {time_us}");
+        return Err(PyAssertionError::new_err(message));
+    }
+    Ok(share_text(time_us, total_time_us))
+}
+
+/// Returns a number of bytes as text.
+#[pyfunction]
+pub(crate) fn format_memory(nbytes: i64) -> String {
+    memory_text(nbytes)
+}
+
+/// Returns whether a frame of a stack is shown.
+#[pyfunction]
+pub(crate) fn is_shown_frame(frame: &str) -> bool {
+    mindprof_analyze::is_shown_frame(frame)
+}

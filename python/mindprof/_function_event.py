@@ -1,0 +1,534 @@
+"""`FunctionEvent` and `FunctionEventAvg`: one event, and the sum of many.
+
+An event of a recording is a handle that reads its attributes from the profile when they are asked
+for (`mindprof._core.FunctionEvent`, which says that it is of the class here); one that is made by
+hand holds them itself. What follows from the attributes by torch's rules is written once, for both.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from mindprof import _core
+from mindprof._device_type import DeviceType
+from mindprof._format import _format_time
+from mindprof._records import EventMetadata, Interval, Kernel, metadata_of
+
+_WITH_DEVICE_TIME = (
+    DeviceType.CUDA,
+    DeviceType.PrivateUse1,
+    DeviceType.MTIA,
+    DeviceType.HPU,
+    DeviceType.XPU,
+)
+
+
+class FormattedTimesMixin:
+    """Means, and times as text."""
+
+    count: Any
+    cpu_time_total: Any
+    device_time_total: Any
+    self_cpu_time_total: Any
+    self_device_time_total: Any
+
+    @property
+    def cpu_time_str(self) -> str:
+        """The mean time on the host as text."""
+        return _format_time(self.cpu_time)
+
+    @property
+    def device_time_str(self) -> str:
+        """The mean time on devices as text."""
+        return _format_time(self.device_time)
+
+    @property
+    def cpu_time_total_str(self) -> str:
+        """The time on the host as text."""
+        return _format_time(self.cpu_time_total)
+
+    @property
+    def device_time_total_str(self) -> str:
+        """The time on devices as text."""
+        return _format_time(self.device_time_total)
+
+    @property
+    def self_cpu_time_total_str(self) -> str:
+        """The time on the host without the children as text."""
+        return _format_time(self.self_cpu_time_total)
+
+    @property
+    def self_device_time_total_str(self) -> str:
+        """The time on devices without the children's as text."""
+        return _format_time(self.self_device_time_total)
+
+    @property
+    def cpu_time(self) -> float:
+        """The mean time on the host in microseconds."""
+        return 0.0 if self.count == 0 else 1.0 * self.cpu_time_total / self.count
+
+    @property
+    def device_time(self) -> float:
+        """The mean time on devices in microseconds."""
+        return 0.0 if self.count == 0 else 1.0 * self.device_time_total / self.count
+
+    @property
+    def cuda_time(self) -> float:
+        """The former name of `device_time`."""
+        _warn("`cuda_time` is deprecated, please use `device_time` instead.")
+        return self.device_time
+
+
+class FunctionEvent(FormattedTimesMixin):
+    """One event. The arguments are torch's, and become attributes of the same names.
+
+    Args:
+        id: A number of its own.
+        name: What ran.
+        thread: The number of the thread it ran on.
+        start_us: When it began, in microseconds.
+        end_us: When it ended.
+        overload_name: Which of the operators of that name it is.
+        fwd_thread: Of a backward node, the number of the thread that the forward ran on.
+        input_shapes: The sizes of its inputs.
+        stack: Who called it, innermost first.
+        scope: Which part of the program opened it: 0 an operator, 1 a backward node, 7 the user.
+        use_device: The device that worked beside the host.
+        cpu_memory_usage: The bytes it took on the host.
+        device_memory_usage: The bytes it took on devices.
+        is_async: It ended on another thread than it began on.
+        is_remote: It ran on another machine.
+        sequence_nr: What links a forward operator with its backward node; -1 for none.
+        node_id: The machine it ran on; -1 where there is but one.
+        device_type: The kind of device it ran on.
+        device_index: Which of the devices of that kind.
+        device_resource_id: The stream, or the thread.
+        is_legacy: Its device times were taken on the host.
+        flops: Its floating-point operations.
+        trace_name: Its name in traces; None leaves it out of them.
+        concrete_inputs: The values of its inputs.
+        kwinputs: The values of its keyword inputs.
+        is_user_annotation: The user named it.
+        is_python_function: It is a call of a Python function.
+        activity_type: Its category in traces.
+        flow_id: The arrow that leaves or reaches it.
+        flow_type: What kind of arrow that is.
+        flow_start: The arrow leaves it.
+        external_id: Its number in traces.
+        linked_correlation_id: The number of the event that it was done for.
+        extra_meta: What else is known, as texts by key.
+        structured_input_shapes: The sizes of its inputs, lists of tensors told apart.
+        structured_input_strides: The strides of its inputs likewise.
+        input_dtypes: The types of its inputs.
+        python_id: Of a Python function, the number of the call.
+        python_parent_id: The number of the caller's call.
+        python_module_id: The number of the module.
+        typed_metadata: What else is known, typed.
+
+    Example:
+        >>> event = FunctionEvent(0, "aten::mm", 1, 0.0, 12.5)
+        >>> event.cpu_time_total_str
+        '12.500us'
+    """
+
+    def __init__(
+        self,
+        id: int,  # noqa: A002
+        name: str,
+        thread: int,
+        start_us: float,
+        end_us: float,
+        overload_name: str | None = None,
+        fwd_thread: int | None = None,
+        input_shapes: Any = None,
+        stack: list[str] | None = None,
+        scope: int = 0,
+        use_device: str | None = None,
+        cpu_memory_usage: int = 0,
+        device_memory_usage: int = 0,
+        is_async: bool = False,
+        is_remote: bool = False,
+        sequence_nr: int = -1,
+        node_id: int = -1,
+        device_type: DeviceType = DeviceType.CPU,
+        device_index: int = 0,
+        device_resource_id: int | None = None,
+        is_legacy: bool = False,
+        flops: int | None = None,
+        trace_name: str | None = None,
+        concrete_inputs: Any = None,
+        kwinputs: Any = None,
+        is_user_annotation: bool = False,
+        is_python_function: bool = False,
+        activity_type: str | None = None,
+        flow_id: int | None = None,
+        flow_type: int | None = None,
+        flow_start: bool | None = None,
+        external_id: int = 0,
+        linked_correlation_id: int = 0,
+        extra_meta: Mapping[str, str] | None = None,
+        structured_input_shapes: Any = None,
+        structured_input_strides: Any = None,
+        input_dtypes: list[str] | None = None,
+        python_id: int = -1,
+        python_parent_id: int = -1,
+        python_module_id: int = -1,
+        typed_metadata: Any = None,
+    ) -> None:
+        given = dict(locals())
+        for argument in ("self", "start_us", "end_us", "extra_meta", "typed_metadata"):
+            del given[argument]
+        self.__dict__.update(given)
+        self.time_range = Interval(start_us, end_us)
+        self.device_resource_id = thread if device_resource_id is None else device_resource_id
+        self.kernels: list[Kernel] = []
+        self.count = 1
+        self.cpu_children: list[FunctionEvent] = []
+        self.cpu_parent: FunctionEvent | None = None
+        self.self_cpu_percent: Any = -1
+        self.total_cpu_percent: Any = -1
+        self.total_device_percent: Any = -1
+        self.metadata: Any = typed_metadata
+        self._event_metadata: EventMetadata | None = metadata_of(extra_meta) if extra_meta else None
+
+    # What a recorded event has the same for all.
+    extra_meta: Any = None
+    flow_id: Any = 0
+    flow_type: Any = 0
+    flow_start: Any = False
+    metadata: Any = None
+    _event_metadata: EventMetadata | None = None
+    python_id: int = -1
+    python_parent_id: int = -1
+    python_module_id: int = -1
+    self_cpu_percent: Any = -1
+    total_cpu_percent: Any = -1
+    total_device_percent: Any = -1
+
+    # What the arguments set.
+    id: int
+    name: str
+    thread: int
+    overload_name: str | None
+    use_device: str | None
+    device_type: DeviceType
+    device_index: int
+    node_id: int
+    input_shapes: Any
+    cpu_memory_usage: int
+    device_memory_usage: int
+    is_async: bool
+    is_remote: bool
+    is_legacy: bool
+    sequence_nr: int
+    scope: int
+    stack: list[str] | None
+    fwd_thread: int | None
+    trace_name: str | None
+    flops: int | None
+    is_user_annotation: bool
+    is_python_function: bool
+
+    def append_kernel(self, name: str, device: int, duration: float) -> None:
+        """Adds something that a device did for the event."""
+        assert self.device_type == DeviceType.CPU, "Expected device_type to be CPU"
+        # Set again, because a recorded event makes its list anew each time.
+        kernels = self.kernels
+        kernels.append(Kernel(name, device, duration))
+        self.kernels = kernels
+
+    def append_cpu_child(self, child: FunctionEvent) -> None:
+        """Adds an event that ran inside of this one."""
+        assert self.device_type == DeviceType.CPU, "Expected device_type to be CPU"
+        assert isinstance(child, FunctionEvent), "Expected child to be a FunctionEvent"
+        assert child.device_type == DeviceType.CPU, "Expected child device_type to be CPU"
+        children = self.cpu_children
+        children.append(child)
+        self.cpu_children = children
+
+    def set_cpu_parent(self, parent: FunctionEvent) -> None:
+        """Sets the event that this one ran inside of."""
+        assert self.device_type == DeviceType.CPU, "Expected device_type to be CPU"
+        assert isinstance(parent, FunctionEvent), "Expected parent to be a FunctionEvent"
+        assert parent.device_type == DeviceType.CPU, "Expected parent device_type to be CPU"
+        self.cpu_parent = parent
+
+    @property
+    def key(self) -> str:
+        """The name that events are grouped under."""
+        return self.name
+
+    @property
+    def cpu_time_total(self) -> float:
+        """The time on the host in microseconds, children included."""
+        return self.time_range.elapsed_us() if self.device_type == DeviceType.CPU else 0
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """The time on the host in microseconds, without the children. Never negative."""
+        if self.is_async or self.device_type != DeviceType.CPU:
+            return 0
+        return max(
+            0, self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children)
+        )
+
+    @property
+    def self_cpu_memory_usage(self) -> int:
+        """The bytes taken on the host, without the children's."""
+        if self.is_async or self.device_type != DeviceType.CPU:
+            return 0
+        return self.cpu_memory_usage - sum(child.cpu_memory_usage for child in self.cpu_children)
+
+    @property
+    def self_device_memory_usage(self) -> int:
+        """The bytes taken on devices, without the children's."""
+        if self.is_async or self.device_type != DeviceType.CPU:
+            return 0
+        children = sum(child.device_memory_usage for child in self.cpu_children)
+        return self.device_memory_usage - children
+
+    @property
+    def device_time_total(self) -> float:
+        """The time on devices in microseconds, children's included."""
+        if self.is_async or not self.use_device:
+            return 0
+        if self.device_type == DeviceType.CPU:
+            own = sum(kernel.duration for kernel in self.kernels)
+            if self.is_legacy:
+                return own
+            return own + sum(child.device_time_total for child in self.cpu_children)
+        self._check_device()
+        return self.time_range.elapsed_us()
+
+    @property
+    def self_device_time_total(self) -> float:
+        """The time on devices in microseconds, without the children's."""
+        if self.is_async or not self.use_device:
+            return 0
+        if self.device_type == DeviceType.CPU:
+            children = sum(child.device_time_total for child in self.cpu_children)
+            return self.device_time_total - children
+        self._check_device()
+        return self.device_time_total
+
+    def _check_device(self) -> None:
+        assert self.device_type in _WITH_DEVICE_TIME, (
+            "Expected device_type to be CUDA, PrivateUse1, MTIA, HPU or XPU, "
+            f"but got {self.device_type}"
+        )
+
+    @property
+    def cuda_time_total(self) -> float:
+        """The former name of `device_time_total`."""
+        _warn("`cuda_time_total` is deprecated. Use `device_time_total` instead.")
+        return self.device_time_total
+
+    @property
+    def self_cuda_time_total(self) -> float:
+        """The former name of `self_device_time_total`."""
+        _warn("`self_cuda_time_total` is deprecated. Use `self_device_time_total` instead.")
+        return self.self_device_time_total
+
+    @property
+    def self_cuda_memory_usage(self) -> int:
+        """The former name of `self_device_memory_usage`."""
+        _warn("`self_cuda_memory_usage` is deprecated. Use `self_device_memory_usage` instead.")
+        return self.self_device_memory_usage
+
+    @property
+    def event_metadata(self) -> EventMetadata | None:
+        """The former name of `metadata`."""
+        _warn("`event_metadata` is deprecated. Use `metadata` instead.")
+        return self._event_metadata
+
+    def __repr__(self) -> str:
+        device = self.use_device
+        children = str([child.id for child in self.cpu_children])
+        return (
+            f"<FunctionEvent id={self.id} name={self.name} overload_name={self.overload_name} "
+            f"device_type={self.device_type} node_id={self.node_id} cpu_time={self.cpu_time_str} "
+            f"start_us={self.time_range.start} end_us={self.time_range.end} "
+            f"cpu_children={children} {device}_time={self.device_time_str} name={self.name} "
+            f"thread={self.thread} input_shapes={self.input_shapes!s} "
+            f"cpu_memory_usage={self.cpu_memory_usage} "
+            f"{device}_memory_usage={self.device_memory_usage} is_async={self.is_async} "
+            f"is_remote={self.is_remote} seq_nr={self.sequence_nr} is_legacy={self.is_legacy}>"
+        )
+
+
+_SUMS = (
+    "cpu_time_total",
+    "device_time_total",
+    "self_cpu_time_total",
+    "self_device_time_total",
+    "cpu_memory_usage",
+    "device_memory_usage",
+    "self_cpu_memory_usage",
+    "self_device_memory_usage",
+    "count",
+)
+
+_DESCRIPTIONS = (
+    "key",
+    "node_id",
+    "is_async",
+    "is_remote",
+    "cpu_parent",
+    "cpu_children",
+    "overload_name",
+    "input_shapes",
+    "stack",
+    "scope",
+    "device_type",
+    "is_legacy",
+    "use_device",
+    "is_user_annotation",
+)
+
+
+class FunctionEventAvg(FormattedTimesMixin):
+    """A row: events that belong together, summed. A new one sums nothing.
+
+    Example:
+        >>> row = FunctionEventAvg()
+        >>> for end in (10.0, 30.0):
+        ...     row += FunctionEvent(0, "aten::mm", 1, 0.0, end)
+        >>> row.count, row.cpu_time
+        (2, 20.0)
+    """
+
+    key: str | None
+    is_user_annotation: bool
+
+    def __init__(self) -> None:
+        self.key = None
+        self.count = 0
+        self.node_id = 0
+        self.is_async = False
+        self.is_remote = False
+        self.use_device: str | None = None
+        self.cpu_time_total: float = 0
+        self.device_time_total: float = 0
+        self.self_cpu_time_total: float = 0
+        self.self_device_time_total: float = 0
+        self.input_shapes: Any = None
+        self.overload_name: str | None = None
+        self.stack: list[str] | None = None
+        self.scope: int | None = None
+        self.cpu_memory_usage = 0
+        self.device_memory_usage = 0
+        self.self_cpu_memory_usage = 0
+        self.self_device_memory_usage = 0
+        self.device_type = DeviceType.CPU
+        self.is_legacy = False
+        self.flops = 0
+
+    # Who was first, and where the times of all are known: a row of a recording has both.
+    _first: FunctionEvent | None = None
+    _spread: tuple[_core.Averages, int] | None = None
+    _parent: FunctionEvent | None = None
+    _children: list[FunctionEvent] | None = None
+
+    @classmethod
+    def _of(cls, attributes: dict[str, Any]) -> FunctionEventAvg:
+        """Makes a row of attributes that were worked out before."""
+        row = cls.__new__(cls)
+        row.__dict__ = attributes
+        return row
+
+    @property
+    def cpu_parent(self) -> FunctionEvent | None:
+        """What the first of the events ran inside of."""
+        return self._parent if self._first is None else self._first.cpu_parent
+
+    @cpu_parent.setter
+    def cpu_parent(self, parent: FunctionEvent | None) -> None:
+        self._settle()
+        self._parent = parent
+
+    @property
+    def cpu_children(self) -> list[FunctionEvent] | None:
+        """What ran inside of the first of the events."""
+        return self._children if self._first is None else self._first.cpu_children
+
+    @cpu_children.setter
+    def cpu_children(self, children: list[FunctionEvent] | None) -> None:
+        self._settle()
+        self._children = children
+
+    def _settle(self) -> None:
+        """Takes over what is known of the first event, so that it can be set."""
+        if self._first is not None:
+            self._parent, self._children = self._first.cpu_parent, self._first.cpu_children
+            self._first = None
+
+    def _percentiles(self) -> tuple[float, float, float, float] | None:
+        if self._spread is None:
+            return None
+        averages, index = self._spread
+        return averages.percentiles(index)
+
+    @property
+    def p50(self) -> float | None:
+        """The time on the host that half of the events do not exceed; None if unknown."""
+        found = self._percentiles()
+        return None if found is None else found[0]
+
+    @property
+    def p90(self) -> float | None:
+        """The time on the host that nine of ten events do not exceed."""
+        found = self._percentiles()
+        return None if found is None else found[1]
+
+    @property
+    def p99(self) -> float | None:
+        """The time on the host that 99 of 100 events do not exceed."""
+        found = self._percentiles()
+        return None if found is None else found[2]
+
+    @property
+    def max(self) -> float | None:
+        """The longest time on the host."""
+        found = self._percentiles()
+        return None if found is None else found[3]
+
+    def add(self, other: FunctionEvent | FunctionEventAvg) -> FunctionEventAvg:
+        """Adds an event or another row. The first one says what the row is of.
+
+        Raises:
+            AssertionError: `other` is of another key, or neither an event nor a row.
+        """
+        if self.key is None:
+            for name in _DESCRIPTIONS:
+                setattr(self, name, getattr(other, name))
+        assert isinstance(other, (FunctionEvent, FunctionEventAvg)), (
+            "Expected other to be a FunctionEvent or FunctionEventAvg"
+        )
+        assert other.key == self.key, f"Expected keys to match, but got {other.key} vs {self.key}"
+        self._spread = None
+        for name in _SUMS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        if self.flops is None:
+            self.flops = other.flops
+        elif other.flops is not None:
+            self.flops += other.flops
+        return self
+
+    def __iadd__(self, other: FunctionEvent | FunctionEventAvg) -> FunctionEventAvg:
+        return self.add(other)
+
+    def __repr__(self) -> str:
+        device = self.use_device or "cuda"
+        return (
+            f"<FunctionEventAvg key={self.key} self_cpu_time={self.self_cpu_time_total_str} "
+            f"cpu_time={self.cpu_time_str}  self_{device}_time={self.self_device_time_total_str} "
+            f"{device}_time={self.device_time_str} input_shapes={self.input_shapes!s} "
+            f"cpu_memory_usage={self.cpu_memory_usage} "
+            f"{device}_memory_usage={self.device_memory_usage}>"
+        )
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, FutureWarning, stacklevel=3)

@@ -1,0 +1,166 @@
+"""Tables of events made by hand: the exact text that torch prints of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mindprof import DeviceType, EventList, FunctionEvent
+from mindprof.profiler_util import (
+    _filter_name,
+    _filter_stack_entry,
+    _format_memory,
+    _format_time,
+    _format_time_share,
+    _rewrite_name,
+)
+
+EXPECTED = Path(__file__).with_name("tables.txt").read_text()
+
+
+def expected(number: str) -> str:
+    """Returns the text that stands under `## number`."""
+    found = re.search(rf"^## {number}\n(.*?)(?=^## |\Z)", EXPECTED, re.M | re.S)
+    assert found, number
+    return found.group(1)
+
+
+def fe(number: int, name: str, start: float, end: float, **more: Any) -> FunctionEvent:
+    given = {"overload_name": "", "stack": [], "flops": 0, **more}
+    return FunctionEvent(number, name, given.pop("thread", 1), start, end, **given)
+
+
+def el(events: list[FunctionEvent], **more: Any) -> EventList:
+    made = EventList(events, **more)
+    made._build_tree()
+    return made
+
+
+def family() -> EventList:
+    return el(
+        [
+            fe(1, "parent", 0, 100),
+            fe(2, "child", 10, 40),
+            fe(3, "child2", 40, 90),
+            fe(4, "leaf", 50, 60),
+            fe(5, "other", 200, 1300),
+        ]
+    )
+
+
+def with_device() -> EventList:
+    outer = fe(1, "aten::mm", 0, 100, use_device="cuda")
+    inner = fe(2, "aten::inner", 10, 50, use_device="cuda")
+    inner.append_kernel("k1", 0, 30.0)
+    on_device = {"thread": 7, "use_device": "cuda", "device_type": DeviceType.CUDA}
+    kernel = fe(3, "k1", 60, 90, **on_device)
+    note = fe(4, "annot", 55, 95, is_user_annotation=True, **on_device)
+    return el([outer, inner, kernel, note], use_device="cuda")
+
+
+def with_memory() -> EventList:
+    return el(
+        [
+            fe(1, "p", 0, 100, cpu_memory_usage=3000, device_memory_usage=2048, use_device="cuda"),
+            fe(2, "c", 10, 20, cpu_memory_usage=-1000, use_device="cuda"),
+        ],
+        profile_memory=True,
+        use_device="cuda",
+    )
+
+
+TABLES = {
+    "12.1": lambda: family().table(),
+    "12.2": lambda: family().table(header="H", top_level_events_only=True),
+    "12.3": lambda: family().table(max_name_column_width=8),
+    "12.4": lambda: el([fe(1, "a", 0, 100, is_async=True), fe(2, "b", 20, 30)]).table(),
+    "12.5": lambda: with_device().table(),
+    "12.6": lambda: with_memory().table(),
+    "12.7": lambda: el([fe(1, "a", 0, 10, node_id=0), fe(2, "b", 20, 30, node_id=1)]).table(),
+    "12.8": lambda: el(
+        [fe(1, "a", 0, 10, stack=["f.py(1): foo", "g.py(2): bar"]), fe(2, "b", 20, 30)]
+    ).table(),
+    "12.9": lambda: el(
+        [fe(1, "a", 0, 10, input_shapes=[[100, 200, 300]] * 8), fe(2, "b", 20, 30)]
+    ).table(max_shapes_column_width=20),
+    "12.10": lambda: el(
+        [
+            fe(1, "a", 0, 10, flops=999),
+            fe(2, "b", 20, 30, flops=0),
+            fe(3, "c", 40, 50, flops=1234567),
+        ],
+        with_flops=True,
+    ).table(),
+}
+
+
+@pytest.mark.parametrize("number", TABLES)
+def test_the_text_is_torchs(number: str) -> None:
+    assert TABLES[number]() == expected(number)
+
+
+def test_flops_and_frames_stand_under_their_own_headers() -> None:
+    frames = ["f.py(1): foo", "g.py(2): bar"]
+    rows = el([fe(1, "a", 0, 10, flops=5, stack=frames, input_shapes=[[1]])], with_flops=True)
+    lines = rows.table().splitlines()
+    assert lines[1].endswith("  Source Location    Total FLOPs  ")
+    assert lines[3].endswith("  f.py(1): foo             5.000  ")
+    assert lines[4].endswith("  g.py(2): bar                    ")
+
+
+def test_flops_that_are_not_known_are_no_error() -> None:
+    rows = el([fe(1, "[memory]", 0, 0, flops=None), fe(2, "b", 0, 1, flops=5)], with_flops=True)
+    assert "--" in rows.table()
+
+
+def test_names_near_the_limit() -> None:
+    for length, shown in ((51, "n" * 51), (52, "n" * 52 + "..."), (60, "n" * 52 + "...")):
+        assert el([fe(1, "n" * length, 0, 1)]).table().splitlines()[3].split()[0] == shown
+
+
+def test_row_limits_and_units() -> None:
+    assert len(family().table(row_limit=0).splitlines()) == 5
+    assert len(family().table(row_limit=-1).splitlines()) == 10
+    assert "0.100ms" in family().table(time_unit="ms")
+    assert family().table(time_unit="h") == family().table()
+
+
+def test_an_unnamed_device_is_an_error() -> None:
+    rows = el([fe(1, "k", 0, 10, use_device="cuda", device_type=DeviceType.CUDA)])
+    rows[0].use_device = ""
+    assert rows.table()
+    averages = EventList([fe(1, "a", 0, 1), *with_device()])
+    with pytest.raises(RuntimeError, match="use_device is None, but there is device performance"):
+        averages.table()
+
+
+def test_numbers() -> None:
+    assert [_format_time(time) for time in (0.0004, 999.9996, 1234.5678, 1e6, -5000)] == [
+        "0.000us",
+        "1000.000us",
+        "1.235ms",
+        "1.000s",
+        "-5000.000us",
+    ]
+    assert _format_time_share(1, 3) == "33.33%"
+    assert _format_time_share(0, 0) == "NaN"
+    with pytest.raises(AssertionError, match="Expected time_us == 0 but got 1"):
+        _format_time_share(1, 0)
+    assert [_format_memory(size) for size in (0, 1023, 1024, -1024, 5 << 40)] == [
+        "0 B",
+        "1023 B",
+        "1.00 KB",
+        "-1.00 KB",
+        "5120.00 GB",
+    ]
+
+
+def test_names() -> None:
+    assert _rewrite_name("ProfilerStep#3") == "ProfilerStep#3"
+    assert _rewrite_name("ProfilerStep#3", with_wildcard=True) == "ProfilerStep*"
+    assert _filter_name("aten::is_leaf")
+    assert not _filter_name("aten::mm")
+    assert not _filter_stack_entry("torch/autograd/__init__.py(1): backward")
+    assert _filter_stack_entry("train.py(1): main")
