@@ -63,6 +63,7 @@ class EventList(list[Any]):
         self._profile_memory = profile_memory
         self._with_flops = with_flops
         self._tree_built = False
+        self._loss: list[int] = []
         if len(args) == 1 and isinstance(args[0], (_core.Events, _core.Averages)):
             super().__init__()
             self._begin(args[0])
@@ -72,6 +73,7 @@ class EventList(list[Any]):
     def _begin(self, source: Source) -> None:
         self._source = source
         self._use_device, self._profile_memory, self._with_flops = source.facts()
+        self._loss = source.loss()
         self._tree_built = isinstance(source, _core.Events)
 
     # The storage.
@@ -144,7 +146,7 @@ class EventList(list[Any]):
             profile_memory=self._profile_memory,
             with_flops=self._with_flops,
         )
-        copied._tree_built = self._tree_built
+        copied._tree_built, copied._loss = self._tree_built, self._loss
         return copied
 
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:
@@ -153,6 +155,7 @@ class EventList(list[Any]):
             "_profile_memory": self._profile_memory,
             "_with_flops": self._with_flops,
             "_tree_built": self._tree_built,
+            "_loss": self._loss,
         }
         return EventList, (list(self),), state
 
@@ -218,6 +221,7 @@ class EventList(list[Any]):
             "use_device": rows[0].use_device if rows else None,
             "profile_memory": self._profile_memory,
             "with_flops": self._with_flops,
+            "loss": self._loss,
         }
         return _core.given_table(rows, facts, {**arguments, "sort_by": None})
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use mindprof_analyze::{Average, GroupBy, Percentiles, Sums, averages_of, percentiles};
 use mindprof_analyze::{Averages as Rows, Item, uncounted};
 use mindprof_formats::{average_rows, table};
-use mindprof_model::Nanos;
+use mindprof_model::{LossCause, Nanos};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -113,6 +113,12 @@ impl Averages {
         let analysis = &self.analyzed.analysis;
         let device = analysis.accelerator().map(device_name);
         (device, analysis.has_memory(), analysis.counts_flops())
+    }
+
+    /// Returns how many events are missing, by cause.
+    fn loss(&self) -> Vec<u64> {
+        let loss = self.analyzed.analysis.profile().loss();
+        LossCause::ALL.map(|cause| loss.count(cause)).to_vec()
     }
 }
 

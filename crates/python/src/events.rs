@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mindprof_analyze::{Flops, GroupBy, Item, MEMORY_KEY};
 use mindprof_formats::events_table;
-use mindprof_model::EventId;
+use mindprof_model::{EventId, LossCause};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -184,6 +184,12 @@ impl Events {
         let analysis = &self.analyzed.analysis;
         let device = analysis.accelerator().map(device_name);
         (device, analysis.has_memory(), analysis.counts_flops())
+    }
+
+    /// Returns how many events are missing, by cause.
+    fn loss(&self) -> Vec<u64> {
+        let loss = self.analyzed.analysis.profile().loss();
+        LossCause::ALL.map(|cause| loss.count(cause)).to_vec()
     }
 }
 

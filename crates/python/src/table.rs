@@ -1,6 +1,7 @@
 //! How Python asks for a table.
 
 use mindprof_formats::{Result, SortBy, TableFacts, TableOptions, TimeUnit};
+use mindprof_model::{Loss, LossCause};
 use pyo3::prelude::*;
 
 /// torch's arguments of `table()`, and ours, as a dict.
@@ -46,16 +47,22 @@ pub(crate) struct ListFacts {
     use_device: Option<String>,
     profile_memory: bool,
     with_flops: bool,
+    /// How many events are missing, by cause.
+    loss: Vec<u64>,
 }
 
 impl From<ListFacts> for TableFacts {
     fn from(facts: ListFacts) -> Self {
         let device = facts.use_device.filter(|device| !device.is_empty());
+        let mut loss = Loss::default();
+        for (cause, count) in LossCause::ALL.into_iter().zip(facts.loss) {
+            loss.add(cause, count);
+        }
         Self {
             device: device.map(|device| device.to_uppercase()),
             memory: facts.profile_memory,
             flops: facts.with_flops,
-            ..Self::default()
+            loss,
         }
     }
 }
