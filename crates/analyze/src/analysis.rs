@@ -181,6 +181,11 @@ impl Analysis {
         !hidden && !self.tree.is_merged(id)
     }
 
+    /// Returns whether everything that is shown is every event of the profile.
+    pub fn shows_every_event(&self) -> bool {
+        self.tree.shows_all() && self.memory.unclaimed().is_empty()
+    }
+
     /// Walks everything that is shown, in time order: events, and memory records that fall into none.
     pub fn items(&self) -> impl Iterator<Item = Item> {
         let events = self.profile.events();
@@ -248,11 +253,15 @@ fn thread_numbers(profile: &Profile) -> Vec<u32> {
     let mut numbers = vec![0; profile.threads().len()];
     let mut next = 1;
     let host = |index: usize| profile.threads()[index].device == DeviceKind::Cpu;
+    let count = (0..numbers.len()).filter(|&index| host(index)).count() as u32;
     for event in profile.events() {
         let index = event.thread.index();
         if numbers[index] == 0 && host(index) {
             numbers[index] = next;
             next += 1;
+            if next > count {
+                break;
+            }
         }
     }
     for number in &mut numbers {

@@ -3,13 +3,15 @@
 //! Reads an analysis; tables and the Python rows are made from what comes out.
 
 use mindprof_model::{
-    Category, DeviceKind, Event, EventId, Flags, InputsId, Nanos, Profile, ScopeKind, StackId,
+    Category, DeviceKind, Event, EventId, Flags, InputsId, Nanos, ScopeKind, StackId,
 };
 
+use self::columns::Columns;
 use self::groups::Groups;
 use crate::analysis::is_annotation;
 use crate::{Analysis, Bytes, Flops, Item, Keys};
 
+mod columns;
 mod groups;
 mod percentiles;
 mod sums;
@@ -60,7 +62,7 @@ pub struct Average {
 
 impl Average {
     /// Makes a row that counts nothing.
-    fn zero(key: &str) -> Self {
+    fn zero(key: impl Into<String>) -> Self {
         Self {
             key: key.into(),
             sums: Sums::default(),
@@ -75,15 +77,16 @@ impl Average {
         }
     }
 
-    /// Makes the row of one event alone.
+    /// Makes the row of one event alone. It leaves the key empty: the event has a name.
     pub fn of_event(analysis: &Analysis, id: EventId, flops: &mut Flops) -> Self {
-        let profile = analysis.profile();
+        let event = analysis.profile().event(id);
         let mut row = Self {
-            inputs: Some(profile.event(id).inputs),
+            inputs: Some(event.inputs),
             stack: Some(analysis.stack(id)),
-            ..first_row(analysis, id, GroupBy::default())
+            ..described(analysis, id, String::new())
         };
-        row.add_event(analysis, id, flops);
+        row.sums
+            .add_event(analysis, &Columns::of(analysis), id, flops);
         row
     }
 
@@ -92,33 +95,6 @@ impl Average {
         let mut row = Self::zero(MEMORY_KEY);
         row.add_memory(analysis, record);
         row
-    }
-
-    fn add_event(&mut self, analysis: &Analysis, id: EventId, flops: &mut Flops) {
-        let event = analysis.profile().event(id);
-        let duration = event.duration;
-        let mut sums = Sums {
-            count: 1,
-            ..Sums::default()
-        };
-        if self.device == DeviceKind::Cpu {
-            sums.cpu_total = duration;
-            sums.cpu_micros = elapsed_micros(event);
-            sums.self_cpu_total = analysis.tree().self_time(id);
-            sums.device_total = analysis.device_times().total(id);
-            sums.self_device_total = analysis.device_times().own(id);
-            sums.device_micros = analysis.device_times().total_micros(id);
-            sums.memory = analysis.memory().total(id);
-            sums.self_memory = analysis.memory().own(id);
-        } else {
-            sums.device_total = duration;
-            sums.self_device_total = duration;
-            sums.device_micros = elapsed_micros(event);
-        }
-        if analysis.counts_flops() {
-            sums.flops = flops.count(analysis.profile(), id);
-        }
-        self.sums.add(&sums);
     }
 
     fn add_memory(&mut self, analysis: &Analysis, record: u32) {
@@ -168,17 +144,21 @@ pub fn averages_of(
 ) -> Averages {
     let mut groups = Groups::new(analysis, group_by);
     let mut flops = Flops::new(analysis.profile().strings());
+    let columns = Columns::of(analysis);
     let mut rows: Vec<Average> = Vec::new();
     let mut memory_row = None;
     for item in items {
         match item {
-            Item::Event(id) if is_left_out(analysis.profile().event(id), group_by) => {}
             Item::Event(id) => {
-                let row = groups.row_of(analysis, id, rows.len());
+                let event = analysis.profile().event(id);
+                if is_left_out(event, group_by) {
+                    continue;
+                }
+                let row = groups.row_of(analysis, id, event, rows.len());
                 if row == rows.len() {
                     rows.push(first_row(analysis, id, group_by));
                 }
-                rows[row].add_event(analysis, id, &mut flops);
+                rows[row].sums.add_event(analysis, &columns, id, &mut flops);
             }
             Item::Memory(record) => {
                 let row = *memory_row.get_or_insert(rows.len());
@@ -197,7 +177,7 @@ pub fn averages_of(
 }
 
 /// Returns how long an event took as torch works it out, with the noise of a difference of two floating-point numbers.
-pub(crate) fn elapsed_micros(event: &Event) -> f64 {
+pub fn elapsed_micros(event: &Event) -> f64 {
     event.end().0 as f64 / 1e3 - event.start.0 as f64 / 1e3
 }
 
@@ -207,8 +187,18 @@ fn is_left_out(event: &Event, group_by: GroupBy) -> bool {
 
 /// Makes the row that an event begins, before the event itself is counted.
 fn first_row(analysis: &Analysis, first: EventId, group_by: GroupBy) -> Average {
-    let profile: &Profile = analysis.profile();
+    let profile = analysis.profile();
     let event = profile.event(first);
+    Average {
+        inputs: group_by.input_shapes.then_some(event.inputs),
+        stack: (group_by.stack_frames > 0).then(|| analysis.stack(first)),
+        ..described(analysis, first, Keys::text(profile.name(event)).into())
+    }
+}
+
+/// Makes a row that counts nothing and is described as an event is.
+fn described(analysis: &Analysis, first: EventId, key: String) -> Average {
+    let event = analysis.profile().event(first);
     Average {
         first: Some(first),
         device: analysis.device(first),
@@ -216,9 +206,7 @@ fn first_row(analysis: &Analysis, first: EventId, group_by: GroupBy) -> Average 
         scope: event.scope,
         is_async: event.flags.contains(Flags::ASYNC),
         is_top_level: analysis.tree().parent(first).is_none(),
-        inputs: group_by.input_shapes.then_some(event.inputs),
-        stack: (group_by.stack_frames > 0).then(|| analysis.stack(first)),
-        ..Average::zero(Keys::text(profile.name(event)))
+        ..Average::zero(key)
     }
 }
 

@@ -47,6 +47,11 @@ impl Correlation {
         Self { owners }
     }
 
+    /// Returns whether the profile had no identifiers to find anything by.
+    pub fn is_empty(&self) -> bool {
+        self.owners.is_empty()
+    }
+
     /// Returns the scope that a kernel or runtime call belongs to.
     pub fn owner(&self, id: EventId) -> Option<EventId> {
         let owner = self.owners.get(id.index()).copied().unwrap_or(NONE);

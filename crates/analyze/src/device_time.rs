@@ -30,7 +30,7 @@ impl DeviceTimes {
                 .filter(|&id| profile.event(id).category == Category::Kernel)
                 .filter_map(|id| Some((id, correlation.owner(id)?)))
         };
-        if kernels().next().is_none() {
+        if correlation.is_empty() || kernels().next().is_none() {
             return Self::default();
         }
         let mut own = vec![Nanos::ZERO; profile.events().len()];
@@ -64,8 +64,13 @@ impl DeviceTimes {
     }
 
     /// Returns [`Self::total`] in microseconds with the noise of torch's sum.
-    pub(crate) fn total_micros(&self, id: EventId) -> f64 {
+    pub fn total_micros(&self, id: EventId) -> f64 {
         self.total_micros.get(id.index()).copied().unwrap_or(0.0)
+    }
+
+    /// Returns whether no kernel belongs to any event.
+    pub fn is_empty(&self) -> bool {
+        self.own.is_empty()
     }
 
     /// Returns the time of the kernels that an event itself asked for.

@@ -21,6 +21,8 @@ pub struct Tree {
     parents: Vec<u32>,
     self_times: Vec<Nanos>,
     places: Vec<Place>,
+    /// How many events are hidden or merged.
+    not_shown: usize,
 }
 
 /// Where an event stands.
@@ -64,6 +66,7 @@ impl Tree {
         for (index, event) in profile.events().iter().enumerate() {
             if !is_candidate(profile, event) {
                 tree.places[index] = Place::Outside;
+                tree.not_shown += usize::from(event.flags.contains(Flags::HIDDEN));
                 continue;
             }
             let thread = if event.category == Category::Runtime {
@@ -104,6 +107,11 @@ impl Tree {
         self.parents.is_empty()
     }
 
+    /// Returns whether no event is hidden or merged into another.
+    pub const fn shows_all(&self) -> bool {
+        self.not_shown == 0
+    }
+
     /// Returns the event that `id` ran inside of.
     ///
     /// # Panics
@@ -142,6 +150,7 @@ impl Tree {
             parents: vec![NONE; events],
             self_times: vec![Nanos::ZERO; events],
             places: vec![Place::Inside; events],
+            not_shown: 0,
         }
     }
 
@@ -150,6 +159,7 @@ impl Tree {
         let Some(mut open) = stack.pop() else { return };
         if let Some(child) = open.only_child.filter(|child| child.key == open.key) {
             self.places[child.index as usize] = Place::Merged;
+            self.not_shown += 1;
             self.self_times[child.index as usize] = Nanos::ZERO;
             open.covered = child.covered;
             open.children = child.children;

@@ -13,8 +13,9 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use mindprof_analyze::{Average, Flops, GroupBy, Item, MEMORY_KEY};
+use mindprof_analyze::{Flops, GroupBy, Item, MEMORY_KEY};
 use mindprof_formats::events_table;
+use mindprof_model::EventId;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -65,16 +66,14 @@ impl Events {
         Ok(handle)
     }
 
-    /// Returns the row that an item alone comes to.
-    pub(crate) fn row(&self, item: Item) -> Average {
+    /// Returns the floating-point operations of an event.
+    pub(crate) fn flops(&self, id: EventId) -> u64 {
         let analysis = &self.analyzed.analysis;
-        match item {
-            Item::Event(id) => {
-                let mut flops = self.flops.lock().unwrap_or_else(PoisonError::into_inner);
-                Average::of_event(analysis, id, &mut flops)
-            }
-            Item::Memory(record) => Average::of_memory(analysis, record),
+        if !analysis.counts_flops() {
+            return 0;
         }
+        let mut flops = self.flops.lock().unwrap_or_else(PoisonError::into_inner);
+        flops.count(analysis.profile(), id)
     }
 
     /// Returns what a user set on an item.
@@ -100,10 +99,7 @@ impl Events {
     fn shown(&self) -> Option<&[Item]> {
         let find = || {
             let analysis = &self.analyzed.analysis;
-            let events = analysis.profile().events().len();
-            let is_every =
-                analysis.memory().unclaimed().is_empty() && analysis.items().count() == events;
-            (!is_every).then(|| analysis.items().collect())
+            (!analysis.shows_every_event()).then(|| analysis.items().collect())
         };
         self.shown.get_or_init(find).as_deref()
     }
@@ -111,7 +107,7 @@ impl Events {
     fn item(&self, position: usize) -> Item {
         match self.shown() {
             Some(items) => items[position],
-            None => Item::Event(mindprof_model::EventId::from_index(position)),
+            None => Item::Event(EventId::from_index(position)),
         }
     }
 }
@@ -135,12 +131,12 @@ impl Events {
     fn make<'py>(slf: &Bound<'py, Self>, begin: usize, end: usize) -> PyResult<Bound<'py, PyList>> {
         let (this, py) = (slf.get(), slf.py());
         let store = slf.clone().unbind();
-        let pause = CollectorPause::begin();
-        let handles: PyResult<Vec<_>> = (begin..end.min(this.__len__()))
-            .map(|position| Self::handle(&store, py, this.item(position)))
-            .collect();
-        drop(pause);
-        PyList::new(py, handles?)
+        let _pause = CollectorPause::begin();
+        let list = PyList::empty(py);
+        for position in begin..end.min(this.__len__()) {
+            list.append(Self::handle(&store, py, this.item(position))?)?;
+        }
+        Ok(list)
     }
 
     /// Returns the rows of the events.

@@ -12,7 +12,7 @@
     reason = "a getter takes it, also where it says the same of every event"
 )]
 
-use mindprof_analyze::{Analysis, Item, Keys, shown_frames};
+use mindprof_analyze::{Analysis, Bytes, Item, Keys, elapsed_micros, shown_frames};
 use mindprof_formats::{category_name, input_types};
 use mindprof_model::{
     Category, DeviceKind, Event, EventId, Flags, InputsId, InputsIter, Links, StackId,
@@ -81,6 +81,20 @@ impl FunctionEvent {
     fn is(&self, category: Category) -> bool {
         self.event()
             .is_some_and(|(_, event)| event.category == category)
+    }
+
+    fn memory(&self) -> Bytes {
+        match self.item {
+            Item::Event(id) => self.analysis().memory().total(id),
+            Item::Memory(record) => Bytes::of(&self.analysis().profile().memory()[record as usize]),
+        }
+    }
+
+    fn own_memory(&self) -> Bytes {
+        match self.item {
+            Item::Event(id) => self.analysis().memory().own(id),
+            Item::Memory(_) => self.memory(),
+        }
     }
 
     fn handle<'py>(&self, py: Python<'py>, id: EventId) -> PyResult<Bound<'py, Self>> {
@@ -338,27 +352,30 @@ impl FunctionEvent {
 
     #[getter]
     fn cpu_memory_usage(&self) -> i64 {
-        self.store.get().row(self.item).sums.memory.host
+        self.memory().host
     }
 
     #[getter]
     fn device_memory_usage(&self) -> i64 {
-        self.store.get().row(self.item).sums.memory.device
+        self.memory().device
     }
 
     #[getter]
     fn self_cpu_memory_usage(&self) -> i64 {
-        self.store.get().row(self.item).sums.self_memory.host
+        self.own_memory().host
     }
 
     #[getter]
     fn self_device_memory_usage(&self) -> i64 {
-        self.store.get().row(self.item).sums.self_memory.device
+        self.own_memory().device
     }
 
     #[getter]
     fn cpu_time_total(&self) -> f64 {
-        self.store.get().row(self.item).sums.cpu_micros
+        match self.event() {
+            Some((_, event)) if self.device() == DeviceKind::Cpu => elapsed_micros(event),
+            Some(_) | None => 0.0,
+        }
     }
 
     #[getter]
@@ -371,18 +388,29 @@ impl FunctionEvent {
 
     #[getter]
     fn device_time_total(&self) -> f64 {
-        self.store.get().row(self.item).sums.device_micros
+        match self.event() {
+            Some((id, _)) if self.device() == DeviceKind::Cpu => {
+                self.analysis().device_times().total_micros(id)
+            }
+            Some((_, event)) => elapsed_micros(event),
+            None => 0.0,
+        }
     }
 
     #[getter]
     fn self_device_time_total(&self) -> f64 {
-        microseconds(self.store.get().row(self.item).sums.self_device_total)
+        match self.event() {
+            Some((id, _)) if self.device() == DeviceKind::Cpu => {
+                microseconds(self.analysis().device_times().own(id))
+            }
+            Some((_, event)) => microseconds(event.duration),
+            None => 0.0,
+        }
     }
 
     #[getter]
     fn flops(&self) -> Option<u64> {
-        self.event()
-            .map(|_| self.store.get().row(self.item).sums.flops)
+        self.event().map(|(id, _)| self.store.get().flops(id))
     }
 
     #[getter]

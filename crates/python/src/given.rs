@@ -29,7 +29,10 @@ pub(crate) fn given_table(
     arguments: TableArguments,
 ) -> PyResult<String> {
     let options = arguments.options().map_err(Error::from)?;
-    let rows: PyResult<Vec<Row<'_>>> = rows.iter().map(row).collect();
+    let rows: PyResult<Vec<Row<'_>>> = rows
+        .iter()
+        .map(|object| row(object, options.percentiles))
+        .collect();
     Ok(table_of_rows(&rows?, &facts.into(), &options).map_err(Error::from)?)
 }
 
@@ -138,7 +141,7 @@ fn relations(
     Ok(found)
 }
 
-fn row<'py>(object: &Bound<'py, PyAny>) -> PyResult<Row<'py>> {
+fn row<'py>(object: &Bound<'py, PyAny>, with_percentiles: bool) -> PyResult<Row<'py>> {
     let sums = sums(object)?;
     let device = device(object)?;
     let annotation = truth(object, "is_user_annotation")?;
@@ -149,8 +152,8 @@ fn row<'py>(object: &Bound<'py, PyAny>) -> PyResult<Row<'py>> {
     };
     let flops = object.getattr("flops")?;
     let spread: Option<[f64; 4]> = match object.getattr_opt("_percentiles")? {
-        Some(spread) if spread.is_callable() => spread.call0()?.extract()?,
-        _ => None,
+        Some(spread) if with_percentiles => spread.call0()?.extract()?,
+        Some(_) | None => None,
     };
     Ok(Row {
         name: Cow::Owned(text(object, "key")?),

@@ -1,9 +1,10 @@
 //! Which row an event belongs to.
 
-use mindprof_model::{DeviceKind, EventId, Input, InputsId, InputsTable};
+use mindprof_model::{DeviceKind, Event, EventId, Input, InputsId, InputsTable};
 use rustc_hash::FxHashMap;
 
 use super::GroupBy;
+use crate::analysis::is_annotation;
 use crate::source::Prefixes;
 use crate::{Analysis, Keys};
 
@@ -12,8 +13,9 @@ const NO_ROW: u32 = u32::MAX;
 /// Finds the row of an event. Names are dense, so by name alone this is one look into an array.
 pub(super) struct Groups<'a> {
     keys: &'a Keys,
-    /// The kinds of devices in the profile; their positions are their numbers here.
-    devices: Vec<DeviceKind>,
+    /// The number of the kind of device of each thread, among those in the profile.
+    device_of_thread: Vec<u32>,
+    devices: usize,
     /// The row of each key, kind of device and "is an annotation".
     by_key: Vec<u32>,
     finer: Option<Finer>,
@@ -31,14 +33,18 @@ struct Finer {
 impl<'a> Groups<'a> {
     pub(super) fn new(analysis: &'a Analysis, group_by: GroupBy) -> Self {
         let profile = analysis.profile();
-        let mut devices: Vec<_> = profile.threads().iter().map(|t| t.device).collect();
+        let kinds: Vec<DeviceKind> = profile.threads().iter().map(|t| t.device).collect();
+        let mut devices = kinds.clone();
         devices.sort_unstable();
         devices.dedup();
+        let number = |kind: &DeviceKind| devices.partition_point(|known| known < kind) as u32;
+        let device_of_thread = kinds.iter().map(number).collect();
+        let devices = devices.len();
         let is_finer = group_by.input_shapes || group_by.stack_frames > 0;
         let slots = if is_finer {
             0
         } else {
-            profile.strings().len() * devices.len() * 2
+            profile.strings().len() * devices * 2
         };
         let finer = is_finer.then(|| Finer {
             shapes: if group_by.input_shapes {
@@ -52,6 +58,7 @@ impl<'a> Groups<'a> {
         });
         Self {
             keys: analysis.keys(),
+            device_of_thread,
             devices,
             by_key: vec![NO_ROW; slots],
             finer,
@@ -59,17 +66,21 @@ impl<'a> Groups<'a> {
     }
 
     /// Returns the position of the event's row, which is `next` if it is the first of its kind.
-    pub(super) fn row_of(&mut self, analysis: &Analysis, id: EventId, next: usize) -> usize {
-        let event = analysis.profile().event(id);
+    #[inline]
+    pub(super) fn row_of(
+        &mut self,
+        analysis: &Analysis,
+        id: EventId,
+        event: &Event,
+        next: usize,
+    ) -> usize {
         let key = self.keys.key(event.name).index();
-        let kind = analysis.device(id);
-        let device = self.devices.iter().position(|&known| known == kind);
-        let device = device.expect("the devices were taken from the profile's threads");
-        let annotation = usize::from(analysis.is_annotation(id));
-        let slot = (key * self.devices.len() + device) * 2 + annotation;
+        let device = self.device_of_thread[event.thread.index()] as usize;
+        let annotation = usize::from(is_annotation(event.category));
+        let slot = (key * self.devices + device) * 2 + annotation;
         let row = match &mut self.finer {
             None => &mut self.by_key[slot],
-            Some(finer) => finer.row(analysis, id, slot as u32),
+            Some(finer) => finer.row(analysis, id, event, slot as u32),
         };
         if *row == NO_ROW {
             *row = next as u32;
@@ -79,10 +90,9 @@ impl<'a> Groups<'a> {
 }
 
 impl Finer {
-    fn row(&mut self, analysis: &Analysis, id: EventId, slot: u32) -> &mut u32 {
+    fn row(&mut self, analysis: &Analysis, id: EventId, event: &Event, slot: u32) -> &mut u32 {
         let profile = analysis.profile();
-        let inputs = profile.event(id).inputs;
-        let shapes = self.shapes.get(inputs.index()).copied().unwrap_or(0);
+        let shapes = self.shapes.get(event.inputs.index()).copied().unwrap_or(0);
         let frames = match &mut self.prefixes {
             Some(prefixes) => prefixes.number(profile, analysis.stack(id)),
             None => 0,

@@ -48,7 +48,8 @@ pub fn percentiles(analysis: &Analysis, group_by: GroupBy) -> Vec<Percentiles> {
         let (row, time) = match item {
             Item::Event(id) if is_left_out(analysis.profile().event(id), group_by) => continue,
             Item::Event(id) => {
-                let row = groups.row_of(analysis, id, times.len());
+                let event = analysis.profile().event(id);
+                let row = groups.row_of(analysis, id, event, times.len());
                 (row, analysis.host_time(id))
             }
             Item::Memory(_) => (*memory_row.get_or_insert(times.len()), Nanos::ZERO),

@@ -1,0 +1,65 @@
+//! What one event adds to a row. Most profiles have times alone, and then nothing else is looked at.
+
+use mindprof_model::{DeviceKind, EventId};
+
+use super::{Sums, elapsed_micros};
+use crate::{Analysis, Flops};
+
+/// What a profile has beside times on the host.
+#[derive(Clone, Debug)]
+pub(super) struct Columns {
+    /// Whether each thread is one of the host.
+    on_host: Vec<bool>,
+    device_times: bool,
+    memory: bool,
+    flops: bool,
+}
+
+impl Columns {
+    pub(super) fn of(analysis: &Analysis) -> Self {
+        let threads = analysis.profile().threads().iter();
+        Self {
+            on_host: threads.map(|t| t.device == DeviceKind::Cpu).collect(),
+            device_times: !analysis.device_times().is_empty(),
+            memory: !analysis.profile().memory().is_empty(),
+            flops: analysis.counts_flops(),
+        }
+    }
+}
+
+impl Sums {
+    /// Adds one event.
+    #[inline]
+    pub(super) fn add_event(
+        &mut self,
+        analysis: &Analysis,
+        columns: &Columns,
+        id: EventId,
+        flops: &mut Flops,
+    ) {
+        let event = analysis.profile().event(id);
+        self.count += 1;
+        if columns.on_host[event.thread.index()] {
+            self.cpu_total = self.cpu_total + event.duration;
+            self.cpu_micros += elapsed_micros(event);
+            self.self_cpu_total = self.self_cpu_total + analysis.tree().self_time(id);
+            if columns.device_times {
+                let times = analysis.device_times();
+                self.device_total = self.device_total + times.total(id);
+                self.self_device_total = self.self_device_total + times.own(id);
+                self.device_micros += times.total_micros(id);
+            }
+            if columns.memory {
+                self.memory.add(analysis.memory().total(id));
+                self.self_memory.add(analysis.memory().own(id));
+            }
+        } else {
+            self.device_total = self.device_total + event.duration;
+            self.self_device_total = self.self_device_total + event.duration;
+            self.device_micros += elapsed_micros(event);
+        }
+        if columns.flops {
+            self.flops += flops.count(analysis.profile(), id);
+        }
+    }
+}
