@@ -165,16 +165,20 @@ def test_tables_are_torchs_tables(traces: Path, session: str, table: str) -> Non
     ).table(**options) == (expected)
 
 
+@cache
+def program() -> Path:
+    command = ["cargo", "build", "--quiet", "--package", "mindprof-cli"]
+    subprocess.run(command, check=True, cwd=ROOT)
+    return ROOT / "target" / "debug" / "mindprof"
+
+
 def program_table(trace: Path, options: dict[str, Any]) -> str:
     arguments: list[str] = []
     for name, value in options.items():
         arguments.append(PROGRAM_FLAGS[name])
         if value is not True:
             arguments.append(str(value))
-    program = ROOT / "target" / "debug" / "mindprof"
-    if not program.exists():
-        subprocess.run(["cargo", "build", "--quiet", "--package", "mindprof-cli"], check=True)
-    command = [str(program), "table", str(trace), *arguments]
+    command = [str(program()), "table", str(trace), *arguments]
     return subprocess.run(command, capture_output=True, check=True, text=True).stdout
 
 
