@@ -115,6 +115,22 @@ def test_flops_that_are_not_known_are_no_error() -> None:
     assert "--" in rows.table()
 
 
+def test_a_share_of_nothing_is_no_error() -> None:
+    asked = fe(1, "a", 0, 10, use_device="cuda")
+    asked.append_kernel("k", 0, 7.0)
+    # The kernel itself is not in the list, so the total of device time is zero: torch raises.
+    line = el([asked], use_device="cuda").table().splitlines()[3]
+    assert line.split()[6:9] == ["7.000us", "NaN", "7.000us"]
+
+
+def test_machines_on_one_thread_are_told_apart() -> None:
+    # torch forgets an open event when one of another machine comes between.
+    built = el(
+        [fe(1, "a", 0, 9, node_id=0), fe(2, "b", 1, 2, node_id=1), fe(3, "c", 3, 4, node_id=0)]
+    )
+    assert [event.cpu_parent and event.cpu_parent.name for event in built] == [None, None, "a"]
+
+
 def test_names_near_the_limit() -> None:
     for length, shown in ((51, "n" * 51), (52, "n" * 52 + "..."), (60, "n" * 52 + "...")):
         assert el([fe(1, "n" * length, 0, 1)]).table().splitlines()[3].split()[0] == shown

@@ -166,9 +166,9 @@ def test_tables_are_torchs_tables(traces: Path, session: str, table: str) -> Non
 
 
 @cache
-def built_program() -> Path:
-    """Builds the program; whether it is up to date only cargo knows."""
-    subprocess.run(["cargo", "build", "--quiet", "--package", "mindprof-cli"], cwd=ROOT, check=True)
+def program() -> Path:
+    command = ["cargo", "build", "--quiet", "--package", "mindprof-cli"]
+    subprocess.run(command, check=True, cwd=ROOT)
     return ROOT / "target" / "debug" / "mindprof"
 
 
@@ -178,7 +178,7 @@ def program_table(trace: Path, options: dict[str, Any]) -> str:
         arguments.append(PROGRAM_FLAGS[name])
         if value is not True:
             arguments.append(str(value))
-    command = [str(built_program()), "table", str(trace), *arguments]
+    command = [str(program()), "table", str(trace), *arguments]
     return subprocess.run(command, capture_output=True, check=True, text=True).stdout
 
 

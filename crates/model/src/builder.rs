@@ -101,14 +101,22 @@ impl ProfileBuilder {
     /// When an event names a string, thread or stack that is not there, or ends beyond the last nanosecond.
     pub fn build(mut self) -> Result<Profile> {
         let mut last_end = Nanos::ZERO;
+        let mut previous = (Nanos::ZERO, Reverse(Nanos(u64::MAX)));
+        let mut is_sorted = true;
         for (index, event) in self.events.iter().enumerate() {
-            last_end = last_end.max(self.check(index, event)?);
+            let end = self.check(index, event)?;
+            last_end = last_end.max(end);
+            is_sorted &= previous <= (event.start, Reverse(end));
+            previous = (event.start, Reverse(end));
         }
         for record in &self.memory {
             self.check_memory(record)?;
             last_end = last_end.max(record.time);
         }
-        self.sort();
+        self.memory.sort_by_key(|record| record.time);
+        if !is_sorted {
+            self.sort();
+        }
         Ok(Profile {
             reference_unix_ns: self.reference_unix_ns,
             span: self.span.max(last_end),
@@ -124,14 +132,13 @@ impl ProfileBuilder {
         })
     }
 
-    /// Orders events and memory. Stable, so that of two events with the same interval the first one added stays the
+    /// Orders the events. Stable, so that of two events with the same interval the first one added stays the
     /// outer one.
     fn sort(&mut self) {
         let key = |event: &Event| (event.start, Reverse(event.end()));
-        self.memory.sort_by_key(|record| record.time);
         if self.links.is_empty() {
             self.events.sort_by_key(key);
-        } else if !self.events.is_sorted_by_key(key) {
+        } else {
             let mut order: Vec<u32> = (0..self.events.len() as u32).collect();
             order.sort_by_key(|&index| key(&self.events[index as usize]));
             self.events = order.iter().map(|&i| self.events[i as usize]).collect();

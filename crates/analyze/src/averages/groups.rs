@@ -26,8 +26,10 @@ struct Finer {
     /// The number of the shapes of each list of inputs; empty if shapes do not matter.
     shapes: Vec<u32>,
     prefixes: Option<Prefixes>,
-    /// The rows by position in [`Groups::by_key`], number of shapes and number of frames.
+    /// The rows by slot of the key, number of shapes and number of frames.
     rows: FxHashMap<(u32, u32, u32), u32>,
+    /// The shapes, frames and row of the last event of each slot: mostly those of the next one too.
+    last: Vec<(u32, u32, u32)>,
 }
 
 impl<'a> Groups<'a> {
@@ -41,11 +43,7 @@ impl<'a> Groups<'a> {
         let device_of_thread = kinds.iter().map(number).collect();
         let devices = devices.len();
         let is_finer = group_by.input_shapes || group_by.stack_frames > 0;
-        let slots = if is_finer {
-            0
-        } else {
-            profile.strings().len() * devices * 2
-        };
+        let slots = profile.strings().len() * devices * 2;
         let finer = is_finer.then(|| Finer {
             shapes: if group_by.input_shapes {
                 shapes_of_inputs(profile.inputs())
@@ -55,12 +53,13 @@ impl<'a> Groups<'a> {
             prefixes: (group_by.stack_frames > 0)
                 .then(|| Prefixes::new(profile, group_by.stack_frames)),
             rows: FxHashMap::default(),
+            last: vec![(0, 0, NO_ROW); slots],
         });
         Self {
             keys: analysis.keys(),
             device_of_thread,
             devices,
-            by_key: vec![NO_ROW; slots],
+            by_key: vec![NO_ROW; if is_finer { 0 } else { slots }],
             finer,
         }
     }
@@ -78,26 +77,44 @@ impl<'a> Groups<'a> {
         let device = self.device_of_thread[event.thread.index()] as usize;
         let annotation = usize::from(is_annotation(event.category));
         let slot = (key * self.devices + device) * 2 + annotation;
-        let row = match &mut self.finer {
-            None => &mut self.by_key[slot],
-            Some(finer) => finer.row(analysis, id, event, slot as u32),
-        };
-        if *row == NO_ROW {
-            *row = next as u32;
+        match &mut self.finer {
+            None => *claim(&mut self.by_key[slot], next) as usize,
+            Some(finer) => finer.row(analysis, id, event, slot, next),
         }
-        *row as usize
     }
 }
 
+/// Takes the next row where there is none yet.
+fn claim(row: &mut u32, next: usize) -> &mut u32 {
+    if *row == NO_ROW {
+        *row = next as u32;
+    }
+    row
+}
+
 impl Finer {
-    fn row(&mut self, analysis: &Analysis, id: EventId, event: &Event, slot: u32) -> &mut u32 {
+    fn row(
+        &mut self,
+        analysis: &Analysis,
+        id: EventId,
+        event: &Event,
+        slot: usize,
+        next: usize,
+    ) -> usize {
         let profile = analysis.profile();
         let shapes = self.shapes.get(event.inputs.index()).copied().unwrap_or(0);
         let frames = match &mut self.prefixes {
             Some(prefixes) => prefixes.number(profile, analysis.stack(id)),
             None => 0,
         };
-        self.rows.entry((slot, shapes, frames)).or_insert(NO_ROW)
+        let last = &mut self.last[slot];
+        if (last.0, last.1) == (shapes, frames) && last.2 != NO_ROW {
+            return last.2 as usize;
+        }
+        let key = (slot as u32, shapes, frames);
+        let row = *claim(self.rows.entry(key).or_insert(NO_ROW), next);
+        *last = (shapes, frames, row);
+        row as usize
     }
 }
 

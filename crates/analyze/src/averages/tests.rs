@@ -1,6 +1,6 @@
 use mindprof_model::{
-    DType, InputsEncoder, Links, MemoryRecord, ProfileBuilder, StringTable, Thread, ThreadId,
-    Timeline,
+    DType, InputsEncoder, Links, MemoryRecord, Profile, ProfileBuilder, StringTable, Thread,
+    ThreadId, Timeline,
 };
 use proptest::prelude::*;
 

@@ -4,6 +4,8 @@ use mindprof_model::{
     Timeline,
 };
 
+use proptest::prelude::*;
+
 use super::columns::cut_name;
 use super::*;
 
@@ -210,4 +212,69 @@ fn lost_events_are_told_under_the_table() {
         text.lines().last().unwrap(),
         "Events lost: 12, 10 over the byte budget, 2 in a damaged part of the file"
     );
+}
+
+fn any_row() -> impl Strategy<Value = Row<'static>> {
+    let texts = (".{0,80}", prop::option::of(".{0,120}"));
+    let numbers = (0..1_000_000_u32, 0..1_000_000_u32, 0..2000_i64, -9_i64..9);
+    let frames = prop::collection::vec(".{0,100}", 0..3);
+    (
+        texts,
+        numbers,
+        frames,
+        prop::option::of(0..1_000_000_000_u32),
+    )
+        .prop_map(
+            |((name, shapes), (own, total, count, bytes), frames, flops)| Row {
+                name: one_line(&name).into(),
+                count,
+                self_cpu: f64::from(own) / 8.0,
+                cpu_total: f64::from(total) / 8.0,
+                self_cpu_memory: bytes << 10,
+                cpu_memory: bytes << 20,
+                node: -1,
+                shapes: shapes.map(|text| one_line(&text).into()),
+                stack: frames.iter().map(|text| one_line(text).into()).collect(),
+                flops: flops.map(f64::from),
+                ..Row::default()
+            },
+        )
+}
+
+/// A line feed in a name is shown as it is, and is the one thing that breaks a row.
+fn one_line(text: &str) -> String {
+    text.replace('\n', " ")
+}
+
+proptest! {
+    #[test]
+    fn names_of_any_language_and_length_keep_the_columns_straight(
+        rows in prop::collection::vec(any_row(), 1..12),
+    ) {
+        let facts = TableFacts { memory: true, flops: true, ..TableFacts::default() };
+        let text = table_of_rows(&rows, &facts, &TableOptions::default()).unwrap();
+        let mut lines: Vec<&str> = text.split('\n').collect();
+        prop_assert_eq!(lines.pop(), Some(""));
+        let footer = lines.pop().unwrap();
+        prop_assert!(footer.starts_with("Self CPU time total: "));
+        let width = characters(lines[0]);
+        // A header that is wider than its column moves the ones after it, as it does in torch.
+        lines.remove(1);
+        for line in lines {
+            prop_assert_eq!(characters(line), width, "{}", text);
+        }
+    }
+
+    #[test]
+    fn the_text_does_not_depend_on_the_order_of_equal_keys(
+        rows in prop::collection::vec(any_row(), 1..12),
+    ) {
+        // Rows that compare equal keep their order, so what is sorted once is sorted for good.
+        let options = TableOptions { sort_by: Some(SortBy::Count), ..TableOptions::default() };
+        let facts = TableFacts::default();
+        let once = table_of_rows(&rows, &facts, &options).unwrap();
+        let mut sorted = rows;
+        sorted.sort_by(|a, b| SortBy::Count.compare(a, b));
+        prop_assert_eq!(table_of_rows(&sorted, &facts, &options).unwrap(), once);
+    }
 }

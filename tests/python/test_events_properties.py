@@ -1,0 +1,122 @@
+"""What holds for any events, put together by hand: trees, groups, sums and text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mindprof import EventList, FunctionEvent, FunctionEventAvg
+
+names = st.sampled_from(["aten::mm", "aten::add", "naïve 名前", "x" * 60])
+intervals = st.tuples(st.integers(0, 60), st.integers(0, 30))
+shapes = st.lists(st.lists(st.integers(0, 3), max_size=2), max_size=2)
+
+
+@st.composite
+def events(draw: st.DrawFn) -> list[FunctionEvent]:
+    made = []
+    for number in range(draw(st.integers(0, 15))):
+        start, length = draw(intervals)
+        made.append(
+            FunctionEvent(
+                number,
+                draw(names),
+                draw(st.integers(1, 2)),
+                start,
+                start + length,
+                overload_name=draw(st.sampled_from(["", "Tensor"])),
+                input_shapes=draw(shapes),
+                stack=draw(st.lists(st.sampled_from(["f", "g"]), max_size=3)),
+                cpu_memory_usage=draw(st.integers(-99, 99)),
+                is_async=draw(st.booleans()),
+                is_user_annotation=draw(st.booleans()),
+                flops=draw(st.none() | st.integers(0, 9)),
+            )
+        )
+    return made
+
+
+groupings = st.fixed_dictionaries(
+    {
+        "group_by_input_shapes": st.booleans(),
+        "group_by_stack_n": st.integers(0, 3),
+        "group_by_overload_name": st.booleans(),
+    }
+)
+
+
+@settings(deadline=None)
+@given(events())
+def test_children_lie_inside_their_parents(made: list[FunctionEvent]) -> None:
+    built = EventList(made)
+    built._build_tree()
+    for event in built:
+        assert 0 <= event.self_cpu_time_total <= event.cpu_time_total
+        for child in event.cpu_children:
+            assert child.cpu_parent is event
+            assert event.time_range.start <= child.time_range.start
+            assert child.time_range.end <= event.time_range.end
+            assert child.thread == event.thread
+
+
+@settings(deadline=None)
+@given(events(), groupings)
+def test_grouping_partitions_the_events(
+    made: list[FunctionEvent], grouping: dict[str, Any]
+) -> None:
+    built = EventList(made)
+    built._build_tree()
+    rows = built.key_averages(**grouping)
+    assert sum(row.count for row in rows) == len(built)
+    counts = Counter(event.key for event in built)
+    found: Counter[str] = Counter()
+    for row in rows:
+        found[row.key] += row.count
+    assert found == counts
+    for name in ("cpu_time_total", "self_cpu_time_total", "cpu_memory_usage"):
+        summed = sum(getattr(row, name) for row in rows)
+        assert summed == pytest.approx(sum(getattr(event, name) for event in built))
+    total = rows.total_average()
+    assert total.count == built.total_average().count == len(built)
+    assert total.flops == sum(event.flops or 0 for event in built)
+
+
+@settings(deadline=None)
+@given(events(), groupings)
+def test_a_row_is_what_adding_its_events_gives(
+    made: list[FunctionEvent], grouping: dict[str, Any]
+) -> None:
+    built = EventList(made)
+    built._build_tree()
+    sums: dict[Any, FunctionEventAvg] = {}
+    for event in built:
+        key = [event.key, event.is_user_annotation]
+        if grouping["group_by_input_shapes"]:
+            key.append(str(event.input_shapes))
+        if grouping["group_by_overload_name"]:
+            key.append(event.overload_name)
+        key += event.stack[: grouping["group_by_stack_n"]]
+        key.append(min(len(event.stack), grouping["group_by_stack_n"]))
+        sums.setdefault(tuple(key), FunctionEventAvg()).add(event)
+    rows = built.key_averages(**grouping)
+    assert [row.key for row in rows] == [row.key for row in sums.values()]
+    for row, expected in zip(rows, sums.values(), strict=True):
+        assert row.count == expected.count
+        assert row.cpu_time_total == pytest.approx(expected.cpu_time_total)
+        assert row.self_cpu_memory_usage == expected.self_cpu_memory_usage
+        assert row.flops == (expected.flops or 0)
+
+
+@settings(deadline=None)
+@given(events())
+def test_lines_are_of_one_length(made: list[FunctionEvent]) -> None:
+    for event in made:
+        event.overload_name = ""
+    lines = EventList(made, with_flops=True, profile_memory=True).table().splitlines()
+    if made:
+        # As in torch, a header that is wider than its column moves the ones after it.
+        del lines[1]
+        assert {len(line) for line in lines[:-1]} == {len(lines[0])}
