@@ -13,7 +13,6 @@ mod averages;
 mod enter;
 mod error;
 mod export;
-mod fork;
 mod profile;
 mod range;
 mod record_function;
@@ -29,8 +28,6 @@ mod _core {
     use crate::error::ProfilerError;
     #[pymodule_export]
     use crate::export::write_chrome_trace;
-    #[pymodule_export]
-    use crate::fork::{after_fork_in_child, after_fork_in_parent, before_fork};
     #[pymodule_export]
     use crate::profile::Profile;
     #[pymodule_export]
