@@ -11,7 +11,6 @@ your own:
     ['step']
 """
 
-from mindprof import _fork
 from mindprof._activity import (
     CuspyConfig,
     PerformanceMetricsConfig,
@@ -49,5 +48,3 @@ __all__ = [
     "supported_activities",
     "tensorboard_trace_handler",
 ]
-
-_fork.register()

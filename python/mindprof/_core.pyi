@@ -17,9 +17,6 @@ __all__ = [
     "Session",
     "Tensor",
     "__version__",
-    "after_fork_in_child",
-    "after_fork_in_parent",
-    "before_fork",
     "dtype",
     "format_memory",
     "format_time",
@@ -61,9 +58,6 @@ class Session:
     def stop_after(self, earlier: Sequence[Session]) -> Profile: ...
 
 def is_profiling() -> bool: ...
-def before_fork() -> None: ...
-def after_fork_in_parent() -> None: ...
-def after_fork_in_child() -> None: ...
 
 @final
 class Profile:

@@ -15,7 +15,6 @@ mod enter;
 mod error;
 mod events;
 mod export;
-mod fork;
 mod function_event;
 mod given;
 mod inputs;
@@ -38,8 +37,6 @@ mod _core {
     use crate::events::Events;
     #[pymodule_export]
     use crate::export::write_chrome_trace;
-    #[pymodule_export]
-    use crate::fork::{after_fork_in_child, after_fork_in_parent, before_fork};
     #[pymodule_export]
     use crate::function_event::FunctionEvent;
     #[pymodule_export]

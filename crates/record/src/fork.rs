@@ -1,65 +1,83 @@
 //! A fork while something records: the parent goes on as if nothing had happened, the child begins with no recording.
 //!
 //! Only the forking thread lives on in the child, so a lock that another thread held would stay locked there for ever. The
-//! forking thread therefore takes every lock of the recorder before it forks and gives them back on both sides.
+//! forking thread therefore takes every lock of the recorder right before the fork and gives them back on both sides. The C
+//! library calls the hooks, because a language runtime may let other threads run between its own hooks and the fork: one
+//! that waited for these locks while holding the runtime's would never let the fork happen.
 
-use std::cell::RefCell;
-use std::sync::MutexGuard;
+#![cfg_attr(
+    unix,
+    expect(
+        unsafe_code,
+        reason = "the hooks around a fork are given to the C library"
+    )
+)]
 
-use crate::chunk::{self, SpareGuard};
-use crate::local;
-use crate::name::{self, NameTable};
-use crate::recorder::{self, Recorder};
+#[cfg(unix)]
+pub(crate) use self::hooks::watch;
 
-thread_local! {
-    static HELD: RefCell<Option<Held>> = const { RefCell::new(None) };
-}
+/// Does nothing: processes do not fork here.
+#[cfg(not(unix))]
+pub(crate) fn watch() {}
 
-/// The locks, in the order in which they are taken everywhere.
-struct Held {
-    recorder: MutexGuard<'static, Recorder>,
-    _names: MutexGuard<'static, NameTable>,
-    _spare: SpareGuard,
-}
+#[cfg(unix)]
+mod hooks {
+    use std::cell::RefCell;
+    use std::sync::{MutexGuard, Once};
 
-/// Which side of a fork the caller is on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ForkSide {
-    /// The process that forked.
-    Parent,
-    /// The process that came about.
-    Child,
-}
+    use crate::chunk::{self, SpareGuard};
+    use crate::local;
+    use crate::name::{self, NameTable};
+    use crate::recorder::{self, Recorder};
 
-/// Takes every lock of the recorder. To be called right before a fork, by the thread that forks.
-pub fn before_fork() {
-    let hold = |held: &RefCell<Option<Held>>| {
-        let mut held = held.borrow_mut();
-        // Called twice, the locks are here already.
-        held.get_or_insert_with(|| Held {
-            recorder: recorder::recorder(),
-            _names: name::table(),
-            _spare: chunk::spare_guard(),
+    thread_local! {
+        static HELD: RefCell<Option<Held>> = const { RefCell::new(None) };
+    }
+
+    /// The locks, in the order in which they are taken everywhere.
+    struct Held {
+        recorder: MutexGuard<'static, Recorder>,
+        _names: MutexGuard<'static, NameTable>,
+        _spare: SpareGuard,
+    }
+
+    /// Has the hooks called around every fork of the process from now on.
+    pub(crate) fn watch() {
+        static WATCHED: Once = Once::new();
+        WATCHED.call_once(|| {
+            // SAFETY: the hooks take and give back locks, which the thread that forks may do on both sides, and never
+            // unwind. Where the system refuses, forks are as they would be without hooks.
+            unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
         });
-    };
-    // A thread that is ending has no memory for guards any more: it forks as it is.
-    let _ = HELD.try_with(hold);
-}
+    }
 
-/// Gives the locks back. To be called right after the fork, by the same thread, on both sides.
-///
-/// In the child nothing records any more: sessions that were open at the fork are closed and empty.
-pub fn after_fork(side: ForkSide) {
-    let held = HELD.try_with(|held| held.borrow_mut().take());
-    let Ok(Some(mut held)) = held else { return };
-    match side {
-        ForkSide::Parent => {}
-        ForkSide::Child => {
-            let own = local::own_buffer();
-            if let Some(buffer) = &own {
-                buffer.rename();
-            }
-            held.recorder.start_over(own.as_ref());
+    extern "C" fn before() {
+        let hold = |held: &RefCell<Option<Held>>| {
+            held.replace(Some(Held {
+                recorder: recorder::recorder(),
+                _names: name::table(),
+                _spare: chunk::spare_guard(),
+            }));
+        };
+        // A thread that is ending has no memory for guards any more: it forks as it is.
+        let _ = HELD.try_with(hold);
+    }
+
+    extern "C" fn in_parent() {
+        drop(release());
+    }
+
+    /// Forgets what was being recorded: sessions that were open at the fork are closed and empty.
+    extern "C" fn in_child() {
+        let Some(mut held) = release() else { return };
+        let own = local::own_buffer();
+        if let Some(buffer) = &own {
+            buffer.rename();
         }
+        held.recorder.start_over(own.as_ref());
+    }
+
+    fn release() -> Option<Held> {
+        HELD.try_with(RefCell::take).ok().flatten()
     }
 }

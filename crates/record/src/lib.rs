@@ -21,7 +21,6 @@ mod session;
 mod sync;
 
 pub use capture::Capture;
-pub use fork::{ForkSide, after_fork, before_fork};
 pub use name::{Name, NameKind, Site};
 pub use scope::{OpenScope, Scope, is_profiling, is_recording, open, open_with, scope, scope_with};
 pub use session::{Options, Session};

@@ -4,6 +4,7 @@ use mindprof_model::Metadata;
 
 use crate::capture::Capture;
 use crate::clock::Anchor;
+use crate::fork;
 use crate::recorder::{self, Taken, Window};
 
 /// What a window wants.
@@ -36,7 +37,7 @@ pub struct Session {
 impl Session {
     /// Opens a window.
     pub fn start(options: Options) -> Self {
-        Anchor::first();
+        Self::prepare();
         let opened = Anchor::take();
         Self {
             window: Some(recorder::open_window(options)),
@@ -45,8 +46,10 @@ impl Session {
         }
     }
 
-    /// Prepares the clock. Called when the library is loaded, so that the rate is known from far apart moments.
+    /// Prepares the clock and the hooks around a fork. Called when the library is loaded, so that the rate is known from far
+    /// apart moments; else the first start does it.
     pub fn prepare() {
+        fork::watch();
         Anchor::first();
     }
 
