@@ -280,6 +280,8 @@ fn text(input: &Input<'_>) -> String {
         Input::Bool(value) => value.to_string(),
         Input::IntList(words) => format!("{:?}", signed(words)),
         Input::Other => "-".to_owned(),
-        Input::TensorList(_) | Input::FloatList(_) => panic!("no operator here takes {input:?}"),
+        Input::TensorList(_) | Input::FloatList(_) | Input::BoolList(_) => {
+            panic!("no operator here takes {input:?}")
+        }
     }
 }
