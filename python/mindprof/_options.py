@@ -13,9 +13,9 @@ class SessionOptions:
 
     Args:
         record_shapes: Keep the shapes of what operators are given.
-        profile_memory: Record allocations. Without effect so far.
+        profile_memory: Record what memory operators take and give back.
         with_stack: Record Python calls. Without effect so far.
-        with_flops: Estimate floating-point operations. Without effect so far.
+        with_flops: Estimate floating-point operations, from shapes.
         with_modules: Without effect, as in torch without TorchScript.
         budget_bytes: How much memory the recording may take.
     """

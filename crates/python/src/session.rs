@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use mindprof_model::Metadata;
 use mindprof_record::{Capture, Options, Session as Window};
 use pyo3::prelude::*;
 
@@ -18,12 +19,16 @@ pub(crate) struct Session {
 struct State {
     window: Option<Window>,
     capture: Option<Capture>,
+    /// What the profile says about itself.
+    facts: Metadata,
 }
 
 /// What Python says about a session, by the names of its attributes.
 #[derive(FromPyObject)]
 struct SessionOptions {
     record_shapes: bool,
+    profile_memory: bool,
+    with_flops: bool,
     budget_bytes: usize,
 }
 
@@ -31,13 +36,24 @@ struct SessionOptions {
 impl Session {
     #[new]
     fn new(options: SessionOptions) -> Self {
+        let mut facts = Metadata::default();
+        let said = [
+            ("profile_memory", options.profile_memory),
+            ("with_flops", options.with_flops),
+        ];
+        for (key, _) in said.into_iter().filter(|(_, is_on)| *is_on) {
+            facts.set(key, "1");
+        }
         let options = Options {
-            inputs: options.record_shapes,
+            // Operations are counted from shapes.
+            inputs: options.record_shapes || options.with_flops,
+            memory: options.profile_memory,
             budget_bytes: options.budget_bytes,
         };
         let state = State {
             window: Some(Window::start(options)),
             capture: None,
+            facts,
         };
         Self {
             state: Mutex::new(state),
@@ -77,7 +93,9 @@ impl Session {
     fn close(&self) -> Capture {
         let mut state = self.lock();
         if let Some(window) = state.window.take() {
-            state.capture = Some(window.stop());
+            let mut capture = window.stop();
+            capture.metadata = state.facts.clone();
+            state.capture = Some(capture);
         }
         let capture = state.capture.clone();
         capture.expect("a session without a window has a capture")

@@ -10,6 +10,7 @@ use crate::capture::{Capture, ThreadCapture};
 use crate::chunk::Record;
 use crate::clock::{Anchor, Scale};
 use crate::local::ASYNC_BIT;
+use crate::memory::{self, Sorted};
 use crate::name::{self, NameKind};
 
 /// Makes the profile of a capture and of the earlier ones that belong to it.
@@ -42,8 +43,12 @@ fn add_window(capture: &Capture, names: &mut Names, builder: &mut ProfileBuilder
     for thread in &capture.threads {
         builder.add_loss(LossCause::Budget, thread.lost);
         builder.add_loss(LossCause::Depth, thread.open.deeper);
-        let closed = in_start_order(&records_of_window(capture, thread));
-        if closed.is_empty() {
+        let sorted = Sorted::new(thread.records(), thread.len());
+        let closed = in_start_order(&scopes_of_window(capture, thread, sorted.scopes));
+        let within = |(head, _): &(Record, Record)| capture.window.contains(&head.start);
+        let wanted = sorted.memory.iter().filter(|_| capture.keep_memory);
+        let pieces: Vec<_> = wanted.filter(|piece| within(piece)).collect();
+        if closed.is_empty() && pieces.is_empty() {
             continue;
         }
         let inputs = merge_inputs(capture, thread, builder);
@@ -60,17 +65,20 @@ fn add_window(capture: &Capture, names: &mut Names, builder: &mut ProfileBuilder
             .map(|record| names.event(record, id, &inputs, &scale, window_end, builder))
             .collect();
         builder.add_events(events);
+        for piece in pieces {
+            builder.add_memory(memory::assemble(piece, id, &scale));
+        }
     }
 }
 
-/// The records that began within the window, in end order. Scopes that were open when it closed come last, innermost first.
-fn records_of_window(capture: &Capture, thread: &ThreadCapture) -> Vec<Record> {
-    let mut records = Vec::with_capacity(thread.len() + thread.open.entries.len());
-    records.extend(
-        thread
-            .records()
-            .filter(|record| capture.wants(record.start)),
-    );
+/// Keeps the scopes that began within the window, in end order. Those that were open when it closed come last, innermost
+/// first.
+fn scopes_of_window(
+    capture: &Capture,
+    thread: &ThreadCapture,
+    mut records: Vec<Record>,
+) -> Vec<Record> {
+    records.retain(|record| capture.wants(record.start));
     let ended_late: FxHashSet<(u64, u32)> = records
         .iter()
         .rev()

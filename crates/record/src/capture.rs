@@ -23,6 +23,7 @@ pub struct Capture {
     pub(crate) opened: Anchor,
     pub(crate) closed: Anchor,
     pub(crate) keep_inputs: bool,
+    pub(crate) keep_memory: bool,
     pub(crate) threads: Vec<ThreadCapture>,
     /// The windows before this one that the profile is about too.
     pub(crate) earlier: Vec<Capture>,

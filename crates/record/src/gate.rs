@@ -18,11 +18,14 @@ pub(crate) struct Wanted {
     pub(crate) scopes: bool,
     /// The inputs of scopes.
     pub(crate) inputs: bool,
+    /// Memory that is taken and given back, also while scopes are not wanted.
+    pub(crate) memory: bool,
 }
 
 impl Gate {
     const SCOPES: u64 = 1;
     const INPUTS: u64 = 2;
+    const MEMORY: u64 = 4;
     const EPOCH_SHIFT: u32 = 8;
 
     /// Reads the gate.
@@ -35,8 +38,9 @@ impl Gate {
     pub(crate) fn set(epoch: u32, wanted: Wanted) {
         let scopes = if wanted.scopes { Self::SCOPES } else { 0 };
         let inputs = if wanted.inputs { Self::INPUTS } else { 0 };
+        let memory = if wanted.memory { Self::MEMORY } else { 0 };
         GATE.store(
-            u64::from(epoch) << Self::EPOCH_SHIFT | scopes | inputs,
+            u64::from(epoch) << Self::EPOCH_SHIFT | scopes | inputs | memory,
             Ordering::Relaxed,
         );
     }
@@ -56,6 +60,12 @@ impl Gate {
     #[inline]
     pub(crate) const fn wants_inputs(self) -> bool {
         self.0 & Self::INPUTS != 0
+    }
+
+    /// Returns whether some window wants memory.
+    #[inline]
+    pub(crate) const fn wants_memory(self) -> bool {
+        self.0 & Self::MEMORY != 0
     }
 
     /// Returns the number of the recording: it grows each time the gate goes from closed to open.

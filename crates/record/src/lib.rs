@@ -13,6 +13,7 @@ mod clock;
 mod fork;
 mod gate;
 mod local;
+mod memory;
 mod name;
 mod open;
 mod recorder;
@@ -21,6 +22,7 @@ mod session;
 mod sync;
 
 pub use capture::Capture;
+pub use memory::memory;
 pub use name::{Name, NameKind, Site};
 pub use scope::{OpenScope, Scope, is_profiling, is_recording, open, open_with, scope, scope_with};
 pub use session::{Options, Session};

@@ -73,6 +73,13 @@ pub(crate) fn end(scope: OpenScope, end: u64) {
     let _ = with(|local| local.end(&scope, end));
 }
 
+/// Appends the two records of a piece of memory.
+#[inline(never)]
+pub(crate) fn push_pair(gate: Gate, records: [Record; 2]) {
+    // A thread that is ending has no buffer any more: what it gives back then is not told.
+    let _ = with(|local| local.push_pair(gate, records));
+}
+
 /// Returns the number of the list that the closure writes.
 #[inline(never)]
 pub(crate) fn intern_inputs(gate: Gate, inputs: impl FnOnce(&mut InputsEncoder)) -> u32 {
@@ -136,6 +143,16 @@ impl Local {
         }
     }
 
+    fn push_pair(&self, gate: Gate, [head, tail]: [Record; 2]) {
+        self.follow(gate);
+        // A tail without a head would be taken for one: if there is no room for the head, both are left out.
+        for record in [head, tail] {
+            if !self.push(record) && !self.push_to_new_chunk(record) {
+                return;
+            }
+        }
+    }
+
     /// Empties the buffer if the gate is of another recording than the last event.
     #[inline]
     fn follow(&self, gate: Gate) {
@@ -187,7 +204,7 @@ impl Local {
     }
 
     #[cold]
-    fn push_to_new_chunk(&self, record: Record) {
+    fn push_to_new_chunk(&self, record: Record) -> bool {
         let wanted = match self.chunk.borrow().as_ref() {
             Some(chunk) => (chunk.capacity() * GROWTH).min(FULL),
             None => FIRST,
@@ -201,12 +218,13 @@ impl Local {
         };
         let Some(chunk) = chunk.map(Arc::new) else {
             self.buffer.count_lost();
-            return;
+            return false;
         };
         // SAFETY: as in `push`.
         unsafe { chunk.push(record) };
         self.buffer.contents().chunks.push(Arc::clone(&chunk));
         *self.chunk.borrow_mut() = Some(chunk);
+        true
     }
 
     #[cold]

@@ -235,6 +235,7 @@ impl Recorder {
                 .iter()
                 .any(|window| window.paused_now.is_none()),
             inputs: options().any(|options| options.inputs),
+            memory: options().any(|options| options.memory),
         };
         Gate::set(self.epoch, wanted);
     }

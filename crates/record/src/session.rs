@@ -12,6 +12,8 @@ use crate::recorder::{self, Taken, Window};
 pub struct Options {
     /// Whether scopes keep the shapes and values they were given.
     pub inputs: bool,
+    /// Whether memory that the host takes and gives back is recorded.
+    pub memory: bool,
     /// How many bytes the recording may hold. The newest events beyond it are dropped and counted. While several
     /// windows are open, the largest of their budgets is in force.
     pub budget_bytes: usize,
@@ -21,6 +23,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             inputs: false,
+            memory: false,
             budget_bytes: 256 << 20,
         }
     }
@@ -81,6 +84,7 @@ impl Session {
             opened: self.opened,
             closed,
             keep_inputs: self.options.inputs,
+            keep_memory: self.options.memory,
             threads: taken.threads,
             earlier: Vec::new(),
         }

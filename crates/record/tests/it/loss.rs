@@ -19,7 +19,7 @@ proptest! {
         per_thread in 1_usize..3_000,
         threads in 1_usize..=8,
     ) {
-        let profile = record(Options { budget_bytes, inputs: false }, || {
+        let profile = record(Options { budget_bytes, ..Options::default() }, || {
             thread::scope(|scope_of_threads| {
                 for _ in 0..threads {
                     scope_of_threads.spawn(|| (0..per_thread).for_each(|_| drop(scope(&OP))));
@@ -41,6 +41,7 @@ fn inputs_are_within_the_budget_too() {
     let options = Options {
         inputs: true,
         budget_bytes: 10_000,
+        ..Options::default()
     };
     let profile = record(options, || {
         let name = Name::intern("op", NameKind::Operator);
@@ -62,7 +63,7 @@ fn inputs_are_within_the_budget_too() {
 fn a_window_counts_only_what_was_lost_while_it_was_open() {
     let tiny = Options {
         budget_bytes: 0,
-        inputs: false,
+        ..Options::default()
     };
     let outer = Session::start(tiny);
     (0..5).for_each(|_| drop(scope(&OP)));
@@ -76,7 +77,7 @@ fn a_window_counts_only_what_was_lost_while_it_was_open() {
 fn the_next_recording_begins_with_a_whole_budget() {
     let small = Options {
         budget_bytes: 320,
-        inputs: false,
+        ..Options::default()
     };
     for _ in 0..3 {
         let profile = record(small, || (0..12).for_each(|_| drop(scope(&OP))));

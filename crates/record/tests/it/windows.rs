@@ -199,7 +199,7 @@ fn a_pause_ends_with_its_window() {
 fn what_is_lost_during_a_pause_is_not_lost_to_the_window() {
     let tiny = Options {
         budget_bytes: 0,
-        inputs: false,
+        ..Options::default()
     };
     let (paused, other) = (Session::start(tiny), Session::start(tiny));
     drop(scope(&BEFORE));

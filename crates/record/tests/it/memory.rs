@@ -1,0 +1,72 @@
+//! Memory that the host tells of.
+
+use mindprof_record::{Options, Session, Site, memory, scope};
+use proptest::prelude::*;
+
+use super::{names, record};
+
+static OP: Site = Site::operator("op");
+
+fn with_memory() -> Options {
+    Options {
+        memory: true,
+        ..Options::default()
+    }
+}
+
+#[test]
+fn blocks_are_told_with_their_bytes_and_totals() {
+    let profile = record(with_memory(), || {
+        let _op = scope(&OP);
+        memory(0x1000, 64, 64);
+        memory(0x1000, -64, 0);
+    });
+    let found: Vec<_> = profile
+        .memory()
+        .iter()
+        .map(|record| (record.address, record.bytes, record.total_allocated))
+        .collect();
+    assert_eq!(found, [(0x1000, 64, 64), (0x1000, -64, 0)]);
+    assert_eq!(names(&profile), ["op"]);
+    let op = profile.events()[0];
+    assert!(
+        profile
+            .memory()
+            .iter()
+            .all(|record| op.start <= record.time && record.time <= op.end())
+    );
+}
+
+#[test]
+fn only_a_window_that_wants_memory_has_it() {
+    let plain = Session::start(Options::default());
+    let wanting = Session::start(with_memory());
+    memory(8, 8, 8);
+    assert_eq!(wanting.stop().assemble().memory().len(), 1);
+    memory(8, -8, 0);
+    assert!(plain.stop().assemble().memory().is_empty());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn what_there_is_no_room_for_is_counted_and_the_rest_is_whole(
+        budget_bytes in 0_usize..4_000,
+        blocks in 0_i64..100,
+    ) {
+        let options = Options { budget_bytes, ..with_memory() };
+        let profile = record(options, || {
+            for block in 0..blocks {
+                drop(scope(&OP));
+                memory(block as u64, block, block as u64);
+            }
+        });
+        let kept = profile.memory().len() + profile.events().len();
+        prop_assert_eq!(kept as u64 + profile.loss().total(), 2 * blocks as u64);
+        for record in profile.memory() {
+            prop_assert_eq!(record.address as i64, record.bytes);
+            prop_assert_eq!(record.address, record.total_allocated);
+        }
+    }
+}
