@@ -10,7 +10,7 @@ use crate::capture::{Capture, ThreadCapture};
 use crate::chunk::Record;
 use crate::clock::{Anchor, Scale};
 use crate::local::ASYNC_BIT;
-use crate::memory::{self, Sorted};
+use crate::memory::{Piece, Pieces};
 use crate::name::{self, NameKind};
 
 /// Makes the profile of a capture and of the earlier ones that belong to it.
@@ -43,12 +43,9 @@ fn add_window(capture: &Capture, names: &mut Names, builder: &mut ProfileBuilder
     for thread in &capture.threads {
         builder.add_loss(LossCause::Budget, thread.lost);
         builder.add_loss(LossCause::Depth, thread.open.deeper);
-        let sorted = Sorted::new(thread.records(), thread.len());
-        let closed = in_start_order(&scopes_of_window(capture, thread, sorted.scopes));
-        let within = |(head, _): &(Record, Record)| capture.window.contains(&head.start);
-        let wanted = sorted.memory.iter().filter(|_| capture.keep_memory);
-        let pieces: Vec<_> = wanted.filter(|piece| within(piece)).collect();
-        if closed.is_empty() && pieces.is_empty() {
+        let open = still_open(capture, thread);
+        let (scopes, pieces) = of_window(capture, thread, &open);
+        if scopes.is_empty() && pieces.is_empty() {
             continue;
         }
         let inputs = merge_inputs(capture, thread, builder);
@@ -60,47 +57,65 @@ fn add_window(capture: &Capture, names: &mut Names, builder: &mut ProfileBuilder
             device: DeviceKind::Cpu,
         });
         let window_end = capture.window.end;
-        let events = closed
-            .iter()
+        let events = start_order(&scopes)
+            .into_iter()
+            .map(|index| scopes[index as usize])
             .map(|record| names.event(record, id, &inputs, &scale, window_end, builder))
             .collect();
         builder.add_events(events);
         for piece in pieces {
-            builder.add_memory(memory::assemble(piece, id, &scale));
+            builder.add_memory(piece.assemble(id, &scale));
         }
     }
 }
 
-/// Keeps the scopes that began within the window, in end order. Those that were open when it closed come last, innermost
-/// first.
-fn scopes_of_window(
+/// Returns the scopes that began within the window, in end order, and its memory. Scopes that were open when it closed
+/// come last, innermost first.
+///
+/// A recording is large and is read once, so that its records are looked at where they lie: copies would cost more in
+/// page faults than all else here.
+fn of_window<'a>(
     capture: &Capture,
-    thread: &ThreadCapture,
-    mut records: Vec<Record>,
-) -> Vec<Record> {
-    records.retain(|record| capture.wants(record.start));
-    let ended_late: FxHashSet<(u64, u32)> = records
+    thread: &'a ThreadCapture,
+    open: &'a [Record],
+) -> (Vec<&'a Record>, Vec<Piece>) {
+    let mut scopes: Vec<&Record> = Vec::with_capacity(thread.len() + open.len());
+    let mut pieces = Pieces::default();
+    for record in thread.records() {
+        if !pieces.takes(record) && capture.wants(record.start) {
+            scopes.push(record);
+        }
+    }
+    let ended_late: FxHashSet<(u64, u32)> = scopes
         .iter()
         .rev()
         .take_while(|record| record.end >= capture.window.end)
         .map(|record| (record.start, record.name))
         .collect();
-    let still_open = thread.open.entries.iter().rev().filter(|entry| {
-        capture.wants(entry.start) && !ended_late.contains(&(entry.start, entry.name))
-    });
-    records.extend(still_open.map(|entry| Record {
+    let unknown = |record: &&Record| !ended_late.contains(&(record.start, record.name));
+    scopes.extend(open.iter().filter(unknown));
+    let mut pieces = pieces.finish();
+    pieces.retain(|piece| capture.keep_memory && capture.window.contains(&piece.time));
+    (scopes, pieces)
+}
+
+/// Returns records of the scopes that were open when the window closed, innermost first.
+fn still_open(capture: &Capture, thread: &ThreadCapture) -> Vec<Record> {
+    let entries = thread.open.entries.iter().rev();
+    let wanted = entries.filter(|entry| capture.wants(entry.start));
+    let record = wanted.map(|entry| Record {
         start: entry.start,
         end: u64::MAX,
         name: entry.name,
         inputs: 0,
         stack: 0,
         sequence: u32::MAX,
-    }));
-    records
+    });
+    record.collect()
 }
 
-/// Brings records from end order into start order, the longer of two with one start first, without comparing more than
-/// neighbours.
+/// Returns the start order of records that lie in end order, the longer of two with one start first, without comparing
+/// more than neighbours.
 ///
 /// ```text
 /// end order     b  c  a  d         a |-------------|
@@ -112,7 +127,7 @@ fn scopes_of_window(
 /// A scope that ends swallows the ones before it that began after it; the stack holds what is not swallowed yet, by
 /// ascending start. Scopes that cross, which only calls out of turn can bring about, are left to the builder's sort, to
 /// which everything else comes sorted.
-fn in_start_order(records: &[Record]) -> Vec<Record> {
+fn start_order(records: &[&Record]) -> Vec<u32> {
     let mut sizes: Vec<u32> = Vec::with_capacity(records.len());
     let mut standing: Vec<(u64, u32)> = Vec::new();
     for record in records {
@@ -123,18 +138,15 @@ fn in_start_order(records: &[Record]) -> Vec<Record> {
         standing.push((record.start, size));
         sizes.push(size);
     }
-    let Some(&first) = records.first() else {
-        return Vec::new();
-    };
-    let mut ordered = vec![first; records.len()];
+    let mut order = vec![0; records.len()];
     let mut enclosing: Vec<usize> = Vec::new();
-    for index in (0..records.len()).rev() {
-        let first_inside = index + 1 - sizes[index] as usize;
+    for (index, size) in sizes.into_iter().enumerate().rev() {
+        let first_inside = index + 1 - size as usize;
         while enclosing.pop_if(|begin| *begin > index).is_some() {}
-        ordered[first_inside + enclosing.len()] = records[index];
+        order[first_inside + enclosing.len()] = index as u32;
         enclosing.push(first_inside);
     }
-    ordered
+    order
 }
 
 /// Maps the thread's numbers of input lists to the profile's; empty if the window did not ask for inputs.
@@ -214,6 +226,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn in_start_order(records: &[Record]) -> Vec<Record> {
+        let order = start_order(&records.iter().collect::<Vec<_>>());
+        order
+            .into_iter()
+            .map(|index| records[index as usize])
+            .collect()
+    }
 
     fn record(start: u64, end: u64) -> Record {
         Record {

@@ -84,7 +84,7 @@ impl ThreadCapture {
     }
 
     /// Walks the records in the order in which the scopes ended.
-    pub(crate) fn records(&self) -> impl Iterator<Item = Record> {
+    pub(crate) fn records(&self) -> impl Iterator<Item = &Record> {
         self.chunks
             .iter()
             .flat_map(|(chunk, len)| chunk.records(*len))

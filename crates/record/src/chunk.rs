@@ -89,10 +89,11 @@ impl Chunk {
     }
 
     /// Walks the first `len` records; fewer if fewer are published.
-    pub(crate) fn records(&self, len: usize) -> impl Iterator<Item = Record> {
+    pub(crate) fn records(&self, len: usize) -> impl Iterator<Item = &Record> {
         (0..len.min(self.len())).map(|index| {
-            // SAFETY: the slot is below the published length, so it is written, and it is never written again.
-            unsafe { self.slots.read(index) }
+            // SAFETY: the slot is below the published length, so it is written, and it is never written again while the
+            // chunk lives.
+            unsafe { self.slots.get(index) }
         })
     }
 }
@@ -186,11 +187,11 @@ mod mapped {
         }
 
         /// # Safety
-        /// The slot was written, and nobody writes it meanwhile.
+        /// The slot was written, and nobody writes it while the reference lives.
         #[inline]
-        pub(super) unsafe fn read(&self, index: usize) -> Record {
-            // SAFETY: as in `write`; a record is plain data, so a copy is a value of its own.
-            unsafe { self.first.add(index).read() }
+        pub(super) unsafe fn get(&self, index: usize) -> &Record {
+            // SAFETY: as in `write`; the memory is this value's own and outlives the reference.
+            unsafe { &*self.first.add(index) }
         }
     }
 
@@ -290,9 +291,9 @@ mod modelled {
             self.cells[index].with_mut(|slot| unsafe { *slot = record });
         }
 
-        pub(super) unsafe fn read(&self, index: usize) -> Record {
-            // SAFETY: as in `mapped::Slots::read`.
-            self.cells[index].with(|slot| unsafe { *slot })
+        pub(super) unsafe fn get(&self, index: usize) -> &Record {
+            // SAFETY: as in `mapped::Slots::get`.
+            self.cells[index].with(|slot| unsafe { &*slot })
         }
     }
 }
@@ -321,7 +322,10 @@ mod tests {
             .map(|start| unsafe { chunk.push(record(start)) })
             .collect();
         assert_eq!(taken, [true, true, false]);
-        assert_eq!(chunk.records(9).collect::<Vec<_>>(), [record(0), record(1)]);
+        assert_eq!(
+            chunk.records(9).copied().collect::<Vec<_>>(),
+            [record(0), record(1)]
+        );
     }
 
     #[cfg(loom)]
@@ -333,7 +337,7 @@ mod tests {
                 let chunk = chunk.clone();
                 loom::thread::spawn(move || {
                     for (index, found) in chunk.records(2).enumerate() {
-                        assert_eq!(found, record(index as u64));
+                        assert_eq!(*found, record(index as u64));
                     }
                 })
             };

@@ -40,49 +40,62 @@ fn records(time: u64, address: u64, bytes: i64, total: u64) -> [Record; 2] {
     ]
 }
 
-/// What a thread's records are, told apart.
-#[derive(Debug, Default)]
-pub(crate) struct Sorted {
-    pub(crate) scopes: Vec<Record>,
-    /// Heads and tails.
-    pub(crate) memory: Vec<(Record, Record)>,
+/// A piece of memory as it was recorded, in ticks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece {
+    pub(crate) time: u64,
+    address: u64,
+    bytes: i64,
+    total: u64,
 }
 
-impl Sorted {
-    /// Tells scopes from memory. A head whose tail there was no room for is left out; it is counted as lost.
-    pub(crate) fn new(records: impl Iterator<Item = Record>, scopes: usize) -> Self {
-        let mut sorted = Self {
-            scopes: Vec::with_capacity(scopes),
-            memory: Vec::new(),
-        };
-        let mut head: Option<Record> = None;
-        for record in records {
-            match (record.name, head.take()) {
-                (HEAD, _) => head = Some(record),
-                (TAIL, Some(head)) => sorted.memory.push((head, record)),
-                (TAIL, None) => {}
-                _ => sorted.scopes.push(record),
-            }
+impl Piece {
+    /// Makes the model's record of it.
+    pub(crate) fn assemble(self, thread: ThreadId, scale: &Scale) -> MemoryRecord {
+        MemoryRecord {
+            time: Nanos(scale.nanoseconds(self.time)),
+            address: self.address,
+            bytes: self.bytes,
+            total_allocated: self.total,
+            total_reserved: 0,
+            thread,
+            stack: StackId::NONE,
+            device: DeviceKind::Cpu,
+            device_index: -1,
         }
-        sorted
     }
 }
 
-/// Makes the model's record of a head and a tail.
-pub(crate) fn assemble(
-    (head, tail): &(Record, Record),
-    thread: ThreadId,
-    scale: &Scale,
-) -> MemoryRecord {
-    MemoryRecord {
-        time: Nanos(scale.nanoseconds(head.start)),
-        address: head.end,
-        bytes: tail.start as i64,
-        total_allocated: tail.end,
-        total_reserved: 0,
-        thread,
-        stack: StackId::NONE,
-        device: DeviceKind::Cpu,
-        device_index: -1,
+/// Puts heads and tails together as the records of a thread come by.
+#[derive(Debug, Default)]
+pub(crate) struct Pieces {
+    head: Option<(u64, u64)>,
+    whole: Vec<Piece>,
+}
+
+impl Pieces {
+    /// Takes a record if it is of a piece of memory, and returns whether it is.
+    ///
+    /// A head whose tail there was no room for is left out; it is counted as lost.
+    pub(crate) fn takes(&mut self, record: &Record) -> bool {
+        match record.name {
+            HEAD => self.head = Some((record.start, record.end)),
+            TAIL => {
+                let whole = self.head.take().map(|(time, address)| Piece {
+                    time,
+                    address,
+                    bytes: record.start as i64,
+                    total: record.end,
+                });
+                self.whole.extend(whole);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Returns the pieces that are whole.
+    pub(crate) fn finish(self) -> Vec<Piece> {
+        self.whole
     }
 }
