@@ -82,6 +82,7 @@ def write_chrome_trace(
     metadata: Sequence[tuple[str, str]],
     activity_types: Sequence[str] | None,
 ) -> None: ...
+
 _Facts = tuple[str | None, bool, bool]
 
 @final

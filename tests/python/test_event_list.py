@@ -27,7 +27,7 @@ def test_the_list_is_a_list_of_rows(rows: EventList) -> None:
     assert isinstance(rows, list)
     assert rows[0].key == "aten::ones"
     with pytest.raises(TypeError):
-        rows[0]["key"]  # type: ignore[index]
+        rows[0]["key"]
 
 
 def test_totals_sum_the_rows(rows: EventList) -> None:
