@@ -5,28 +5,261 @@
 12.0
 """
 
-from mindprof._core import Tensor, dtype, manual_seed, ones, randn, tensor, zeros
+import builtins
+
+from mindprof._core import (
+    Tensor,
+    arange,
+    broadcast_tensors,
+    cat,
+    device,
+    dtype,
+    empty,
+    eye,
+    from_numpy,
+    full,
+    linspace,
+    manual_seed,
+    ones,
+    rand,
+    randint,
+    randn,
+    randperm,
+    set_printoptions,
+    stack,
+    tensor,
+    where,
+    zeros,
+)
 
 from mindtorch_v2 import _C as _C
 from mindtorch_v2 import autograd, profiler
+from mindtorch_v2._named import Size
+from mindtorch_v2.autograd import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 
-float32 = dtype.float32
-float64 = dtype.float64
-int32 = dtype.int32
-int64 = dtype.int64
+float32 = float = dtype.float32
+float64 = double = dtype.float64
+int32 = int = dtype.int32
+int64 = long = dtype.int64
+bool = dtype.bool
+
+# A method of a tensor is a function of a tensor.
+abs = Tensor.abs
+add = Tensor.add
+addmm = Tensor.addmm
+all = Tensor.all
+allclose = Tensor.allclose
+any = Tensor.any
+argmax = Tensor.argmax
+argmin = Tensor.argmin
+as_strided = Tensor.as_strided
+bmm = Tensor.bmm
+ceil = Tensor.ceil
+chunk = Tensor.chunk
+clamp = Tensor.clamp
+clone = Tensor.clone
+cos = Tensor.cos
+div = Tensor.div
+dot = Tensor.dot
+empty_like = Tensor.empty_like
+eq = Tensor.eq
+equal = Tensor.equal
+erf = Tensor.erf
+exp = Tensor.exp
+flatten = Tensor.flatten
+floor = Tensor.floor
+floor_divide = Tensor.floor_divide
+full_like = Tensor.full_like
+gather = Tensor.gather
+ge = Tensor.ge
+gt = Tensor.gt
+index_select = Tensor.index_select
+is_floating_point = Tensor.is_floating_point
+le = Tensor.le
+log = Tensor.log
+lt = Tensor.lt
+masked_fill = Tensor.masked_fill
+masked_select = Tensor.masked_select
+matmul = Tensor.matmul
+max = Tensor.max
+maximum = Tensor.maximum
+mean = Tensor.mean
+min = Tensor.min
+minimum = Tensor.minimum
+mm = Tensor.mm
+mul = Tensor.mul
+mv = Tensor.mv
+narrow = Tensor.narrow
+ne = Tensor.ne
+neg = Tensor.neg
+nonzero = Tensor.nonzero
+norm = Tensor.norm
+numel = Tensor.numel
+ones_like = Tensor.ones_like
+permute = Tensor.permute
+pow = Tensor.pow
+rand_like = Tensor.rand_like
+randn_like = Tensor.randn_like
+reciprocal = Tensor.reciprocal
+relu = Tensor.relu
+remainder = Tensor.remainder
+reshape = Tensor.reshape
+round = Tensor.round
+rsqrt = Tensor.rsqrt
+select = Tensor.select
+sigmoid = Tensor.sigmoid
+sign = Tensor.sign
+sin = Tensor.sin
+split = Tensor.split
+sqrt = Tensor.sqrt
+square = Tensor.square
+squeeze = Tensor.squeeze
+std = Tensor.std
+sub = Tensor.sub
+sum = Tensor.sum
+t = Tensor.t
+tanh = Tensor.tanh
+transpose = Tensor.transpose
+tril = Tensor.tril
+triu = Tensor.triu
+unbind = Tensor.unbind
+unsqueeze = Tensor.unsqueeze
+var = Tensor.var
+zeros_like = Tensor.zeros_like
+
+
+def is_tensor(obj: object) -> builtins.bool:
+    """Returns whether an object is a tensor."""
+    return isinstance(obj, Tensor)
+
 
 __all__ = [
+    "Size",
     "Tensor",
+    "abs",
+    "add",
+    "addmm",
+    "all",
+    "allclose",
+    "any",
+    "arange",
+    "argmax",
+    "argmin",
+    "as_strided",
     "autograd",
+    "bmm",
+    "bool",
+    "broadcast_tensors",
+    "cat",
+    "ceil",
+    "chunk",
+    "clamp",
+    "clone",
+    "cos",
+    "device",
+    "div",
+    "dot",
+    "double",
     "dtype",
+    "empty",
+    "empty_like",
+    "enable_grad",
+    "eq",
+    "equal",
+    "erf",
+    "exp",
+    "eye",
+    "flatten",
+    "float",
     "float32",
     "float64",
+    "floor",
+    "floor_divide",
+    "from_numpy",
+    "full",
+    "full_like",
+    "gather",
+    "ge",
+    "gt",
+    "index_select",
+    "inference_mode",
+    "int",
     "int32",
     "int64",
+    "is_floating_point",
+    "is_grad_enabled",
+    "is_tensor",
+    "le",
+    "linspace",
+    "log",
+    "long",
+    "lt",
     "manual_seed",
+    "masked_fill",
+    "masked_select",
+    "matmul",
+    "max",
+    "maximum",
+    "mean",
+    "min",
+    "minimum",
+    "mm",
+    "mul",
+    "mv",
+    "narrow",
+    "ne",
+    "neg",
+    "no_grad",
+    "nonzero",
+    "norm",
+    "numel",
     "ones",
+    "ones_like",
+    "permute",
+    "pow",
     "profiler",
+    "rand",
+    "rand_like",
+    "randint",
     "randn",
+    "randn_like",
+    "randperm",
+    "reciprocal",
+    "relu",
+    "remainder",
+    "reshape",
+    "round",
+    "rsqrt",
+    "select",
+    "set_grad_enabled",
+    "set_printoptions",
+    "sigmoid",
+    "sign",
+    "sin",
+    "split",
+    "sqrt",
+    "square",
+    "squeeze",
+    "stack",
+    "std",
+    "sub",
+    "sum",
+    "t",
+    "tanh",
     "tensor",
+    "transpose",
+    "tril",
+    "triu",
+    "unbind",
+    "unsqueeze",
+    "var",
+    "where",
     "zeros",
+    "zeros_like",
 ]

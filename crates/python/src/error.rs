@@ -7,7 +7,7 @@ use mindtorch_tensor::{Error as TensorError, Exception};
 use pyo3::PyErr;
 use pyo3::exceptions::{
     PyAttributeError, PyFileNotFoundError, PyIndexError, PyIsADirectoryError,
-    PyNotImplementedError, PyOSError, PyPermissionError, PyRuntimeError, PyValueError,
+    PyNotImplementedError, PyOSError, PyPermissionError, PyRuntimeError, PyTypeError, PyValueError,
 };
 
 pyo3::create_exception!(
@@ -65,6 +65,7 @@ fn tensor_error(error: &TensorError) -> PyErr {
     match error.exception() {
         Exception::Runtime => PyRuntimeError::new_err(message),
         Exception::Index => PyIndexError::new_err(message),
+        Exception::Type => PyTypeError::new_err(message),
         Exception::Value => PyValueError::new_err(message),
         Exception::NotImplemented => PyNotImplementedError::new_err(message),
     }

@@ -5,10 +5,11 @@
 //! wanted.
 
 use mindprof_model::InputsEncoder;
-use mindprof_record::scope_with;
 pub(crate) use mindprof_record::{Scope, Site};
+use mindprof_record::{is_recording, scope_with};
 use smallvec::SmallVec;
 
+use crate::autograd::{is_tracking, next_sequence};
 use crate::{DType, Scalar, Tensor};
 
 /// Lists of numbers longer than this are not recorded.
@@ -17,8 +18,13 @@ const LIST_LIMIT: usize = 30;
 /// Opens the scope of an operator; it closes when the returned value is dropped.
 #[inline]
 #[must_use = "the scope closes when this value is dropped"]
-pub(crate) fn open(site: &'static Site, arguments: impl Arguments) -> Scope {
-    scope_with(site, move |encoder| arguments.encode(encoder))
+pub(crate) fn open<A: Arguments>(site: &'static Site, arguments: A) -> Scope {
+    let mut scope = scope_with(site, move |encoder| arguments.encode(encoder));
+    if A::HAS_TENSOR && is_recording() && is_tracking() {
+        // Even an operator that is not differentiable carries it, as in torch.
+        scope.set_sequence(next_sequence());
+    }
+    scope
 }
 
 /// An argument that is absent or of a kind that is not told apart: a device, a generator, a memory format.
@@ -26,17 +32,47 @@ pub(crate) struct Absent;
 
 /// One argument of an operator.
 pub(crate) trait Argument {
+    /// Whether it is a tensor, or a list of them.
+    const IS_TENSOR: bool = false;
+
     fn encode(&self, encoder: &mut InputsEncoder);
 }
 
 /// All arguments of an operator, in the order of its schema.
 pub(crate) trait Arguments {
+    /// Whether an operator with these arguments can be part of a graph.
+    const HAS_TENSOR: bool;
+
     fn encode(self, encoder: &mut InputsEncoder);
 }
 
 impl Argument for Tensor {
+    const IS_TENSOR: bool = true;
+
     fn encode(&self, encoder: &mut InputsEncoder) {
         encoder.tensor(self.dtype().into(), self.dims(), self.strides());
+    }
+}
+
+impl Argument for [&Tensor] {
+    const IS_TENSOR: bool = true;
+
+    fn encode(&self, encoder: &mut InputsEncoder) {
+        encoder.tensor_list(self.len());
+        for tensor in self {
+            tensor.encode(encoder);
+        }
+    }
+}
+
+impl Argument for [Tensor] {
+    const IS_TENSOR: bool = true;
+
+    fn encode(&self, encoder: &mut InputsEncoder) {
+        encoder.tensor_list(self.len());
+        for tensor in self {
+            tensor.encode(encoder);
+        }
     }
 }
 
@@ -105,6 +141,8 @@ impl Argument for [isize] {
 }
 
 impl<T: Argument> Argument for Option<T> {
+    const IS_TENSOR: bool = T::IS_TENSOR;
+
     fn encode(&self, encoder: &mut InputsEncoder) {
         match self {
             Some(argument) => argument.encode(encoder),
@@ -114,6 +152,8 @@ impl<T: Argument> Argument for Option<T> {
 }
 
 impl<T: Argument + ?Sized> Argument for &T {
+    const IS_TENSOR: bool = T::IS_TENSOR;
+
     fn encode(&self, encoder: &mut InputsEncoder) {
         (**self).encode(encoder);
     }
@@ -122,6 +162,8 @@ impl<T: Argument + ?Sized> Argument for &T {
 macro_rules! arguments {
     ($($name:ident)+) => {
         impl<$($name: Argument),+> Arguments for ($($name,)+) {
+            const HAS_TENSOR: bool = $($name::IS_TENSOR)||+;
+
             fn encode(self, encoder: &mut InputsEncoder) {
                 #[expect(non_snake_case, reason = "the names of the types name the fields too")]
                 let ($($name,)+) = self;
@@ -138,3 +180,9 @@ arguments!(A B C D);
 arguments!(A B C D E);
 arguments!(A B C D E F);
 arguments!(A B C D E F G);
+arguments!(A B C D E F G H);
+arguments!(A B C D E F G H I);
+arguments!(A B C D E F G H I J);
+arguments!(A B C D E F G H I J K);
+arguments!(A B C D E F G H I J K L);
+arguments!(A B C D E F G H I J K L M);

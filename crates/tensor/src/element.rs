@@ -65,6 +65,33 @@ pub(crate) trait Number: Element {
     fn from_total(total: Self::Total) -> Self;
 }
 
+/// A floating-point element.
+pub(crate) trait Real: Number + num_traits::Float + std::iter::Sum {
+    /// Converts a number of the caller.
+    fn of(value: f64) -> Self;
+
+    /// Converts to the widest type, for sums.
+    fn wide(self) -> f64;
+}
+
+impl Real for f32 {
+    fn of(value: f64) -> Self {
+        value as Self
+    }
+    fn wide(self) -> f64 {
+        f64::from(self)
+    }
+}
+
+impl Real for f64 {
+    fn of(value: f64) -> Self {
+        value
+    }
+    fn wide(self) -> f64 {
+        self
+    }
+}
+
 /// Converts an element as C does; a float that an integer cannot hold becomes the integer's lowest value.
 pub(crate) fn cast<T: Element, U: Element>(value: T) -> U {
     U::from_scalar(value.to_scalar())
@@ -86,6 +113,30 @@ macro_rules! by_dtype {
     };
 }
 pub(crate) use by_dtype;
+
+/// Runs the body with `$T` standing for the Rust type of a floating-point [`DType`]; others are an error of the kernel
+/// that is named.
+macro_rules! by_float {
+    ($dtype:expr, $kernel:expr, $T:ident => $body:expr) => {
+        match $dtype {
+            $crate::DType::F32 => {
+                type $T = f32;
+                $body
+            }
+            $crate::DType::F64 => {
+                type $T = f64;
+                $body
+            }
+            dtype @ ($crate::DType::Bool | $crate::DType::I32 | $crate::DType::I64) => {
+                Err($crate::Error::NotImplemented {
+                    kernel: $kernel,
+                    dtype,
+                })
+            }
+        }
+    };
+}
+pub(crate) use by_float;
 
 mod sealed {
     pub trait Sealed {}

@@ -18,6 +18,8 @@ pub enum Exception {
     Index,
     /// `ValueError`.
     Value,
+    /// `TypeError`.
+    Type,
     /// `NotImplementedError`, which is a `RuntimeError` too.
     NotImplemented,
 }
@@ -396,13 +398,182 @@ pub enum Error {
         /// The type of the second.
         right: DType,
     },
+    /// A saved tensor was written to before its node ran.
+    #[error(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: \
+         [torch.{}Tensor {dims:?}]{origin} is at version {version}; expected version {expected} instead. Hint: enable \
+         anomaly detection to find the operation that failed to compute its gradient, with \
+         torch.autograd.set_detect_anomaly(True).", .dtype.title()
+    )]
+    SavedModified {
+        /// Its type.
+        dtype: DType,
+        /// Its sizes.
+        dims: Vec<usize>,
+        /// What it is a result of, as a part of the sentence.
+        origin: String,
+        /// The version that it has.
+        version: u32,
+        /// The version that it had.
+        expected: u32,
+    },
+    /// A graph is walked again after its saved tensors were freed.
+    #[error(
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have already \
+         been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). \
+         Specify retain_graph=True if you need to backward through the graph a second time or if you need to access \
+         saved tensors after calling backward."
+    )]
+    GraphFreed,
+    /// A node gave a gradient of another shape than its operand's.
+    #[error(
+        "Function {node} returned an invalid gradient at index {index} - got {found:?} but expected shape compatible \
+         with {expected:?}"
+    )]
+    GradientShape {
+        /// The node.
+        node: String,
+        /// Which gradient.
+        index: usize,
+        /// The sizes that it has.
+        found: Vec<usize>,
+        /// The sizes of the operand.
+        expected: Vec<usize>,
+    },
+    /// A gradient that the caller gave has another shape than its result.
+    #[error(
+        "Mismatch in shape: grad_output[{index}] has a shape of torch.Size({found:?}) and output[{index}] has a shape \
+         of torch.Size({expected:?})."
+    )]
+    OutputGradientShape {
+        /// Which result.
+        index: usize,
+        /// The sizes of the gradient.
+        found: Vec<usize>,
+        /// The sizes of the result.
+        expected: Vec<usize>,
+    },
+    /// `backward` was called on a tensor that is not tracked.
+    #[error("element {index} of tensors does not require grad and does not have a grad_fn")]
+    BackwardWithoutGrad {
+        /// Which of the tensors.
+        index: usize,
+    },
+    /// `backward` was called on several elements without their gradients.
+    #[error("grad can be implicitly created only for scalar outputs")]
+    BackwardOfMany,
+    /// A gradient is wanted for a tensor that is not tracked.
+    #[error("One of the differentiated Tensors does not require grad")]
+    InputWithoutGrad,
+    /// A gradient is wanted for a tensor that the results do not depend on.
+    #[error(
+        "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this \
+         is the desired behavior."
+    )]
+    UnusedInput,
+    /// A leaf that is tracked is written to.
+    #[error("a leaf Variable that requires grad is being used in an in-place operation.")]
+    InPlaceOnLeaf,
+    /// A view of a leaf that is tracked is written to.
+    #[error("a view of a leaf Variable that requires grad is being used in an in-place operation.")]
+    InPlaceOnLeafView,
+    /// Tracked elements are written through a view that was made of an untracked tensor.
+    #[error(
+        "a view of a tensor that does not require grad is being written to with one that does: index the tensor itself \
+         in the assignment"
+    )]
+    InPlaceOnUntrackedView,
+    /// A view is detached in place.
+    #[error(
+        "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for \
+         training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence \
+         detach_() cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() \
+         function in torch/optim/optimizer.py as the solution."
+    )]
+    DetachView,
+    /// Tracking is asked for elements that are not floating-point.
+    #[error("only Tensors of floating point and complex dtype can require gradients")]
+    RequiresGradOfIntegers,
+    /// Tracking of a result is turned off.
+    #[error(
+        "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a \
+         subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+    )]
+    RequiresGradOfResult,
+    /// A tensor that is not tracked is to keep its gradient.
+    #[error("can't retain_grad on Tensor that has requires_grad=False")]
+    RetainWithoutGrad,
+    /// A hook is put on a tensor that is not tracked.
+    #[error("cannot register a hook on a tensor that doesn't require gradient")]
+    HookWithoutGrad,
+    /// A gradient of another type is assigned.
+    #[error(
+        "attempting to assign a gradient with dtype '{}' to a tensor with grad_dtype '{}'. The gradient must match the \
+         tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with a \
+         specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and \
+         its gradient may break downstream systems that assume they match.",
+        .found.native_name(), .expected.native_name()
+    )]
+    GradType {
+        /// The type of the tensor.
+        expected: DType,
+        /// The type of the gradient.
+        found: DType,
+    },
+    /// A gradient of another shape is assigned.
+    #[error(
+        "assigned grad has data of a different size: expected shape {expected:?}, found {found:?}"
+    )]
+    GradShape {
+        /// The sizes of the tensor.
+        expected: Vec<usize>,
+        /// The sizes of the gradient.
+        found: Vec<usize>,
+    },
+    /// The result of an operator cannot be kept in the type of the tensor that it is written into.
+    #[error(
+        "result type {} can't be cast to the desired output type {}",
+        .result.title(), .output.title()
+    )]
+    ResultType {
+        /// The type of the result.
+        result: DType,
+        /// The type of the tensor.
+        output: DType,
+    },
+    /// An integer is divided by zero.
+    #[error("ZeroDivisionError")]
+    DivisionByZero,
+    /// A hook or a function of the user failed; the binding knows how.
+    #[error("a function of the user failed")]
+    Callback,
+    /// An operator was given arguments that it cannot work with; the message says which and why.
+    #[error("{message}")]
+    Rejected {
+        /// What is raised.
+        exception: Exception,
+        /// What is wrong.
+        message: String,
+    },
 }
+
+/// Returns an error about arguments, with a message that is formatted.
+macro_rules! reject {
+    ($exception:ident, $($format:tt)+) => {
+        Err($crate::Error::Rejected {
+            exception: $crate::Exception::$exception,
+            message: format!($($format)+),
+        })
+    };
+}
+pub(crate) use reject;
 
 impl Error {
     /// Returns the Python exception that torch raises for this.
     pub fn exception(&self) -> Exception {
         match self {
             Self::DimensionOutOfRange { .. } => Exception::Index,
+            Self::Rejected { exception, .. } => *exception,
             Self::WrongCount { .. } => Exception::Value,
             Self::BooleanSubtraction
             | Self::MixedBooleanSubtraction
@@ -446,7 +617,28 @@ impl Error {
             | Self::DotTypes { .. }
             | Self::BmmRank { .. }
             | Self::BmmShapes { .. }
-            | Self::BmmTypes { .. } => Exception::Runtime,
+            | Self::BmmTypes { .. }
+            | Self::SavedModified { .. }
+            | Self::GraphFreed
+            | Self::GradientShape { .. }
+            | Self::OutputGradientShape { .. }
+            | Self::BackwardWithoutGrad { .. }
+            | Self::BackwardOfMany
+            | Self::InputWithoutGrad
+            | Self::UnusedInput
+            | Self::InPlaceOnLeaf
+            | Self::InPlaceOnLeafView
+            | Self::InPlaceOnUntrackedView
+            | Self::DetachView
+            | Self::RequiresGradOfIntegers
+            | Self::RequiresGradOfResult
+            | Self::RetainWithoutGrad
+            | Self::HookWithoutGrad
+            | Self::GradType { .. }
+            | Self::GradShape { .. }
+            | Self::ResultType { .. }
+            | Self::DivisionByZero
+            | Self::Callback => Exception::Runtime,
         }
     }
 }

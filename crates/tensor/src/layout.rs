@@ -152,6 +152,36 @@ impl Layout {
         last.checked_add(1)
     }
 
+    /// Returns the same sizes and strides, counted from an origin that lies at or before the first element.
+    pub(crate) fn moved(&self, origin: usize) -> Result<Self> {
+        let offset = self.offset.saturating_sub(origin);
+        Self::strided(self.dims.clone(), self.strides.clone(), offset)
+    }
+
+    /// Puts dimensions into another order.
+    pub(crate) fn permuted(&self, order: &[usize]) -> Result<Self> {
+        let dims = order.iter().map(|&index| self.dims[index]).collect();
+        let strides = order.iter().map(|&index| self.strides[index]).collect();
+        Self::strided(dims, strides, self.offset)
+    }
+
+    /// Keeps one place of a dimension, which is removed.
+    pub(crate) fn selected(&self, at: usize, index: usize) -> Result<Self> {
+        let (mut dims, mut strides) = (self.dims.clone(), self.strides.clone());
+        dims.remove(at);
+        let stride = strides.remove(at) as usize;
+        Self::strided(dims, strides, self.offset + index * stride)
+    }
+
+    /// Keeps every `step`th place of a dimension, from `start` to before `end`.
+    pub(crate) fn sliced(&self, at: usize, start: usize, end: usize, step: usize) -> Result<Self> {
+        let (mut dims, mut strides) = (self.dims.clone(), self.strides.clone());
+        let offset = self.offset + start * strides[at] as usize;
+        dims[at] = end.saturating_sub(start).div_ceil(step);
+        strides[at] = strides[at].saturating_mul(step as isize);
+        Self::strided(dims, strides, offset)
+    }
+
     /// Exchanges two dimensions.
     pub(crate) fn transposed(&self, first: usize, second: usize) -> Result<Self> {
         let (mut dims, mut strides) = (self.dims.clone(), self.strides.clone());

@@ -4,6 +4,7 @@
 //! result, and calls a loop in `kernels` over the storages of its operands. Operators are named and nested as
 //! torch's are, so that a profile of this runtime reads like one of torch.
 
+mod autograd;
 mod dispatch;
 mod dtype;
 mod element;
@@ -17,12 +18,21 @@ mod scalar;
 mod shape;
 mod storage;
 mod tensor;
+mod text;
 
+pub use autograd::{
+    Function, Hook, RetainGraph, Unused, backward, gradients, is_grad_enabled, set_grad_enabled,
+};
 pub use dtype::DType;
 pub use element::Element;
 pub use error::{Error, Exception, Result};
+pub use kernels::Put;
 pub use live::live_bytes;
 pub use operand::Operand;
-pub use ops::{KeepDims, manual_seed};
+pub use ops::{
+    Approximation, BatchNorm, Comparison, Convolution, CrossEntropy, Elementwise, End, KeepDims,
+    Logic, Pool, Reduction, Triangle, Truth, manual_seed,
+};
 pub use scalar::Scalar;
 pub use tensor::Tensor;
+pub use text::PrintOptions;

@@ -5,6 +5,7 @@
 //! so that operators on any threads cannot wait for each other in a circle.
 
 use std::array;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use crate::element::Buffer;
@@ -17,18 +18,38 @@ pub(crate) struct Storage {
     buffer: RwLock<Buffer>,
     dtype: DType,
     bytes: usize,
+    address: usize,
+    version: AtomicU32,
 }
 
 impl Storage {
     /// Takes ownership of elements, from here on counted as live.
     pub(crate) fn new<T: Element>(elements: Vec<T>) -> Arc<Self> {
         let bytes = elements.len() * size_of::<T>();
-        live::add(bytes);
+        let address = elements.as_ptr().addr();
+        tell(address, bytes, Life::Begins);
         Arc::new(Self {
             buffer: RwLock::new(T::into_buffer(elements)),
             dtype: T::DTYPE,
             bytes,
+            address,
+            version: AtomicU32::new(0),
         })
+    }
+
+    /// Returns where the elements lie.
+    pub(crate) fn address(&self) -> usize {
+        self.address
+    }
+
+    pub(crate) fn version(&self) -> u32 {
+        // Relaxed: the count is compared by programs that order their own writes; it guards nothing.
+        self.version.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn bump_version(&self) {
+        // Relaxed: see `version`.
+        self.version.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn dtype(&self) -> DType {
@@ -47,7 +68,23 @@ impl Storage {
 
 impl Drop for Storage {
     fn drop(&mut self) {
-        live::subtract(self.bytes);
+        tell(self.address, self.bytes, Life::Ends);
+    }
+}
+
+/// Whether memory begins or ceases to be a storage.
+#[derive(Clone, Copy)]
+enum Life {
+    Begins,
+    Ends,
+}
+
+/// Counts bytes that begin or cease to live: the one place that knows of every storage.
+#[inline]
+fn tell(_address: usize, bytes: usize, life: Life) {
+    match life {
+        Life::Begins => live::add(bytes),
+        Life::Ends => live::subtract(bytes),
     }
 }
 

@@ -3,8 +3,9 @@
 //! Operators are methods added in `ops`. What is here records nothing: it is for bindings, which copy values in and
 //! out, and for operators, which build their results with it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use crate::autograd::{Meta, is_tracking, link_view};
 use crate::dtype::Weight;
 use crate::element::by_dtype;
 use crate::kernels::Walk;
@@ -18,6 +19,20 @@ use crate::{DType, Element, Error, Result, Scalar};
 pub struct Tensor {
     storage: Arc<Storage>,
     layout: Layout,
+    /// What autograd knows of it; most tensors never need any.
+    meta: OnceLock<Arc<Meta>>,
+    role: Role,
+}
+
+/// How a tensor stands to its storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// The operator that made it made the storage.
+    Owner,
+    /// It shows elements of another tensor.
+    View,
+    /// As a view, but what is written through it does not count as a new version.
+    Silent,
 }
 
 impl Tensor {
@@ -37,6 +52,23 @@ impl Tensor {
         let mut copy = storage::reserve(elements.len())?;
         copy.extend_from_slice(elements);
         Ok(Self::from_elements(copy, layout))
+    }
+
+    /// Copies elements from bytes in the machine's order, the last dimension innermost, into a new tensor.
+    ///
+    /// # Errors
+    /// When the sizes call for another number of bytes, or there is no memory.
+    pub fn from_bytes(bytes: &[u8], sizes: &[i64], dtype: DType) -> Result<Self> {
+        let count = bytes.len() / dtype.bytes();
+        match dtype {
+            DType::Bool => {
+                Self::from_slice(&bytes.iter().map(|&x| x != 0).collect::<Vec<_>>(), sizes)
+            }
+            DType::I32 => Self::from_slice(&decode(bytes, count, i32::from_ne_bytes), sizes),
+            DType::I64 => Self::from_slice(&decode(bytes, count, i64::from_ne_bytes), sizes),
+            DType::F32 => Self::from_slice(&decode(bytes, count, f32::from_ne_bytes), sizes),
+            DType::F64 => Self::from_slice(&decode(bytes, count, f64::from_ne_bytes), sizes),
+        }
     }
 
     /// Returns the type of the elements.
@@ -72,6 +104,49 @@ impl Tensor {
     /// Returns whether the elements lie one after the other, the last dimension innermost.
     pub fn is_contiguous(&self) -> bool {
         self.layout.is_contiguous()
+    }
+
+    /// Returns how often the elements were written to, by any view.
+    pub fn version(&self) -> u32 {
+        self.storage.version()
+    }
+
+    /// Returns whether this tensor was made to show elements of another one.
+    pub fn is_view(&self) -> bool {
+        self.role != Role::Owner
+    }
+
+    /// Returns the address of the first element, by which storages can be told apart.
+    pub fn address(&self) -> usize {
+        self.storage.address() + self.offset() * self.dtype().bytes()
+    }
+
+    /// Returns the bytes of the storage.
+    pub fn storage_bytes(&self) -> usize {
+        self.storage.bytes()
+    }
+
+    /// Returns the same elements, cut from the graph; writing to them does not count as a new version.
+    #[must_use]
+    pub fn data(&self) -> Self {
+        Self {
+            role: Role::Silent,
+            ..self.untracked()
+        }
+    }
+
+    /// Returns another handle to the elements that autograd knows nothing of.
+    #[must_use]
+    pub fn detached(&self) -> Self {
+        self.untracked()
+    }
+
+    /// Tells a fresh view of an untracked tensor whose elements it shows, because tracked ones are about to be written
+    /// through it.
+    pub fn link_to(&self, base: &Self) {
+        if self.meta().is_none() && is_tracking() && self.is_view() {
+            link_view(self, base);
+        }
     }
 
     /// Returns whether two tensors are views of one storage.
@@ -111,6 +186,8 @@ impl Tensor {
         Self {
             storage: Storage::new(elements),
             layout,
+            meta: OnceLock::new(),
+            role: Role::Owner,
         }
     }
 
@@ -151,7 +228,54 @@ impl Tensor {
         Ok(Self {
             storage: Arc::clone(&self.storage),
             layout,
+            meta: OnceLock::new(),
+            role: self.role.of_view(),
         })
+    }
+
+    /// Returns another handle to the elements that autograd knows nothing of.
+    pub(crate) fn untracked(&self) -> Self {
+        Self {
+            storage: Arc::clone(&self.storage),
+            layout: self.layout.clone(),
+            meta: OnceLock::new(),
+            role: self.role,
+        }
+    }
+
+    /// Returns a view of all elements that autograd knows nothing of.
+    pub(crate) fn alias(&self) -> Self {
+        Self {
+            role: self.role.of_view(),
+            ..self.untracked()
+        }
+    }
+
+    #[inline]
+    pub(crate) fn meta(&self) -> Option<&Arc<Meta>> {
+        self.meta.get()
+    }
+
+    pub(crate) fn meta_or_new(&self) -> Arc<Meta> {
+        Arc::clone(self.meta.get_or_init(Meta::untracked))
+    }
+
+    /// Sets what autograd knows of a tensor that it knew nothing of.
+    pub(crate) fn set_meta(&self, meta: Arc<Meta>) {
+        // Another handle of the program may have been first only if the program shares the tensor before it has it.
+        drop(self.meta.set(meta));
+    }
+
+    /// Counts a write.
+    pub(crate) fn bump_version(&self) {
+        if self.role != Role::Silent {
+            self.storage.bump_version();
+        }
+    }
+
+    /// Returns whether no other tensor shares the storage.
+    pub(crate) fn is_alone(&self) -> bool {
+        Arc::strong_count(&self.storage) == 1
     }
 
     pub(crate) fn layout(&self) -> &Layout {
@@ -162,11 +286,26 @@ impl Tensor {
         &self.storage
     }
 
+    #[inline]
     pub(crate) fn weight(&self) -> Weight {
         if self.rank() == 0 {
             Weight::ZeroDim
         } else {
             Weight::Dimensioned
+        }
+    }
+}
+
+fn decode<T, const N: usize>(bytes: &[u8], count: usize, read: fn([u8; N]) -> T) -> Vec<T> {
+    let (words, _) = bytes.as_chunks::<N>();
+    words.iter().take(count).map(|&word| read(word)).collect()
+}
+
+impl Role {
+    fn of_view(self) -> Self {
+        match self {
+            Self::Owner | Self::View => Self::View,
+            Self::Silent => Self::Silent,
         }
     }
 }

@@ -1,4 +1,7 @@
-"""What torch has under `autograd`: here, the names that belong to the profiler."""
+"""Gradients: `backward`, `grad`, functions with their own derivative, and turning tracking off.
+
+The names that belong to the profiler are here as well, as in torch.
+"""
 
 from mindprof._activity import ProfilerActivity as ProfilerActivity
 from mindprof._activity import kineto_available as kineto_available
@@ -14,10 +17,31 @@ from mindprof._profiler_config import ProfilerConfig as ProfilerConfig
 from mindprof._profiler_config import ProfilerState as ProfilerState
 
 from mindtorch_v2.autograd import profiler, profiler_legacy, profiler_util
+from mindtorch_v2.autograd._function import Function
+from mindtorch_v2.autograd._grad_mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from mindtorch_v2.autograd._gradients import backward, grad
 
 _profiler_enabled = is_profiling
 _record_function_with_args_enter = record_function_with_args_enter
 _record_function_with_args_exit = record_function_with_args_exit
 _supported_activities = supported_activities
 
-__all__ = ["profiler", "profiler_legacy", "profiler_util"]
+__all__ = [
+    "Function",
+    "backward",
+    "enable_grad",
+    "grad",
+    "inference_mode",
+    "is_grad_enabled",
+    "no_grad",
+    "profiler",
+    "profiler_legacy",
+    "profiler_util",
+    "set_grad_enabled",
+]

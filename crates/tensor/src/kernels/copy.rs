@@ -27,6 +27,25 @@ pub(crate) fn fill(destination: &Tensor, value: Scalar) {
     });
 }
 
+/// Sets the elements of a vector to numbers that are `step` apart.
+pub(crate) fn fill_range(destination: &Tensor, start: Scalar, step: Scalar) {
+    let value = |index: i64| match (start, step) {
+        (Scalar::Float(_), _) | (_, Scalar::Float(_)) => {
+            Scalar::Float(start.to_f64() + index as f64 * step.to_f64())
+        }
+        _ => Scalar::Int(
+            (start.to_f64() as i64).wrapping_add(index.wrapping_mul(step.to_f64() as i64)),
+        ),
+    };
+    by_dtype!(destination.dtype(), T => {
+        storage::write(destination.storage(), [], |own: &mut [T], []: [&[T]; 0]| {
+            for (index, place) in own.iter_mut().enumerate() {
+                *place = T::from_scalar(value(index as i64));
+            }
+        });
+    });
+}
+
 fn copy_typed<D: Element, S: Element>(destination: &Tensor, source: &Tensor) {
     let walk = Walk::over(destination.dims(), [destination.layout(), source.layout()]);
     storage::write(

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use super::{PARALLEL_CHUNK, PARALLEL_COUNT, Walk};
 use crate::layout::Layout;
+use crate::shape::Dims;
 use crate::storage::{self, reserve, zeroed};
 use crate::{Element, Result, Tensor};
 
@@ -110,6 +111,96 @@ pub(crate) fn update<T: Element>(
             });
         },
     );
+}
+
+/// Changes every element of the destination by the elements of two operands that broadcast to it.
+pub(crate) fn update_two<T: Element>(
+    destination: &Tensor,
+    [left, right]: [&Tensor; 2],
+    function: impl Fn(T, T, T) -> T + Copy,
+) {
+    let layouts = [destination.layout(), left.layout(), right.layout()];
+    let walk = Walk::over(destination.dims(), layouts);
+    storage::write(
+        destination.storage(),
+        [left.storage(), right.storage()],
+        |own: &mut [T], [a, b]: [&[T]; 2]| {
+            walk.runs(|[x, y, z], strides, count| {
+                if strides == [1, 1, 1] {
+                    let others = a[y..y + count].iter().zip(&b[z..z + count]);
+                    for (x, (&y, &z)) in own[x..x + count].iter_mut().zip(others) {
+                        *x = function(*x, y, z);
+                    }
+                    return;
+                }
+                for i in 0..count {
+                    let place = x + i * strides[0];
+                    own[place] = function(own[place], a[y + i * strides[1]], b[z + i * strides[2]]);
+                }
+            });
+        },
+    );
+}
+
+/// Changes every element of the destination.
+pub(crate) fn update_each<T: Element>(destination: &Tensor, function: impl Fn(T) -> T + Copy) {
+    let walk = Walk::over(destination.dims(), [destination.layout()]);
+    storage::write(destination.storage(), [], |own: &mut [T], []: [&[T]; 0]| {
+        walk.each(|[place]| own[place] = function(own[place]));
+    });
+}
+
+/// Takes each element from the one operand or the other, as `condition` says. All three broadcast to `dims`.
+pub(crate) fn choose<T: Element>(
+    dims: &[usize],
+    condition: &Tensor,
+    [left, right]: [&Tensor; 2],
+) -> Result<Tensor> {
+    let layout = Layout::contiguous(Dims::from_slice(dims))?;
+    let result = Tensor::blank(layout, T::DTYPE)?;
+    let layouts = [
+        result.layout(),
+        condition.layout(),
+        left.layout(),
+        right.layout(),
+    ];
+    let walk = Walk::over(dims, layouts);
+    let elements = storage::read_one(condition.storage(), |chosen: &[bool]| {
+        storage::read_two([left.storage(), right.storage()], |a: &[T], b: &[T]| {
+            let mut elements = reserve(result.count())?;
+            walk.each(|[_, at, x, y]| elements.push(if chosen[at] { a[x] } else { b[y] }));
+            Ok(elements)
+        })
+    })?;
+    Ok(Tensor::from_elements(elements, result.layout().clone()))
+}
+
+/// Returns the elements one after the other, in a storage of their own unless they lie so already.
+pub(crate) fn pack(operand: &Tensor) -> Result<Tensor> {
+    if operand.is_contiguous() {
+        return Ok(operand.untracked());
+    }
+    let layout = Layout::contiguous(Dims::from_slice(operand.dims()))?;
+    let packed = Tensor::blank(layout, operand.dtype())?;
+    super::copy_into(&packed, operand);
+    Ok(packed)
+}
+
+/// Gives a function the elements of a contiguous tensor.
+pub(crate) fn with_slice<T: Element, R>(operand: &Tensor, function: impl FnOnce(&[T]) -> R) -> R {
+    storage::read_one(operand.storage(), |own: &[T]| {
+        function(piece(operand.layout(), own))
+    })
+}
+
+/// Gives a function the elements of two contiguous tensors.
+pub(crate) fn with_slices<T: Element, R>(
+    [left, right]: [&Tensor; 2],
+    function: impl FnOnce(&[T], &[T]) -> R,
+) -> R {
+    storage::read_two([left.storage(), right.storage()], |a: &[T], b: &[T]| {
+        function(piece(left.layout(), a), piece(right.layout(), b))
+    })
 }
 
 /// Returns the elements of a contiguous layout.

@@ -2,17 +2,28 @@
 
 mod copy;
 mod elementwise;
+mod extreme;
+mod nn;
 mod order;
+mod places;
 mod product;
 mod random;
 mod reduce;
 mod walk;
 
-pub(crate) use copy::{copy_into, fill};
-pub(crate) use elementwise::{map, update, zip};
+pub(crate) use copy::{copy_into, fill, fill_range};
+pub(crate) use elementwise::{
+    choose, map, pack, update, update_each, update_two, with_slice, with_slices, zip,
+};
+pub(crate) use extreme::extreme_places;
+pub(crate) use nn::*;
 pub(crate) use order::result_layout;
-pub(crate) use product::{Matrix, multiply};
-pub(crate) use random::{fill_normal, manual_seed};
+pub use places::Put;
+pub(crate) use places::{along, clear_triangle, combine, index_offsets, nonzero, put, take};
+pub(crate) use product::{Matrix, Previous, multiply};
+pub(crate) use random::{
+    fill_bernoulli, fill_integers, fill_normal, fill_permutation, fill_uniform, manual_seed,
+};
 pub(crate) use reduce::sum;
 pub(crate) use walk::Walk;
 

@@ -33,15 +33,33 @@ impl<T> Matrix<'_, T> {
     }
 }
 
+/// What becomes of the elements that are there before a product is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Previous {
+    /// The product replaces them.
+    Overwrite,
+    /// The product is added to them.
+    Add,
+}
+
 /// Writes the product of two matrices, row by row, into `product`.
 ///
 /// # Panics
 /// When the inner sizes differ, or a matrix reaches beyond its slice.
-pub(crate) fn multiply<T: Number>(left: Matrix<'_, T>, right: Matrix<'_, T>, product: &mut [T]) {
+pub(crate) fn multiply<T: Number>(
+    left: Matrix<'_, T>,
+    right: Matrix<'_, T>,
+    product: &mut [T],
+    previous: Previous,
+) {
+    let adds = previous == Previous::Add;
     let ([m, k], [inner, n]) = (left.dims, right.dims);
     assert!(k == inner && product.len() == m * n && left.fits() && right.fits());
     if m == 0 || n == 0 || k == 0 {
-        return product.fill(T::ZERO);
+        if !adds {
+            product.fill(T::ZERO);
+        }
+        return;
     }
     let parallelism = if m * n * k < PARALLEL_PRODUCTS {
         Parallelism::None
@@ -50,11 +68,11 @@ pub(crate) fn multiply<T: Number>(left: Matrix<'_, T>, right: Matrix<'_, T>, pro
     };
     let float = [TypeId::of::<f32>(), TypeId::of::<f64>()].contains(&TypeId::of::<T>());
     if !float {
-        return multiply_plainly(left, right, product);
+        return multiply_plainly(left, right, product, adds);
     }
     // SAFETY: T is f32 or f64, which gemm knows. Every element that sizes and strides reach lies inside of its slice:
     // the assertion above says so for the operands, and the product is m rows of n. The product is borrowed mutably,
-    // so it overlaps neither operand. It is initialised, and not read before it is written (`read_dst` is false).
+    // so it overlaps neither operand. It is initialised.
     unsafe {
         gemm::gemm(
             m,
@@ -63,14 +81,14 @@ pub(crate) fn multiply<T: Number>(left: Matrix<'_, T>, right: Matrix<'_, T>, pro
             product.as_mut_ptr(),
             1,
             n as isize,
-            false,
+            adds,
             left.elements.as_ptr(),
             left.strides[1] as isize,
             left.strides[0] as isize,
             right.elements.as_ptr(),
             right.strides[1] as isize,
             right.strides[0] as isize,
-            T::ZERO,
+            if adds { T::ONE } else { T::ZERO },
             T::ONE,
             false,
             false,
@@ -80,9 +98,16 @@ pub(crate) fn multiply<T: Number>(left: Matrix<'_, T>, right: Matrix<'_, T>, pro
     }
 }
 
-fn multiply_plainly<T: Number>(left: Matrix<'_, T>, right: Matrix<'_, T>, product: &mut [T]) {
+fn multiply_plainly<T: Number>(
+    left: Matrix<'_, T>,
+    right: Matrix<'_, T>,
+    product: &mut [T],
+    adds: bool,
+) {
     let ([rows, depth], width) = (left.dims, right.dims[1]);
-    product.fill(T::ZERO);
+    if !adds {
+        product.fill(T::ZERO);
+    }
     for row in 0..rows {
         let results = &mut product[row * width..(row + 1) * width];
         for inner in 0..depth {

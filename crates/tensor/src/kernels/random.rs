@@ -2,7 +2,7 @@
 
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use rand::SeedableRng;
+use rand::{Rng, RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 use rand_pcg::Pcg64Dxsm;
 
@@ -24,14 +24,55 @@ pub(crate) fn manual_seed(seed: u64) {
 
 /// Sets every element to a draw from the normal distribution.
 pub(crate) fn fill_normal(destination: &Tensor, mean: f64, deviation: f64) {
+    fill_drawn(destination, |generator| {
+        let draw: f64 = StandardNormal.sample(generator);
+        Scalar::Float(draw.mul_add(deviation, mean))
+    });
+}
+
+/// Sets every element to a draw from `low` to before `high`.
+pub(crate) fn fill_uniform(destination: &Tensor, low: f64, high: f64) {
+    fill_drawn(destination, |generator| {
+        // 24 bits are what a 32-bit float holds, so that no draw is rounded up to the end of the range.
+        let draw = f64::from(generator.next_u32() >> 8) / f64::from(1_u32 << 24);
+        Scalar::Float(low + draw * (high - low))
+    });
+}
+
+/// Sets every element to an integer from `low` to before `high`.
+pub(crate) fn fill_integers(destination: &Tensor, low: i64, high: i64) {
+    fill_drawn(destination, |generator| {
+        Scalar::Int(generator.random_range(low..high))
+    });
+}
+
+/// Sets every element to one with a probability, else to zero.
+pub(crate) fn fill_bernoulli(destination: &Tensor, probability: f64) {
+    fill_drawn(destination, |generator| {
+        Scalar::Int(i64::from(generator.random_bool(probability)))
+    });
+}
+
+/// Sets the elements of a vector to their places, in a random order.
+pub(crate) fn fill_permutation(destination: &Tensor) {
+    let mut places: Vec<i64> = (0..destination.count() as i64).collect();
+    let mut generator = GENERATOR.lock().unwrap_or_else(PoisonError::into_inner);
+    for index in (1..places.len()).rev() {
+        places.swap(index, generator.random_range(0..=index));
+    }
+    drop(generator);
+    let mut places = places.into_iter();
+    fill_drawn(destination, move |_| {
+        Scalar::Int(places.next().unwrap_or_default())
+    });
+}
+
+fn fill_drawn(destination: &Tensor, mut draw: impl FnMut(&mut Pcg64Dxsm) -> Scalar) {
     let walk = Walk::over(destination.dims(), [destination.layout()]);
     let mut generator = GENERATOR.lock().unwrap_or_else(PoisonError::into_inner);
     by_dtype!(destination.dtype(), T => {
         storage::write(destination.storage(), [], |own: &mut [T], []: [&[T]; 0]| {
-            walk.each(|[place]| {
-                let draw: f64 = StandardNormal.sample(&mut *generator);
-                own[place] = T::from_scalar(Scalar::Float(draw.mul_add(deviation, mean)));
-            });
+            walk.each(|[place]| own[place] = T::from_scalar(draw(&mut generator)));
         });
     });
 }

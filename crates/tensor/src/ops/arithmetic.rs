@@ -2,6 +2,9 @@
 //!
 //! Operands broadcast; where their types differ each is first converted to the common type, as an operator of its own.
 
+use smallvec::smallvec;
+
+use crate::autograd::{Formula, Saved, differentiable, node_site};
 use crate::dispatch::{Site, open};
 use crate::dtype::{Weight, promote};
 use crate::element::{Number, by_dtype};
@@ -11,10 +14,17 @@ use crate::{DType, Element, Error, Operand, Result, Scalar, Tensor};
 
 static ADD: Site = Site::operator("aten::add");
 static DIV: Site = Site::operator("aten::div");
-static DIV_IN_PLACE: Site = Site::operator("aten::div_");
 static MUL: Site = Site::operator("aten::mul");
 static RSUB: Site = Site::operator("aten::rsub");
 static SUB: Site = Site::operator("aten::sub");
+
+node_site! {
+    ADD_NODE = "AddBackward0";
+    DIV_NODE = "DivBackward0";
+    MUL_NODE = "MulBackward0";
+    RSUB_NODE = "RsubBackward1";
+    SUB_NODE = "SubBackward0";
+}
 
 impl Tensor {
     /// Adds a tensor or a number.
@@ -32,9 +42,12 @@ impl Tensor {
     pub fn add_scaled<'a>(&self, other: impl Into<Operand<'a>>, alpha: Scalar) -> Result<Self> {
         let (other, weight) = other.into().weigh();
         let _scope = open(&ADD, (self, &*other, alpha));
-        compute(
-            Arithmetic::Add(alpha),
-            [(self, self.weight()), (&other, weight)],
+        let operands = [(self, self.weight()), (&*other, weight)];
+        differentiable(
+            &ADD_NODE,
+            [self, &other],
+            || compute(Arithmetic::Add(alpha), operands),
+            |_| sum_formula(alpha, Sign::Plus),
         )
     }
 
@@ -63,7 +76,12 @@ impl Tensor {
         let alpha = Scalar::Int(1);
         let _scope = open(&RSUB, (self, number, alpha));
         let (number, weight) = Operand::Scalar(number).weigh();
-        subtract([(&number, weight), (self, self.weight())], alpha)
+        differentiable(
+            &RSUB_NODE,
+            [self],
+            || subtract([(&number, weight), (self, self.weight())], alpha),
+            |_| Formula::unary(Tensor::neg),
+        )
     }
 
     /// Multiplies by a tensor or a number.
@@ -73,7 +91,13 @@ impl Tensor {
     pub fn mul<'a>(&self, other: impl Into<Operand<'a>>) -> Result<Self> {
         let (other, weight) = other.into().weigh();
         let _scope = open(&MUL, (self, &*other));
-        compute(Arithmetic::Mul, [(self, self.weight()), (&other, weight)])
+        let operands = [(self, self.weight()), (&*other, weight)];
+        differentiable(
+            &MUL_NODE,
+            [self, &other],
+            || compute(Arithmetic::Mul, operands),
+            |_| product_formula(self, &other),
+        )
     }
 
     /// Divides by a tensor or a number; integers give fractions.
@@ -83,18 +107,86 @@ impl Tensor {
     pub fn div<'a>(&self, other: impl Into<Operand<'a>>) -> Result<Self> {
         let (other, weight) = other.into().weigh();
         let _scope = open(&DIV, (self, &*other));
-        compute(Arithmetic::Div, [(self, self.weight()), (&other, weight)])
+        let operands = [(self, self.weight()), (&*other, weight)];
+        differentiable(
+            &DIV_NODE,
+            [self, &other],
+            || compute(Arithmetic::Div, operands),
+            |_| quotient_formula(self, &other),
+        )
     }
 
-    /// Divides the elements of this floating-point tensor in place.
-    pub(super) fn div_in_place(&self, number: Scalar) -> Result<()> {
-        let _scope = open(&DIV_IN_PLACE, (self, number));
-        let number = Tensor::from_scalar(number);
-        let _scope = open(&DIV_IN_PLACE, (self, &number));
-        let number = number.to(self.dtype())?;
-        by_dtype!(self.dtype(), T => kernels::update(self, &number, T::over));
-        Ok(())
+    /// Divides by a number that an operator, not the caller, has chosen: it shows as a scalar.
+    pub(in crate::ops) fn div_number(&self, number: Scalar) -> Result<Self> {
+        let _scope = open(&DIV, (self, number));
+        self.div(number)
     }
+}
+
+/// Whether an operand is added or subtracted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::ops) enum Sign {
+    Plus,
+    Minus,
+}
+
+/// The gradients of a sum with `alpha` times the second operand.
+pub(in crate::ops) fn sum_formula(alpha: Scalar, sign: Sign) -> Formula {
+    Formula::plain(move |gradients| {
+        let gradient = gradients.only();
+        let second = gradients.when(1, || {
+            let scaled = if alpha.is_one() {
+                gradient.clone()
+            } else {
+                gradient.mul(alpha)?
+            };
+            match sign {
+                Sign::Plus => Ok(scaled),
+                Sign::Minus => scaled.neg(),
+            }
+        })?;
+        Ok(smallvec![
+            gradients.needs(0).then(|| gradient.clone()),
+            second
+        ])
+    })
+}
+
+/// The gradients of a product.
+pub(in crate::ops) fn product_formula(left: &Tensor, right: &Tensor) -> Formula {
+    let kept_left = right.requires_grad().then(|| Saved::new(left));
+    let kept_right = left.requires_grad().then(|| Saved::new(right));
+    Formula::saving(move |gradients| {
+        let gradient = gradients.only();
+        Ok(smallvec![
+            gradients.when(0, || gradient.mul(kept(kept_right.as_ref())?))?,
+            gradients.when(1, || gradient.mul(kept(kept_left.as_ref())?))?
+        ])
+    })
+}
+
+/// The gradients of a quotient.
+pub(in crate::ops) fn quotient_formula(left: &Tensor, right: &Tensor) -> Formula {
+    let kept_left = right.requires_grad().then(|| Saved::new(left));
+    let kept_right = Saved::new(right);
+    Formula::saving(move |gradients| {
+        let (gradient, right) = (gradients.only(), kept_right.get()?);
+        let second = gradients.when(1, || {
+            let ratio = kept(kept_left.as_ref())?.div(right)?.div(right)?;
+            gradient.neg()?.mul(&ratio)
+        })?;
+        Ok(smallvec![
+            gradients.when(0, || gradient.div(right))?,
+            second
+        ])
+    })
+}
+
+/// Returns a tensor that was saved because the operand beside it is tracked.
+pub(in crate::ops) fn kept(saved: Option<&Saved>) -> Result<&Tensor> {
+    saved
+        .expect("a gradient is only computed for an operand that was tracked")
+        .get()
 }
 
 /// What is done with each pair of elements.
@@ -114,10 +206,16 @@ fn subtract(operands: [Weighed<'_>; 2], alpha: Scalar) -> Result<Tensor> {
     match (left.dtype(), right.dtype()) {
         (DType::Bool, DType::Bool) => Err(Error::BooleanSubtraction),
         (DType::Bool, _) | (_, DType::Bool) => Err(Error::MixedBooleanSubtraction),
-        _ => compute(Arithmetic::Sub(alpha), operands),
+        _ => differentiable(
+            &SUB_NODE,
+            [left, right],
+            || compute(Arithmetic::Sub(alpha), operands),
+            |_| sum_formula(alpha, Sign::Minus),
+        ),
     }
 }
 
+#[inline]
 fn compute(operation: Arithmetic, operands: [Weighed<'_>; 2]) -> Result<Tensor> {
     let [(left, left_weight), (right, right_weight)] = operands;
     let broadcast_dims;
@@ -136,14 +234,7 @@ fn compute(operation: Arithmetic, operands: [Weighed<'_>; 2]) -> Result<Tensor> 
     if left.dtype() == dtype && right.dtype() == dtype {
         return apply(operation, dims, [left, right], dtype);
     }
-    let convert = |operand: &Tensor| {
-        if operand.dtype() == dtype {
-            Ok(operand.clone())
-        } else {
-            operand.to(dtype)
-        }
-    };
-    let (left, right) = (convert(left)?, convert(right)?);
+    let (left, right) = (left.as_type(dtype)?, right.as_type(dtype)?);
     apply(operation, dims, [&left, &right], dtype)
 }
 
@@ -169,7 +260,7 @@ fn apply(
     })
 }
 
-fn check_alpha(alpha: Scalar, dtype: DType) -> Result<()> {
+pub(in crate::ops) fn check_alpha(alpha: Scalar, dtype: DType) -> Result<()> {
     match alpha {
         Scalar::Bool(_) if dtype != DType::Bool => Err(Error::BooleanAlpha),
         Scalar::Float(_) if !dtype.is_float() => Err(Error::FractionalAlpha),

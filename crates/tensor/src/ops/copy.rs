@@ -1,6 +1,11 @@
 //! Operators that write into a tensor or copy one: `fill_`, `copy_`, `to`, `clone`, `contiguous`.
 
+use std::borrow::Cow;
+
+use smallvec::smallvec;
+
 use super::create::{empty_like, empty_like_contiguous, empty_strided};
+use crate::autograd::{Formula, differentiable, in_place, node_site};
 use crate::dispatch::{Absent, Site, open};
 use crate::element::by_dtype;
 use crate::kernels::{self, result_layout};
@@ -16,6 +21,14 @@ static LOCAL_SCALAR_DENSE: Site = Site::operator("aten::_local_scalar_dense");
 static TO: Site = Site::operator("aten::to");
 static TO_COPY: Site = Site::operator("aten::_to_copy");
 static ZERO: Site = Site::operator("aten::zero_");
+
+node_site! {
+    CLONE_NODE = "CloneBackward0";
+    COPY_NODE = "CopyBackwards";
+    FILL_NODE = "FillBackward0";
+    TO_COPY_NODE = "ToCopyBackward0";
+    ZERO_NODE = "ZeroBackward0";
+}
 
 /// From this many elements on `zero_` hands over to `fill_`, which may use more than one thread.
 const ZERO_BY_FILL: usize = 32_768;
@@ -36,22 +49,38 @@ impl Tensor {
             self.dtype().native_name()
         };
         check_range(value, self.dtype(), name)?;
-        kernels::fill(self, value);
-        Ok(())
+        in_place(
+            &FILL_NODE,
+            self,
+            [],
+            || {
+                kernels::fill(self, value);
+                Ok(())
+            },
+            || Formula::unary(Tensor::zeros_like),
+        )
     }
 
     /// Sets every element to zero.
     ///
     /// # Errors
-    /// Never; the result is there for symmetry with `fill_`.
+    /// When the tensor is a leaf that is tracked.
     pub fn zero_(&self) -> Result<()> {
         let _scope = open(&ZERO, (self,));
-        let count = self.count();
-        if count == 0 || count >= ZERO_BY_FILL || !self.layout().is_dense() {
-            return self.fill_(Scalar::Int(0));
-        }
-        kernels::fill(self, Scalar::Int(0));
-        Ok(())
+        in_place(
+            &ZERO_NODE,
+            self,
+            [],
+            || {
+                let count = self.count();
+                if count == 0 || count >= ZERO_BY_FILL || !self.layout().is_dense() {
+                    return self.fill_(Scalar::Int(0));
+                }
+                kernels::fill(self, Scalar::Int(0));
+                Ok(())
+            },
+            || Formula::unary(Tensor::zeros_like),
+        )
     }
 
     /// Writes the elements of another tensor, broadcast and converted, into this one.
@@ -60,6 +89,24 @@ impl Tensor {
     /// When the shapes do not fit.
     pub fn copy_(&self, source: &Self) -> Result<()> {
         let _scope = open(&COPY, (self, source, false));
+        in_place(
+            &COPY_NODE,
+            self,
+            [source],
+            || self.write_elements(source),
+            || {
+                Formula::plain(|gradients| {
+                    let gradient = gradients.only();
+                    Ok(smallvec![
+                        gradients.when(0, || gradient.zeros_like())?,
+                        gradients.needs(1).then(|| gradient.clone())
+                    ])
+                })
+            },
+        )
+    }
+
+    fn write_elements(&self, source: &Self) -> Result<()> {
         let dims = broadcast(self.dims(), source.dims())?;
         if dims.as_slice() != self.dims() {
             return Err(Error::OutputShape {
@@ -92,10 +139,43 @@ impl Tensor {
             &TO_COPY,
             (self, dtype, Absent, Absent, Absent, false, Absent),
         );
-        let (layout, _) = result_layout(self.dims(), [self.layout()])?;
-        let copy = empty_strided(layout.dims(), layout.strides(), dtype, Some(false))?;
-        copy.copy_(self)?;
-        Ok(copy)
+        let own = self.dtype();
+        differentiable(
+            &TO_COPY_NODE,
+            [self],
+            || {
+                let (layout, _) = result_layout(self.dims(), [self.layout()])?;
+                let copy = empty_strided(layout.dims(), layout.strides(), dtype, Some(false))?;
+                copy.copy_(self)?;
+                Ok(copy)
+            },
+            |_| Formula::unary(move |gradient| gradient.to(own)),
+        )
+    }
+
+    /// Tells the recorder of a conversion that is none, as `to` with a device shows.
+    pub(in crate::ops) fn tell_to(&self) {
+        drop(open(
+            &TO,
+            (
+                self,
+                self.dtype(),
+                0_i64,
+                Absent,
+                Absent,
+                false,
+                false,
+                Absent,
+            ),
+        ));
+    }
+
+    /// Converts to a type, without a word to the recorder if it has the type.
+    pub(in crate::ops) fn as_type(&self, dtype: DType) -> Result<Cow<'_, Self>> {
+        if self.dtype() == dtype {
+            return Ok(Cow::Borrowed(self));
+        }
+        Ok(Cow::Owned(self.to(dtype)?))
     }
 
     /// Copies into a storage of its own, laid out like this tensor.
@@ -106,13 +186,20 @@ impl Tensor {
     /// When there is no memory.
     pub fn duplicate(&self) -> Result<Self> {
         let _scope = open(&CLONE, (self, Absent));
-        let copy = if self.layout().is_dense() {
-            empty_strided(self.dims(), self.strides(), self.dtype(), None)?
-        } else {
-            empty_like(self)?
-        };
-        copy.copy_(self)?;
-        Ok(copy)
+        differentiable(
+            &CLONE_NODE,
+            [self],
+            || {
+                let copy = if self.layout().is_dense() {
+                    empty_strided(self.dims(), self.strides(), self.dtype(), None)?
+                } else {
+                    empty_like(self)?
+                };
+                copy.copy_(self)?;
+                Ok(copy)
+            },
+            |_| Formula::unary(|gradient| Ok(gradient.clone())),
+        )
     }
 
     /// Returns the elements one after the other, the last dimension innermost, copying only if they are not.
@@ -134,24 +221,31 @@ impl Tensor {
     pub fn item(&self) -> Result<Scalar> {
         let _scope = open(&ITEM, (self,));
         let _scope = open(&LOCAL_SCALAR_DENSE, (self,));
-        match self.to_scalars().as_slice() {
-            &[value] => Ok(value),
-            values => Err(Error::NotOneElement {
-                count: values.len(),
-            }),
+        if self.count() != 1 {
+            return Err(Error::NotOneElement {
+                count: self.count(),
+            });
         }
+        Ok(self.to_scalars()[0])
     }
 
-    pub(super) fn duplicate_contiguous(&self) -> Result<Self> {
+    pub(in crate::ops) fn duplicate_contiguous(&self) -> Result<Self> {
         let _scope = open(&CLONE, (self, CONTIGUOUS_FORMAT));
-        let copy = empty_like_contiguous(self)?;
-        copy.copy_(self)?;
-        Ok(copy)
+        differentiable(
+            &CLONE_NODE,
+            [self],
+            || {
+                let copy = empty_like_contiguous(self)?;
+                copy.copy_(self)?;
+                Ok(copy)
+            },
+            |_| Formula::unary(|gradient| Ok(gradient.clone())),
+        )
     }
 }
 
 /// Checks that an integer type can hold a number.
-pub(super) fn check_range(value: Scalar, dtype: DType, name: &'static str) -> Result<()> {
+pub(in crate::ops) fn check_range(value: Scalar, dtype: DType, name: &'static str) -> Result<()> {
     let (lowest, highest) = match dtype {
         DType::I32 => (f64::from(i32::MIN), f64::from(i32::MAX)),
         DType::I64 => (i64::MIN as f64, i64::MAX as f64),

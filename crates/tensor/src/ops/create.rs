@@ -1,6 +1,7 @@
 //! Operators that make tensors out of sizes and values.
 
 use crate::dispatch::{Absent, Site, open};
+use crate::error::reject;
 use crate::kernels;
 use crate::layout::Layout;
 use crate::shape::{Dims, Strides, checked_sizes, signed};
@@ -13,19 +14,18 @@ static EMPTY_LIKE: Site = Site::operator("aten::empty_like");
 static EMPTY_STRIDED: Site = Site::operator("aten::empty_strided");
 static FULL: Site = Site::operator("aten::full");
 static LIFT_FRESH: Site = Site::operator("aten::lift_fresh");
-static NORMAL: Site = Site::operator("aten::normal_");
 static ONES: Site = Site::operator("aten::ones");
-static RANDN: Site = Site::operator("aten::randn");
 static TO: Site = Site::operator("aten::to");
 static ZEROS: Site = Site::operator("aten::zeros");
 
+static ARANGE: Site = Site::operator("aten::arange");
+static FULL_LIKE: Site = Site::operator("aten::full_like");
+static ONES_LIKE: Site = Site::operator("aten::ones_like");
+static RESIZE: Site = Site::operator("aten::resize_");
+static ZEROS_LIKE: Site = Site::operator("aten::zeros_like");
+
 /// The number by which torch knows the strided layout.
 const STRIDED: i64 = 0;
-
-/// Restarts the generator that `randn` draws from.
-pub fn manual_seed(seed: u64) {
-    kernels::manual_seed(seed);
-}
 
 impl Tensor {
     /// Makes a tensor of ones.
@@ -71,6 +71,112 @@ impl Tensor {
         Ok(tensor)
     }
 
+    /// Makes a tensor of zeros with the sizes and the type of this one.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub fn zeros_like(&self) -> Result<Self> {
+        let _scope = open(&ZEROS_LIKE, (self, Absent, Absent, Absent, Absent, Absent));
+        let zeros = empty_like(self)?;
+        zeros.zero_()?;
+        Ok(zeros)
+    }
+
+    /// As `zeros_like`, laid out with the last dimension innermost.
+    pub(in crate::ops) fn zeros_like_contiguous(&self) -> Result<Self> {
+        let _scope = open(&ZEROS_LIKE, (self, Absent, Absent, Absent, Absent, 0_i64));
+        let zeros = empty_like_contiguous(self)?;
+        zeros.zero_()?;
+        Ok(zeros)
+    }
+
+    /// Makes a tensor of ones with the sizes and the type of this one.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub fn ones_like(&self) -> Result<Self> {
+        let _scope = open(&ONES_LIKE, (self, Absent, Absent, Absent, Absent, Absent));
+        let ones = empty_like(self)?;
+        ones.fill_(Scalar::Float(1.0))?;
+        Ok(ones)
+    }
+
+    /// Makes a tensor whose elements are all `value`, with the sizes and the type of this one.
+    ///
+    /// # Errors
+    /// When the type cannot hold the value, or there is no memory.
+    pub fn full_like(&self, value: Scalar) -> Result<Self> {
+        let _scope = open(
+            &FULL_LIKE,
+            (self, value, Absent, Absent, Absent, Absent, Absent),
+        );
+        let full = empty_like(self)?;
+        full.fill_(value)?;
+        Ok(full)
+    }
+
+    /// Makes the gradient of a result with itself: ones, laid out like it.
+    pub(crate) fn ones_like_for_gradient(&self) -> Result<Self> {
+        const PRESERVE: i64 = 1;
+        let arguments = (self, Absent, Absent, Absent, false, PRESERVE);
+        let _scope = open(&ONES_LIKE, arguments);
+        let ones = {
+            let arguments = (self, Absent, Absent, Absent, false, PRESERVE);
+            let _scope = open(&EMPTY_LIKE, arguments);
+            let (layout, _) = kernels::result_layout(self.dims(), [self.layout()])?;
+            empty_strided(layout.dims(), layout.strides(), self.dtype(), Some(false))?
+        };
+        ones.fill_(Scalar::Float(1.0))?;
+        Ok(ones)
+    }
+
+    /// Makes a tensor like this one whose elements nobody has set; they are zero.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub fn empty_like(&self) -> Result<Self> {
+        empty_like(self)
+    }
+
+    /// Makes a tensor of numbers from `start` to before `end`, `step` apart.
+    ///
+    /// # Errors
+    /// When the step is zero or leads away from `end`, or there is no memory.
+    pub fn arange(start: Scalar, end: Scalar, step: Scalar, dtype: Option<DType>) -> Result<Self> {
+        let _scope = open(&ARANGE, (start, end, step, dtype, Absent, Absent, false));
+        let integers = [start, end, step]
+            .iter()
+            .all(|number| matches!(number, Scalar::Int(_) | Scalar::Bool(_)));
+        let actual = dtype.unwrap_or(if integers { DType::I64 } else { DType::DEFAULT });
+        let (from, to, by) = (start.to_f64(), end.to_f64(), step.to_f64());
+        if by == 0.0 || by.is_nan() {
+            return reject!(Runtime, "step must be nonzero");
+        }
+        if !from.is_finite() || !to.is_finite() {
+            return reject!(Runtime, "unsupported range: {from} -> {to}");
+        }
+        if (by > 0.0 && to < from) || (by < 0.0 && to > from) {
+            return reject!(
+                Runtime,
+                "upper bound and lower bound inconsistent with step sign"
+            );
+        }
+        let count = ((to - from) / by).ceil();
+        if count > 1e15 {
+            return Err(Error::StorageOverflow {
+                sizes: vec![i64::MAX],
+            });
+        }
+        let options = Options::of(Some(actual)).pinned(false);
+        let tensor = empty(&[0], actual, &options)?;
+        let _scope = open(&ARANGE, (start, end, step, &tensor));
+        drop(open(&RESIZE, (&tensor, [count as i64].as_slice(), Absent)));
+        let layout = Layout::contiguous(checked_sizes(&[count as i64])?)?;
+        let result = Self::blank(layout, actual)?;
+        kernels::fill_range(&result, start, step);
+        Ok(result)
+    }
+
     /// Makes a tensor whose elements nobody has set; they are zero.
     ///
     /// # Errors
@@ -108,39 +214,11 @@ impl Tensor {
         drop(open(&DETACH_NODE, (&tensor,)));
         Ok(tensor)
     }
-
-    /// Makes a tensor of draws from the standard normal distribution.
-    ///
-    /// # Errors
-    /// When a size is negative, the type is not floating-point, or there is no memory.
-    pub fn randn(sizes: &[i64], dtype: Option<DType>) -> Result<Self> {
-        let _scope = open(&RANDN, (sizes, dtype, Absent, Absent, false));
-        let actual = dtype.unwrap_or(DType::DEFAULT);
-        let tensor = empty(sizes, actual, &Options::of(dtype).pinned(false))?;
-        tensor.normal_(0.0, 1.0)?;
-        Ok(tensor)
-    }
-
-    /// Sets every element to a draw from a normal distribution.
-    ///
-    /// # Errors
-    /// When the type is not floating-point.
-    pub fn normal_(&self, mean: f64, deviation: f64) -> Result<()> {
-        let _scope = open(&NORMAL, (self, mean, deviation, Absent));
-        if !self.dtype().is_float() {
-            return Err(Error::NotImplemented {
-                kernel: "normal_kernel_cpu",
-                dtype: self.dtype(),
-            });
-        }
-        kernels::fill_normal(self, mean, deviation);
-        Ok(())
-    }
 }
 
 /// What a trace shows of the arguments of `empty` that follow the sizes.
 #[derive(Debug, Default)]
-pub(super) struct Options {
+pub(in crate::ops) struct Options {
     dtype: Option<DType>,
     layout: Option<i64>,
     pinned: Option<bool>,
@@ -148,7 +226,7 @@ pub(super) struct Options {
 }
 
 impl Options {
-    pub(super) fn of(dtype: Option<DType>) -> Self {
+    pub(in crate::ops) fn of(dtype: Option<DType>) -> Self {
         Self {
             dtype,
             ..Self::default()
@@ -156,7 +234,7 @@ impl Options {
     }
 
     /// The options of a tensor that is made to be like another one.
-    pub(super) fn like(tensor: &Tensor) -> Self {
+    pub(in crate::ops) fn like(tensor: &Tensor) -> Self {
         Self {
             dtype: Some(tensor.dtype()),
             layout: Some(STRIDED),
@@ -164,7 +242,7 @@ impl Options {
         }
     }
 
-    fn pinned(self, pinned: bool) -> Self {
+    pub(in crate::ops) fn pinned(self, pinned: bool) -> Self {
         Self {
             pinned: Some(pinned),
             ..self
@@ -172,7 +250,7 @@ impl Options {
     }
 }
 
-pub(super) fn empty(sizes: &[i64], dtype: DType, options: &Options) -> Result<Tensor> {
+pub(in crate::ops) fn empty(sizes: &[i64], dtype: DType, options: &Options) -> Result<Tensor> {
     let _scope = open(
         &EMPTY,
         (
@@ -194,7 +272,7 @@ pub(super) fn empty(sizes: &[i64], dtype: DType, options: &Options) -> Result<Te
 }
 
 /// Makes a tensor of the sizes and the type of another one, its dimensions in the same order in memory.
-pub(super) fn empty_like(tensor: &Tensor) -> Result<Tensor> {
+pub(in crate::ops) fn empty_like(tensor: &Tensor) -> Result<Tensor> {
     let _scope = open(
         &EMPTY_LIKE,
         (tensor, Absent, Absent, Absent, Absent, Absent),
@@ -204,7 +282,7 @@ pub(super) fn empty_like(tensor: &Tensor) -> Result<Tensor> {
 }
 
 /// Makes a contiguous tensor of the sizes and the type of another one.
-pub(super) fn empty_like_contiguous(tensor: &Tensor) -> Result<Tensor> {
+pub(in crate::ops) fn empty_like_contiguous(tensor: &Tensor) -> Result<Tensor> {
     /// The number by which torch knows the contiguous memory format.
     const CONTIGUOUS: i64 = 0;
     let dtype = tensor.dtype();
@@ -219,7 +297,7 @@ pub(super) fn empty_like_contiguous(tensor: &Tensor) -> Result<Tensor> {
     empty(&signed(tensor.dims()), dtype, &options)
 }
 
-pub(super) fn empty_strided(
+pub(in crate::ops) fn empty_strided(
     dims: &[usize],
     strides: &[isize],
     dtype: DType,
@@ -234,7 +312,7 @@ pub(super) fn empty_strided(
 }
 
 /// Makes a tensor of zeros without a scope of its own, as operators make room for their results.
-pub(super) fn result_space(dims: &[usize], dtype: DType) -> Result<Tensor> {
+pub(in crate::ops) fn result_space(dims: &[usize], dtype: DType) -> Result<Tensor> {
     let layout = Layout::contiguous(Dims::from_slice(dims))?;
     Tensor::blank(layout, dtype)
 }

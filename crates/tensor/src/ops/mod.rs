@@ -2,14 +2,29 @@
 //!
 //! A composite operator calls other operators, and so nests as torch's does; which calls which was taken from traces.
 
+mod advanced;
 mod arithmetic;
+mod compare;
 mod copy;
 mod create;
+mod extreme;
+mod in_place;
+mod index;
+mod join;
 mod matmul;
+mod nn;
+mod power;
 mod product;
+mod random;
 mod reduce;
 mod unary;
 mod view;
 
-pub use create::manual_seed;
+pub use compare::{Comparison, Logic};
+pub use extreme::{End, Truth};
+pub use index::Triangle;
+pub(crate) use join::joined;
+pub use nn::{Approximation, BatchNorm, Convolution, CrossEntropy, Pool, Reduction};
+pub use random::manual_seed;
 pub use reduce::KeepDims;
+pub use unary::Elementwise;

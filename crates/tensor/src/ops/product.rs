@@ -1,20 +1,33 @@
 //! Products of two matrices, two batches of them, a matrix and a vector, two vectors.
 
 use rayon::prelude::*;
+use smallvec::smallvec;
 
+use super::arithmetic::kept;
 use super::create::{Options, empty, result_space};
+use crate::autograd::{Formula, Saved, differentiable, node_site};
 use crate::dispatch::{Site, open};
 use crate::element::{Number, by_dtype};
-use crate::kernels::{Matrix, multiply};
+use crate::error::reject;
+use crate::kernels::{Matrix, Previous, multiply};
 use crate::storage;
 use crate::{DType, Error, Result, Scalar, Tensor};
 
+static ADDMM: Site = Site::operator("aten::addmm");
 static ADDMV: Site = Site::operator("aten::addmv_");
 static BMM: Site = Site::operator("aten::bmm");
 static DOT: Site = Site::operator("aten::dot");
 static MM: Site = Site::operator("aten::mm");
 static MV: Site = Site::operator("aten::mv");
 static RESOLVE_CONJ: Site = Site::operator("aten::resolve_conj");
+
+node_site! {
+    ADDMM_NODE = "AddmmBackward0";
+    BMM_NODE = "BmmBackward0";
+    DOT_NODE = "DotBackward0";
+    MM_NODE = "MmBackward0";
+    MV_NODE = "MvBackward0";
+}
 
 /// Batches with fewer multiplications than this are worked off by one thread.
 const PARALLEL_BATCH: usize = 1 << 18;
@@ -26,6 +39,92 @@ impl Tensor {
     /// When an operand is no matrix, their sizes do not fit or their types differ, or there is no memory.
     pub fn mm(&self, other: &Self) -> Result<Self> {
         let _scope = open(&MM, (self, other));
+        differentiable(
+            &MM_NODE,
+            [self, other],
+            || self.multiply_matrix(other),
+            |_| {
+                let kept = KeptPair::new(self, other);
+                Formula::saving(move |gradients| {
+                    let gradient = gradients.only();
+                    Ok(smallvec![
+                        gradients.when(0, || mm_left_gradient(
+                            gradient,
+                            kept.right()?,
+                            kept.left_strides
+                        ))?,
+                        gradients.when(1, || mm_right_gradient(
+                            gradient,
+                            kept.left()?,
+                            kept.right_strides
+                        ))?
+                    ])
+                })
+            },
+        )
+    }
+
+    /// Multiplies two matrices and adds a tensor that broadcasts to the product.
+    ///
+    /// # Errors
+    /// As `mm`, and when the tensor does not broadcast to the product.
+    pub fn addmm(&self, left: &Self, right: &Self) -> Result<Self> {
+        let one = Scalar::Int(1);
+        let _scope = open(&ADDMM, (self, left, right, one, one));
+        differentiable(
+            &ADDMM_NODE,
+            [self, left, right],
+            || self.add_matrix_product(left, right),
+            |_| {
+                let kept = KeptPair::new(left, right);
+                Formula::saving(move |gradients| {
+                    let gradient = gradients.only();
+                    Ok(smallvec![
+                        gradients.needs(0).then(|| gradient.clone()),
+                        gradients.when(1, || mm_left_gradient(
+                            gradient,
+                            kept.right()?,
+                            kept.left_strides
+                        ))?,
+                        gradients.when(2, || mm_right_gradient(
+                            gradient,
+                            kept.left()?,
+                            kept.right_strides
+                        ))?
+                    ])
+                })
+            },
+        )
+    }
+
+    fn add_matrix_product(&self, left: &Self, right: &Self) -> Result<Self> {
+        let (&[m, k], &[inner, n]) = (matrix_dims(left, "mat1")?, matrix_dims(right, "mat2")?);
+        if k != inner {
+            return reject!(
+                Runtime,
+                "mat1 and mat2 shapes cannot be multiplied ({m}x{k} and {inner}x{n})"
+            );
+        }
+        if left.dtype() != right.dtype() || self.dtype() != left.dtype() {
+            return reject!(
+                Runtime,
+                "self and mat2 must have the same dtype, but got {} and {}",
+                self.dtype().title(),
+                right.dtype().title()
+            );
+        }
+        implemented(left.dtype(), "addmm_impl_cpu_")?;
+        let product = result_space(&[m, n], left.dtype())?;
+        product.copy_(&self.expand(&[m as i64, n as i64])?)?;
+        if product.count() == 0 || k == 0 {
+            return Ok(product);
+        }
+        let (left, right) = prepare(&product, left, right)?;
+        multiply_into(&product, &left, &right, Previous::Add);
+        Ok(product)
+    }
+
+    fn multiply_matrix(&self, other: &Self) -> Result<Self> {
         let (&[m, k], &[inner, n]) = (matrix_dims(self, "self")?, matrix_dims(other, "mat2")?);
         if k != inner {
             return Err(Error::MmShapes {
@@ -49,7 +148,7 @@ impl Tensor {
         }
         implemented(self.dtype(), "addmm_impl_cpu_")?;
         let (left, right) = prepare(&product, self, other)?;
-        multiply_into(&product, &left, &right);
+        multiply_into(&product, &left, &right, Previous::Overwrite);
         Ok(product)
     }
 
@@ -59,6 +158,24 @@ impl Tensor {
     /// When an operand is no batch, their sizes do not fit or their types differ, or there is no memory.
     pub fn bmm(&self, other: &Self) -> Result<Self> {
         let _scope = open(&BMM, (self, other));
+        differentiable(
+            &BMM_NODE,
+            [self, other],
+            || self.multiply_batch(other),
+            |_| {
+                let kept = KeptPair::new(self, other);
+                Formula::saving(move |gradients| {
+                    let gradient = gradients.only();
+                    Ok(smallvec![
+                        gradients.when(0, || gradient.bmm(&kept.right()?.transpose(1, 2)?))?,
+                        gradients.when(1, || kept.left()?.transpose(1, 2)?.bmm(gradient))?
+                    ])
+                })
+            },
+        )
+    }
+
+    fn multiply_batch(&self, other: &Self) -> Result<Self> {
         let &[batches, m, k] = self.dims() else {
             return Err(Error::BmmRank { operand: 1 });
         };
@@ -88,7 +205,7 @@ impl Tensor {
             });
         }
         implemented(self.dtype(), "bmm")?;
-        multiply_into(&product, self, other);
+        multiply_into(&product, self, other, Previous::Overwrite);
         Ok(product)
     }
 
@@ -98,6 +215,25 @@ impl Tensor {
     /// When the operands are no matrix and vector, their sizes do not fit or their types differ, or there is no memory.
     pub fn mv(&self, vector: &Self) -> Result<Self> {
         let _scope = open(&MV, (self, vector));
+        differentiable(
+            &MV_NODE,
+            [self, vector],
+            || self.multiply_vector(vector),
+            |_| {
+                let kept = KeptPair::new(self, vector);
+                Formula::saving(move |gradients| {
+                    let gradient = gradients.only();
+                    let outer = || gradient.unsqueeze(1)?.mul(&kept.right()?.unsqueeze(0)?);
+                    Ok(smallvec![
+                        gradients.when(0, outer)?,
+                        gradients.when(1, || kept.left()?.t()?.mv(gradient))?
+                    ])
+                })
+            },
+        )
+    }
+
+    fn multiply_vector(&self, vector: &Self) -> Result<Self> {
         let (&[rows, columns], &[size]) = (self.dims(), vector.dims()) else {
             return Err(Error::MvRank {
                 matrix: self.rank(),
@@ -132,7 +268,7 @@ impl Tensor {
             self.contiguous()?
         };
         let column = vector.with_layout(vector.layout().unsqueezed(1)?)?;
-        multiply_into(&product, &matrix, &column);
+        multiply_into(&product, &matrix, &column, Previous::Overwrite);
         Ok(product)
     }
 
@@ -142,6 +278,24 @@ impl Tensor {
     /// When an operand is no vector, their sizes or types differ, or there is no memory.
     pub fn dot(&self, other: &Self) -> Result<Self> {
         let _scope = open(&DOT, (self, other));
+        differentiable(
+            &DOT_NODE,
+            [self, other],
+            || self.multiply_vectors(other),
+            |_| {
+                let kept = KeptPair::new(self, other);
+                Formula::saving(move |gradients| {
+                    let gradient = gradients.only();
+                    Ok(smallvec![
+                        gradients.when(0, || gradient.mul(kept.right()?))?,
+                        gradients.when(1, || gradient.mul(kept.left()?))?
+                    ])
+                })
+            },
+        )
+    }
+
+    fn multiply_vectors(&self, other: &Self) -> Result<Self> {
         let (&[size], &[other_size]) = (self.dims(), other.dims()) else {
             return Err(Error::DotRank {
                 left: self.rank(),
@@ -164,11 +318,61 @@ impl Tensor {
         let row = self.with_layout(self.layout().unsqueezed(0)?)?;
         let column = other.with_layout(other.layout().unsqueezed(1)?)?;
         let value = result_space(&[1, 1], self.dtype())?;
-        multiply_into(&value, &row, &column);
+        multiply_into(&value, &row, &column, Previous::Overwrite);
         let product = empty(&[], self.dtype(), &Options::like(self))?;
         let value = value.to_scalars().first().copied();
         product.fill_(value.unwrap_or(Scalar::Int(0)))?;
         Ok(product)
+    }
+}
+
+/// The operands of a product that is tracked.
+struct KeptPair {
+    left: Option<Saved>,
+    right: Option<Saved>,
+    left_strides: Major,
+    right_strides: Major,
+}
+
+impl KeptPair {
+    fn new(left: &Tensor, right: &Tensor) -> Self {
+        Self {
+            left: right.requires_grad().then(|| Saved::new(left)),
+            right: left.requires_grad().then(|| Saved::new(right)),
+            left_strides: major(left),
+            right_strides: major(right),
+        }
+    }
+
+    fn left(&self) -> Result<&Tensor> {
+        kept(self.left.as_ref())
+    }
+
+    fn right(&self) -> Result<&Tensor> {
+        kept(self.right.as_ref())
+    }
+}
+
+fn major(tensor: &Tensor) -> Major {
+    match (tensor.dims(), tensor.strides()) {
+        (&[rows, _], &[1, column]) if column == rows as isize => Major::Column,
+        _ => Major::Row,
+    }
+}
+
+/// The gradient of the first operand, laid out as the operand was.
+fn mm_left_gradient(gradient: &Tensor, right: &Tensor, left: Major) -> Result<Tensor> {
+    match left {
+        Major::Row => gradient.mm(&right.t()?),
+        Major::Column => right.mm(&gradient.t()?)?.t(),
+    }
+}
+
+/// The gradient of the second operand, laid out as the operand was.
+fn mm_right_gradient(gradient: &Tensor, left: &Tensor, right: Major) -> Result<Tensor> {
+    match right {
+        Major::Row => left.t()?.mm(gradient),
+        Major::Column => gradient.t()?.mm(left)?.t(),
     }
 }
 
@@ -236,11 +440,13 @@ fn prepare(product: &Tensor, left: &Tensor, right: &Tensor) -> Result<(Tensor, T
 }
 
 /// Multiplies matrices, or batches of them, into a contiguous product.
-fn multiply_into(product: &Tensor, left: &Tensor, right: &Tensor) {
+fn multiply_into(product: &Tensor, left: &Tensor, right: &Tensor, previous: Previous) {
     by_dtype!(product.dtype(), T => storage::write(
         product.storage(),
         [left.storage(), right.storage()],
-        |results: &mut [T], [a, b]: [&[T]; 2]| multiply_batches(results, (left, a), (right, b)),
+        |results: &mut [T], [a, b]: [&[T]; 2]| {
+            multiply_batches(results, (left, a), (right, b), previous);
+        },
     ));
 }
 
@@ -248,6 +454,7 @@ fn multiply_batches<T: Number>(
     results: &mut [T],
     (left, left_elements): (&Tensor, &[T]),
     (right, right_elements): (&Tensor, &[T]),
+    previous: Previous,
 ) {
     let size = left.dims()[left.rank() - 2] * right.dims()[right.rank() - 1];
     if size == 0 {
@@ -258,6 +465,7 @@ fn multiply_batches<T: Number>(
             matrix_at(left, left_elements, batch),
             matrix_at(right, right_elements, batch),
             result,
+            previous,
         );
     };
     let batches = results.len() / size;

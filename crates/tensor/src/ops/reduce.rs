@@ -3,14 +3,22 @@
 use smallvec::SmallVec;
 
 use super::create::result_space;
+use crate::autograd::{Formula, differentiable, node_site};
 use crate::dispatch::{Site, open};
 use crate::element::by_dtype;
 use crate::kernels;
-use crate::shape::{Dims, Strides, dimension_mask};
+use crate::shape::{Dims, Strides, dimension_mask, signed};
 use crate::{DType, Error, Result, Scalar, Tensor};
 
 static MEAN: Site = Site::operator("aten::mean");
 static SUM: Site = Site::operator("aten::sum");
+
+node_site! {
+    MEAN_ALL_NODE = "MeanBackward0";
+    MEAN_NODE = "MeanBackward1";
+    SUM_ALL_NODE = "SumBackward0";
+    SUM_NODE = "SumBackward1";
+}
 
 /// What becomes of the dimensions that were combined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,7 +31,7 @@ pub enum KeepDims {
 }
 
 impl KeepDims {
-    fn flag(self) -> bool {
+    pub(in crate::ops) fn flag(self) -> bool {
         self == Self::Yes
     }
 }
@@ -44,7 +52,15 @@ impl Tensor {
         match dimensions {
             None => {
                 let _scope = open(&SUM, (self, dtype));
-                self.sum_along(&[], keep, dtype)
+                differentiable(
+                    &SUM_ALL_NODE,
+                    [self],
+                    || self.sum_along(&[], keep, dtype),
+                    |_| {
+                        let sizes = signed(self.dims());
+                        Formula::unary(move |gradient| gradient.expand(&sizes))
+                    },
+                )
             }
             Some(list) => self.sum_along(list, keep, dtype),
         }
@@ -63,7 +79,17 @@ impl Tensor {
         match dimensions {
             None => {
                 let _scope = open(&MEAN, (self, dtype));
-                self.mean_along(&[], keep, dtype)
+                differentiable(
+                    &MEAN_ALL_NODE,
+                    [self],
+                    || self.mean_along(&[], keep, dtype),
+                    |_| {
+                        let (sizes, count) = (signed(self.dims()), self.count() as i64);
+                        Formula::unary(move |gradient| {
+                            gradient.expand(&sizes)?.div_number(Scalar::Int(count))
+                        })
+                    },
+                )
             }
             Some(list) => self.mean_along(list, keep, dtype),
         }
@@ -77,10 +103,20 @@ impl Tensor {
         } else {
             DType::I64
         };
-        let dims = reduced_dims(self.dims(), &reduced, keep);
-        let space = result_space(&dims, dtype.unwrap_or(natural))?;
-        sum_into(&space, self, &reduced, keep)?;
-        Ok(space)
+        differentiable(
+            &SUM_NODE,
+            [self],
+            || {
+                let dims = reduced_dims(self.dims(), &reduced, keep);
+                let space = result_space(&dims, dtype.unwrap_or(natural))?;
+                sum_into(&space, self, &reduced, keep)?;
+                Ok(space)
+            },
+            |_| {
+                let (sizes, reduced) = (signed(self.dims()), reduced.clone());
+                Formula::unary(move |gradient| restore(gradient, &reduced, keep)?.expand(&sizes))
+            },
+        )
     }
 
     fn mean_along(&self, dimensions: &[i64], keep: KeepDims, dtype: Option<DType>) -> Result<Self> {
@@ -93,15 +129,74 @@ impl Tensor {
             });
         }
         let reduced = dimension_mask(dimensions, self.rank())?;
-        let space = result_space(&reduced_dims(self.dims(), &reduced, keep), actual)?;
-        {
-            let _scope = open(&SUM, (self, dimensions, keep.flag(), actual, &space));
-            sum_into(&space, self, &reduced, keep)?;
-        }
         let count: usize = combined(self.dims(), &reduced).product();
-        space.div_in_place(Scalar::Int(count as i64))?;
-        Ok(space)
+        let count = Scalar::Int(count as i64);
+        differentiable(
+            &MEAN_NODE,
+            [self],
+            || {
+                let space = result_space(&reduced_dims(self.dims(), &reduced, keep), actual)?;
+                self.mean_into(&space, dimensions, &reduced, keep)?;
+                Ok(space)
+            },
+            |_| {
+                let (sizes, reduced) = (signed(self.dims()), reduced.clone());
+                Formula::unary(move |gradient| {
+                    restore(gradient, &reduced, keep)?
+                        .expand(&sizes)?
+                        .div_number(count)
+                })
+            },
+        )
     }
+
+    /// Writes averages into room that the caller has made.
+    fn mean_into(
+        &self,
+        space: &Self,
+        dimensions: &[i64],
+        reduced: &[bool],
+        keep: KeepDims,
+    ) -> Result<()> {
+        {
+            let arguments = (self, dimensions, keep.flag(), space.dtype(), space);
+            let _scope = open(&SUM, arguments);
+            sum_into(space, self, reduced, keep)?;
+        }
+        let count: usize = combined(self.dims(), reduced).product();
+        space.div_in_place(Scalar::Int(count as i64))
+    }
+
+    /// Averages all elements into room that the caller has made, as a loss does.
+    pub(in crate::ops) fn mean_all_into(&self, space: &Self) -> Result<()> {
+        let no_dtype: Option<DType> = None;
+        let _scope = open(&MEAN, (self, [0_i64; 0].as_slice(), false, no_dtype, space));
+        let reduced = dimension_mask(&[], self.rank())?;
+        self.mean_into(space, &[], &reduced, KeepDims::No)
+    }
+
+    /// Adds all elements into room that the caller has made, as a loss does.
+    pub(in crate::ops) fn sum_all_into(&self, space: &Self) -> Result<()> {
+        let no_dtype: Option<DType> = None;
+        let _scope = open(&SUM, (self, [0_i64; 0].as_slice(), false, no_dtype, space));
+        let reduced = dimension_mask(&[], self.rank())?;
+        sum_into(space, self, &reduced, KeepDims::No)
+    }
+}
+
+/// Gives a gradient the dimensions back that were combined, with size one.
+pub(in crate::ops) fn restore(
+    gradient: &Tensor,
+    reduced: &[bool],
+    keep: KeepDims,
+) -> Result<Tensor> {
+    let mut gradient = gradient.clone();
+    if keep == KeepDims::No {
+        for (dimension, _) in reduced.iter().enumerate().filter(|(_, reduced)| **reduced) {
+            gradient = gradient.unsqueeze(dimension as i64)?;
+        }
+    }
+    Ok(gradient)
 }
 
 fn combined<'a>(dims: &'a [usize], reduced: &'a [bool]) -> impl Iterator<Item = usize> + 'a {
@@ -109,7 +204,7 @@ fn combined<'a>(dims: &'a [usize], reduced: &'a [bool]) -> impl Iterator<Item = 
     marked.map(|(&dim, _)| dim)
 }
 
-fn reduced_dims(dims: &[usize], reduced: &[bool], keep: KeepDims) -> Dims {
+pub(in crate::ops) fn reduced_dims(dims: &[usize], reduced: &[bool], keep: KeepDims) -> Dims {
     dims.iter()
         .zip(reduced)
         .filter_map(|(&dim, &reduced)| match (reduced, keep) {

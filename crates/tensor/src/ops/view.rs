@@ -1,15 +1,23 @@
 //! Operators that look at the same elements in another shape, and `reshape`, which copies where no view can.
 
+use crate::autograd::{Formula, differentiable, differentiable_view, node_site};
 use crate::dispatch::{Absent, Site, open};
+use crate::error::reject;
 use crate::layout::Layout;
-use crate::shape::{Dims, Strides, dimension_index, infer_view, signed};
+use crate::shape::{Dims, Strides, checked_sizes, dimension_index, infer_view, signed};
 use crate::{Error, Result, Tensor};
 
 static ALIAS: Site = Site::operator("aten::alias");
 static AS_STRIDED: Site = Site::operator("aten::as_strided");
 static AS_STRIDED_IN_PLACE: Site = Site::operator("aten::as_strided_");
+static DETACH: Site = Site::operator("aten::detach");
+static DETACH_NODE: Site = Site::operator("detach");
+static DETACH_IN_PLACE: Site = Site::operator("aten::detach_");
+static DETACH_IN_PLACE_NODE: Site = Site::operator("detach_");
 static EXPAND: Site = Site::operator("aten::expand");
+static FLATTEN: Site = Site::operator("aten::flatten");
 static MATRIX_TRANSPOSE: Site = Site::operator("aten::mT");
+static PERMUTE: Site = Site::operator("aten::permute");
 static RESHAPE: Site = Site::operator("aten::reshape");
 static RESHAPE_ALIAS: Site = Site::operator("aten::_reshape_alias");
 static SQUEEZE: Site = Site::operator("aten::squeeze");
@@ -20,6 +28,21 @@ static UNSAFE_VIEW: Site = Site::operator("aten::_unsafe_view");
 static UNSQUEEZE: Site = Site::operator("aten::unsqueeze");
 static VIEW: Site = Site::operator("aten::view");
 
+node_site! {
+    ALIAS_NODE = "AliasBackward0";
+    AS_STRIDED_NODE = "AsStridedBackward0";
+    EXPAND_NODE = "ExpandBackward0";
+    PERMUTE_NODE = "PermuteBackward0";
+    RESHAPE_ALIAS_NODE = "ReshapeAliasBackward0";
+    SQUEEZE_ALL_NODE = "SqueezeBackward0";
+    SQUEEZE_NODE = "SqueezeBackward1";
+    T_NODE = "TBackward0";
+    TRANSPOSE_NODE = "TransposeBackward0";
+    UNSAFE_VIEW_NODE = "UnsafeViewBackward0";
+    UNSQUEEZE_NODE = "UnsqueezeBackward0";
+    VIEW_NODE = "ViewBackward0";
+}
+
 impl Tensor {
     /// Exchanges the two dimensions of a matrix; a vector or a number stays as it is.
     ///
@@ -27,11 +50,16 @@ impl Tensor {
     /// When there are more than two dimensions.
     pub fn t(&self) -> Result<Self> {
         let _scope = open(&T, (self,));
-        match self.rank() {
-            0 | 1 => self.transpose(0, 0),
-            2 => self.transpose(0, 1),
-            rank => Err(Error::NotAMatrix { rank }),
-        }
+        differentiable_view(
+            &T_NODE,
+            self,
+            || match self.rank() {
+                0 | 1 => self.transpose(0, 0),
+                2 => self.transpose(0, 1),
+                rank => Err(Error::NotAMatrix { rank }),
+            },
+            |_| Formula::unary(Tensor::t),
+        )
     }
 
     /// Exchanges two dimensions.
@@ -40,13 +68,57 @@ impl Tensor {
     /// When one of them does not exist.
     pub fn transpose(&self, first: i64, second: i64) -> Result<Self> {
         let _scope = open(&TRANSPOSE, (self, first, second));
-        let first = dimension_index(first, self.rank())?;
-        let second = dimension_index(second, self.rank())?;
-        if first == second {
-            let _scope = open(&ALIAS, (self,));
-            return Ok(self.clone());
+        differentiable_view(
+            &TRANSPOSE_NODE,
+            self,
+            || {
+                let first = dimension_index(first, self.rank())?;
+                let second = dimension_index(second, self.rank())?;
+                if first == second {
+                    let _scope = open(&ALIAS, (self,));
+                    return Ok(self.alias());
+                }
+                self.as_layout(self.layout().transposed(first, second)?)
+            },
+            |_| Formula::unary(move |gradient| gradient.transpose(first, second)),
+        )
+    }
+
+    /// Puts the dimensions into another order.
+    ///
+    /// # Errors
+    /// When a dimension is missing, does not exist or is named twice.
+    pub fn permute(&self, order: &[i64]) -> Result<Self> {
+        let _scope = open(&PERMUTE, (self, order));
+        if order.len() != self.rank() {
+            return reject!(
+                Runtime,
+                "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the \
+                 desired ordering of dimensions i.e. input.dim() = {} is not equal to len(dims) = {}",
+                self.rank(),
+                order.len()
+            );
         }
-        self.as_layout(self.layout().transposed(first, second)?)
+        let mut places = Dims::new();
+        for &dimension in order {
+            let place = dimension_index(dimension, self.rank())?;
+            if places.contains(&place) {
+                return reject!(Runtime, "permute(): duplicate dims are not allowed.");
+            }
+            places.push(place);
+        }
+        differentiable_view(
+            &PERMUTE_NODE,
+            self,
+            || self.as_layout(self.layout().permuted(&places)?),
+            |_| {
+                let mut back = vec![0_i64; places.len()];
+                for (index, &place) in places.iter().enumerate() {
+                    back[place] = index as i64;
+                }
+                Formula::unary(move |gradient| gradient.permute(&back))
+            },
+        )
     }
 
     /// Repeats dimensions of size one, and adds leading ones, without copying. Minus one keeps a size.
@@ -55,7 +127,15 @@ impl Tensor {
     /// When a dimension with another size would have to be repeated.
     pub fn expand(&self, sizes: &[i64]) -> Result<Self> {
         let _scope = open(&EXPAND, (self, sizes, false));
-        self.as_layout(self.layout().expanded(sizes, self.dtype())?)
+        differentiable_view(
+            &EXPAND_NODE,
+            self,
+            || self.as_layout(self.layout().expanded(sizes, self.dtype())?),
+            |_| {
+                let dims = Dims::from_slice(self.dims());
+                Formula::unary(move |gradient| gradient.sum_to(&dims))
+            },
+        )
     }
 
     /// Looks at the elements in another shape. One size may be minus one and is inferred.
@@ -64,7 +144,12 @@ impl Tensor {
     /// When the shape holds another number of elements, or cannot be had without copying.
     pub fn view(&self, sizes: &[i64]) -> Result<Self> {
         let _scope = open(&VIEW, (self, sizes));
-        self.viewed(sizes)?.ok_or(Error::ViewNeedsCopy)
+        differentiable_view(
+            &VIEW_NODE,
+            self,
+            || self.viewed(sizes)?.ok_or(Error::ViewNeedsCopy),
+            |_| reshape_formula(self),
+        )
     }
 
     /// Gives the elements another shape, copying only if there is no view. One size may be minus one and is inferred.
@@ -79,10 +164,49 @@ impl Tensor {
         }
         let sizes = signed(&dims);
         if let Some(view) = self.viewed(&sizes)? {
+            // A tensor that is tracked is viewed, so that its node has a name that is known.
+            if crate::autograd::is_tracking() && self.requires_grad() {
+                return self.view(&sizes);
+            }
             let _scope = open(&RESHAPE_ALIAS, (self, sizes.as_slice(), view.strides()));
-            return Ok(view);
+            return differentiable_view(
+                &RESHAPE_ALIAS_NODE,
+                self,
+                || Ok(view),
+                |_| reshape_formula(self),
+            );
         }
         self.duplicate_contiguous()?.unsafe_view(&sizes)
+    }
+
+    /// Merges the dimensions from `start` to `end`, both included, into one.
+    ///
+    /// # Errors
+    /// When one does not exist or they are in the wrong order.
+    pub fn flatten(&self, start: i64, end: i64) -> Result<Self> {
+        let _scope = open(&FLATTEN, (self, start, end));
+        let first = dimension_index(start, self.rank())?;
+        let last = dimension_index(end, self.rank())?;
+        if first > last {
+            return reject!(
+                Runtime,
+                "flatten() has invalid args: start_dim cannot come after end_dim"
+            );
+        }
+        if self.rank() == 0 {
+            return self.reshape(&[1]);
+        }
+        if first == last {
+            return Ok(self.clone());
+        }
+        let dims = self.dims();
+        let mut sizes = signed(&dims[..first]);
+        sizes.push(dims[first..=last].iter().product::<usize>() as i64);
+        sizes.extend(signed(&dims[last + 1..]));
+        if self.is_contiguous() || self.viewed(&sizes)?.is_some() {
+            return self.view(&sizes);
+        }
+        self.reshape(&sizes)
     }
 
     /// Adds a dimension of size one.
@@ -92,7 +216,12 @@ impl Tensor {
     pub fn unsqueeze(&self, dimension: i64) -> Result<Self> {
         let _scope = open(&UNSQUEEZE, (self, dimension));
         let at = dimension_index(dimension, self.rank() + 1)?;
-        self.as_layout(self.layout().unsqueezed(at)?)
+        differentiable_view(
+            &UNSQUEEZE_NODE,
+            self,
+            || self.as_layout(self.layout().unsqueezed(at)?),
+            |_| Formula::unary(move |gradient| gradient.squeeze(at as i64)),
+        )
     }
 
     /// Removes a dimension if its size is one.
@@ -102,7 +231,101 @@ impl Tensor {
     pub fn squeeze(&self, dimension: i64) -> Result<Self> {
         let _scope = open(&SQUEEZE, (self, dimension));
         let at = dimension_index(dimension, self.rank())?;
-        self.as_layout(self.layout().squeezed(at)?)
+        let removed = self.dims().get(at) == Some(&1);
+        differentiable_view(
+            &SQUEEZE_NODE,
+            self,
+            || self.as_layout(self.layout().squeezed(at)?),
+            |_| {
+                Formula::unary(move |gradient| {
+                    if removed {
+                        gradient.unsqueeze(at as i64)
+                    } else {
+                        Ok(gradient.clone())
+                    }
+                })
+            },
+        )
+    }
+
+    /// Removes all dimensions of size one.
+    ///
+    /// # Errors
+    /// Never; the result is there for symmetry with `squeeze`.
+    pub fn squeeze_all(&self) -> Result<Self> {
+        let _scope = open(&SQUEEZE, (self,));
+        differentiable_view(
+            &SQUEEZE_ALL_NODE,
+            self,
+            || {
+                let kept = |index: &usize| self.dims()[*index] != 1;
+                let places: Dims = (0..self.rank()).filter(kept).collect();
+                self.as_layout(self.layout().permuted(&places)?)
+            },
+            |_| reshape_formula(self),
+        )
+    }
+
+    /// Looks at the storage with other sizes, strides and offset.
+    ///
+    /// # Errors
+    /// When they are negative or reach beyond the storage.
+    pub fn as_strided_at(
+        &self,
+        sizes: &[i64],
+        strides: &[i64],
+        offset: Option<i64>,
+    ) -> Result<Self> {
+        let _scope = open(&AS_STRIDED, (self, sizes, strides, offset));
+        if sizes.len() != strides.len() {
+            return reject!(
+                Runtime,
+                "mismatch in length of strides and shape: {sizes:?} and {strides:?}"
+            );
+        }
+        if strides.iter().any(|&stride| stride < 0) {
+            return reject!(
+                Runtime,
+                "as_strided: Negative strides are not supported at the moment, got strides: {strides:?}"
+            );
+        }
+        let offset = match offset {
+            Some(offset) => match usize::try_from(offset) {
+                Ok(offset) => offset,
+                Err(_) => return reject!(Runtime, "Tensor: invalid storage offset {offset}"),
+            },
+            None => self.offset(),
+        };
+        let strides: Strides = strides.iter().map(|&stride| stride as isize).collect();
+        let layout = Layout::strided(checked_sizes(sizes)?, strides, offset)?;
+        let own = self.layout().clone();
+        let piece = layout.clone();
+        differentiable_view(
+            &AS_STRIDED_NODE,
+            self,
+            || self.with_layout(layout),
+            |_| Formula::unary(move |gradient| super::index::spread(gradient, &own, &piece)),
+        )
+    }
+
+    /// Returns the same elements, cut from the graph.
+    ///
+    /// # Errors
+    /// Never; the result is there for symmetry with other views.
+    pub fn detach(&self) -> Result<Self> {
+        let _scope = open(&DETACH, (self,));
+        drop(open(&DETACH_NODE, (self,)));
+        Ok(self.alias())
+    }
+
+    /// Cuts this tensor from the graph that it is a result of.
+    ///
+    /// # Errors
+    /// When it is a view.
+    pub fn detach_(&self) -> Result<()> {
+        let _scope = open(&DETACH_IN_PLACE, (self,));
+        drop(open(&DETACH_IN_PLACE_NODE, (self,)));
+        self.cut()
     }
 
     /// Looks at the storage with other sizes and strides, starting where this tensor starts.
@@ -115,33 +338,77 @@ impl Tensor {
         self.as_layout(layout)
     }
 
+    /// Expands to a shape that this tensor broadcasts to; one that it has already is no operator.
+    pub(in crate::ops) fn expand_to(&self, dims: &[usize]) -> Result<Self> {
+        if self.dims() == dims {
+            return Ok(self.clone());
+        }
+        self.expand(&signed(dims))
+    }
+
     /// Exchanges the last two dimensions.
-    pub(super) fn matrix_transpose(&self) -> Result<Self> {
+    pub(in crate::ops) fn matrix_transpose(&self) -> Result<Self> {
         let _scope = open(&MATRIX_TRANSPOSE, (self,));
         self.transpose(-2, -1)
     }
 
     /// Removes a dimension of a tensor that nobody else holds.
-    pub(super) fn squeeze_in_place(self, dimension: i64) -> Result<Self> {
+    pub(in crate::ops) fn squeeze_in_place(self, dimension: i64) -> Result<Self> {
         let _scope = open(&SQUEEZE_IN_PLACE, (&self, dimension));
         let at = dimension_index(dimension, self.rank())?;
         let layout = self.layout().squeezed(at)?;
-        let _scope = open(
-            &AS_STRIDED_IN_PLACE,
-            (&self, layout.dims(), layout.strides(), Absent),
-        );
-        self.with_layout(layout)
+        let sizes = signed(self.dims());
+        differentiable(
+            &SQUEEZE_NODE,
+            [&self],
+            || {
+                let _scope = open(
+                    &AS_STRIDED_IN_PLACE,
+                    (&self, layout.dims(), layout.strides(), Absent),
+                );
+                self.with_layout(layout.clone())
+            },
+            |_| Formula::unary(move |gradient| gradient.reshape(&sizes)),
+        )
     }
 
     /// Gives a tensor that nobody else holds another shape.
-    pub(super) fn unsafe_view(self, sizes: &[i64]) -> Result<Self> {
+    pub(in crate::ops) fn unsafe_view(self, sizes: &[i64]) -> Result<Self> {
         let _scope = open(&UNSAFE_VIEW, (&self, sizes));
-        self.viewed(sizes)?.ok_or(Error::ViewNeedsCopy)
+        differentiable(
+            &UNSAFE_VIEW_NODE,
+            [&self],
+            || self.viewed(sizes)?.ok_or(Error::ViewNeedsCopy),
+            |_| reshape_formula(&self),
+        )
     }
 
-    fn as_layout(&self, layout: Layout) -> Result<Self> {
+    /// Shows elements of this tensor as `aten::as_strided` does.
+    pub(in crate::ops) fn as_layout(&self, layout: Layout) -> Result<Self> {
         let _scope = open(&AS_STRIDED, (self, layout.dims(), layout.strides(), Absent));
         self.with_layout(layout)
+    }
+
+    /// Shows what `as_strided_` shows of a result that an operator was handed by a library.
+    pub(in crate::ops) fn tell_as_strided(&self) {
+        drop(open(
+            &AS_STRIDED_IN_PLACE,
+            (self, self.dims(), self.strides(), Absent),
+        ));
+    }
+
+    /// Returns the same elements as a tensor of its own to autograd.
+    ///
+    /// # Errors
+    /// Never; the result is there for symmetry with other views.
+    pub fn view_as_self(&self) -> Result<Self> {
+        let _scope = open(&ALIAS, (self,));
+        differentiable_view(
+            &ALIAS_NODE,
+            self,
+            || Ok(self.alias()),
+            |_| Formula::unary(|gradient| Ok(gradient.clone())),
+        )
     }
 
     fn viewed(&self, sizes: &[i64]) -> Result<Option<Self>> {
@@ -151,4 +418,10 @@ impl Tensor {
             .map(|strides| self.with_layout(Layout::strided(dims, strides, self.offset())?))
             .transpose()
     }
+}
+
+/// The gradient of an operator that keeps elements in order: it gets the operand's shape.
+fn reshape_formula(operand: &Tensor) -> Formula {
+    let sizes = signed(operand.dims());
+    Formula::unary(move |gradient| gradient.reshape(&sizes))
 }

@@ -1,0 +1,276 @@
+//! Operators with symbols, and functions of each element.
+
+#![expect(
+    unsafe_op_in_unsafe_fn,
+    reason = "PyO3 writes the slots of operators so, where a macro writes the methods"
+)]
+
+use mindtorch_tensor as host;
+use mindtorch_tensor::{Comparison, Elementwise, Logic, Scalar};
+use pyo3::basic::CompareOp;
+use pyo3::prelude::*;
+
+use super::arguments::{Number, Operand};
+use super::{Tensor, wrap};
+use crate::error::Error;
+
+/// Calls a binary operator; Python asks the other operand if this one does not know it.
+#[inline]
+fn binary<'py>(
+    tensor: &Tensor,
+    other: &Bound<'py, PyAny>,
+    call: impl FnOnce(&host::Tensor, host::Operand<'_>) -> host::Result<host::Tensor>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = other.py();
+    match Operand::of(other.as_borrowed())? {
+        Some(operand) => {
+            let result = wrap(call(&tensor.0, operand.as_host()))?;
+            Ok(Bound::new(py, result)?.into_any())
+        }
+        None => Ok(py.NotImplemented().into_bound(py)),
+    }
+}
+
+macro_rules! binary_methods {
+    ($($name:ident $tensor:ident $operand:ident $call:expr;)+) => {
+        #[pymethods]
+        impl Tensor {
+            $(fn $name<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+                binary(self, other, |$tensor, $operand| $call)
+            })+
+        }
+    };
+}
+
+binary_methods! {
+    __add__ x y x.add(y);
+    __radd__ x y x.add(y);
+    __sub__ x y x.sub(y);
+    __mul__ x y x.mul(y);
+    __rmul__ x y x.mul(y);
+    __truediv__ x y x.div(y);
+    __floordiv__ x y x.floor_divide(y);
+    __mod__ x y x.remainder(y);
+    __and__ x y x.logic(Logic::And, y);
+    __rand__ x y x.logic(Logic::And, y);
+    __or__ x y x.logic(Logic::Or, y);
+    __ror__ x y x.logic(Logic::Or, y);
+    __xor__ x y x.logic(Logic::Xor, y);
+    __rxor__ x y x.logic(Logic::Xor, y);
+}
+
+#[pymethods]
+impl Tensor {
+    fn __rsub__(&self, other: Number) -> PyResult<Self> {
+        wrap(self.0.rsub(other.0))
+    }
+
+    fn __rtruediv__(&self, other: Number) -> PyResult<Self> {
+        let inverse = self.0.reciprocal().map_err(Error::from)?;
+        wrap(inverse.mul(other.0))
+    }
+
+    fn __pow__(
+        &self,
+        exponent: Operand<'_, '_>,
+        _modulo: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        self.pow(exponent)
+    }
+
+    fn __rpow__(&self, base: Number, _modulo: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let base = host::Tensor::full(&[], base.0, None).map_err(Error::from)?;
+        wrap(base.pow_tensor(&self.0))
+    }
+
+    fn __matmul__(&self, other: &Self) -> PyResult<Self> {
+        wrap(self.0.matmul(&other.0))
+    }
+
+    fn __neg__(&self) -> PyResult<Self> {
+        wrap(self.0.neg())
+    }
+
+    fn __pos__(&self) -> Self {
+        Self(self.0.clone())
+    }
+
+    fn __abs__(&self) -> PyResult<Self> {
+        wrap(self.0.elementwise(Elementwise::Abs))
+    }
+
+    fn __invert__(&self) -> PyResult<Self> {
+        wrap(self.0.bitwise_not())
+    }
+
+    fn __richcmp__<'py>(
+        &self,
+        other: &Bound<'py, PyAny>,
+        operator: CompareOp,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let how = match operator {
+            CompareOp::Eq => Comparison::Eq,
+            CompareOp::Ne => Comparison::Ne,
+            CompareOp::Lt => Comparison::Lt,
+            CompareOp::Le => Comparison::Le,
+            CompareOp::Gt => Comparison::Gt,
+            CompareOp::Ge => Comparison::Ge,
+        };
+        binary(self, other, |tensor, operand| tensor.compare(how, operand))
+    }
+
+    fn __hash__(slf: &Bound<'_, Self>) -> isize {
+        // By identity, as torch does: equality is element by element and gives no truth.
+        slf.as_ptr() as isize >> 4
+    }
+
+    /// Returns the sum with `alpha` times another tensor or a number.
+    #[pyo3(signature = (other, *, alpha = Number(Scalar::Int(1))))]
+    fn add(&self, other: Operand<'_, '_>, alpha: Number) -> PyResult<Self> {
+        wrap(self.0.add_scaled(other.as_host(), alpha.0))
+    }
+
+    /// Returns the difference to `alpha` times another tensor or a number.
+    #[pyo3(signature = (other, *, alpha = Number(Scalar::Int(1))))]
+    fn sub(&self, other: Operand<'_, '_>, alpha: Number) -> PyResult<Self> {
+        wrap(self.0.sub_scaled(other.as_host(), alpha.0))
+    }
+
+    /// Returns the product with another tensor or a number.
+    fn mul(&self, other: Operand<'_, '_>) -> PyResult<Self> {
+        wrap(self.0.mul(other.as_host()))
+    }
+
+    /// Returns the quotient by another tensor or a number.
+    fn div(&self, other: Operand<'_, '_>) -> PyResult<Self> {
+        wrap(self.0.div(other.as_host()))
+    }
+
+    /// Returns the quotient, rounded down.
+    fn floor_divide(&self, other: Operand<'_, '_>) -> PyResult<Self> {
+        wrap(self.0.floor_divide(other.as_host()))
+    }
+
+    /// Returns what a division that rounds down leaves.
+    fn remainder(&self, other: Operand<'_, '_>) -> PyResult<Self> {
+        wrap(self.0.remainder(other.as_host()))
+    }
+
+    /// Returns the elements raised to a power.
+    fn pow(&self, exponent: Operand<'_, '_>) -> PyResult<Self> {
+        wrap(match exponent {
+            Operand::Tensor(exponent) => self.0.pow_tensor(&exponent.get().0),
+            Operand::Number(exponent) => self.0.pow(exponent),
+        })
+    }
+
+    /// Returns the larger of each pair of elements.
+    fn maximum(&self, other: &Self) -> PyResult<Self> {
+        wrap(self.0.maximum(&other.0))
+    }
+
+    /// Returns the smaller of each pair of elements.
+    fn minimum(&self, other: &Self) -> PyResult<Self> {
+        wrap(self.0.minimum(&other.0))
+    }
+
+    /// Returns the elements, none below `min` and none above `max`.
+    #[pyo3(signature = (min = None, max = None))]
+    fn clamp(&self, min: Option<Number>, max: Option<Number>) -> PyResult<Self> {
+        wrap(self.0.clamp(min.map(|min| min.0), max.map(|max| max.0)))
+    }
+
+    /// Returns the elements with those below `min` raised to it.
+    fn clamp_min(&self, min: Number) -> PyResult<Self> {
+        wrap(self.0.clamp_min(min.0))
+    }
+
+    /// Returns the elements with those that `mask` marks set to a number.
+    fn masked_fill(&self, mask: &Self, value: Number) -> PyResult<Self> {
+        wrap(self.0.masked_fill(&mask.0, value.0))
+    }
+
+    /// Returns the matrix product.
+    fn matmul(&self, other: &Self) -> PyResult<Self> {
+        wrap(self.0.matmul(&other.0))
+    }
+
+    /// Returns the product of two matrices.
+    fn mm(&self, mat2: &Self) -> PyResult<Self> {
+        wrap(self.0.mm(&mat2.0))
+    }
+
+    /// Returns the products of two batches of matrices.
+    fn bmm(&self, mat2: &Self) -> PyResult<Self> {
+        wrap(self.0.bmm(&mat2.0))
+    }
+
+    /// Returns the product of a matrix and a vector.
+    fn mv(&self, vec: &Self) -> PyResult<Self> {
+        wrap(self.0.mv(&vec.0))
+    }
+
+    /// Returns the product of two vectors.
+    fn dot(&self, tensor: &Self) -> PyResult<Self> {
+        wrap(self.0.dot(&tensor.0))
+    }
+
+    /// Returns the sum of this tensor and the product of two matrices.
+    fn addmm(&self, mat1: &Self, mat2: &Self) -> PyResult<Self> {
+        wrap(self.0.addmm(&mat1.0, &mat2.0))
+    }
+}
+
+macro_rules! unary_methods {
+    ($($name:ident $call:expr;)+) => {
+        #[pymethods]
+        impl Tensor {
+            $(fn $name(&self) -> PyResult<Self> {
+                let call: fn(&host::Tensor) -> host::Result<host::Tensor> = $call;
+                wrap(call(&self.0))
+            })+
+        }
+    };
+}
+
+unary_methods! {
+    abs |x| x.elementwise(Elementwise::Abs);
+    bitwise_not host::Tensor::bitwise_not;
+    ceil |x| x.elementwise(Elementwise::Ceil);
+    cos |x| x.elementwise(Elementwise::Cos);
+    erf |x| x.elementwise(Elementwise::Erf);
+    exp |x| x.elementwise(Elementwise::Exp);
+    floor |x| x.elementwise(Elementwise::Floor);
+    log |x| x.elementwise(Elementwise::Log);
+    neg host::Tensor::neg;
+    reciprocal host::Tensor::reciprocal;
+    relu host::Tensor::relu;
+    round |x| x.elementwise(Elementwise::Round);
+    rsqrt |x| x.elementwise(Elementwise::Rsqrt);
+    sigmoid |x| x.elementwise(Elementwise::Sigmoid);
+    sign |x| x.elementwise(Elementwise::Sign);
+    sin |x| x.elementwise(Elementwise::Sin);
+    sqrt |x| x.elementwise(Elementwise::Sqrt);
+    square |x| x.pow(Scalar::Int(2));
+    tanh |x| x.elementwise(Elementwise::Tanh);
+}
+
+macro_rules! comparison_methods {
+    ($($name:ident $how:ident;)+) => {
+        #[pymethods]
+        impl Tensor {
+            $(fn $name(&self, other: Operand<'_, '_>) -> PyResult<Self> {
+                wrap(self.0.compare(Comparison::$how, other.as_host()))
+            })+
+        }
+    };
+}
+
+comparison_methods! {
+    eq Eq;
+    ne Ne;
+    lt Lt;
+    le Le;
+    gt Gt;
+    ge Ge;
+}

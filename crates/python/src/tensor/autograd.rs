@@ -1,0 +1,308 @@
+//! Gradients: tracking, `backward`, hooks.
+
+use std::cell::RefCell;
+
+use mindtorch_tensor as host;
+use mindtorch_tensor::{Hook, RetainGraph, Unused};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::prelude::*;
+
+use super::arguments::tensors;
+use super::{Tensor, wrap, written};
+use crate::enter::Enter;
+use crate::error::Error;
+
+thread_local! {
+    /// What a Python function raised while the engine was walking: the engine only knows that one did.
+    static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// Keeps an exception for when the engine returns, and returns what the engine is told.
+pub(super) fn keep_raised(error: PyErr) -> host::Error {
+    RAISED.with(|raised| *raised.borrow_mut() = Some(error));
+    host::Error::Callback
+}
+
+/// Runs the engine and raises what a Python function inside of it raised.
+fn walk<T: Send>(py: Python<'_>, call: impl FnOnce() -> host::Result<T> + Send) -> PyResult<T> {
+    let result = py.enter(|| call().map_err(Error::from));
+    match RAISED.with(|raised| raised.borrow_mut().take()) {
+        Some(raised) if result.is_err() => Err(raised),
+        _ => result,
+    }
+}
+
+#[pymethods]
+impl Tensor {
+    /// Whether gradients are wanted.
+    #[getter]
+    fn get_requires_grad(&self) -> bool {
+        self.0.requires_grad()
+    }
+
+    #[setter]
+    fn set_requires_grad(&self, requires_grad: bool) -> PyResult<()> {
+        Ok(self
+            .0
+            .set_requires_grad(requires_grad)
+            .map_err(Error::from)?)
+    }
+
+    /// Says whether gradients are wanted.
+    #[pyo3(signature = (requires_grad = true))]
+    fn requires_grad_(slf: Bound<'_, Self>, requires_grad: bool) -> PyResult<Bound<'_, Self>> {
+        written(slf, |tensor| tensor.set_requires_grad(requires_grad))
+    }
+
+    /// The gradient collected so far.
+    #[getter]
+    fn get_grad(&self) -> Option<Self> {
+        self.0.grad().map(Self)
+    }
+
+    #[setter]
+    fn set_grad(&self, grad: Option<&Self>) -> PyResult<()> {
+        let grad = grad.map(|grad| grad.0.clone());
+        Ok(self.0.set_grad(grad).map_err(Error::from)?)
+    }
+
+    /// Whether the tensor is no result of a tracked operator.
+    #[getter]
+    fn is_leaf(&self) -> bool {
+        self.0.is_leaf()
+    }
+
+    /// The node that the tensor is a result of.
+    #[getter]
+    fn grad_fn(&self) -> Option<GradientNode> {
+        self.0.node_name().map(|name| GradientNode { name })
+    }
+
+    /// How often the elements were written to.
+    #[getter]
+    fn _version(&self) -> u32 {
+        self.0.version()
+    }
+
+    /// Whether a result keeps its gradient.
+    #[getter]
+    fn retains_grad(&self) -> bool {
+        self.0.retains_grad()
+    }
+
+    /// The elements without their history; writing to them counts as no change.
+    #[getter]
+    fn get_data(&self) -> Self {
+        Self(self.0.data())
+    }
+
+    #[setter]
+    fn set_data(&self, data: &Self) -> PyResult<()> {
+        Ok(self.0.data().copy_(&data.0).map_err(Error::from)?)
+    }
+
+    /// Keeps the gradient of a result when it passes.
+    fn retain_grad(&self) -> PyResult<()> {
+        Ok(self.0.retain_grad().map_err(Error::from)?)
+    }
+
+    /// Returns the same elements without their history.
+    fn detach(&self) -> PyResult<Self> {
+        wrap(self.0.detach())
+    }
+
+    /// Forgets the history of the elements.
+    fn detach_(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        written(slf, host::Tensor::detach_)
+    }
+
+    /// Calls a function with the gradient when it arrives; what it returns replaces the gradient.
+    fn register_hook(&self, hook: Py<PyAny>) -> PyResult<HookHandle> {
+        let hook = Hook::new(move |gradient| {
+            Python::attach(|py| {
+                let returned = hook.call1(py, (Tensor(gradient.clone()),));
+                let returned = returned.map_err(keep_raised)?;
+                if returned.is_none(py) {
+                    return Ok(None);
+                }
+                let tensor = returned.bind(py).cast::<Tensor>().map_err(|_| {
+                    keep_raised(PyTypeError::new_err("hooks must return None or a Tensor"))
+                })?;
+                Ok(Some(tensor.get().0.clone()))
+            })
+        });
+        let remove = self.0.register_hook(hook).map_err(Error::from)?;
+        Ok(HookHandle {
+            remove: Box::new(remove),
+        })
+    }
+
+    /// Adds the gradients of this tensor to all leaves that it depends on.
+    #[pyo3(signature = (gradient = None, retain_graph = None, create_graph = false, inputs = None))]
+    fn backward(
+        &self,
+        gradient: Option<&Self>,
+        retain_graph: Option<bool>,
+        create_graph: bool,
+        inputs: Option<&Bound<'_, PyAny>>,
+        py: Python<'_>,
+    ) -> PyResult<()> {
+        refuse_graph(create_graph)?;
+        if let Some(inputs) = inputs {
+            let inputs = tensors(inputs)?;
+            return backward_into(
+                py,
+                std::slice::from_ref(&self.0),
+                gradient,
+                retain(retain_graph),
+                &inputs,
+            );
+        }
+        let gradient = gradient.map(|gradient| gradient.0.clone());
+        let retain = retain(retain_graph);
+        walk(py, || {
+            host::backward(std::slice::from_ref(&self.0), &[gradient], retain)
+        })
+    }
+}
+
+fn backward_into(
+    py: Python<'_>,
+    results: &[host::Tensor],
+    gradient: Option<&Tensor>,
+    retain: RetainGraph,
+    inputs: &[host::Tensor],
+) -> PyResult<()> {
+    let gradients = [gradient.map(|gradient| gradient.0.clone())];
+    walk(py, || {
+        let found = host::gradients(results, inputs, &gradients, retain, Unused::Allow)?;
+        for (input, gradient) in inputs.iter().zip(found) {
+            match (input.grad(), gradient) {
+                (_, None) => {}
+                (None, Some(gradient)) => input.set_grad(Some(gradient.detach()?))?,
+                (Some(known), Some(gradient)) => known.add_(&gradient)?,
+            }
+        }
+        Ok(())
+    })
+}
+
+fn retain(retain_graph: Option<bool>) -> RetainGraph {
+    if retain_graph == Some(true) {
+        RetainGraph::Yes
+    } else {
+        RetainGraph::No
+    }
+}
+
+fn refuse_graph(create_graph: bool) -> PyResult<()> {
+    if create_graph {
+        return Err(PyRuntimeError::new_err(
+            "create_graph=True is not supported: this runtime has first derivatives only",
+        ));
+    }
+    Ok(())
+}
+
+/// Adds the gradients of tensors to all leaves that they depend on.
+#[pyfunction]
+#[pyo3(signature = (tensors, grad_tensors, retain_graph, create_graph))]
+pub(crate) fn backward(
+    tensors: &Bound<'_, PyAny>,
+    grad_tensors: Vec<Option<PyRef<'_, Tensor>>>,
+    retain_graph: Option<bool>,
+    create_graph: bool,
+    py: Python<'_>,
+) -> PyResult<()> {
+    refuse_graph(create_graph)?;
+    let results = self::tensors(tensors)?;
+    let gradients = handles(&grad_tensors);
+    let retain = retain(retain_graph);
+    walk(py, || host::backward(&results, &gradients, retain))
+}
+
+/// Returns the gradients of tensors with respect to others.
+#[pyfunction]
+#[pyo3(signature = (outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused))]
+pub(crate) fn grad(
+    outputs: &Bound<'_, PyAny>,
+    inputs: &Bound<'_, PyAny>,
+    grad_outputs: Vec<Option<PyRef<'_, Tensor>>>,
+    retain_graph: Option<bool>,
+    create_graph: bool,
+    allow_unused: bool,
+    py: Python<'_>,
+) -> PyResult<Vec<Option<Tensor>>> {
+    refuse_graph(create_graph)?;
+    let (results, inputs) = (tensors(outputs)?, tensors(inputs)?);
+    let gradients = handles(&grad_outputs);
+    let retain = retain(retain_graph);
+    let unused = if allow_unused {
+        Unused::Allow
+    } else {
+        Unused::Refuse
+    };
+    let found = walk(py, || {
+        host::gradients(&results, &inputs, &gradients, retain, unused)
+    })?;
+    Ok(found
+        .into_iter()
+        .map(|gradient| gradient.map(Tensor))
+        .collect())
+}
+
+fn handles(tensors: &[Option<PyRef<'_, Tensor>>]) -> Vec<Option<host::Tensor>> {
+    tensors
+        .iter()
+        .map(|tensor| tensor.as_ref().map(|tensor| tensor.0.clone()))
+        .collect()
+}
+
+/// Returns whether operators are tracked on this thread.
+#[pyfunction]
+pub(crate) fn is_grad_enabled() -> bool {
+    host::is_grad_enabled()
+}
+
+/// Turns tracking on this thread on or off and returns whether it was on.
+#[pyfunction]
+#[pyo3(name = "_set_grad_enabled")]
+pub(crate) fn set_grad_enabled(mode: bool) -> bool {
+    host::set_grad_enabled(mode)
+}
+
+/// What removes a hook.
+#[pyclass(frozen, name = "RemovableHandle", module = "mindtorch_v2")]
+pub(crate) struct HookHandle {
+    remove: Box<dyn Fn() + Send + Sync>,
+}
+
+#[pymethods]
+impl HookHandle {
+    /// Removes the hook.
+    fn remove(&self) {
+        (self.remove)();
+    }
+}
+
+/// The node that a tensor is a result of, as far as Python looks at it.
+#[pyclass(frozen, name = "Node", module = "mindtorch_v2.autograd")]
+pub(crate) struct GradientNode {
+    name: String,
+}
+
+#[pymethods]
+impl GradientNode {
+    /// Returns the name of the node.
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> String {
+        format!(
+            "<{} object at {:#x}>",
+            slf.get().name,
+            slf.as_ptr() as usize
+        )
+    }
+}

@@ -1,0 +1,434 @@
+//! Functions that make tensors.
+
+use mindtorch_tensor as host;
+use mindtorch_tensor::Scalar;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PySequence, PyString, PyTuple, PyType};
+
+use super::arguments::{Number, number, sizes};
+use super::dtype::{DeviceArgument, host_dtype};
+use super::{DType, Tensor, wrap};
+use crate::error::Error;
+
+/// Says whether gradients of a new tensor are wanted.
+fn tracked(tensor: PyResult<Tensor>, requires_grad: bool) -> PyResult<Tensor> {
+    let tensor = tensor?;
+    if requires_grad {
+        tensor.0.set_requires_grad(true).map_err(Error::from)?;
+    }
+    Ok(tensor)
+}
+
+macro_rules! sized_functions {
+    ($($(#[$doc:meta])+ $name:ident $make:path;)+) => {
+        $($(#[$doc])+
+        #[pyfunction]
+        #[pyo3(signature = (*size, dtype = None, device = None, requires_grad = false, generator = None))]
+        pub(crate) fn $name(
+            size: &Bound<'_, PyTuple>,
+            dtype: Option<DType>,
+            device: Option<DeviceArgument>,
+            requires_grad: bool,
+            generator: Option<&Bound<'_, PyAny>>,
+        ) -> PyResult<Tensor> {
+            let _ = (device, generator);
+            tracked(wrap($make(&sizes(size)?, host_dtype(dtype))), requires_grad)
+        })+
+    };
+}
+
+sized_functions! {
+    /// Returns a tensor of ones.
+    ones host::Tensor::ones;
+    /// Returns a tensor of zeros.
+    zeros host::Tensor::zeros;
+    /// Returns a tensor whose elements nobody has set.
+    empty host::Tensor::empty;
+    /// Returns a tensor of draws from the standard normal distribution.
+    randn host::Tensor::randn;
+    /// Returns a tensor of draws from zero to before one.
+    rand host::Tensor::rand;
+}
+
+/// Returns a tensor whose elements are all the same.
+#[pyfunction]
+#[pyo3(signature = (size, fill_value, *, dtype = None, device = None, requires_grad = false))]
+pub(crate) fn full(
+    size: Vec<i64>,
+    fill_value: Number,
+    dtype: Option<DType>,
+    device: Option<DeviceArgument>,
+    requires_grad: bool,
+) -> PyResult<Tensor> {
+    let _ = device;
+    let full = host::Tensor::full(&size, fill_value.0, host_dtype(dtype));
+    tracked(wrap(full), requires_grad)
+}
+
+/// Returns the numbers from `start` to before `end`, `step` apart.
+#[pyfunction]
+#[pyo3(signature = (start, end = None, step = Number(Scalar::Int(1)), *, dtype = None, device = None, requires_grad = false))]
+pub(crate) fn arange(
+    start: Number,
+    end: Option<Number>,
+    step: Number,
+    dtype: Option<DType>,
+    device: Option<DeviceArgument>,
+    requires_grad: bool,
+) -> PyResult<Tensor> {
+    let _ = device;
+    let (start, end) = match end {
+        Some(end) => (start.0, end.0),
+        None => (Scalar::Int(0), start.0),
+    };
+    let range = host::Tensor::arange(start, end, step.0, host_dtype(dtype));
+    tracked(wrap(range), requires_grad)
+}
+
+/// Returns as many numbers from `start` to `end`, both included, equally far apart.
+#[pyfunction]
+#[pyo3(signature = (start, end, steps, *, dtype = None, device = None, requires_grad = false))]
+pub(crate) fn linspace(
+    start: f64,
+    end: f64,
+    steps: usize,
+    dtype: Option<DType>,
+    device: Option<DeviceArgument>,
+    requires_grad: bool,
+) -> PyResult<Tensor> {
+    let _ = device;
+    let gaps = steps.saturating_sub(1).max(1) as f64;
+    let values: Vec<f64> = (0..steps)
+        .map(|index| {
+            // From the nearer end, so that both ends are exact.
+            if index * 2 < steps {
+                start + (end - start) / gaps * index as f64
+            } else {
+                end - (end - start) / gaps * (steps - 1 - index) as f64
+            }
+        })
+        .collect();
+    let dtype = host_dtype(dtype).unwrap_or(host::DType::DEFAULT);
+    let made = host::Tensor::from_values(&values, &[steps as i64], dtype);
+    tracked(wrap(made), requires_grad)
+}
+
+/// Returns a matrix with ones on its diagonal.
+#[pyfunction]
+#[pyo3(signature = (n, m = None, *, dtype = None, device = None, requires_grad = false))]
+pub(crate) fn eye(
+    n: i64,
+    m: Option<i64>,
+    dtype: Option<DType>,
+    device: Option<DeviceArgument>,
+    requires_grad: bool,
+) -> PyResult<Tensor> {
+    let _ = device;
+    let m = m.unwrap_or(n);
+    let make = || {
+        let zeros = host::Tensor::zeros(&[n, m], host_dtype(dtype))?;
+        let diagonal = zeros.as_strided_at(&[n.min(m)], &[m + 1], None)?;
+        diagonal.fill_(Scalar::Int(1))?;
+        Ok(zeros)
+    };
+    tracked(wrap(make()), requires_grad)
+}
+
+/// Returns integers from `low` to before `high`; `low` may be left out and is zero.
+#[pyfunction]
+#[pyo3(signature = (low, high = None, size = None, *, dtype = None, device = None, requires_grad = false, generator = None))]
+pub(crate) fn randint(
+    low: i64,
+    high: Option<&Bound<'_, PyAny>>,
+    size: Option<Vec<i64>>,
+    dtype: Option<DType>,
+    device: Option<DeviceArgument>,
+    requires_grad: bool,
+    generator: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Tensor> {
+    let _ = (device, generator);
+    let missing =
+        || PyTypeError::new_err("randint() missing 1 required positional arguments: \"size\"");
+    let (low, high, size) = match (high, size) {
+        (Some(high), Some(size)) => (low, high.extract()?, size),
+        (Some(size), None) => (0, low, size.extract()?),
+        (None, Some(size)) => (0, low, size),
+        (None, None) => return Err(missing()),
+    };
+    let made = host::Tensor::randint(low, high, &size, host_dtype(dtype));
+    tracked(wrap(made), requires_grad)
+}
+
+/// Returns the integers below `n` in a random order.
+#[pyfunction]
+#[pyo3(signature = (n, *, device = None, generator = None))]
+pub(crate) fn randperm(
+    n: i64,
+    device: Option<DeviceArgument>,
+    generator: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Tensor> {
+    let _ = (device, generator);
+    wrap(host::Tensor::randperm(n))
+}
+
+/// Begins the sequence of random draws that belongs to `seed`.
+#[pyfunction]
+pub(crate) fn manual_seed(seed: i64) {
+    host::manual_seed(seed as u64);
+}
+
+/// Returns a tensor of the numbers in `data`: a number, or sequences of them nested to any depth.
+#[pyfunction]
+#[pyo3(signature = (data, *, dtype = None, device = None, requires_grad = false))]
+pub(crate) fn tensor(
+    data: &Bound<'_, PyAny>,
+    dtype: Option<DType>,
+    device: Option<DeviceArgument>,
+    requires_grad: bool,
+) -> PyResult<Tensor> {
+    let _ = device;
+    if let Ok(other) = data.cast::<Tensor>() {
+        let other = &other.get().0;
+        let copy = other.detach().and_then(|other| match host_dtype(dtype) {
+            Some(dtype) if dtype != other.dtype() => other.to(dtype),
+            _ => other.duplicate(),
+        });
+        return tracked(wrap(copy), requires_grad);
+    }
+    if data.hasattr("__array_interface__")? {
+        let array = super::numpy::from_numpy(data)?;
+        let dtype = host_dtype(dtype).unwrap_or(array.0.dtype());
+        let made = array.0.to(dtype).and_then(|array| array.duplicate());
+        return tracked(wrap(made), requires_grad);
+    }
+    let mut found = Found::default();
+    found.collect(data, 0)?;
+    let kind = found.numbers.iter().map(|number| number.dtype()).max();
+    let dtype = match (dtype, kind) {
+        (Some(dtype), _) => dtype.0,
+        (None, Some(host::DType::F64) | None) => host::DType::DEFAULT,
+        (None, Some(kind)) => kind,
+    };
+    let made = if dtype.is_float() {
+        let values: Vec<f64> = found.numbers.into_iter().map(Scalar::to_f64).collect();
+        host::Tensor::from_values(&values, &found.sizes, dtype)
+    } else {
+        let values: Vec<i64> = found.numbers.into_iter().map(to_i64).collect();
+        host::Tensor::from_values(&values, &found.sizes, dtype)
+    };
+    tracked(wrap(made), requires_grad)
+}
+
+fn to_i64(number: Scalar) -> i64 {
+    match number {
+        Scalar::Bool(value) => i64::from(value),
+        Scalar::Int(value) => value,
+        Scalar::Float(value) => value as i64,
+    }
+}
+
+/// The deepest that sequences may be nested: an object that contains itself has no end.
+const DEEPEST: usize = 64;
+
+/// The numbers of nested sequences. The sizes grow by the first path down and bind all others.
+#[derive(Default)]
+struct Found {
+    sizes: Vec<i64>,
+    numbers: Vec<Scalar>,
+}
+
+impl Found {
+    fn collect(&mut self, data: &Bound<'_, PyAny>, depth: usize) -> PyResult<()> {
+        if let Some(number) = number_in(data)? {
+            if depth != self.sizes.len() {
+                return Err(PyValueError::new_err(format!(
+                    "expected sequence of length {} at dim {depth}, found a number",
+                    self.sizes[depth]
+                )));
+            }
+            self.numbers.push(number);
+            return Ok(());
+        }
+        let sequence = match data.cast::<PySequence>() {
+            Ok(sequence) if !data.is_instance_of::<PyString>() && depth < DEEPEST => sequence,
+            _ => {
+                let found = data.get_type().name()?;
+                return Err(PyTypeError::new_err(format!(
+                    "new(): invalid data type '{found}'"
+                )));
+            }
+        };
+        self.check_length(sequence.len()? as i64, depth)?;
+        for item in sequence.try_iter()? {
+            self.collect(&item?, depth + 1)?;
+        }
+        Ok(())
+    }
+
+    fn check_length(&mut self, length: i64, depth: usize) -> PyResult<()> {
+        match self.sizes.get(depth) {
+            None if self.numbers.is_empty() => self.sizes.push(length),
+            Some(&expected) if expected == length => {}
+            Some(&expected) => {
+                return Err(PyValueError::new_err(format!(
+                    "expected sequence of length {expected} at dim {depth} (got {length})"
+                )));
+            }
+            None => {
+                return Err(PyTypeError::new_err(format!(
+                    "expected a number at dim {depth}, found a sequence"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns a number, also that of a tensor without dimensions.
+fn number_in(data: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
+    if let Ok(tensor) = data.cast::<Tensor>() {
+        let tensor = &tensor.get().0;
+        if tensor.rank() == 0 {
+            return Ok(Some(tensor.item().map_err(Error::from)?));
+        }
+        return Ok(None);
+    }
+    number(data.as_borrowed())
+}
+
+#[pymethods]
+impl Tensor {
+    /// Makes a handle of its own for the elements of a tensor, or a tensor of numbers; for subclasses.
+    #[new]
+    #[pyo3(signature = (data = None, requires_grad = false))]
+    fn new(data: Option<&Bound<'_, PyAny>>, requires_grad: bool) -> PyResult<Self> {
+        let made = match data {
+            None => wrap(host::Tensor::empty(&[0], None)),
+            Some(data) => match data.cast::<Self>() {
+                Ok(other) => Ok(Self(other.get().0.detached())),
+                Err(_) => tensor(data, Some(DType(host::DType::DEFAULT)), None, false),
+            },
+        };
+        tracked(made, requires_grad)
+    }
+
+    /// Makes an object of a subclass over the elements of a tensor.
+    #[staticmethod]
+    #[pyo3(signature = (cls, data, require_grad = false))]
+    fn _make_subclass<'py>(
+        cls: &Bound<'py, PyType>,
+        data: &Bound<'py, Self>,
+        require_grad: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let base = cls.py().get_type::<Self>();
+        base.call_method1("__new__", (cls, data, require_grad))
+    }
+
+    /// Returns zeros of the same sizes and type.
+    #[pyo3(signature = (*, dtype = None, device = None, requires_grad = false))]
+    fn zeros_like(
+        &self,
+        dtype: Option<DType>,
+        device: Option<DeviceArgument>,
+        requires_grad: bool,
+    ) -> PyResult<Self> {
+        let _ = device;
+        tracked(self.like(dtype, host::Tensor::zeros_like), requires_grad)
+    }
+
+    /// Returns ones of the same sizes and type.
+    #[pyo3(signature = (*, dtype = None, device = None, requires_grad = false))]
+    fn ones_like(
+        &self,
+        dtype: Option<DType>,
+        device: Option<DeviceArgument>,
+        requires_grad: bool,
+    ) -> PyResult<Self> {
+        let _ = device;
+        tracked(self.like(dtype, host::Tensor::ones_like), requires_grad)
+    }
+
+    /// Returns a tensor of the same sizes and type whose elements nobody has set.
+    #[pyo3(signature = (*, dtype = None, device = None, requires_grad = false))]
+    fn empty_like(
+        &self,
+        dtype: Option<DType>,
+        device: Option<DeviceArgument>,
+        requires_grad: bool,
+    ) -> PyResult<Self> {
+        let _ = device;
+        tracked(self.like(dtype, host::Tensor::empty_like), requires_grad)
+    }
+
+    /// Returns a tensor of the same sizes and type whose elements are all the same.
+    #[pyo3(signature = (fill_value, *, dtype = None, device = None, requires_grad = false))]
+    fn full_like(
+        &self,
+        fill_value: Number,
+        dtype: Option<DType>,
+        device: Option<DeviceArgument>,
+        requires_grad: bool,
+    ) -> PyResult<Self> {
+        let _ = device;
+        let full = self.like(dtype, |tensor| tensor.full_like(fill_value.0));
+        tracked(full, requires_grad)
+    }
+
+    /// Returns draws from the standard normal distribution, of the same sizes and type.
+    #[pyo3(signature = (*, dtype = None, device = None, requires_grad = false))]
+    fn randn_like(
+        &self,
+        dtype: Option<DType>,
+        device: Option<DeviceArgument>,
+        requires_grad: bool,
+    ) -> PyResult<Self> {
+        let _ = device;
+        let draw = |tensor: &host::Tensor| {
+            let room = tensor.empty_like()?;
+            room.normal_(0.0, 1.0)?;
+            Ok(room)
+        };
+        tracked(self.like(dtype, draw), requires_grad)
+    }
+
+    /// Returns draws from zero to before one, of the same sizes and type.
+    #[pyo3(signature = (*, dtype = None, device = None, requires_grad = false))]
+    fn rand_like(
+        &self,
+        dtype: Option<DType>,
+        device: Option<DeviceArgument>,
+        requires_grad: bool,
+    ) -> PyResult<Self> {
+        let _ = device;
+        let draw = |tensor: &host::Tensor| {
+            let room = tensor.empty_like()?;
+            room.uniform_(0.0, 1.0)?;
+            Ok(room)
+        };
+        tracked(self.like(dtype, draw), requires_grad)
+    }
+
+    /// Returns zeros of other sizes and the same type.
+    #[pyo3(signature = (*size, dtype = None))]
+    fn new_zeros(&self, size: &Bound<'_, PyTuple>, dtype: Option<DType>) -> PyResult<Self> {
+        let dtype = host_dtype(dtype).unwrap_or(self.0.dtype());
+        wrap(host::Tensor::zeros(&sizes(size)?, Some(dtype)))
+    }
+}
+
+impl Tensor {
+    fn like(
+        &self,
+        dtype: Option<DType>,
+        make: impl FnOnce(&host::Tensor) -> host::Result<host::Tensor>,
+    ) -> PyResult<Self> {
+        match host_dtype(dtype) {
+            Some(dtype) if dtype != self.0.dtype() => {
+                let model = self.0.detached().to(dtype).map_err(Error::from)?;
+                wrap(make(&model))
+            }
+            _ => wrap(make(&self.0)),
+        }
+    }
+}

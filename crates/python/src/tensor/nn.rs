@@ -1,0 +1,311 @@
+//! The functions behind layers and losses.
+
+use mindtorch_tensor as host;
+use mindtorch_tensor::{Approximation, BatchNorm, Convolution, CrossEntropy, Pool, Reduction};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+
+use super::arguments::Dims;
+use super::dtype::host_dtype;
+use super::{DType, Tensor, wrap};
+use crate::error::Error;
+
+/// One number for rows and columns, or one for each.
+fn pair(dims: &Dims, name: &str) -> PyResult<[i64; 2]> {
+    match dims.list() {
+        &[both] => Ok([both, both]),
+        &[rows, columns] => Ok([rows, columns]),
+        other => Err(PyRuntimeError::new_err(format!(
+            "{name} must be a single int or a tuple of two ints, found {} of them",
+            other.len()
+        ))),
+    }
+}
+
+fn reduction(name: &str) -> PyResult<Reduction> {
+    match name {
+        "mean" => Ok(Reduction::Mean),
+        "sum" => Ok(Reduction::Sum),
+        "none" => Ok(Reduction::None),
+        other => Err(PyValueError::new_err(format!(
+            "{other} is not a valid value for reduction"
+        ))),
+    }
+}
+
+/// Returns the input times the transposed weight, plus the bias.
+#[pyfunction]
+#[pyo3(signature = (input, weight, bias = None))]
+pub(crate) fn linear(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> PyResult<Tensor> {
+    wrap(input.0.linear(&weight.0, bias.map(|bias| &bias.0)))
+}
+
+/// Slides windows over images.
+#[pyfunction]
+#[pyo3(signature = (input, weight, bias = None, stride = Dims::One(1), padding = Padding::Sizes(Dims::One(0)), dilation = Dims::One(1), groups = 1))]
+pub(crate) fn conv2d(
+    input: &Tensor,
+    weight: &Tensor,
+    bias: Option<&Tensor>,
+    stride: Dims,
+    padding: Padding,
+    dilation: Dims,
+    groups: i64,
+) -> PyResult<Tensor> {
+    let (stride, dilation) = (pair(&stride, "stride")?, pair(&dilation, "dilation")?);
+    let padding = padding.resolve(&weight.0, stride, dilation)?;
+    let options = Convolution {
+        stride,
+        padding,
+        dilation,
+        groups,
+    };
+    wrap(input.0.conv2d(&weight.0, bias.map(|bias| &bias.0), options))
+}
+
+/// What surrounds the images of a convolution: sizes, or a word.
+#[derive(FromPyObject)]
+pub(crate) enum Padding {
+    Word(String),
+    Sizes(Dims),
+}
+
+impl Padding {
+    fn resolve(
+        &self,
+        weight: &host::Tensor,
+        stride: [i64; 2],
+        dilation: [i64; 2],
+    ) -> PyResult<[i64; 2]> {
+        match self {
+            Self::Sizes(sizes) => pair(sizes, "padding"),
+            Self::Word(word) if word == "valid" => Ok([0, 0]),
+            Self::Word(word) if word == "same" => {
+                let kernel = match *weight.dims() {
+                    [.., rows, columns] => [rows as i64, columns as i64],
+                    _ => [1, 1],
+                };
+                if stride != [1, 1] || kernel.iter().any(|size| size % 2 == 0) {
+                    return Err(PyRuntimeError::new_err(
+                        "padding='same' is not supported for strided convolutions or windows of even size",
+                    ));
+                }
+                Ok([0, 1].map(|axis: usize| dilation[axis] * (kernel[axis] - 1) / 2))
+            }
+            Self::Word(word) => Err(PyRuntimeError::new_err(format!(
+                "Unsupported padding: {word}"
+            ))),
+        }
+    }
+}
+
+/// Returns the largest elements under a window, and where they were.
+#[pyfunction]
+#[pyo3(signature = (input, kernel_size, stride = None, padding = Dims::One(0), dilation = Dims::One(1), ceil_mode = false))]
+pub(crate) fn max_pool2d(
+    input: &Tensor,
+    kernel_size: Dims,
+    stride: Option<Dims>,
+    padding: Dims,
+    dilation: Dims,
+    ceil_mode: bool,
+) -> PyResult<(Tensor, Tensor)> {
+    let kernel = pair(&kernel_size, "kernel_size")?;
+    let stride = match &stride {
+        Some(stride) if !stride.list().is_empty() => pair(stride, "stride")?,
+        _ => kernel,
+    };
+    let pool = Pool {
+        kernel,
+        stride,
+        padding: pair(&padding, "padding")?,
+        dilation: pair(&dilation, "dilation")?,
+        ceil: ceil_mode,
+    };
+    let [values, places] = input.0.max_pool2d(pool).map_err(Error::from)?;
+    Ok((Tensor(values), Tensor(places)))
+}
+
+/// Returns averages of regions, as many as asked for; none keeps a size.
+#[pyfunction]
+pub(crate) fn adaptive_avg_pool2d(
+    input: &Tensor,
+    output_size: (Option<i64>, Option<i64>),
+) -> PyResult<Tensor> {
+    let dims = input.0.dims();
+    let own = |from_end: usize| {
+        dims.len()
+            .checked_sub(from_end)
+            .map_or(0, |at| dims[at] as i64)
+    };
+    let output = [
+        output_size.0.unwrap_or_else(|| own(2)),
+        output_size.1.unwrap_or_else(|| own(1)),
+    ];
+    wrap(input.0.adaptive_avg_pool2d(output))
+}
+
+/// Brings each channel of a batch to mean zero and variance one.
+#[pyfunction]
+#[pyo3(signature = (input, running_mean, running_var, weight = None, bias = None, training = false, momentum = 0.1, eps = 1e-5))]
+#[expect(clippy::too_many_arguments, reason = "they are torch's")]
+pub(crate) fn batch_norm(
+    input: &Tensor,
+    running_mean: Option<&Tensor>,
+    running_var: Option<&Tensor>,
+    weight: Option<&Tensor>,
+    bias: Option<&Tensor>,
+    training: bool,
+    momentum: f64,
+    eps: f64,
+) -> PyResult<Tensor> {
+    wrap(input.0.batch_norm(BatchNorm {
+        weight: weight.map(|weight| &weight.0),
+        bias: bias.map(|bias| &bias.0),
+        running_mean: running_mean.map(|mean| &mean.0),
+        running_var: running_var.map(|variance| &variance.0),
+        training,
+        momentum,
+        epsilon: eps,
+    }))
+}
+
+/// Brings the last dimensions to mean zero and variance one.
+#[pyfunction]
+#[pyo3(signature = (input, normalized_shape, weight = None, bias = None, eps = 1e-5))]
+pub(crate) fn layer_norm(
+    input: &Tensor,
+    normalized_shape: Vec<i64>,
+    weight: Option<&Tensor>,
+    bias: Option<&Tensor>,
+    eps: f64,
+) -> PyResult<Tensor> {
+    let (weight, bias) = (weight.map(|weight| &weight.0), bias.map(|bias| &bias.0));
+    wrap(input.0.layer_norm(&normalized_shape, weight, bias, eps))
+}
+
+/// Returns rows of a table.
+#[pyfunction]
+#[pyo3(signature = (input, weight, padding_idx = None))]
+pub(crate) fn embedding(
+    input: &Tensor,
+    weight: &Tensor,
+    padding_idx: Option<i64>,
+) -> PyResult<Tensor> {
+    let rows = weight.0.dims().first().copied().unwrap_or(0) as i64;
+    let padding = padding_idx.map(|row| if row < 0 { row + rows } else { row });
+    wrap(weight.0.embedding(&input.0, padding))
+}
+
+/// Returns the Gaussian error linear unit of each element.
+#[pyfunction]
+#[pyo3(signature = (input, *, approximate = "none"))]
+pub(crate) fn gelu(input: &Tensor, approximate: &str) -> PyResult<Tensor> {
+    let approximation = match approximate {
+        "none" => Approximation::None,
+        "tanh" => Approximation::Tanh,
+        _ => {
+            return Err(PyRuntimeError::new_err(
+                "approximate argument must be either none or tanh.",
+            ));
+        }
+    };
+    wrap(input.0.gelu(approximation))
+}
+
+/// Sets elements to zero at random, in training only.
+#[pyfunction]
+#[pyo3(signature = (input, p = 0.5, training = true))]
+pub(crate) fn dropout(input: &Tensor, p: f64, training: bool) -> PyResult<Tensor> {
+    if !(0.0..=1.0).contains(&p) {
+        return Err(PyValueError::new_err(format!(
+            "dropout probability has to be between 0 and 1, but got {p}"
+        )));
+    }
+    wrap(input.0.dropout(p, training))
+}
+
+/// Returns the squares of the differences to a target.
+#[pyfunction]
+#[pyo3(signature = (input, target, reduction = "mean"))]
+pub(crate) fn mse_loss(input: &Tensor, target: &Tensor, reduction: &str) -> PyResult<Tensor> {
+    wrap(input.0.mse_loss(&target.0, self::reduction(reduction)?))
+}
+
+fn cross_entropy_options(
+    weight: Option<&Tensor>,
+    ignore_index: i64,
+    reduction: &str,
+    label_smoothing: f64,
+) -> PyResult<CrossEntropy> {
+    Ok(CrossEntropy {
+        weight: weight.map(|weight| weight.0.detached()),
+        ignore_index,
+        reduction: self::reduction(reduction)?,
+        label_smoothing,
+    })
+}
+
+/// Returns the negative of the elements at the classes of a target.
+#[pyfunction]
+#[pyo3(signature = (input, target, weight = None, ignore_index = -100, reduction = "mean"))]
+pub(crate) fn nll_loss(
+    input: &Tensor,
+    target: &Tensor,
+    weight: Option<&Tensor>,
+    ignore_index: i64,
+    reduction: &str,
+) -> PyResult<Tensor> {
+    let options = cross_entropy_options(weight, ignore_index, reduction, 0.0)?;
+    wrap(input.0.nll_loss(&target.0, &options))
+}
+
+/// Returns how badly scores of classes predict a target.
+#[pyfunction]
+#[pyo3(signature = (input, target, weight = None, ignore_index = -100, reduction = "mean", label_smoothing = 0.0))]
+pub(crate) fn cross_entropy(
+    input: &Tensor,
+    target: &Tensor,
+    weight: Option<&Tensor>,
+    ignore_index: i64,
+    reduction: &str,
+    label_smoothing: f64,
+) -> PyResult<Tensor> {
+    let options = cross_entropy_options(weight, ignore_index, reduction, label_smoothing)?;
+    wrap(input.0.cross_entropy(&target.0, &options))
+}
+
+/// Returns values weighed by how well queries match keys.
+#[pyfunction]
+#[pyo3(signature = (query, key, value, attn_mask = None, dropout_p = 0.0, is_causal = false, scale = None))]
+pub(crate) fn scaled_dot_product_attention(
+    query: &Tensor,
+    key: &Tensor,
+    value: &Tensor,
+    attn_mask: Option<&Tensor>,
+    dropout_p: f64,
+    is_causal: bool,
+    scale: Option<f64>,
+) -> PyResult<Tensor> {
+    let mask = attn_mask.map(|mask| &mask.0);
+    wrap(
+        query
+            .0
+            .attention(&key.0, &value.0, mask, dropout_p, is_causal, scale),
+    )
+}
+
+#[pymethods]
+impl Tensor {
+    /// Turns the elements along a dimension into probabilities.
+    #[pyo3(signature = (dim, dtype = None))]
+    fn softmax(&self, dim: i64, dtype: Option<DType>) -> PyResult<Self> {
+        wrap(self.0.softmax(dim, host_dtype(dtype)))
+    }
+
+    /// Turns the elements along a dimension into logarithms of probabilities.
+    #[pyo3(signature = (dim, dtype = None))]
+    fn log_softmax(&self, dim: i64, dtype: Option<DType>) -> PyResult<Self> {
+        wrap(self.0.log_softmax(dim, host_dtype(dtype)))
+    }
+}

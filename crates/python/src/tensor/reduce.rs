@@ -1,0 +1,187 @@
+//! Operators that combine elements along dimensions.
+
+use mindtorch_tensor as host;
+use mindtorch_tensor::{Elementwise, End, Truth};
+use pyo3::prelude::*;
+
+use super::arguments::{Dims, Operand, keep};
+use super::dtype::host_dtype;
+use super::{DType, Tensor, wrap};
+use crate::error::Error;
+
+#[pymethods]
+impl Tensor {
+    /// Returns the sum of all elements, or along some dimensions.
+    #[pyo3(signature = (dim = None, keepdim = false, *, dtype = None))]
+    fn sum(&self, dim: Option<Dims>, keepdim: bool, dtype: Option<DType>) -> PyResult<Self> {
+        let dimensions = dim.as_ref().map(Dims::list);
+        wrap(self.0.sum(dimensions, keep(keepdim), host_dtype(dtype)))
+    }
+
+    /// Returns the mean of all elements, or along some dimensions.
+    #[pyo3(signature = (dim = None, keepdim = false, *, dtype = None))]
+    fn mean(&self, dim: Option<Dims>, keepdim: bool, dtype: Option<DType>) -> PyResult<Self> {
+        let dimensions = dim.as_ref().map(Dims::list);
+        wrap(self.0.mean(dimensions, keep(keepdim), host_dtype(dtype)))
+    }
+
+    /// Returns the variance of all elements, or along some dimensions.
+    #[pyo3(signature = (dim = None, unbiased = true, keepdim = false, *, correction = None))]
+    fn var(
+        &self,
+        dim: Option<Dims>,
+        unbiased: bool,
+        keepdim: bool,
+        correction: Option<i64>,
+    ) -> PyResult<Self> {
+        let dimensions = dim.as_ref().map(Dims::list);
+        let correction = correction.unwrap_or(i64::from(unbiased));
+        wrap(self.0.var(dimensions, correction, keep(keepdim)))
+    }
+
+    /// Returns the standard deviation of all elements, or along some dimensions.
+    #[pyo3(signature = (dim = None, unbiased = true, keepdim = false, *, correction = None))]
+    fn std(
+        &self,
+        dim: Option<Dims>,
+        unbiased: bool,
+        keepdim: bool,
+        correction: Option<i64>,
+    ) -> PyResult<Self> {
+        let variance = self.var(dim, unbiased, keepdim, correction)?;
+        wrap(variance.0.elementwise(Elementwise::Sqrt))
+    }
+
+    /// Returns the root of the sum of squares of all elements, or along some dimensions.
+    #[pyo3(signature = (p = 2.0, dim = None, keepdim = false))]
+    fn norm(&self, p: f64, dim: Option<Dims>, keepdim: bool) -> PyResult<Self> {
+        let dimensions = dim.as_ref().map(Dims::list);
+        let compute = || {
+            let size = self.0.elementwise(Elementwise::Abs)?;
+            if p.is_infinite() && dimensions.is_none() {
+                return size.extreme(End::Highest);
+            }
+            let powers = size.pow(host::Scalar::Float(p))?;
+            let sum = powers.sum(dimensions, keep(keepdim), None)?;
+            sum.pow(host::Scalar::Float(1.0 / p))
+        };
+        wrap(compute())
+    }
+
+    /// Returns the largest element, or the largest ones along a dimension and their places, or of two tensors.
+    #[pyo3(signature = (dim = None, keepdim = false))]
+    fn max<'py>(
+        &self,
+        dim: Option<Operand<'_, 'py>>,
+        keepdim: bool,
+        py: Python<'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.extreme(End::Highest, dim, keepdim, py)
+    }
+
+    /// Returns the smallest element, or the smallest ones along a dimension and their places, or of two tensors.
+    #[pyo3(signature = (dim = None, keepdim = false))]
+    fn min<'py>(
+        &self,
+        dim: Option<Operand<'_, 'py>>,
+        keepdim: bool,
+        py: Python<'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.extreme(End::Lowest, dim, keepdim, py)
+    }
+
+    /// Returns where the largest elements are.
+    #[pyo3(signature = (dim = None, keepdim = false))]
+    fn argmax(&self, dim: Option<i64>, keepdim: bool) -> PyResult<Self> {
+        wrap(self.0.arg_extreme(End::Highest, dim, keep(keepdim)))
+    }
+
+    /// Returns where the smallest elements are.
+    #[pyo3(signature = (dim = None, keepdim = false))]
+    fn argmin(&self, dim: Option<i64>, keepdim: bool) -> PyResult<Self> {
+        wrap(self.0.arg_extreme(End::Lowest, dim, keep(keepdim)))
+    }
+
+    /// Returns whether all elements are true.
+    #[pyo3(signature = (dim = None, keepdim = false))]
+    fn all(&self, dim: Option<i64>, keepdim: bool) -> PyResult<Self> {
+        wrap(self.0.truth(Truth::All, dim, keep(keepdim)))
+    }
+
+    /// Returns whether any element is true.
+    #[pyo3(signature = (dim = None, keepdim = false))]
+    fn any(&self, dim: Option<i64>, keepdim: bool) -> PyResult<Self> {
+        wrap(self.0.truth(Truth::Any, dim, keep(keepdim)))
+    }
+
+    /// Returns whether another tensor has the same shape and elements.
+    fn equal(&self, other: &Self) -> PyResult<bool> {
+        if self.0.dims() != other.0.dims() {
+            return Ok(false);
+        }
+        let same = self.0.compare(host::Comparison::Eq, &other.0);
+        let all = same.and_then(|same| same.truth(Truth::All, None, keep(false)));
+        Ok(all.map_err(Error::from)?.to_vec::<bool>() == [true])
+    }
+
+    /// Returns whether another tensor's elements are as good as the same.
+    #[pyo3(signature = (other, rtol = 1e-5, atol = 1e-8, equal_nan = false))]
+    fn allclose(&self, other: &Self, rtol: f64, atol: f64, equal_nan: bool) -> PyResult<bool> {
+        let sizes = |tensor: &host::Tensor| -> Vec<i64> {
+            tensor.dims().iter().map(|&dim| dim as i64).collect()
+        };
+        // The wider shape decides; the other one is repeated.
+        let wider = if self.0.rank() >= other.0.rank() {
+            self
+        } else {
+            other
+        };
+        let (left, right) = (
+            self.0.detached().expand(&sizes(&wider.0)),
+            other.0.detached().expand(&sizes(&wider.0)),
+        );
+        let (left, right) = (left.map_err(Error::from)?, right.map_err(Error::from)?);
+        let pairs = left.to_f64_vec().into_iter().zip(right.to_f64_vec());
+        Ok(pairs.into_iter().all(|(x, y)| {
+            let near = (x - y).abs() <= atol + rtol * y.abs();
+            near || x.total_cmp(&y).is_eq() && !x.is_nan() || equal_nan && x.is_nan() && y.is_nan()
+        }))
+    }
+}
+
+impl Tensor {
+    fn extreme<'py>(
+        &self,
+        end: End,
+        dim: Option<Operand<'_, 'py>>,
+        keepdim: bool,
+        py: Python<'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let one = |tensor: Self| Ok(Bound::new(py, tensor)?.into_any());
+        match dim {
+            None => one(wrap(self.0.extreme(end))?),
+            Some(Operand::Tensor(other)) => one(wrap(match end {
+                End::Highest => self.0.maximum(&other.get().0),
+                End::Lowest => self.0.minimum(&other.get().0),
+            })?),
+            Some(Operand::Number(dim)) => {
+                let dimension = match dim {
+                    host::Scalar::Int(dimension) => dimension,
+                    host::Scalar::Bool(_) | host::Scalar::Float(_) => {
+                        return Err(pyo3::exceptions::PyTypeError::new_err(
+                            "max(): argument 'dim' must be int",
+                        ));
+                    }
+                };
+                let [values, indices] = self
+                    .0
+                    .extreme_along(end, dimension, keep(keepdim))
+                    .map_err(Error::from)?;
+                let pair = py
+                    .import("mindtorch_v2._named")?
+                    .getattr("ValuesAndIndices")?;
+                pair.call1((Self(values), Self(indices)))
+            }
+        }
+    }
+}

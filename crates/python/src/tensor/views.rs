@@ -1,0 +1,349 @@
+//! Operators that look at the same elements in another shape, and those that put tensors together.
+
+use mindtorch_tensor as host;
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple};
+
+use super::arguments::{Dims, Operand, sizes, tensors};
+use super::dtype::{DeviceArgument, host_dtype};
+use super::{DType, Device, Tensor, wrap, wrap_all};
+
+#[pymethods]
+impl Tensor {
+    /// The sizes.
+    #[getter]
+    pub(super) fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        super::scalar::size(py, self.0.dims())
+    }
+
+    /// Returns the sizes, or one of them.
+    #[pyo3(signature = (dim = None))]
+    fn size<'py>(&self, dim: Option<i64>, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let shape = self.shape(py)?;
+        match dim {
+            None => Ok(shape),
+            Some(dim) => match shape.get_item(dim) {
+                Ok(size) => Ok(size),
+                Err(_) => Err(crate::error::Error::from(host::Error::DimensionOutOfRange {
+                    lowest: -(self.0.rank() as i64).max(1),
+                    highest: (self.0.rank() as i64 - 1).max(0),
+                    dimension: dim,
+                })
+                .into()),
+            },
+        }
+    }
+
+    /// Returns the strides, in elements.
+    fn stride<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.0.strides())
+    }
+
+    /// Returns the place of the first element in the storage.
+    fn storage_offset(&self) -> usize {
+        self.0.offset()
+    }
+
+    /// Returns the address of the first element.
+    fn data_ptr(&self) -> usize {
+        self.0.address()
+    }
+
+    /// Returns whether the elements lie one after the other.
+    fn is_contiguous(&self) -> bool {
+        self.0.is_contiguous()
+    }
+
+    /// Returns the number of elements.
+    fn numel(&self) -> usize {
+        self.0.count()
+    }
+
+    /// Returns the bytes of an element.
+    fn element_size(&self) -> usize {
+        self.0.dtype().bytes()
+    }
+
+    /// Returns the number of dimensions.
+    fn dim(&self) -> usize {
+        self.0.rank()
+    }
+
+    /// The number of dimensions.
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.0.rank()
+    }
+
+    /// The type of the elements.
+    #[getter]
+    pub(super) fn dtype(&self) -> DType {
+        DType(self.0.dtype())
+    }
+
+    /// Where the tensor lives.
+    #[classattr]
+    #[pyo3(name = "device")]
+    const DEVICE: Device = Device::CPU;
+
+    /// Returns whether elements are floating-point numbers.
+    fn is_floating_point(&self) -> bool {
+        self.0.dtype().is_float()
+    }
+
+    /// Returns the transpose of a matrix, over the same elements.
+    fn t(&self) -> PyResult<Self> {
+        wrap(self.0.t())
+    }
+
+    /// The transpose of a matrix.
+    #[getter(T)]
+    fn transposed(&self) -> PyResult<Self> {
+        let order: Vec<i64> = (0..self.0.rank() as i64).rev().collect();
+        if self.0.rank() == 2 {
+            self.t()
+        } else {
+            wrap(self.0.permute(&order))
+        }
+    }
+
+    /// Returns a view with two dimensions exchanged.
+    fn transpose(&self, dim0: i64, dim1: i64) -> PyResult<Self> {
+        wrap(self.0.transpose(dim0, dim1))
+    }
+
+    /// Returns a view with the dimensions in another order.
+    #[pyo3(signature = (*dims))]
+    fn permute(&self, dims: &Bound<'_, PyTuple>) -> PyResult<Self> {
+        wrap(self.0.permute(&sizes(dims)?))
+    }
+
+    /// Returns a view of another shape.
+    #[pyo3(signature = (*shape))]
+    fn view(&self, shape: &Bound<'_, PyTuple>) -> PyResult<Self> {
+        wrap(self.0.view(&sizes(shape)?))
+    }
+
+    /// Returns a view of the shape of another tensor.
+    fn view_as(&self, other: &Self) -> PyResult<Self> {
+        let shape: Vec<i64> = other.0.dims().iter().map(|&dim| dim as i64).collect();
+        wrap(self.0.view(&shape))
+    }
+
+    /// Returns the elements in another shape.
+    #[pyo3(signature = (*shape))]
+    fn reshape(&self, shape: &Bound<'_, PyTuple>) -> PyResult<Self> {
+        wrap(self.0.reshape(&sizes(shape)?))
+    }
+
+    /// Returns a view with dimensions of size one repeated.
+    #[pyo3(signature = (*sizes))]
+    fn expand(&self, sizes: &Bound<'_, PyTuple>) -> PyResult<Self> {
+        wrap(self.0.expand(&super::arguments::sizes(sizes)?))
+    }
+
+    /// Returns a view repeated to the shape of another tensor.
+    fn expand_as(&self, other: &Self) -> PyResult<Self> {
+        let shape: Vec<i64> = other.0.dims().iter().map(|&dim| dim as i64).collect();
+        wrap(self.0.expand(&shape))
+    }
+
+    /// Returns a view with some dimensions merged.
+    #[pyo3(signature = (start_dim = 0, end_dim = -1))]
+    fn flatten(&self, start_dim: i64, end_dim: i64) -> PyResult<Self> {
+        wrap(self.0.flatten(start_dim, end_dim))
+    }
+
+    /// Returns a view without dimensions of size one, or without one of them.
+    #[pyo3(signature = (dim = None))]
+    fn squeeze(&self, dim: Option<i64>) -> PyResult<Self> {
+        wrap(match dim {
+            Some(dim) => self.0.squeeze(dim),
+            None => self.0.squeeze_all(),
+        })
+    }
+
+    /// Returns a view with a new dimension of size one.
+    fn unsqueeze(&self, dim: i64) -> PyResult<Self> {
+        wrap(self.0.unsqueeze(dim))
+    }
+
+    /// Returns a view of one place of a dimension.
+    fn select(&self, dim: i64, index: i64) -> PyResult<Self> {
+        wrap(self.0.select(dim, index))
+    }
+
+    /// Returns a view of some places of a dimension.
+    fn narrow(&self, dim: i64, start: i64, length: i64) -> PyResult<Self> {
+        wrap(self.0.narrow(dim, start, length))
+    }
+
+    /// Returns views of the pieces of a dimension, as many as asked for.
+    #[pyo3(signature = (chunks, dim = 0))]
+    fn chunk<'py>(&self, chunks: i64, dim: i64, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, wrap_all(self.0.chunk(chunks, dim))?)
+    }
+
+    /// Returns views of the pieces of a dimension, as large as asked for.
+    #[pyo3(signature = (split_size, dim = 0))]
+    fn split<'py>(
+        &self,
+        split_size: Dims,
+        dim: i64,
+        py: Python<'py>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let pieces = match &split_size {
+            Dims::One(size) => self.0.split(*size, dim),
+            Dims::Many(sizes) => self.0.split_sizes(sizes, dim),
+        };
+        PyTuple::new(py, wrap_all(pieces)?)
+    }
+
+    /// Returns views of each place of a dimension.
+    #[pyo3(signature = (dim = 0))]
+    fn unbind<'py>(&self, dim: i64, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, wrap_all(self.0.unbind(dim))?)
+    }
+
+    /// Returns a view with other sizes and strides.
+    #[pyo3(signature = (size, stride, storage_offset = None))]
+    fn as_strided(
+        &self,
+        size: Vec<i64>,
+        stride: Vec<i64>,
+        storage_offset: Option<i64>,
+    ) -> PyResult<Self> {
+        wrap(self.0.as_strided_at(&size, &stride, storage_offset))
+    }
+
+    /// Returns a copy.
+    fn clone(&self) -> PyResult<Self> {
+        wrap(self.0.duplicate())
+    }
+
+    /// Returns the elements one after the other, copied only if they are not.
+    fn contiguous(&self) -> PyResult<Self> {
+        wrap(self.0.contiguous())
+    }
+
+    /// Returns the tensor in another type; the device can only be the one there is.
+    #[pyo3(signature = (*args, dtype = None, device = None, non_blocking = false, copy = false))]
+    fn to<'py>(
+        slf: Bound<'py, Self>,
+        args: &Bound<'py, PyTuple>,
+        dtype: Option<DType>,
+        device: Option<DeviceArgument>,
+        non_blocking: bool,
+        copy: bool,
+    ) -> PyResult<Bound<'py, Self>> {
+        let _ = (device, non_blocking);
+        let mut dtype = host_dtype(dtype);
+        for argument in args {
+            if let Ok(other) = argument.extract::<DType>() {
+                dtype = Some(other.0);
+            } else if let Ok(other) = argument.cast::<Self>() {
+                dtype = Some(other.get().0.dtype());
+            } else if argument.is_instance_of::<PyString>() || argument.is_instance_of::<Device>() {
+                argument.extract::<DeviceArgument>()?;
+            } else if !argument.is_none() && argument.extract::<bool>().is_err() {
+                return Err(pyo3::exceptions::PyTypeError::new_err(format!(
+                    "to() received an invalid combination of arguments - got ({})",
+                    argument.get_type().name()?
+                )));
+            }
+        }
+        let tensor = &slf.get().0;
+        let py = slf.py();
+        match dtype {
+            Some(dtype) if dtype != tensor.dtype() => Bound::new(py, wrap(tensor.to(dtype))?),
+            _ if copy => Bound::new(py, wrap(tensor.duplicate())?),
+            _ => Ok(slf),
+        }
+    }
+
+    /// Returns the tensor in the memory of the processor, where it is.
+    fn cpu(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    /// Returns the elements as 32-bit floats.
+    fn float(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        converted(slf, host::DType::F32)
+    }
+
+    /// Returns the elements as 64-bit floats.
+    fn double(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        converted(slf, host::DType::F64)
+    }
+
+    /// Returns the elements as 64-bit integers.
+    fn long(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        converted(slf, host::DType::I64)
+    }
+
+    /// Returns the elements as 32-bit integers.
+    fn int(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        converted(slf, host::DType::I32)
+    }
+
+    /// Returns the elements as truth values.
+    fn bool(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        converted(slf, host::DType::Bool)
+    }
+
+    /// Returns the part of each matrix on and below a diagonal.
+    #[pyo3(signature = (diagonal = 0))]
+    fn tril(&self, diagonal: i64) -> PyResult<Self> {
+        wrap(self.0.triangle(host::Triangle::Lower, diagonal))
+    }
+
+    /// Returns the part of each matrix on and above a diagonal.
+    #[pyo3(signature = (diagonal = 0))]
+    fn triu(&self, diagonal: i64) -> PyResult<Self> {
+        wrap(self.0.triangle(host::Triangle::Upper, diagonal))
+    }
+}
+
+fn converted(slf: Bound<'_, Tensor>, dtype: host::DType) -> PyResult<Bound<'_, Tensor>> {
+    let tensor = &slf.get().0;
+    if tensor.dtype() == dtype {
+        return Ok(slf);
+    }
+    Bound::new(slf.py(), wrap(tensor.to(dtype))?)
+}
+
+/// Returns tensors one after the other along a dimension.
+#[pyfunction]
+#[pyo3(signature = (tensors, dim = 0))]
+pub(crate) fn cat(tensors: &Bound<'_, PyAny>, dim: i64) -> PyResult<Tensor> {
+    wrap(host::Tensor::cat(&self::tensors(tensors)?, dim))
+}
+
+/// Returns tensors one after the other along a new dimension.
+#[pyfunction]
+#[pyo3(signature = (tensors, dim = 0))]
+pub(crate) fn stack(tensors: &Bound<'_, PyAny>, dim: i64) -> PyResult<Tensor> {
+    wrap(host::Tensor::stack(&self::tensors(tensors)?, dim))
+}
+
+/// Returns elements of the one or the other, as a condition says.
+#[pyfunction]
+#[pyo3(name = "where")]
+pub(crate) fn r#where(
+    condition: &Tensor,
+    input: Operand<'_, '_>,
+    other: Operand<'_, '_>,
+) -> PyResult<Tensor> {
+    wrap(host::Tensor::choose(
+        &condition.0,
+        input.as_host(),
+        other.as_host(),
+    ))
+}
+
+/// Returns views of the tensors, repeated to their common shape.
+#[pyfunction]
+#[pyo3(signature = (*tensors))]
+pub(crate) fn broadcast_tensors(tensors: &Bound<'_, PyTuple>) -> PyResult<Vec<Tensor>> {
+    wrap_all(host::Tensor::broadcast_tensors(&self::tensors(tensors)?))
+}

@@ -1,0 +1,336 @@
+//! Walks the graph from results to leaves.
+//!
+//! Nodes are counted first; a node runs when gradients from all nodes before it have arrived, and of those that are
+//! ready the one that was made last runs first, leaves before all others. That is torch's order, and traces show it.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use mindprof_record::{OpenScope, open_with};
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::{SmallVec, smallvec};
+
+use super::accumulate::accumulate;
+use super::mode::NoGrad;
+use super::node::{Action, Edge, Node, Outputs, ResultShape};
+use crate::dispatch::Argument;
+use crate::shape::{broadcast, signed};
+use crate::{Error, KeepDims, Result, Tensor};
+
+/// What becomes of the elements that nodes have saved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RetainGraph {
+    /// They are freed; the graph can be walked once.
+    #[default]
+    No,
+    /// They stay.
+    Yes,
+}
+
+type Arrived = SmallVec<[Option<Tensor>; 1]>;
+type NodePointer = *const Node;
+
+/// Sends gradients from `roots` through the graph.
+///
+/// With `wanted`, returns the gradients that arrive there, and leaves get none.
+pub(super) fn run(
+    roots: Vec<(Edge, Tensor)>,
+    wanted: Option<&[Edge]>,
+    retain: RetainGraph,
+) -> Result<Vec<Option<Tensor>>> {
+    let _no_grad = NoGrad::enter();
+    let mut walk = Walk::plan(&roots, wanted, retain);
+    for (edge, gradient) in roots {
+        walk.deliver(&edge, gradient)?;
+    }
+    let starts: Vec<NodePointer> = walk.waiting.keys().copied().collect();
+    for node in starts {
+        if walk.dependencies.get(&node).is_none_or(|count| *count == 0) {
+            walk.make_ready(node);
+        }
+    }
+    while let Some(task) = walk.ready.pop() {
+        walk.evaluate(&task.node, task.arrived)?;
+    }
+    Ok(walk.captured)
+}
+
+/// A node whose gradients are there.
+struct Task {
+    sequence: Option<u32>,
+    /// Of equals, what came first runs first.
+    place: u64,
+    node: Arc<Node>,
+    arrived: Arrived,
+}
+
+impl Task {
+    fn rank(&self) -> (u64, std::cmp::Reverse<u64>) {
+        let sequence = self.sequence.map_or(u64::MAX, u64::from);
+        (sequence, std::cmp::Reverse(self.place))
+    }
+}
+
+impl PartialEq for Task {
+    fn eq(&self, other: &Self) -> bool {
+        self.rank() == other.rank()
+    }
+}
+
+impl Eq for Task {}
+
+impl PartialOrd for Task {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Task {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.rank().cmp(&other.rank())
+    }
+}
+
+/// The state of one walk.
+struct Walk<'a> {
+    dependencies: FxHashMap<NodePointer, usize>,
+    /// Nodes that lie on a way to what is wanted; none means all.
+    useful: Option<FxHashSet<NodePointer>>,
+    waiting: FxHashMap<NodePointer, (Arc<Node>, Arrived)>,
+    ready: BinaryHeap<Task>,
+    wanted: &'a [Edge],
+    captured: Vec<Option<Tensor>>,
+    retain: RetainGraph,
+    places: u64,
+}
+
+impl<'a> Walk<'a> {
+    fn plan(roots: &[(Edge, Tensor)], wanted: Option<&'a [Edge]>, retain: RetainGraph) -> Self {
+        let mut dependencies: FxHashMap<NodePointer, usize> = FxHashMap::default();
+        let mut order: Vec<&Node> = Vec::new();
+        let mut stack: Vec<&Node> = Vec::new();
+        let mut seen: FxHashSet<NodePointer> = FxHashSet::default();
+        for (edge, _) in roots {
+            if seen.insert(Arc::as_ptr(&edge.node)) {
+                stack.push(&edge.node);
+            }
+        }
+        while let Some(node) = stack.pop() {
+            order.push(node);
+            for edge in node.edges.iter().flatten() {
+                let next = Arc::as_ptr(&edge.node);
+                *dependencies.entry(next).or_default() += 1;
+                if seen.insert(next) {
+                    stack.push(&edge.node);
+                }
+            }
+        }
+        let wanted_edges = wanted.unwrap_or(&[]);
+        let useful = wanted.map(|wanted| useful_nodes(&order, wanted));
+        Self {
+            dependencies,
+            useful,
+            waiting: FxHashMap::default(),
+            ready: BinaryHeap::new(),
+            wanted: wanted_edges,
+            captured: vec![None; wanted_edges.len()],
+            retain,
+            places: 0,
+        }
+    }
+
+    /// Adds a gradient to those that wait for a node.
+    fn deliver(&mut self, edge: &Edge, gradient: Tensor) -> Result<()> {
+        let (_, arrived) = self
+            .waiting
+            .entry(Arc::as_ptr(&edge.node))
+            .or_insert_with(|| {
+                let empty = smallvec![None; edge.node.results.len()];
+                (Arc::clone(&edge.node), empty)
+            });
+        let place = &mut arrived[edge.result];
+        *place = Some(match place.take() {
+            None => gradient,
+            // What nobody else can see is added to where it is.
+            Some(known) if known.is_alone() && !known.is_view() && known.layout().is_dense() => {
+                known.add_(&gradient)?;
+                known
+            }
+            Some(known) => known.add(&gradient)?,
+        });
+        Ok(())
+    }
+
+    fn make_ready(&mut self, node: NodePointer) {
+        if let Some((node, arrived)) = self.waiting.remove(&node) {
+            self.places += 1;
+            self.ready.push(Task {
+                sequence: node.sequence,
+                place: self.places,
+                node,
+                arrived,
+            });
+        }
+    }
+
+    fn evaluate(&mut self, node: &Arc<Node>, mut arrived: Arrived) -> Result<()> {
+        let _scope = NodeScope::open(node.name.open_evaluate(), node.sequence);
+        if let Action::Accumulate(meta) = &node.action {
+            for hook in meta.leaf_hooks() {
+                if let Some(gradient) = &arrived[0]
+                    && let Some(changed) = hook.call(gradient)?
+                {
+                    arrived[0] = Some(changed);
+                }
+            }
+        }
+        node.notify(&mut arrived)?;
+        for (edge, captured) in self.wanted.iter().zip(&mut self.captured) {
+            if Arc::ptr_eq(&edge.node, node) {
+                captured.clone_from(&arrived[edge.result]);
+            }
+        }
+        let useful = |node: NodePointer| {
+            self.useful
+                .as_ref()
+                .is_none_or(|useful| useful.contains(&node))
+        };
+        if !useful(Arc::as_ptr(node)) {
+            return Ok(());
+        }
+        let outputs = self.apply(node, arrived)?;
+        for (index, (edge, output)) in node.edges.iter().zip(outputs).enumerate() {
+            let Some(edge) = edge else {
+                continue;
+            };
+            if let Some(gradient) = output {
+                let fitted = fit(gradient, edge, node, index)?;
+                self.deliver(edge, fitted)?;
+            }
+            self.arrive(Arc::as_ptr(&edge.node));
+        }
+        Ok(())
+    }
+
+    /// Counts one arrival at a node, with a gradient or without.
+    fn arrive(&mut self, node: NodePointer) {
+        let count = self
+            .dependencies
+            .get_mut(&node)
+            .expect("every edge was counted");
+        *count -= 1;
+        if *count == 0 {
+            self.make_ready(node);
+        }
+    }
+
+    fn apply(&self, node: &Node, mut arrived: Arrived) -> Result<Outputs> {
+        let scope = open_with(node.name.apply_name(), |encoder| {
+            for gradient in &arrived {
+                gradient.as_ref().encode(encoder);
+            }
+        });
+        let _scope = NodeScope::open(scope, node.sequence);
+        match &node.action {
+            Action::Accumulate(meta) => {
+                if let Some(gradient) = arrived[0].take() {
+                    accumulate(meta, &gradient)?;
+                }
+                Ok(Outputs::new())
+            }
+            Action::Formula(formula) => {
+                if arrived.iter().all(Option::is_none) {
+                    return Ok(smallvec![None; node.edges.len()]);
+                }
+                node.apply(formula, &arrived, self.retain == RetainGraph::No)
+            }
+        }
+    }
+}
+
+/// Returns the nodes from which one of the wanted results can be reached, those of the wanted ones left out unless a
+/// way leads through them.
+fn useful_nodes(order: &[&Node], wanted: &[Edge]) -> FxHashSet<NodePointer> {
+    let targets: FxHashSet<NodePointer> =
+        wanted.iter().map(|edge| Arc::as_ptr(&edge.node)).collect();
+    let mut useful: FxHashSet<NodePointer> = FxHashSet::default();
+    // Edges lead to nodes made earlier, so that by rising number every node comes after those it leads to.
+    let mut sorted = order.to_vec();
+    sorted.sort_by_key(|node| node.sequence.map_or(0, |sequence| u64::from(sequence) + 1));
+    for node in sorted {
+        let leads = node.edges.iter().flatten().any(|edge| {
+            let next = Arc::as_ptr(&edge.node);
+            targets.contains(&next) || useful.contains(&next)
+        });
+        if leads {
+            useful.insert(std::ptr::from_ref(node));
+        }
+    }
+    useful
+}
+
+/// Brings a gradient to the shape and the type of the result that it belongs to.
+fn fit(gradient: Tensor, edge: &Edge, node: &Node, index: usize) -> Result<Tensor> {
+    let ResultShape { dims, dtype } = &edge.node.results[edge.result];
+    let mut gradient = gradient;
+    if gradient.dims() != dims.as_slice() {
+        let fits =
+            broadcast(gradient.dims(), dims).is_ok_and(|all| all.as_slice() == gradient.dims());
+        if !fits {
+            return Err(Error::GradientShape {
+                node: node.text().to_owned(),
+                index,
+                found: gradient.dims().to_vec(),
+                expected: dims.to_vec(),
+            });
+        }
+        gradient = gradient.sum_to(dims)?;
+    }
+    if gradient.dtype() != *dtype {
+        gradient = gradient.to(*dtype)?;
+    }
+    Ok(gradient)
+}
+
+impl Tensor {
+    /// Adds up what a shape was broadcast to, so that the shape is back.
+    pub(crate) fn sum_to(&self, dims: &[usize]) -> Result<Self> {
+        let leading = self.rank() - dims.len();
+        let mut combined: SmallVec<[i64; 6]> = (0..leading as i64).collect();
+        for (index, &dim) in dims.iter().enumerate() {
+            if dim == 1 && self.dims()[leading + index] != 1 {
+                combined.push((leading + index) as i64);
+            }
+        }
+        let summed = if combined.is_empty() {
+            self.clone()
+        } else {
+            self.sum(Some(&combined), KeepDims::Yes, None)?
+        };
+        if leading > 0 {
+            return summed.view(&signed(dims));
+        }
+        Ok(summed)
+    }
+}
+
+/// A scope of a node, closed when this is dropped.
+struct NodeScope(Option<OpenScope>);
+
+impl NodeScope {
+    fn open(mut scope: Option<OpenScope>, sequence: Option<u32>) -> Self {
+        if let (Some(scope), Some(sequence)) = (&mut scope, sequence) {
+            scope.set_sequence(sequence);
+        }
+        Self(scope)
+    }
+}
+
+impl Drop for NodeScope {
+    fn drop(&mut self) {
+        if let Some(scope) = self.0.take() {
+            scope.close();
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Derivatives: which operators hang a node on their results, and how gradients flow back through the nodes.
+//!
+//! An operator calls [`differentiable`] with its computation and its formula; `engine` walks the nodes from a result to
+//! the leaves. Second derivatives are not offered, so that nodes keep plain elements and never other nodes' tensors.
+
+mod accumulate;
+mod engine;
+mod function;
+mod hook;
+mod in_place;
+mod meta;
+mod mode;
+mod node;
+mod saved;
+mod track;
+mod user;
+
+pub use engine::RetainGraph;
+pub use function::Function;
+pub use hook::Hook;
+pub use mode::{is_grad_enabled, set_grad_enabled};
+pub use user::{Unused, backward, gradients};
+
+pub(crate) use in_place::{in_place, link_view};
+pub(crate) use meta::Meta;
+pub(crate) use mode::{is_tracking, next_sequence};
+pub(crate) use node::{Formula, NodeSite, Outputs, node_site};
+pub(crate) use saved::Saved;
+pub(crate) use track::{
+    differentiable, differentiable_list, differentiable_many, differentiable_view,
+};

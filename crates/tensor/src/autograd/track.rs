@@ -1,0 +1,140 @@
+//! The calls with which operators become differentiable.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::meta::{Meta, ViewOf};
+use super::mode::{Below, is_tracking};
+use super::node::{Edge, Formula, Node, NodeName, NodeSite, ResultShape};
+use crate::{Result, Tensor};
+
+/// Computes a result; if an operand is tracked, hangs a node with the formula on it.
+#[inline]
+pub(crate) fn differentiable<const N: usize>(
+    site: &'static NodeSite,
+    operands: [&Tensor; N],
+    compute: impl FnOnce() -> Result<Tensor>,
+    formula: impl FnOnce(&Tensor) -> Formula,
+) -> Result<Tensor> {
+    let tracked = is_tracking() && operands.iter().any(|operand| operand.requires_grad());
+    let result = {
+        let _below = Below::enter();
+        compute()?
+    };
+    if tracked && result.dtype().is_float() {
+        let formula = formula(&result);
+        attach(site, &operands, [&result], formula);
+    }
+    Ok(result)
+}
+
+/// As [`differentiable`], for a result that shows elements of its first operand.
+#[inline]
+pub(crate) fn differentiable_view(
+    site: &'static NodeSite,
+    operand: &Tensor,
+    compute: impl FnOnce() -> Result<Tensor>,
+    formula: impl FnOnce(&Tensor) -> Formula,
+) -> Result<Tensor> {
+    let result = differentiable(site, [operand], compute, formula)?;
+    mark_view(&result, operand);
+    Ok(result)
+}
+
+/// As [`differentiable`], for an operator with several results, of which those marked are differentiable.
+pub(crate) fn differentiable_many<const N: usize, const M: usize>(
+    site: &'static NodeSite,
+    operands: [&Tensor; N],
+    compute: impl FnOnce() -> Result<[Tensor; M]>,
+    formula: impl FnOnce(&[Tensor; M]) -> Formula,
+) -> Result<[Tensor; M]> {
+    let tracked = is_tracking() && operands.iter().any(|operand| operand.requires_grad());
+    let results = {
+        let _below = Below::enter();
+        compute()?
+    };
+    if tracked {
+        let formula = formula(&results);
+        attach(site, &operands, results.each_ref(), formula);
+    }
+    Ok(results)
+}
+
+/// As [`differentiable_many`], for any number of operands and results.
+pub(crate) fn differentiable_list(
+    site: &'static NodeSite,
+    operands: &[&Tensor],
+    compute: impl FnOnce() -> Result<Vec<Tensor>>,
+    formula: impl FnOnce(&[Tensor]) -> Formula,
+) -> Result<Vec<Tensor>> {
+    let tracked = is_tracking() && operands.iter().any(|operand| operand.requires_grad());
+    let results = {
+        let _below = Below::enter();
+        compute()?
+    };
+    if tracked {
+        let formula = formula(&results);
+        attach(site, operands, &results, formula);
+    }
+    Ok(results)
+}
+
+/// Remembers whose elements a tracked view shows, for when it is written to.
+pub(crate) fn mark_view(view: &Tensor, operand: &Tensor) {
+    let (Some(own), Some(other)) = (view.meta(), operand.meta()) else {
+        return;
+    };
+    if Arc::ptr_eq(own, other) {
+        return;
+    }
+    let base = match other.view() {
+        Some(view) => view.base,
+        None => operand.clone(),
+    };
+    let version = view.version();
+    own.set_view(ViewOf { base, version });
+}
+
+#[inline(never)]
+fn attach<'a>(
+    site: &'static NodeSite,
+    operands: &[&Tensor],
+    results: impl IntoIterator<Item = &'a Tensor>,
+    formula: Formula,
+) {
+    let results: SmallVec<[&Tensor; 4]> = results.into_iter().collect();
+    let node = Node::build(
+        NodeName::Static(site),
+        edges(operands),
+        results
+            .iter()
+            .map(|result| ResultShape::of(result))
+            .collect(),
+        formula,
+    );
+    for (index, result) in results.into_iter().enumerate() {
+        if result.dtype().is_float() {
+            set_history(result, &node, index);
+        }
+    }
+}
+
+pub(super) fn edges(operands: &[&Tensor]) -> SmallVec<[Option<Edge>; 4]> {
+    operands
+        .iter()
+        .map(|operand| operand.gradient_edge())
+        .collect()
+}
+
+/// Makes a tensor a result of a node.
+pub(super) fn set_history(tensor: &Tensor, node: &Arc<Node>, result: usize) {
+    let edge = Edge {
+        node: Arc::clone(node),
+        result,
+    };
+    match tensor.meta() {
+        Some(meta) => meta.set_edge(edge),
+        None => tensor.set_meta(Meta::new(true, Some(edge))),
+    }
+}

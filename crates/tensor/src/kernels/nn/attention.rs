@@ -1,0 +1,184 @@
+//! Attention of one head after the other: scores, their softmax, and the weighed values.
+
+use rayon::prelude::*;
+
+use super::softmax::{Softmax, softmax};
+use crate::element::Real;
+use crate::kernels::{Matrix, Previous, multiply};
+
+/// The sizes of an attention.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attention {
+    pub(crate) batch: usize,
+    pub(crate) heads: usize,
+    pub(crate) queries: usize,
+    pub(crate) keys: usize,
+    pub(crate) width: usize,
+    /// Whether a query sees only the keys up to its own place.
+    pub(crate) causal: bool,
+    pub(crate) scale: f64,
+}
+
+impl Attention {
+    fn query_size(&self) -> usize {
+        self.queries * self.width
+    }
+
+    fn key_size(&self) -> usize {
+        self.keys * self.width
+    }
+
+    /// Returns the scores of all pairs, scaled; those that must not be seen are minus infinity.
+    fn scores<T: Real>(&self, query: &[T], key: &[T]) -> Vec<T> {
+        let mut scores = vec![T::ZERO; self.queries * self.keys];
+        multiply(
+            rows(query, [self.queries, self.width]),
+            columns(key, [self.width, self.keys]),
+            &mut scores,
+            Previous::Overwrite,
+        );
+        let scale = T::of(self.scale);
+        for (row, line) in scores.chunks_mut(self.keys.max(1)).enumerate() {
+            for (column, score) in line.iter_mut().enumerate() {
+                *score = if self.causal && column > row {
+                    T::neg_infinity()
+                } else {
+                    *score * scale
+                };
+            }
+        }
+        scores
+    }
+}
+
+/// Returns the weighed values and the logarithms of the sums that the weights were divided by.
+pub(crate) fn attention_forward<T: Real>(
+    [query, key, value]: [&[T]; 3],
+    shape: Attention,
+) -> (Vec<T>, Vec<T>) {
+    let heads = shape.batch * shape.heads;
+    let mut results = vec![T::ZERO; heads * shape.query_size()];
+    let mut sums = vec![T::ZERO; heads * shape.queries];
+    results
+        .par_chunks_mut(shape.query_size().max(1))
+        .zip(sums.par_chunks_mut(shape.queries.max(1)))
+        .enumerate()
+        .for_each(|(head, (result, sums))| {
+            let key = piece(key, head, shape.key_size());
+            let scores = shape.scores(piece(query, head, shape.query_size()), key);
+            for (sum, line) in sums.iter_mut().zip(scores.chunks(shape.keys.max(1))) {
+                let highest = line.iter().copied().fold(T::neg_infinity(), T::max);
+                let total: T = line.iter().map(|&score| (score - highest).exp()).sum();
+                *sum = highest + total.ln();
+            }
+            let weights = softmax(&scores, [shape.queries, shape.keys, 1], Softmax::Plain);
+            multiply(
+                rows(&weights, [shape.queries, shape.keys]),
+                rows(
+                    piece(value, head, shape.key_size()),
+                    [shape.keys, shape.width],
+                ),
+                result,
+                Previous::Overwrite,
+            );
+        });
+    (results, sums)
+}
+
+/// Returns the gradients of queries, keys and values.
+///
+/// Takes the gradient of the result, queries, keys, values, the result, and the logarithms of the sums.
+pub(crate) fn attention_gradient<T: Real>(known: [&[T]; 6], shape: Attention) -> [Vec<T>; 3] {
+    let heads = shape.batch * shape.heads;
+    let mut queries = vec![T::ZERO; heads * shape.query_size()];
+    let mut keys = vec![T::ZERO; heads * shape.key_size()];
+    let mut values = vec![T::ZERO; heads * shape.key_size()];
+    queries
+        .par_chunks_mut(shape.query_size().max(1))
+        .zip(keys.par_chunks_mut(shape.key_size().max(1)))
+        .zip(values.par_chunks_mut(shape.key_size().max(1)))
+        .enumerate()
+        .for_each(|(head, ((query, key), value))| {
+            head_gradient(known, shape, head, [query, key, value]);
+        });
+    [queries, keys, values]
+}
+
+fn head_gradient<T: Real>(
+    [gradient, query, key, value, result, sums]: [&[T]; 6],
+    shape: Attention,
+    head: usize,
+    [query_gradient, key_gradient, value_gradient]: [&mut [T]; 3],
+) {
+    let (queries, keys, width) = (shape.queries, shape.keys, shape.width);
+    let gradient = piece(gradient, head, shape.query_size());
+    let query = piece(query, head, shape.query_size());
+    let key = piece(key, head, shape.key_size());
+    let value = piece(value, head, shape.key_size());
+    let result = piece(result, head, shape.query_size());
+    let sums = piece(sums, head, queries);
+    let mut weights = shape.scores(query, key);
+    for (line, &sum) in weights.chunks_mut(keys.max(1)).zip(sums) {
+        for weight in line {
+            *weight = (*weight - sum).exp();
+        }
+    }
+    multiply(
+        columns(&weights, [keys, queries]),
+        rows(gradient, [queries, width]),
+        value_gradient,
+        Previous::Overwrite,
+    );
+    let mut slopes = vec![T::ZERO; queries * keys];
+    multiply(
+        rows(gradient, [queries, width]),
+        columns(value, [width, keys]),
+        &mut slopes,
+        Previous::Overwrite,
+    );
+    let scale = T::of(shape.scale);
+    for (row, line) in slopes.chunks_mut(keys.max(1)).enumerate() {
+        let place = row * width..(row + 1) * width;
+        let dot: T = gradient[place.clone()]
+            .iter()
+            .zip(&result[place])
+            .map(|(&g, &y)| g * y)
+            .sum();
+        for (column, slope) in line.iter_mut().enumerate() {
+            *slope = weights[row * keys + column] * (*slope - dot) * scale;
+        }
+    }
+    multiply(
+        rows(&slopes, [queries, keys]),
+        rows(key, [keys, width]),
+        query_gradient,
+        Previous::Overwrite,
+    );
+    multiply(
+        columns(&slopes, [keys, queries]),
+        rows(query, [queries, width]),
+        key_gradient,
+        Previous::Overwrite,
+    );
+}
+
+fn piece<T>(elements: &[T], head: usize, size: usize) -> &[T] {
+    &elements[head * size..(head + 1) * size]
+}
+
+fn rows<T>(elements: &[T], dims: [usize; 2]) -> Matrix<'_, T> {
+    Matrix {
+        elements,
+        dims,
+        strides: [dims[1], 1],
+    }
+}
+
+/// A matrix whose columns lie in one piece.
+fn columns<T>(elements: &[T], dims: [usize; 2]) -> Matrix<'_, T> {
+    Matrix {
+        elements,
+        dims,
+        strides: [1, dims[0]],
+    }
+}

@@ -1,0 +1,200 @@
+//! A window over images as a product of matrices: the elements under each place of the window become a column.
+
+use rayon::prelude::*;
+
+use crate::element::Real;
+use crate::kernels::{Matrix, Previous, multiply};
+
+/// The sizes of a convolution: images and windows by rows and columns.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    pub(crate) batch: usize,
+    pub(crate) channels: usize,
+    pub(crate) image: [usize; 2],
+    pub(crate) outputs: usize,
+    pub(crate) kernel: [usize; 2],
+    pub(crate) stride: [usize; 2],
+    pub(crate) padding: [usize; 2],
+    pub(crate) dilation: [usize; 2],
+    pub(crate) groups: usize,
+}
+
+impl Window {
+    /// Returns the sizes of the result.
+    pub(crate) fn output(&self) -> [usize; 2] {
+        [0, 1].map(|axis| {
+            let reach = self.dilation[axis] * (self.kernel[axis] - 1) + 1;
+            (self.image[axis] + 2 * self.padding[axis] - reach) / self.stride[axis] + 1
+        })
+    }
+
+    fn places(&self) -> usize {
+        self.output().iter().product()
+    }
+
+    fn image_size(&self) -> usize {
+        self.image.iter().product()
+    }
+
+    /// The rows of a column: the elements under the window in the channels of a group.
+    fn depth(&self) -> usize {
+        self.channels / self.groups * self.kernel[0] * self.kernel[1]
+    }
+
+    /// Calls `visit` with the row of the columns' matrix, its place, and the element of the image, by channel.
+    fn each(&self, mut visit: impl FnMut(usize, usize, usize, usize)) {
+        let [rows, columns] = self.output();
+        let channels = self.channels / self.groups;
+        for channel in 0..channels {
+            for row in 0..self.kernel[0] {
+                for column in 0..self.kernel[1] {
+                    let line = (channel * self.kernel[0] + row) * self.kernel[1] + column;
+                    for y in 0..rows {
+                        let above = y * self.stride[0] + row * self.dilation[0];
+                        let Some(image_row) = above.checked_sub(self.padding[0]) else {
+                            continue;
+                        };
+                        if image_row >= self.image[0] {
+                            continue;
+                        }
+                        for x in 0..columns {
+                            let before = x * self.stride[1] + column * self.dilation[1];
+                            let Some(image_column) = before.checked_sub(self.padding[1]) else {
+                                continue;
+                            };
+                            if image_column < self.image[1] {
+                                let pixel = image_row * self.image[1] + image_column;
+                                visit(line, y * columns + x, channel, pixel);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the columns of one group of one image.
+    fn columns<T: Real>(&self, image: &[T], group: usize) -> Vec<T> {
+        let places = self.places();
+        let first = group * self.channels / self.groups;
+        let mut columns = vec![T::ZERO; self.depth() * places];
+        self.each(|line, place, channel, pixel| {
+            columns[line * places + place] = image[(first + channel) * self.image_size() + pixel];
+        });
+        columns
+    }
+}
+
+/// Slides the window over all images.
+pub(crate) fn convolve<T: Real>(
+    images: &[T],
+    weights: &[T],
+    bias: Option<&[T]>,
+    window: Window,
+) -> Vec<T> {
+    let places = window.places();
+    let outputs = window.outputs / window.groups;
+    let mut results = vec![T::ZERO; window.batch * window.outputs * places];
+    let image_size = window.channels * window.image_size();
+    results
+        .par_chunks_mut((window.outputs * places).max(1))
+        .enumerate()
+        .for_each(|(index, result)| {
+            let image = &images[index * image_size..(index + 1) * image_size];
+            for group in 0..window.groups {
+                let columns = window.columns(image, group);
+                let start = group * outputs;
+                let result = &mut result[start * places..(start + outputs) * places];
+                if let Some(bias) = bias {
+                    for (channel, row) in result.chunks_mut(places.max(1)).enumerate() {
+                        row.fill(bias[start + channel]);
+                    }
+                }
+                let depth = window.depth();
+                multiply(
+                    rows_of(&weights[start * depth..], [outputs, depth]),
+                    rows_of(&columns, [depth, places]),
+                    result,
+                    Previous::Add,
+                );
+            }
+        });
+    results
+}
+
+/// Returns the gradient of the images, the channels innermost.
+pub(crate) fn convolve_input_gradient<T: Real>(
+    gradient: &[T],
+    weights: &[T],
+    window: Window,
+) -> Vec<T> {
+    let (places, depth) = (window.places(), window.depth());
+    let outputs = window.outputs / window.groups;
+    let size = window.channels * window.image_size();
+    let mut results = vec![T::ZERO; window.batch * size];
+    results
+        .par_chunks_mut(size.max(1))
+        .enumerate()
+        .for_each(|(index, result)| {
+            for group in 0..window.groups {
+                let start = group * outputs;
+                let arriving = &gradient[(index * window.outputs + start) * places..];
+                let mut columns = vec![T::ZERO; depth * places];
+                multiply(
+                    Matrix {
+                        elements: &weights[start * depth..],
+                        dims: [depth, outputs],
+                        strides: [1, depth],
+                    },
+                    rows_of(arriving, [outputs, places]),
+                    &mut columns,
+                    Previous::Overwrite,
+                );
+                let first = group * window.channels / window.groups;
+                window.each(|line, place, channel, pixel| {
+                    let target = &mut result[pixel * window.channels + first + channel];
+                    *target = *target + columns[line * places + place];
+                });
+            }
+        });
+    results
+}
+
+/// Returns the gradient of the weights.
+pub(crate) fn convolve_weight_gradient<T: Real>(
+    gradient: &[T],
+    images: &[T],
+    window: Window,
+) -> Vec<T> {
+    let (places, depth) = (window.places(), window.depth());
+    let outputs = window.outputs / window.groups;
+    let image_size = window.channels * window.image_size();
+    let mut results = vec![T::ZERO; window.outputs * depth];
+    for index in 0..window.batch {
+        let image = &images[index * image_size..(index + 1) * image_size];
+        for group in 0..window.groups {
+            let columns = window.columns(image, group);
+            let start = group * outputs;
+            let arriving = &gradient[(index * window.outputs + start) * places..];
+            multiply(
+                rows_of(arriving, [outputs, places]),
+                Matrix {
+                    elements: &columns,
+                    dims: [places, depth],
+                    strides: [1, places],
+                },
+                &mut results[start * depth..(start + outputs) * depth],
+                Previous::Add,
+            );
+        }
+    }
+    results
+}
+
+fn rows_of<T>(elements: &[T], dims: [usize; 2]) -> Matrix<'_, T> {
+    Matrix {
+        elements,
+        dims,
+        strides: [dims[1], 1],
+    }
+}

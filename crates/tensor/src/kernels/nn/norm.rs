@@ -1,0 +1,203 @@
+//! Normalisation: of rows, and of the channels of a batch.
+
+use crate::element::Real;
+
+/// What rows or channels are normalised with.
+pub(crate) struct Statistics<T> {
+    pub(crate) mean: Vec<T>,
+    /// One over the deviation.
+    pub(crate) inverse_deviation: Vec<T>,
+}
+
+/// Gradients of what was normalised, of the factors and of the summands.
+pub(crate) struct NormGradient<T> {
+    pub(crate) input: Vec<T>,
+    pub(crate) scale: Vec<T>,
+    pub(crate) shift: Vec<T>,
+}
+
+/// Returns rows with mean zero and variance one, scaled and shifted element by element, and their statistics.
+pub(crate) fn normalise_rows<T: Real>(
+    own: &[T],
+    width: usize,
+    scale: Option<&[T]>,
+    shift: Option<&[T]>,
+    epsilon: f64,
+) -> (Vec<T>, Statistics<T>) {
+    let mut values = Vec::with_capacity(own.len());
+    let mut statistics = Statistics {
+        mean: Vec::new(),
+        inverse_deviation: Vec::new(),
+    };
+    for row in own.chunks(width.max(1)) {
+        let (mean, variance) = moments(row.iter().copied(), width);
+        let inverse = 1.0 / (variance + epsilon).sqrt();
+        statistics.mean.push(T::of(mean));
+        statistics.inverse_deviation.push(T::of(inverse));
+        let (mean, inverse) = (T::of(mean), T::of(inverse));
+        values.extend(row.iter().enumerate().map(|(index, &x)| {
+            let normal = (x - mean) * inverse;
+            let scaled = scale.map_or(normal, |scale| normal * scale[index]);
+            shift.map_or(scaled, |shift| scaled + shift[index])
+        }));
+    }
+    (values, statistics)
+}
+
+/// Returns the gradients of [`normalise_rows`].
+pub(crate) fn normalise_rows_gradient<T: Real>(
+    own: &[T],
+    gradient: &[T],
+    statistics: &Statistics<T>,
+    scale: Option<&[T]>,
+    width: usize,
+) -> NormGradient<T> {
+    let mut input = Vec::with_capacity(own.len());
+    let (mut scale_gradient, mut shift_gradient) = (vec![0.0_f64; width], vec![0.0_f64; width]);
+    let rows = own.chunks(width.max(1)).zip(gradient.chunks(width.max(1)));
+    for (index, (row, arriving)) in rows.enumerate() {
+        let (mean, inverse) = (statistics.mean[index], statistics.inverse_deviation[index]);
+        let weigh = |column: usize| scale.map_or(T::ONE, |scale| scale[column]);
+        let (mut sum, mut product) = (0.0_f64, 0.0_f64);
+        for (column, (&x, &g)) in row.iter().zip(arriving).enumerate() {
+            let normal = (x - mean) * inverse;
+            let weighed = (g * weigh(column)).wide();
+            sum += weighed;
+            product += weighed * normal.wide();
+            scale_gradient[column] += (g * normal).wide();
+            shift_gradient[column] += g.wide();
+        }
+        let count = width as f64;
+        let (sum, product) = (T::of(sum / count), T::of(product / count));
+        input.extend(
+            row.iter()
+                .zip(arriving)
+                .enumerate()
+                .map(|(column, (&x, &g))| {
+                    let normal = (x - mean) * inverse;
+                    (g * weigh(column) - sum - normal * product) * inverse
+                }),
+        );
+    }
+    NormGradient {
+        input,
+        scale: scale_gradient.into_iter().map(T::of).collect(),
+        shift: shift_gradient.into_iter().map(T::of).collect(),
+    }
+}
+
+/// Returns the statistics of each channel of a batch, and their variances as estimates for the population.
+pub(crate) fn channel_statistics<T: Real>(
+    own: &[T],
+    [batch, channels, inner]: [usize; 3],
+    epsilon: f64,
+) -> (Statistics<T>, Vec<T>) {
+    let mut statistics = Statistics {
+        mean: Vec::with_capacity(channels),
+        inverse_deviation: Vec::with_capacity(channels),
+    };
+    let mut variances = Vec::with_capacity(channels);
+    let count = batch * inner;
+    for channel in 0..channels {
+        let elements = || {
+            places(batch, channels, inner, channel)
+                .flat_map(|range| &own[range])
+                .copied()
+        };
+        let mean = elements().map(T::wide).sum::<f64>() / count as f64;
+        let squares: f64 = elements().map(|x| (x.wide() - mean).powi(2)).sum();
+        statistics.mean.push(T::of(mean));
+        let variance = squares / count as f64;
+        statistics
+            .inverse_deviation
+            .push(T::of(1.0 / (variance + epsilon).sqrt()));
+        variances.push(T::of(squares / (count as f64 - 1.0)));
+    }
+    (statistics, variances)
+}
+
+/// Returns channels normalised with statistics, scaled and shifted channel by channel.
+pub(crate) fn normalise_channels<T: Real>(
+    own: &[T],
+    [_, channels, inner]: [usize; 3],
+    statistics: &Statistics<T>,
+    scale: Option<&[T]>,
+    shift: Option<&[T]>,
+) -> Vec<T> {
+    let mut values = Vec::with_capacity(own.len());
+    for (index, block) in own.chunks(inner.max(1)).enumerate() {
+        let channel = index % channels;
+        let factor =
+            statistics.inverse_deviation[channel] * scale.map_or(T::ONE, |scale| scale[channel]);
+        let summand =
+            shift.map_or(T::ZERO, |shift| shift[channel]) - statistics.mean[channel] * factor;
+        values.extend(block.iter().map(|&x| x * factor + summand));
+    }
+    values
+}
+
+/// Returns the gradients of [`normalise_channels`]; in training the statistics depend on the elements, too.
+pub(crate) fn normalise_channels_gradient<T: Real>(
+    [own, gradient]: [&[T]; 2],
+    [batch, channels, inner]: [usize; 3],
+    statistics: &Statistics<T>,
+    scale: Option<&[T]>,
+    training: bool,
+) -> NormGradient<T> {
+    let mut result = NormGradient {
+        input: vec![T::ZERO; own.len()],
+        scale: Vec::with_capacity(channels),
+        shift: Vec::with_capacity(channels),
+    };
+    let count = (batch * inner) as f64;
+    for channel in 0..channels {
+        let (mean, inverse) = (
+            statistics.mean[channel],
+            statistics.inverse_deviation[channel],
+        );
+        let (mut sum, mut product) = (0.0_f64, 0.0_f64);
+        for range in places(batch, channels, inner, channel) {
+            for (&x, &g) in own[range.clone()].iter().zip(&gradient[range]) {
+                sum += g.wide();
+                product += (g * (x - mean)).wide();
+            }
+        }
+        let factor = inverse * scale.map_or(T::ONE, |scale| scale[channel]);
+        let (mean_gradient, slope) = if training {
+            (
+                T::of(sum / count),
+                T::of(product / count) * inverse * inverse,
+            )
+        } else {
+            (T::ZERO, T::ZERO)
+        };
+        for range in places(batch, channels, inner, channel) {
+            let known = own[range.clone()].iter().zip(&gradient[range.clone()]);
+            for (place, (&x, &g)) in result.input[range].iter_mut().zip(known) {
+                *place = (g - mean_gradient - (x - mean) * slope) * factor;
+            }
+        }
+        result.scale.push(T::of(product) * inverse);
+        result.shift.push(T::of(sum));
+    }
+    result
+}
+
+/// Returns where the elements of a channel lie.
+fn places(
+    batch: usize,
+    channels: usize,
+    inner: usize,
+    channel: usize,
+) -> impl Iterator<Item = std::ops::Range<usize>> {
+    (0..batch).map(move |image| {
+        let start = (image * channels + channel) * inner;
+        start..start + inner
+    })
+}
+
+fn moments<T: Real>(elements: impl Iterator<Item = T> + Clone, count: usize) -> (f64, f64) {
+    let mean = elements.clone().map(T::wide).sum::<f64>() / count as f64;
+    let squares: f64 = elements.map(|x| (x.wide() - mean).powi(2)).sum();
+    (mean, squares / count as f64)
+}

@@ -1,0 +1,330 @@
+//! Indexing with tensors: `index`, `index_put_`, `index_select`, `nonzero`.
+//!
+//! Each index tensor replaces a dimension. Their shapes broadcast, and stand where the first one stands if they are
+//! next to each other, else in front.
+
+use super::create::{Options, empty};
+use super::extreme::index_type;
+use crate::autograd::{Formula, Saved, differentiable, in_place, node_site};
+use crate::dispatch::{Site, open};
+use crate::error::reject;
+use crate::kernels::{self, Put};
+use crate::shape::{Dims, broadcast, dimension_index, signed};
+use crate::{DType, Error, Result, Tensor};
+
+static INDEX: Site = Site::operator("aten::index");
+static INDEX_PUT: Site = Site::operator("aten::index_put_");
+static INDEX_SELECT: Site = Site::operator("aten::index_select");
+static NONZERO: Site = Site::operator("aten::nonzero");
+
+node_site! {
+    INDEX_NODE = "IndexBackward0";
+    INDEX_PUT_NODE = "IndexPutBackward0";
+    INDEX_SELECT_NODE = "IndexSelectBackward0";
+}
+
+impl Tensor {
+    /// Picks elements by index tensors, one per dimension; none takes a dimension as it is.
+    ///
+    /// # Errors
+    /// When a place does not exist, the shapes do not broadcast, or an index is not of integers or truth values.
+    pub fn index(&self, indices: &[Option<Self>]) -> Result<Self> {
+        let _scope = open(&INDEX, (self,));
+        let plan = Plan::build(self, indices)?;
+        differentiable(
+            &INDEX_NODE,
+            [self],
+            || {
+                let taken = kernels::take(self, &plan.places, &plan.dims)?;
+                plan.arrange(&taken)
+            },
+            |_| {
+                let sizes = signed(self.dims());
+                let indices = indices.to_vec();
+                Formula::unary(move |gradient| {
+                    let whole = Self::zeros(&sizes, Some(gradient.dtype()))?;
+                    whole.index_put_(&indices, gradient, Put::Add)?;
+                    Ok(whole)
+                })
+            },
+        )
+    }
+
+    /// Writes into the elements that index tensors pick.
+    ///
+    /// # Errors
+    /// As `index`, and when the values do not broadcast to what is picked or are of another type.
+    pub fn index_put_(&self, indices: &[Option<Self>], values: &Self, put: Put) -> Result<()> {
+        let _scope = open(&INDEX_PUT, (self, values, put == Put::Add));
+        if values.dtype() != self.dtype() && values.rank() != 0 {
+            return reject!(
+                Runtime,
+                "Index put requires the source and destination dtypes match, got {} for the destination and {} for \
+                 the source.",
+                self.dtype().title(),
+                values.dtype().title()
+            );
+        }
+        let plan = Plan::build(self, indices)?;
+        if self.layout().repeats() {
+            return Err(Error::OverlappingWrite);
+        }
+        in_place(
+            &INDEX_PUT_NODE,
+            self,
+            [values],
+            || {
+                let values = values.as_type(self.dtype())?;
+                let dims = broadcast(&plan.result_dims(), values.dims())?;
+                if dims.as_slice() != plan.result_dims().as_slice() {
+                    return reject!(
+                        Runtime,
+                        "shape mismatch: value tensor of shape {:?} cannot be broadcast to indexing result of shape \
+                         {:?}",
+                        values.dims(),
+                        plan.result_dims()
+                    );
+                }
+                let spread = values
+                    .with_layout(values.layout().expanded(&signed(&dims), values.dtype())?)?;
+                let mut packed = kernels::pack(&plan.unarrange(&spread)?)?;
+                if packed.shares_storage(self) {
+                    packed = packed.duplicate()?;
+                }
+                kernels::put(self, &plan.places, &packed, put);
+                Ok(())
+            },
+            || {
+                let (indices, sizes) = (indices.to_vec(), signed(values.dims()));
+                Formula::plain(move |gradients| {
+                    let gradient = gradients.only();
+                    let rest = gradients.when(0, || {
+                        let rest = gradient.duplicate()?;
+                        if put == Put::Replace {
+                            let zero = Self::zeros(&[], Some(gradient.dtype()))?;
+                            rest.index_put_(&indices, &zero, Put::Replace)?;
+                        }
+                        Ok(rest)
+                    })?;
+                    let dims: Dims = sizes.iter().map(|&size| size as usize).collect();
+                    let picked =
+                        gradients.when(1, || gradient.index(&indices)?.sum_to_any(&dims))?;
+                    Ok(smallvec::smallvec![rest, picked])
+                })
+            },
+        )
+    }
+
+    /// Picks places of a dimension by an index tensor.
+    ///
+    /// # Errors
+    /// When the index is no vector of integers, or a place does not exist.
+    pub fn index_select(&self, dimension: i64, index: &Self) -> Result<Self> {
+        let _scope = open(&INDEX_SELECT, (self, dimension, index));
+        let at = dimension_index(dimension, self.rank())?;
+        if index.rank() > 1 {
+            return reject!(
+                Index,
+                "index_select(): Index is supposed to be a vector, but got dim: {} with type: {} and size: {:?}",
+                index.rank(),
+                index.dtype().title(),
+                index.dims()
+            );
+        }
+        index_type(index, "index_select")?;
+        differentiable(
+            &INDEX_SELECT_NODE,
+            [self],
+            || self.select_places(at, index),
+            |_| {
+                let (sizes, kept) = (signed(self.dims()), Saved::new(index));
+                Formula::unary_saving(move |gradient| {
+                    let whole = Self::zeros(&sizes, Some(gradient.dtype()))?;
+                    let mut indices: Vec<Option<Self>> = vec![None; at];
+                    indices.push(Some(kept.get()?.clone()));
+                    whole.index_put_(&indices, gradient, Put::Add)?;
+                    Ok(whole)
+                })
+            },
+        )
+    }
+
+    /// Returns the places of the elements that are not zero, one row each.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub fn nonzero(&self) -> Result<Self> {
+        let _scope = open(&NONZERO, (self,));
+        let places = kernels::nonzero(self);
+        let rows = if self.rank() == 0 {
+            kernels::nonzero(&self.with_layout(self.layout().unsqueezed(0)?)?)
+                .first()
+                .map_or(0, Vec::len)
+        } else {
+            places[0].len()
+        };
+        let mut elements = Vec::with_capacity(rows * self.rank());
+        for row in 0..rows {
+            elements.extend(places.iter().map(|column| column[row]));
+        }
+        Self::from_slice(&elements, &[rows as i64, self.rank() as i64])
+    }
+
+    fn select_places(&self, at: usize, index: &Self) -> Result<Self> {
+        let _room = empty(&[0], self.dtype(), &Options::like(self))?;
+        let mut indices: Vec<Option<Self>> = vec![None; at];
+        indices.push(Some(index.untracked()));
+        if self.rank() == 0 {
+            return self.duplicate();
+        }
+        let plan = Plan::build(self, &indices)?;
+        let taken = kernels::take(self, &plan.places, &plan.dims)?;
+        let result = plan.arrange(&taken)?;
+        if at == 0 && self.count() > 0 && result.count() > 0 {
+            self.select(0, 0)?;
+            result.select(0, 0)?;
+        }
+        Ok(result)
+    }
+
+    /// Adds up to any shape that broadcasts to this one, also one with more leading dimensions of size one.
+    fn sum_to_any(&self, dims: &[usize]) -> Result<Self> {
+        if dims.len() > self.rank() {
+            return self
+                .sum_to(&dims[dims.len() - self.rank()..])?
+                .view(&signed(dims));
+        }
+        self.sum_to(dims)
+    }
+}
+
+/// Which elements index tensors pick.
+struct Plan {
+    /// Places in the storage, in the order of `dims`.
+    places: Vec<usize>,
+    /// The sizes of what is picked, those of the indices in front.
+    dims: Dims,
+    /// How many sizes belong to the indices.
+    index_rank: usize,
+    /// How many dimensions stand before the indices in the result.
+    before: usize,
+}
+
+impl Plan {
+    fn build(tensor: &Tensor, indices: &[Option<Tensor>]) -> Result<Self> {
+        let indices = spread_masks(tensor, indices)?;
+        let used: Vec<usize> = (0..indices.len())
+            .filter(|&at| indices[at].is_some())
+            .collect();
+        let mut shape = Dims::new();
+        for index in indices.iter().flatten() {
+            shape = broadcast(&shape, index.dims()).or_else(|_| {
+                let shapes: Vec<&[usize]> = indices.iter().flatten().map(Tensor::dims).collect();
+                reject!(
+                    Index,
+                    "shape mismatch: indexing tensors could not be broadcast together with shapes {shapes:?}"
+                )
+            })?;
+        }
+        let adjacent = used.windows(2).all(|pair| pair[1] == pair[0] + 1);
+        let before = if adjacent {
+            used.first().copied().unwrap_or(0)
+        } else {
+            0
+        };
+        let offsets = kernels::index_offsets(tensor, &indices, &shape)?;
+        let rest = (0..tensor.rank()).filter(|at| indices.get(*at).is_none_or(Option::is_none));
+        let rest: Vec<usize> = rest.collect();
+        let rest_layout = tensor.layout().permuted(&rest)?;
+        let places = kernels::combine(&offsets, &rest_layout);
+        let mut dims = shape.clone();
+        dims.extend(rest.iter().map(|&at| tensor.dims()[at]));
+        Ok(Self {
+            places,
+            dims,
+            index_rank: shape.len(),
+            before,
+        })
+    }
+
+    /// The order of the dimensions in the result, given those of what is picked.
+    fn order(&self) -> Vec<usize> {
+        let rest_start = self.index_rank;
+        let mut order: Vec<usize> = (rest_start..rest_start + self.before).collect();
+        order.extend(0..self.index_rank);
+        order.extend(rest_start + self.before..self.dims.len());
+        order
+    }
+
+    fn result_dims(&self) -> Dims {
+        self.order().iter().map(|&at| self.dims[at]).collect()
+    }
+
+    /// Puts the dimensions of the indices where they belong.
+    fn arrange(&self, taken: &Tensor) -> Result<Tensor> {
+        if self.before == 0 {
+            return Ok(taken.clone());
+        }
+        kernels::pack(&taken.with_layout(taken.layout().permuted(&self.order())?)?)
+    }
+
+    /// Puts the dimensions of the indices in front.
+    fn unarrange(&self, values: &Tensor) -> Result<Tensor> {
+        let order = self.order();
+        let mut back = vec![0; order.len()];
+        for (index, &at) in order.iter().enumerate() {
+            back[at] = index;
+        }
+        values.with_layout(values.layout().permuted(&back)?)
+    }
+}
+
+/// Turns masks into the places that they mark, and checks types.
+fn spread_masks(tensor: &Tensor, indices: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>> {
+    let mut spread: Vec<Option<Tensor>> = Vec::new();
+    for index in indices {
+        let Some(index) = index else {
+            spread.push(None);
+            continue;
+        };
+        if index.dtype() == DType::Bool {
+            let at = spread.len();
+            let covered = tensor.dims().get(at..at + index.rank());
+            if covered != Some(index.dims()) {
+                let dimension = at
+                    + (index.dims().iter())
+                        .zip(tensor.dims().iter().skip(at))
+                        .position(|(mask, own)| mask != own)
+                        .unwrap_or(0);
+                return reject!(
+                    Index,
+                    "The shape of the mask {:?} at index {} does not match the shape of the indexed tensor {:?} at \
+                     index {dimension}",
+                    index.dims(),
+                    dimension - at,
+                    tensor.dims()
+                );
+            }
+            for column in kernels::nonzero(index) {
+                let count = column.len() as i64;
+                spread.push(Some(Tensor::from_slice(&column, &[count])?));
+            }
+            continue;
+        }
+        if index.dtype().is_float() {
+            return reject!(
+                Index,
+                "tensors used as indices must be long, int, byte or bool tensors"
+            );
+        }
+        spread.push(Some(index.untracked()));
+    }
+    if spread.len() > tensor.rank() {
+        return reject!(
+            Index,
+            "too many indices for tensor of dimension {}",
+            tensor.rank()
+        );
+    }
+    Ok(spread)
+}

@@ -1,0 +1,350 @@
+//! Arithmetic that writes into its first operand: `add_`, `mul_`, `addcmul_`, `lerp_` and their relatives.
+
+use std::borrow::Cow;
+
+use smallvec::smallvec;
+
+use super::arithmetic::{Sign, check_alpha, product_formula, quotient_formula, sum_formula};
+use crate::autograd::{Formula, NodeSite, Saved, in_place, is_tracking, node_site};
+use crate::dispatch::{Site, open};
+use crate::dtype::promote;
+use crate::element::{Number, by_dtype, by_float};
+use crate::error::reject;
+use crate::kernels;
+use crate::shape::broadcast;
+use crate::{DType, Element, Error, Operand, Result, Scalar, Tensor};
+
+static ADD: Site = Site::operator("aten::add_");
+static ADDCDIV: Site = Site::operator("aten::addcdiv_");
+static ADDCMUL: Site = Site::operator("aten::addcmul_");
+static DIV: Site = Site::operator("aten::div_");
+static LERP: Site = Site::operator("aten::lerp_");
+static MUL: Site = Site::operator("aten::mul_");
+static SUB: Site = Site::operator("aten::sub_");
+
+node_site! {
+    ADD_NODE = "AddBackward0";
+    ADDCDIV_NODE = "AddcdivBackward0";
+    ADDCMUL_NODE = "AddcmulBackward0";
+    DIV_NODE = "DivBackward0";
+    LERP_NODE = "LerpBackward0";
+    MUL_NODE = "MulBackward0";
+    SUB_NODE = "SubBackward0";
+}
+
+impl Tensor {
+    /// Adds a tensor or a number to the elements.
+    ///
+    /// # Errors
+    /// When the shape or the type of the result is not this tensor's.
+    pub fn add_<'a>(&self, other: impl Into<Operand<'a>>) -> Result<()> {
+        self.add_scaled_(other, Scalar::Int(1))
+    }
+
+    /// Adds `alpha` times a tensor or a number to the elements.
+    ///
+    /// # Errors
+    /// As `add_`, and when the type cannot be scaled by `alpha`.
+    pub fn add_scaled_<'a>(&self, other: impl Into<Operand<'a>>, alpha: Scalar) -> Result<()> {
+        let operand = other.into();
+        let (other, _) = operand.weigh();
+        let _scope = open(&ADD, (self, &*other, alpha));
+        self.accumulate(&ADD_NODE, operand, &other, alpha, Sign::Plus)
+    }
+
+    /// Subtracts `alpha` times a tensor or a number from the elements.
+    ///
+    /// # Errors
+    /// As `add_`, and when the type cannot be scaled by `alpha`.
+    pub fn sub_scaled_<'a>(&self, other: impl Into<Operand<'a>>, alpha: Scalar) -> Result<()> {
+        let operand = other.into();
+        let (other, _) = operand.weigh();
+        let _scope = open(&SUB, (self, &*other, alpha));
+        if self.dtype() == DType::Bool || other.dtype() == DType::Bool {
+            return Err(Error::MixedBooleanSubtraction);
+        }
+        self.accumulate(&SUB_NODE, operand, &other, alpha, Sign::Minus)
+    }
+
+    /// Multiplies the elements by a tensor or a number.
+    ///
+    /// # Errors
+    /// As `add_`.
+    pub fn mul_<'a>(&self, other: impl Into<Operand<'a>>) -> Result<()> {
+        let operand = other.into();
+        let (other, _) = operand.weigh();
+        let _scope = open(&MUL, (self, &*other));
+        let before = self.before_update(&[&other])?;
+        in_place(
+            &MUL_NODE,
+            self,
+            [&other],
+            || {
+                let other = self.fitted(operand, &other, self.common(operand))?;
+                by_dtype!(self.dtype(), T => kernels::update(self, &other, T::times));
+                Ok(())
+            },
+            || product_formula(&before, &other),
+        )
+    }
+
+    /// Divides the elements by a tensor or a number.
+    ///
+    /// # Errors
+    /// As `add_`; the result is floating-point.
+    pub fn div_<'a>(&self, other: impl Into<Operand<'a>>) -> Result<()> {
+        let operand = other.into();
+        let (other, _) = operand.weigh();
+        let _scope = open(&DIV, (self, &*other));
+        let before = self.before_update(&[&other])?;
+        in_place(
+            &DIV_NODE,
+            self,
+            [&other],
+            || {
+                let result = self.common(operand).or_float();
+                let other = self.fitted(operand, &other, result)?;
+                by_dtype!(self.dtype(), T => kernels::update(self, &other, T::over));
+                Ok(())
+            },
+            || quotient_formula(&before, &other),
+        )
+    }
+
+    /// Divides the elements by a number that an operator, not the caller, has chosen: it shows as a scalar.
+    pub(in crate::ops) fn div_in_place(&self, number: Scalar) -> Result<()> {
+        let _scope = open(&DIV, (self, number));
+        self.div_(number)
+    }
+
+    /// Adds `value` times the product of two tensors to the elements.
+    ///
+    /// # Errors
+    /// When the shapes do not broadcast to this tensor's, or the types differ.
+    pub fn addcmul_(&self, first: &Self, second: &Self, value: Scalar) -> Result<()> {
+        let _scope = open(&ADDCMUL, (self, first, second, value));
+        let kept = self.kept_pair([first, second])?;
+        in_place(
+            &ADDCMUL_NODE,
+            self,
+            [first, second],
+            || {
+                let [a, b] = self.fitted_pair([first, second])?;
+                by_dtype!(self.dtype(), T => {
+                    let value = T::from_scalar(value);
+                    let add = move |x: T, y: T, z: T| x.plus(value.times(y).times(z));
+                    kernels::update_two(self, [&a, &b], add);
+                });
+                Ok(())
+            },
+            move || {
+                Formula::saving(move |gradients| {
+                    let gradient = gradients.only().mul(value)?;
+                    Ok(smallvec![
+                        Some(gradients.only().clone()),
+                        gradients.when(1, || gradient.mul(kept[1].get()?))?,
+                        gradients.when(2, || gradient.mul(kept[0].get()?))?
+                    ])
+                })
+            },
+        )
+    }
+
+    /// Adds `value` times the quotient of two tensors to the elements.
+    ///
+    /// # Errors
+    /// When the shapes do not broadcast to this tensor's, or the types differ or are not floating-point.
+    pub fn addcdiv_(&self, first: &Self, second: &Self, value: Scalar) -> Result<()> {
+        let _scope = open(&ADDCDIV, (self, first, second, value));
+        if !first.dtype().is_float() && !second.dtype().is_float() {
+            return reject!(
+                Runtime,
+                "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform \
+                 a true division of tensor1 and tensor2."
+            );
+        }
+        let kept = self.kept_pair([first, second])?;
+        in_place(
+            &ADDCDIV_NODE,
+            self,
+            [first, second],
+            || {
+                let [a, b] = self.fitted_pair([first, second])?;
+                by_dtype!(self.dtype(), T => {
+                    let value = T::from_scalar(value);
+                    let add = move |x: T, y: T, z: T| x.plus(value.times(y).over(z));
+                    kernels::update_two(self, [&a, &b], add);
+                });
+                Ok(())
+            },
+            move || {
+                Formula::saving(move |gradients| {
+                    let (first, second) = (kept[0].get()?, kept[1].get()?);
+                    let gradient = gradients.only().mul(value)?.div(second)?;
+                    Ok(smallvec![
+                        Some(gradients.only().clone()),
+                        gradients.needs(1).then(|| gradient.clone()),
+                        gradients.when(2, || gradient.mul(first)?.div(second)?.neg())?
+                    ])
+                })
+            },
+        )
+    }
+
+    /// Moves the elements towards those of another tensor, by `weight` of the way.
+    ///
+    /// # Errors
+    /// When the shapes do not broadcast to this tensor's, or the types differ or are not floating-point.
+    pub fn lerp_(&self, end: &Self, weight: Scalar) -> Result<()> {
+        let _scope = open(&LERP, (self, end, weight));
+        if end.dtype() != self.dtype() {
+            return reject!(
+                Runtime,
+                "expected dtype {} for `end` but got dtype {}",
+                self.dtype().native_name(),
+                end.dtype().native_name()
+            );
+        }
+        in_place(
+            &LERP_NODE,
+            self,
+            [end],
+            || {
+                let end = self.fitted(Operand::Tensor(end), end, self.dtype())?;
+                by_float!(self.dtype(), "lerp_kernel_scalar", T => {
+                    let weight = T::from_scalar(weight);
+                    // The nearer end is the one to start from, so that the last step is exact.
+                    kernels::update(self, &end, move |x: T, y: T| if weight < 0.5 {
+                        x + weight * (y - x)
+                    } else {
+                        y - (y - x) * (1.0 - weight)
+                    });
+                    Ok(())
+                })
+            },
+            move || {
+                Formula::plain(move |gradients| {
+                    let (gradient, part) = (gradients.only(), weight.to_f64());
+                    Ok(smallvec![
+                        gradients.when(0, || gradient.mul(1.0 - part))?,
+                        gradients.when(1, || gradient.mul(part))?
+                    ])
+                })
+            },
+        )
+    }
+
+    fn accumulate(
+        &self,
+        site: &'static NodeSite,
+        operand: Operand<'_>,
+        other: &Self,
+        alpha: Scalar,
+        sign: Sign,
+    ) -> Result<()> {
+        in_place(
+            site,
+            self,
+            [other],
+            || {
+                let common = self.common(operand);
+                check_alpha(alpha, common)?;
+                let other = self.fitted(operand, other, common)?;
+                by_dtype!(self.dtype(), T => {
+                    let scale = T::from_scalar(alpha);
+                    match (sign, alpha.is_one()) {
+                        (Sign::Plus, true) => kernels::update(self, &other, T::plus),
+                        (Sign::Minus, true) => kernels::update(self, &other, T::minus),
+                        (Sign::Plus, false) => {
+                            kernels::update(self, &other, move |x: T, y| x.plus(scale.times(y)));
+                        }
+                        (Sign::Minus, false) => {
+                            kernels::update(self, &other, move |x: T, y| x.minus(scale.times(y)));
+                        }
+                    }
+                });
+                Ok(())
+            },
+            || sum_formula(alpha, sign),
+        )
+    }
+
+    /// Returns the type that an operator on this tensor and the operand computes in.
+    fn common(&self, operand: Operand<'_>) -> DType {
+        let (other, weight) = operand.weigh();
+        promote([(self.dtype(), self.weight()), (other.dtype(), weight)])
+    }
+
+    /// Checks that a result of type `result` can be written here, and returns the operand in this tensor's type and
+    /// in a storage of its own.
+    pub(in crate::ops) fn fitted<'a>(
+        &self,
+        _operand: Operand<'_>,
+        other: &'a Self,
+        result: DType,
+    ) -> Result<Cow<'a, Self>> {
+        let output = self.dtype();
+        if result > output && (result.is_float() != output.is_float() || output == DType::Bool) {
+            return Err(Error::ResultType { result, output });
+        }
+        self.check_shape(other)?;
+        if other.dtype() != output {
+            return Ok(Cow::Owned(other.to(output)?));
+        }
+        if self.shares_storage(other) {
+            return Ok(Cow::Owned(
+                by_dtype!(output, T => kernels::map(other, |x: T| x))?,
+            ));
+        }
+        Ok(Cow::Borrowed(other))
+    }
+
+    /// Checks that an operand broadcasts to this tensor and that this tensor can be written to.
+    pub(in crate::ops) fn check_shape(&self, other: &Self) -> Result<()> {
+        if self.dims() != other.dims() {
+            let dims = broadcast(self.dims(), other.dims())?;
+            if dims.as_slice() != self.dims() {
+                return Err(Error::OutputShape {
+                    shape: self.dims().to_vec(),
+                    broadcast: dims.to_vec(),
+                });
+            }
+        }
+        if self.layout().repeats() {
+            return Err(Error::OverlappingWrite);
+        }
+        Ok(())
+    }
+
+    fn fitted_pair<'a>(&self, operands: [&'a Self; 2]) -> Result<[Cow<'a, Self>; 2]> {
+        let [first, second] = operands;
+        Ok([
+            self.fitted(Operand::Tensor(first), first, first.dtype())?,
+            self.fitted(Operand::Tensor(second), second, second.dtype())?,
+        ])
+    }
+
+    /// Returns this tensor as it is before it is written to: a copy, if a node will need it.
+    fn before_update(&self, operands: &[&Self]) -> Result<Self> {
+        if is_tracking() && operands.iter().any(|operand| operand.requires_grad()) {
+            let copy = by_dtype!(self.dtype(), T => kernels::map(self, |x: T| x))?;
+            if self.requires_grad() {
+                copy.set_requires_grad(true)?;
+            }
+            return Ok(copy);
+        }
+        Ok(self.clone())
+    }
+
+    fn kept_pair(&self, operands: [&Self; 2]) -> Result<[Saved; 2]> {
+        let [first, second] = operands;
+        let apart = |operand: &Self| -> Result<Saved> {
+            if self.shares_storage(operand) && operands.iter().any(|other| other.requires_grad()) {
+                let copy = by_dtype!(operand.dtype(), T => kernels::map(operand, |x: T| x))?;
+                return Ok(Saved::new(&copy));
+            }
+            Ok(Saved::new(operand))
+        };
+        Ok([apart(first)?, apart(second)?])
+    }
+}

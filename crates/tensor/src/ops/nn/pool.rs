@@ -1,0 +1,218 @@
+//! Pooling: the largest or the average of neighbouring elements.
+
+use crate::autograd::{Formula, Saved, differentiable, differentiable_many, node_site};
+use crate::dispatch::{Site, open};
+use crate::element::by_float;
+use crate::error::reject;
+use crate::kernels;
+use crate::ops::create::result_space;
+use crate::{DType, KeepDims, Result, Tensor};
+
+static ADAPTIVE: Site = Site::operator("aten::adaptive_avg_pool2d");
+static ADAPTIVE_BACKWARD: Site = Site::operator("aten::_adaptive_avg_pool2d_backward");
+static ADAPTIVE_INNER: Site = Site::operator("aten::_adaptive_avg_pool2d");
+static MAX_POOL: Site = Site::operator("aten::max_pool2d");
+static MAX_POOL_BACKWARD: Site = Site::operator("aten::max_pool2d_with_indices_backward");
+static MAX_POOL_INNER: Site = Site::operator("aten::max_pool2d_with_indices");
+
+node_site! {
+    ADAPTIVE_NODE = "AdaptiveAvgPool2DBackward0";
+    MAX_POOL_NODE = "MaxPool2DWithIndicesBackward0";
+}
+
+/// How a pooling window moves: by rows and by columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pool {
+    /// Its sizes.
+    pub kernel: [i64; 2],
+    /// How far it moves at a time.
+    pub stride: [i64; 2],
+    /// How much surrounds the image.
+    pub padding: [i64; 2],
+    /// How far apart its elements are.
+    pub dilation: [i64; 2],
+    /// Whether a window that reaches beyond the edge counts.
+    pub ceil: bool,
+}
+
+impl Tensor {
+    /// Returns the largest element under each place of a window, and where it was.
+    ///
+    /// # Errors
+    /// When the sizes do not fit or the type is not floating-point.
+    pub fn max_pool2d(&self, pool: Pool) -> Result<[Self; 2]> {
+        let lists = [pool.kernel, pool.stride, pool.padding, pool.dilation];
+        let [kernel, stride, padding, dilation] = lists.each_ref().map(<[i64; 2]>::as_slice);
+        let _scope = open(
+            &MAX_POOL,
+            (self, kernel, stride, padding, dilation, pool.ceil),
+        );
+        let _scope = open(
+            &MAX_POOL_INNER,
+            (self, kernel, stride, padding, dilation, pool.ceil),
+        );
+        let output = check(self, pool)?;
+        let rank = self.rank();
+        let image = [self.dims()[rank - 2], self.dims()[rank - 1]];
+        let mut dims = self.dims().to_vec();
+        dims[rank - 2] = output[0];
+        dims[rank - 1] = output[1];
+        differentiable_many(
+            &MAX_POOL_NODE,
+            [self],
+            || {
+                let packed = kernels::pack(self)?;
+                let places = result_space(&dims, DType::I64)?;
+                by_float!(self.dtype(), "max_pool2d", T => {
+                    let (values, found) = kernels::with_slice(&packed, |own: &[T]| {
+                        kernels::largest(own, image, output, pool)
+                    });
+                    let layout = places.layout().clone();
+                    Ok([
+                        Tensor::from_elements(values, layout.clone()),
+                        Tensor::from_elements(found, layout),
+                    ])
+                })
+            },
+            |[_, places]| {
+                let (kept, places) = (Saved::new(self), Saved::new(places));
+                Formula::unary_saving(move |gradient| {
+                    let (own, places) = (kept.get()?, places.get()?);
+                    let lists = [pool.kernel, pool.stride, pool.padding, pool.dilation];
+                    let [kernel, stride, padding, dilation] =
+                        lists.each_ref().map(<[i64; 2]>::as_slice);
+                    let _scope = open(
+                        &MAX_POOL_BACKWARD,
+                        (
+                            gradient, own, kernel, stride, padding, dilation, pool.ceil, places,
+                        ),
+                    );
+                    let result = result_space(own.dims(), own.dtype())?;
+                    result.zero_()?;
+                    let arriving = kernels::pack(gradient)?;
+                    let found = places.to_vec::<i64>();
+                    by_float!(own.dtype(), "max_pool2d_backward", T => {
+                        let values = kernels::with_slice(&arriving, |g: &[T]| {
+                            kernels::largest_gradient(g, &found, image, output)
+                        });
+                        super::norm::fill_slice(&result, values);
+                        Ok(())
+                    })?;
+                    Ok(result)
+                })
+            },
+        )
+    }
+
+    /// Returns averages of regions, as many by rows and columns as asked for.
+    ///
+    /// # Errors
+    /// When the sizes do not fit or the type is not floating-point.
+    pub fn adaptive_avg_pool2d(&self, output: [i64; 2]) -> Result<Self> {
+        let _scope = open(&ADAPTIVE, (self, output.as_slice()));
+        if self.rank() != 3 && self.rank() != 4 {
+            return reject!(
+                Runtime,
+                "adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got {:?}",
+                self.dims()
+            );
+        }
+        if output.iter().any(|&size| size < 0) {
+            return reject!(
+                Runtime,
+                "adaptive_avg_pool2d: elements of output_size must be greater than or equal to 0 but received \
+                 {output:?}"
+            );
+        }
+        if output == [1, 1] {
+            return self.mean(Some(&[-1, -2]), KeepDims::Yes, None);
+        }
+        let _scope = open(&ADAPTIVE_INNER, (self, output.as_slice()));
+        let rank = self.rank();
+        let image = [self.dims()[rank - 2], self.dims()[rank - 1]];
+        let output = output.map(|size| size as usize);
+        let mut dims = self.dims().to_vec();
+        dims[rank - 2] = output[0];
+        dims[rank - 1] = output[1];
+        differentiable(
+            &ADAPTIVE_NODE,
+            [self],
+            || {
+                let packed = kernels::pack(self)?;
+                let shape = result_space(&dims, self.dtype())?;
+                by_float!(self.dtype(), "adaptive_avg_pool2d", T => {
+                    let values = kernels::with_slice(&packed, |own: &[T]| {
+                        kernels::average_regions(own, image, output)
+                    });
+                    Ok(Tensor::from_elements(values, shape.layout().clone()))
+                })
+            },
+            |_| {
+                let own_dims = self.dims().to_vec();
+                Formula::unary(move |gradient| {
+                    let _scope = open(&ADAPTIVE_BACKWARD, (gradient,));
+                    let arriving = kernels::pack(gradient)?;
+                    let shape = result_space(&own_dims, gradient.dtype())?;
+                    by_float!(gradient.dtype(), "adaptive_avg_pool2d_backward", T => {
+                        let values = kernels::with_slice(&arriving, |g: &[T]| {
+                            kernels::average_regions_gradient(g, image, output)
+                        });
+                        Ok(Tensor::from_elements(values, shape.layout().clone()))
+                    })
+                })
+            },
+        )
+    }
+}
+
+fn check(own: &Tensor, pool: Pool) -> Result<[usize; 2]> {
+    if own.rank() != 3 && own.rank() != 4 {
+        return reject!(
+            Runtime,
+            "non-empty 3D or 4D (batch mode) tensor expected for input, got sizes {:?}",
+            own.dims()
+        );
+    }
+    let positive = |list: [i64; 2]| list.iter().all(|&size| size > 0);
+    if !positive(pool.kernel) || !positive(pool.stride) || !positive(pool.dilation) {
+        return reject!(
+            Runtime,
+            "kernel size, stride and dilation should be greater than zero, but got kernel {:?}, stride {:?}, dilation \
+             {:?}",
+            pool.kernel,
+            pool.stride,
+            pool.dilation
+        );
+    }
+    let mut output = [0; 2];
+    for (axis, output) in output.iter_mut().enumerate() {
+        let (kernel, padding) = (pool.kernel[axis], pool.padding[axis]);
+        if padding < 0 || padding > kernel / 2 {
+            return reject!(
+                Runtime,
+                "pad should be at most half of effective kernel size, but got pad={padding}, kernel_size={kernel} and \
+                 dilation={}",
+                pool.dilation[axis]
+            );
+        }
+        let size = own.dims()[own.rank() - 2 + axis] as i64;
+        let free = size + 2 * padding - pool.dilation[axis] * (kernel - 1) - 1;
+        let stride = pool.stride[axis];
+        let mut count = free.div_euclid(stride) + 1;
+        if pool.ceil {
+            count = (free + stride - 1).div_euclid(stride) + 1;
+            if (count - 1) * stride >= size + padding {
+                count -= 1;
+            }
+        }
+        if free < 0 || count <= 0 {
+            return reject!(
+                Runtime,
+                "Given input size: {:?}. Calculated output size is too small",
+                own.dims()
+            );
+        }
+        *output = count as usize;
+    }
+    Ok(output)
+}

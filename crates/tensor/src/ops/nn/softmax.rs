@@ -1,0 +1,111 @@
+//! `softmax` and `log_softmax` along a dimension.
+
+use crate::autograd::{Formula, Saved, differentiable, node_site};
+use crate::dispatch::{Site, open};
+use crate::element::by_float;
+use crate::kernels::{self, Softmax};
+use crate::shape::dimension_index;
+use crate::{DType, Result, Tensor};
+
+static LOG_SOFTMAX: Site = Site::operator("aten::log_softmax");
+static LOG_SOFTMAX_BACKWARD: Site = Site::operator("aten::_log_softmax_backward_data");
+static LOG_SOFTMAX_INNER: Site = Site::operator("aten::_log_softmax");
+static SOFTMAX: Site = Site::operator("aten::softmax");
+static SOFTMAX_BACKWARD: Site = Site::operator("aten::_softmax_backward_data");
+static SOFTMAX_INNER: Site = Site::operator("aten::_softmax");
+
+node_site! {
+    LOG_SOFTMAX_NODE = "LogSoftmaxBackward0";
+    SOFTMAX_NODE = "SoftmaxBackward0";
+}
+
+impl Tensor {
+    /// Turns the elements along a dimension into probabilities.
+    ///
+    /// # Errors
+    /// When the dimension does not exist or the type is not floating-point.
+    pub fn softmax(&self, dimension: i64, dtype: Option<DType>) -> Result<Self> {
+        let _scope = open(&SOFTMAX, (self, dimension, dtype));
+        let operand = self.as_type(dtype.unwrap_or(self.dtype()))?;
+        let _scope = open(&SOFTMAX_INNER, (&*operand, dimension, false));
+        let at = dimension_index(dimension, self.rank())?;
+        differentiable(
+            &SOFTMAX_NODE,
+            [&operand],
+            || along(&operand, at, Softmax::Plain, "softmax_lastdim_kernel_impl"),
+            |result| {
+                let kept = Saved::result(result, &SOFTMAX_NODE);
+                Formula::unary_saving(move |gradient| {
+                    let result = kept.get()?;
+                    let arguments = (gradient, result, at as i64, result.dtype());
+                    let _scope = open(&SOFTMAX_BACKWARD, arguments);
+                    along_pair([gradient, result], at, Softmax::Plain)
+                })
+            },
+        )
+    }
+
+    /// Turns the elements along a dimension into logarithms of probabilities.
+    ///
+    /// # Errors
+    /// When the dimension does not exist or the type is not floating-point.
+    pub fn log_softmax(&self, dimension: i64, dtype: Option<DType>) -> Result<Self> {
+        let _scope = open(&LOG_SOFTMAX, (self, dimension, dtype));
+        if dtype == Some(self.dtype()) {
+            self.tell_to();
+        }
+        let operand = self.as_type(dtype.unwrap_or(self.dtype()))?;
+        let _scope = open(&LOG_SOFTMAX_INNER, (&*operand, dimension, false));
+        let at = dimension_index(dimension, self.rank())?;
+        differentiable(
+            &LOG_SOFTMAX_NODE,
+            [&operand],
+            || {
+                along(
+                    &operand,
+                    at,
+                    Softmax::Log,
+                    "log_softmax_lastdim_kernel_impl",
+                )
+            },
+            |result| {
+                let kept = Saved::result(result, &LOG_SOFTMAX_NODE);
+                Formula::unary_saving(move |gradient| {
+                    let result = kept.get()?;
+                    let arguments = (gradient, result, at as i64, result.dtype());
+                    let _scope = open(&LOG_SOFTMAX_BACKWARD, arguments);
+                    along_pair([gradient, result], at, Softmax::Log)
+                })
+            },
+        )
+    }
+}
+
+/// Splits sizes at a dimension: what is outside, its size, what is inside.
+pub(super) fn around(dims: &[usize], at: usize) -> [usize; 3] {
+    [
+        dims[..at.min(dims.len())].iter().product(),
+        dims.get(at).copied().unwrap_or(1),
+        dims.get(at + 1..).unwrap_or(&[]).iter().product(),
+    ]
+}
+
+fn along(operand: &Tensor, at: usize, kind: Softmax, kernel: &'static str) -> Result<Tensor> {
+    let packed = kernels::pack(operand)?;
+    let dims = around(operand.dims(), at);
+    by_float!(operand.dtype(), kernel, T => {
+        let elements = kernels::with_slice(&packed, |own: &[T]| kernels::softmax(own, dims, kind));
+        Ok(Tensor::from_elements(elements, packed.layout().at_start()))
+    })
+}
+
+fn along_pair(pair: [&Tensor; 2], at: usize, kind: Softmax) -> Result<Tensor> {
+    let [gradient, result] = [kernels::pack(pair[0])?, kernels::pack(pair[1])?];
+    let dims = around(result.dims(), at);
+    by_float!(result.dtype(), "softmax_backward", T => {
+        let elements = kernels::with_slices([&gradient, &result], |g: &[T], y: &[T]| {
+            kernels::softmax_gradient(g, y, dims, kind)
+        });
+        Ok(Tensor::from_elements(elements, result.layout().at_start()))
+    })
+}

@@ -1,0 +1,193 @@
+//! Operators that draw random numbers: `randn`, `rand`, `randint` and their in-place relatives.
+
+use super::create::{Options, empty};
+use crate::autograd::{Formula, in_place, node_site};
+use crate::dispatch::{Absent, Site, open};
+use crate::error::reject;
+use crate::kernels;
+use crate::{DType, Error, Result, Tensor};
+
+static BERNOULLI: Site = Site::operator("aten::bernoulli_");
+static NORMAL: Site = Site::operator("aten::normal_");
+static RAND: Site = Site::operator("aten::rand");
+static RANDINT: Site = Site::operator("aten::randint");
+static RANDN: Site = Site::operator("aten::randn");
+static RANDOM: Site = Site::operator("aten::random_");
+static RANDPERM: Site = Site::operator("aten::randperm");
+static UNIFORM: Site = Site::operator("aten::uniform_");
+
+node_site! {
+    BERNOULLI_NODE = "BernoulliBackward0";
+    NORMAL_NODE = "NormalBackward0";
+    RANDOM_NODE = "RandomBackward0";
+    UNIFORM_NODE = "UniformBackward0";
+}
+
+/// Restarts the generator that all draws come from.
+pub fn manual_seed(seed: u64) {
+    kernels::manual_seed(seed);
+}
+
+impl Tensor {
+    /// Makes a tensor of draws from the standard normal distribution.
+    ///
+    /// # Errors
+    /// When a size is negative, the type is not floating-point, or there is no memory.
+    pub fn randn(sizes: &[i64], dtype: Option<DType>) -> Result<Self> {
+        let _scope = open(&RANDN, (sizes, dtype, Absent, Absent, false));
+        let actual = dtype.unwrap_or(DType::DEFAULT);
+        let tensor = empty(sizes, actual, &Options::of(dtype).pinned(false))?;
+        tensor.normal_(0.0, 1.0)?;
+        Ok(tensor)
+    }
+
+    /// Makes a tensor of draws from zero to before one, all equally likely.
+    ///
+    /// # Errors
+    /// When a size is negative, the type is not floating-point, or there is no memory.
+    pub fn rand(sizes: &[i64], dtype: Option<DType>) -> Result<Self> {
+        let _scope = open(&RAND, (sizes, dtype, Absent, Absent, false));
+        let actual = dtype.unwrap_or(DType::DEFAULT);
+        let tensor = empty(sizes, actual, &Options::of(dtype).pinned(false))?;
+        tensor.uniform_(0.0, 1.0)?;
+        Ok(tensor)
+    }
+
+    /// Makes a tensor of integers from `low` to before `high`, all equally likely.
+    ///
+    /// # Errors
+    /// When a size is negative, there is no integer in the range, or there is no memory.
+    pub fn randint(low: i64, high: i64, sizes: &[i64], dtype: Option<DType>) -> Result<Self> {
+        let actual = dtype.unwrap_or(DType::I64);
+        let _scope = open(&RANDINT, (low, high, sizes, actual, Absent, Absent, false));
+        let tensor = empty(sizes, actual, &Options::of(Some(actual)).pinned(false))?;
+        tensor.random_(low, high)?;
+        Ok(tensor)
+    }
+
+    /// Makes a tensor of the integers below `count` in a random order.
+    ///
+    /// # Errors
+    /// When the count is negative or there is no memory.
+    pub fn randperm(count: i64) -> Result<Self> {
+        let _scope = open(&RANDPERM, (count, DType::I64, Absent, Absent, false));
+        if count < 0 {
+            return reject!(Runtime, "n must be non-negative, got{count}");
+        }
+        let tensor = empty(
+            &[count],
+            DType::I64,
+            &Options::of(Some(DType::I64)).pinned(false),
+        )?;
+        kernels::fill_permutation(&tensor);
+        Ok(tensor)
+    }
+
+    /// Sets every element to a draw from a normal distribution.
+    ///
+    /// # Errors
+    /// When the type is not floating-point or the deviation is negative.
+    pub fn normal_(&self, mean: f64, deviation: f64) -> Result<()> {
+        let _scope = open(&NORMAL, (self, mean, deviation, Absent));
+        self.check_float("normal_kernel_cpu")?;
+        if deviation < 0.0 || deviation.is_nan() {
+            return reject!(
+                Runtime,
+                "normal expects std >= 0.0, but found std {deviation}"
+            );
+        }
+        in_place(
+            &NORMAL_NODE,
+            self,
+            [],
+            || {
+                kernels::fill_normal(self, mean, deviation);
+                Ok(())
+            },
+            || Formula::unary(Tensor::zeros_like),
+        )
+    }
+
+    /// Sets every element to a draw from `low` to before `high`, all equally likely.
+    ///
+    /// # Errors
+    /// When the type is not floating-point or the range is empty.
+    pub fn uniform_(&self, low: f64, high: f64) -> Result<()> {
+        let _scope = open(&UNIFORM, (self, low, high, Absent));
+        self.check_float("check_uniform_bounds")?;
+        if low > high || low.is_nan() || high.is_nan() {
+            return reject!(
+                Runtime,
+                "uniform_ expects to return a [from, to) range, but found from={low} > to={high}"
+            );
+        }
+        in_place(
+            &UNIFORM_NODE,
+            self,
+            [],
+            || {
+                kernels::fill_uniform(self, low, high);
+                Ok(())
+            },
+            || Formula::unary(Tensor::zeros_like),
+        )
+    }
+
+    /// Sets every element to an integer from `low` to before `high`, all equally likely.
+    ///
+    /// # Errors
+    /// When there is no integer in the range.
+    pub fn random_(&self, low: i64, high: i64) -> Result<()> {
+        let _scope = open(&RANDOM, (self, low, high, Absent));
+        if low >= high {
+            return reject!(
+                Runtime,
+                "random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+            );
+        }
+        in_place(
+            &RANDOM_NODE,
+            self,
+            [],
+            || {
+                kernels::fill_integers(self, low, high);
+                Ok(())
+            },
+            || Formula::unary(Tensor::zeros_like),
+        )
+    }
+
+    /// Sets every element to one with a probability, else to zero.
+    ///
+    /// # Errors
+    /// When it is no probability.
+    pub fn bernoulli_(&self, probability: f64) -> Result<()> {
+        let _scope = open(&BERNOULLI, (self, probability, Absent));
+        if !(0.0..=1.0).contains(&probability) {
+            return reject!(
+                Runtime,
+                "bernoulli_ expects p to be in [0, 1], but got p={probability}"
+            );
+        }
+        in_place(
+            &BERNOULLI_NODE,
+            self,
+            [],
+            || {
+                kernels::fill_bernoulli(self, probability);
+                Ok(())
+            },
+            || Formula::unary(Tensor::zeros_like),
+        )
+    }
+
+    fn check_float(&self, kernel: &'static str) -> Result<()> {
+        if self.dtype().is_float() {
+            return Ok(());
+        }
+        Err(Error::NotImplemented {
+            kernel,
+            dtype: self.dtype(),
+        })
+    }
+}

@@ -1,0 +1,81 @@
+"""`backward` and `grad` over one tensor or several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mindprof import _core
+from mindprof._core import Tensor
+
+_Tensors = Tensor | Sequence[Tensor]
+_Gradients = Tensor | Sequence[Tensor | None] | None
+
+
+def backward(
+    tensors: _Tensors,
+    grad_tensors: _Gradients = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+) -> None:
+    """Adds the gradients of tensors to all leaves that they depend on.
+
+    Args:
+        tensors: What is differentiated.
+        grad_tensors: The gradients of the tensors; may be left out for tensors of one element.
+        retain_graph: Whether the graph can be walked again.
+        create_graph: Not supported: there are first derivatives only.
+
+    Raises:
+        RuntimeError: A tensor is not tracked, or lacks a gradient that it needs.
+    """
+    results = _listed(tensors)
+    _core.backward(results, _gradients(grad_tensors, len(results)), retain_graph, create_graph)
+
+
+def grad(
+    outputs: _Tensors,
+    inputs: _Tensors,
+    grad_outputs: _Gradients = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+) -> tuple[Tensor | None, ...]:
+    """Returns the gradients of tensors with respect to others, and leaves all leaves alone.
+
+    Args:
+        outputs: What is differentiated.
+        inputs: What it is differentiated by.
+        grad_outputs: The gradients of the outputs; may be left out for tensors of one element.
+        retain_graph: Whether the graph can be walked again.
+        create_graph: Not supported: there are first derivatives only.
+        allow_unused: Whether an input may be unused; its gradient is then None.
+
+    Raises:
+        RuntimeError: A tensor is not tracked, an input is not used, or a gradient is missing.
+
+    >>> import mindtorch_v2 as torch
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> torch.autograd.grad(x * x, x)
+    (tensor(6.),)
+    """
+    results, wanted = _listed(outputs), _listed(inputs)
+    gradients = _gradients(grad_outputs, len(results))
+    found = _core.grad(results, wanted, gradients, retain_graph, create_graph, bool(allow_unused))
+    return tuple(found)
+
+
+def _listed(tensors: _Tensors) -> list[Tensor]:
+    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+
+
+def _gradients(gradients: _Gradients, count: int) -> list[Tensor | None]:
+    if gradients is None:
+        return [None] * count
+    if isinstance(gradients, Tensor):
+        return [gradients]
+    if len(gradients) != count:
+        raise RuntimeError(f"got {count} tensors and {len(gradients)} gradients")
+    return list(gradients)
+
+
+__all__ = ["backward", "grad"]
