@@ -32,7 +32,7 @@ from mindprof._core import (
     zeros,
 )
 
-from mindtorch_v2 import autograd, profiler
+from mindtorch_v2 import autograd, nn, profiler, utils
 from mindtorch_v2._named import Size
 from mindtorch_v2.autograd import (
     enable_grad,
@@ -214,6 +214,7 @@ __all__ = [
     "narrow",
     "ne",
     "neg",
+    "nn",
     "no_grad",
     "nonzero",
     "norm",
@@ -257,6 +258,7 @@ __all__ = [
     "triu",
     "unbind",
     "unsqueeze",
+    "utils",
     "var",
     "where",
     "zeros",

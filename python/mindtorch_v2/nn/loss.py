@@ -1,0 +1,100 @@
+"""`MSELoss` and `CrossEntropyLoss`: how far an output is from what it should be."""
+
+from __future__ import annotations
+
+import warnings
+
+import mindtorch_v2 as torch
+from mindtorch_v2.nn import functional
+from mindtorch_v2.nn.module import Module
+
+
+class MSELoss(Module):
+    """Computes the squared difference of input and target.
+
+    Args:
+        size_average: Torch's older way to say `reduction`.
+        reduce: Torch's older way to say `reduction`.
+        reduction: "mean", "sum" or "none".
+
+    Example:
+        >>> import mindtorch_v2 as torch
+        >>> MSELoss()(torch.ones(2), torch.zeros(2)).item()
+        1.0
+    """
+
+    def __init__(
+        self,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__()
+        self.reduction = _reduction(size_average, reduce, reduction)
+
+    def forward(self, input: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        """Computes the loss."""
+        return functional.mse_loss(input, target, reduction=self.reduction)
+
+
+class CrossEntropyLoss(Module):
+    """Computes how surprised scores are by the true classes.
+
+    Args:
+        weight: A weight for each class.
+        size_average: Torch's older way to say `reduction`.
+        ignore_index: A class that does not count.
+        reduce: Torch's older way to say `reduction`.
+        reduction: "mean", "sum" or "none".
+        label_smoothing: The part of the target that is spread over all classes.
+
+    Example:
+        >>> import mindtorch_v2 as torch
+        >>> loss = CrossEntropyLoss()(torch.zeros(3, 4), torch.tensor([0, 1, 2]))
+        >>> round(loss.item(), 4)
+        1.3863
+    """
+
+    weight: torch.Tensor | None
+
+    def __init__(
+        self,
+        weight: torch.Tensor | None = None,
+        size_average: bool | None = None,
+        ignore_index: int = -100,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.reduction = _reduction(size_average, reduce, reduction)
+        self.register_buffer("weight", weight)
+        self.ignore_index = ignore_index
+        self.label_smoothing = label_smoothing
+
+    def forward(self, input: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        """Computes the loss."""
+        return functional.cross_entropy(
+            input,
+            target,
+            weight=self.weight,
+            ignore_index=self.ignore_index,
+            reduction=self.reduction,
+            label_smoothing=self.label_smoothing,
+        )
+
+
+def _reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
+    if size_average is None and reduce is None:
+        return reduction
+    if reduce is False:
+        meant = "none"
+    elif size_average is False:
+        meant = "sum"
+    else:
+        meant = "mean"
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction='{meant}' instead.",
+        stacklevel=3,
+    )
+    return meant

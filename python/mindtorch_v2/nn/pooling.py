@@ -1,0 +1,86 @@
+"""`MaxPool2d` and `AdaptiveAvgPool2d`: images made smaller."""
+
+from __future__ import annotations
+
+import mindtorch_v2 as torch
+from mindtorch_v2.nn import functional
+from mindtorch_v2.nn.module import Module
+
+
+class MaxPool2d(Module):
+    """Takes the largest value of each window of an image.
+
+    Args:
+        kernel_size: Height and width of a window.
+        stride: How far the window moves at a time; by default its own size.
+        padding: What is added on each side, smaller than any value.
+        dilation: Distance between the points of a window.
+        return_indices: Whether the places of the values are returned too.
+        ceil_mode: Whether a window may begin inside and end outside of the image.
+
+    Example:
+        >>> import mindtorch_v2 as torch
+        >>> MaxPool2d(2)(torch.ones(1, 1, 4, 4)).shape == (1, 1, 2, 2)
+        True
+    """
+
+    def __init__(
+        self,
+        kernel_size: int | tuple[int, ...],
+        stride: int | tuple[int, ...] | None = None,
+        padding: int | tuple[int, ...] = 0,
+        dilation: int | tuple[int, ...] = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.dilation = dilation
+        self.return_indices = return_indices
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
+        """Takes the largest values."""
+        return functional.max_pool2d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            ceil_mode=self.ceil_mode,
+            return_indices=self.return_indices,
+        )
+
+    def extra_repr(self) -> str:
+        """Returns the shape of a window."""
+        return (
+            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
+            f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
+        )
+
+
+class AdaptiveAvgPool2d(Module):
+    """Averages over as many windows as the output has places.
+
+    Args:
+        output_size: Height and width of the output; None keeps that of the input.
+
+    Example:
+        >>> import mindtorch_v2 as torch
+        >>> AdaptiveAvgPool2d(1)(torch.ones(2, 3, 8, 8)).shape == (2, 3, 1, 1)
+        True
+    """
+
+    def __init__(self, output_size: int | tuple[int | None, ...] | None) -> None:
+        super().__init__()
+        self.output_size = output_size
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        """Averages."""
+        return functional.adaptive_avg_pool2d(input, self.output_size)
+
+    def extra_repr(self) -> str:
+        """Returns the size of the output."""
+        return f"output_size={self.output_size}"
