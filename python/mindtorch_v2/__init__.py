@@ -32,7 +32,7 @@ from mindprof._core import (
     zeros,
 )
 
-from mindtorch_v2 import autograd, nn, profiler, utils
+from mindtorch_v2 import autograd, nn, optim, profiler, utils
 from mindtorch_v2._named import Size
 from mindtorch_v2.autograd import (
     enable_grad,
@@ -221,6 +221,7 @@ __all__ = [
     "numel",
     "ones",
     "ones_like",
+    "optim",
     "permute",
     "pow",
     "profiler",

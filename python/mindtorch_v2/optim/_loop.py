@@ -1,0 +1,63 @@
+"""Optimizers that update one parameter after the other: all of them, on the CPU.
+
+Which operators an update runs, and in which order, is what a profile of torch shows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mindtorch_v2 as torch
+from mindtorch_v2.optim.optimizer import Closure, Optimizer, Params
+
+
+class LoopOptimizer(Optimizer):
+    """Goes through the parameters that have a gradient, group by group.
+
+    The options `foreach` and `fused` choose among torch's implementations of the same update; here
+    there is one.
+    """
+
+    def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
+        for option in ("capturable", "differentiable"):
+            if defaults.get(option):
+                raise NotImplementedError(f"{type(self).__name__} does not support {option}=True")
+        super().__init__(params, defaults)
+
+    def step(self, closure: Closure | None = None) -> Any:
+        """Updates the parameters by their gradients, once.
+
+        Args:
+            closure: Computes the loss anew, with its gradients, and returns it.
+
+        Returns:
+            What the closure returned, or None.
+        """
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        with torch.no_grad():
+            for group in self.param_groups:
+                pairs = [(p, p.grad) for p in group["params"] if p.grad is not None]
+                for parameter, _ in pairs:
+                    if not self.state.get(parameter):
+                        self._start(parameter, group)
+                for parameter, gradient in pairs:
+                    self._update(parameter, gradient, group)
+        return loss
+
+    def _start(self, parameter: torch.Tensor, group: dict[str, Any]) -> None:
+        """Makes the state of a parameter before its first update."""
+
+    def _update(
+        self, parameter: torch.Tensor, gradient: torch.Tensor, group: dict[str, Any]
+    ) -> None:
+        """Updates one parameter."""
+        raise NotImplementedError
+
+
+def require(valid: bool, message: str) -> None:
+    """Raises ValueError with `message` unless an option is valid."""
+    if not valid:
+        raise ValueError(message)

@@ -1,0 +1,198 @@
+"""`Optimizer`: what all optimizers share: groups, state, hooks, a profile's scopes."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+from mindprof import record_function
+
+import mindtorch_v2 as torch
+from mindtorch_v2._gradient import clear_gradient
+from mindtorch_v2._typename import typename
+from mindtorch_v2.optim import _state
+from mindtorch_v2.utils.hooks import RemovableHandle, register
+
+Params: TypeAlias = (
+    "Iterable[torch.Tensor] | Iterable[tuple[str, torch.Tensor]] | Iterable[dict[str, Any]]"
+)
+Closure: TypeAlias = Callable[[], Any]
+
+
+class Optimizer:
+    """The base of all optimizers. Subclasses define `step`.
+
+    A step shows in a profile as `Optimizer.step#SGD.step`, clearing gradients as
+    `Optimizer.zero_grad#SGD.zero_grad`, with the class's own name.
+
+    Args:
+        params: The parameters; or pairs of name and parameter; or groups, each a dictionary with
+            "params" and the options in which it differs from `defaults`.
+        defaults: The options of groups that do not give their own.
+    """
+
+    _opt_called: bool
+
+    def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
+        if isinstance(params, torch.Tensor):
+            raise TypeError(
+                "params argument given to the optimizer should be "
+                f"an iterable of Tensors or dicts, but got {typename(params)}"
+            )
+        if isinstance(params, set):
+            warnings.warn(
+                _UNORDERED + " This will be an error in a future release.",
+                FutureWarning,
+                stacklevel=3,
+            )
+        self.defaults = defaults
+        self.state: defaultdict[torch.Tensor, dict[str, Any]] = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
+        self._step_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+        self._step_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+        given: list[Any] = list(params)
+        if not given:
+            raise ValueError("optimizer got an empty parameter list")
+        groups = given if isinstance(given[0], dict) else [{"params": given}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "step" in cls.__dict__:
+            cls.step = _with_scope_and_hooks(cls.step)  # type: ignore[method-assign]
+
+    def step(self, closure: Closure | None = None) -> Any:
+        """Updates the parameters by their gradients, once.
+
+        Args:
+            closure: Computes the loss anew, with its gradients, and returns it.
+
+        Returns:
+            What the closure returned, or None.
+        """
+        raise NotImplementedError
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Clears the gradients of all parameters: drops them, or fills them with zeros."""
+        with record_function(f"Optimizer.zero_grad#{type(self).__name__}.zero_grad"):
+            for group in self.param_groups:
+                for parameter in group["params"]:
+                    clear_gradient(parameter, set_to_none)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Adds a group of parameters, with options of its own.
+
+        Args:
+            param_group: A dictionary with "params" and any options.
+        """
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        given = param_group["params"]
+        if isinstance(given, set):
+            raise TypeError(_UNORDERED)
+        group = {
+            **param_group,
+            **_named([given] if isinstance(given, torch.Tensor) else list(given)),
+        }
+        for parameter in group["params"]:
+            _check(parameter)
+        for option, value in self.defaults.items():
+            group.setdefault(option, value)
+        if len(set(group["params"])) != len(group["params"]):
+            warnings.warn(_DUPLICATES, stacklevel=3)
+        if any(not set(group["params"]).isdisjoint(other["params"]) for other in self.param_groups):
+            raise ValueError("some parameters appear in more than one parameter group")
+        self.param_groups.append(group)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns state and options, with parameters by their number."""
+        return _state.save(self)
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes over state and options that `state_dict` returned; tensors are shared, not copied.
+
+        Raises:
+            ValueError: The groups are not as many, or not as large, as this optimizer's.
+        """
+        _state.load(self, state_dict)
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Registers `hook(optimizer, args, kwargs)`, called before each step.
+
+        It may return new `(args, kwargs)` for the step; the first of `args` is the optimizer.
+        """
+        return register(self._step_pre_hooks, hook)
+
+    def register_step_post_hook(self, hook: Callable[..., None]) -> RemovableHandle:
+        """Registers `hook(optimizer, args, kwargs)`, called after each step."""
+        return register(self._step_post_hooks, hook)
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for number, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {number}")
+            lines.extend(f"    {key}: {group[key]}" for key in sorted(group) if key != "params")
+        return "\n".join([*lines, ")"])
+
+
+def _with_scope_and_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(step)
+    def stepped(*args: Any, **kwargs: Any) -> Any:
+        self: Optimizer = args[0]
+        if type(self).step is not stepped:
+            # Reached by `super().step()`: scope and hooks are those of the step that called it.
+            return step(*args, **kwargs)
+        with record_function(f"Optimizer.step#{type(self).__name__}.step"):
+            for pre_hook in list(self._step_pre_hooks.values()):
+                result = pre_hook(self, args, kwargs)
+                if result is None:
+                    continue
+                if not isinstance(result, tuple) or len(result) != 2:
+                    raise RuntimeError(
+                        f"{step} must return None or a tuple of (new_args, new_kwargs), "
+                        f"but got {result}."
+                    )
+                args, kwargs = result
+            output = step(*args, **kwargs)
+            if "_opt_called" in self.__dict__:  # a scheduler asks whether it comes first
+                self._opt_called = True
+            for post_hook in list(self._step_post_hooks.values()):
+                post_hook(self, args, kwargs)
+            return output
+
+    return stepped
+
+
+def _named(given: list[Any]) -> dict[str, list[Any]]:
+    with_names = [isinstance(entry, tuple) for entry in given]
+    if not any(with_names):
+        return {"params": given}
+    if not all(with_names):
+        raise ValueError(
+            "all optimizer params should be with/without names. Some param names are missing"
+        )
+    names, parameters = zip(*given, strict=True)
+    return {"params": list(parameters), "param_names": list(names)}
+
+
+def _check(parameter: Any) -> None:
+    if not isinstance(parameter, torch.Tensor):
+        raise TypeError(
+            f"optimizer can only optimize Tensors, but one of the params is {typename(parameter)}"
+        )
+    if not (parameter.is_leaf or parameter.retains_grad):
+        raise ValueError("can't optimize a non-leaf Tensor")
+
+
+_UNORDERED = (
+    "optimizer parameters need to be organized in ordered collections, but the ordering of tensors "
+    "in sets will change between runs. Please use a list instead."
+)
+_DUPLICATES = (
+    "optimizer contains a parameter group with duplicate parameters; in future, this will cause an "
+    "error; see github.com/pytorch/pytorch/issues/40967 for more information"
+)

@@ -1,0 +1,180 @@
+"""What all optimizers share: groups, errors, hooks, closures, state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mindtorch_v2 as torch
+import pytest
+from mindtorch_v2 import optim
+from mindtorch_v2.nn import Parameter
+
+loose: Any = optim  # for calls that the types forbid
+
+
+def parameter(count: int = 2) -> Parameter:
+    return Parameter(torch.ones(count))
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda p: loose.SGD(p), TypeError, "but got torch.FloatTensor"),
+        (lambda p: loose.SGD([]), ValueError, "optimizer got an empty parameter list"),
+        (lambda p: loose.SGD([3]), TypeError, "one of the params is int"),
+        (lambda p: loose.SGD([p * 2]), ValueError, "can't optimize a non-leaf Tensor"),
+        (lambda p: loose.SGD([{"params": {p}}]), TypeError, "ordered collections"),
+        (lambda p: loose.SGD([("a", p), parameter()]), ValueError, "with/without names"),
+        (
+            lambda p: loose.SGD([{"params": [p]}, {"params": [p]}]),
+            ValueError,
+            "some parameters appear in more than one parameter group",
+        ),
+        (lambda p: loose.SGD([p], lr=-1), ValueError, "Invalid learning rate: -1"),
+        (lambda p: loose.SGD([p], momentum=-1), ValueError, "Invalid momentum value: -1"),
+        (lambda p: loose.SGD([p], nesterov=True), ValueError, "Nesterov momentum requires"),
+        (lambda p: loose.SGD([p], differentiable=True), NotImplementedError, "differentiable"),
+        (lambda p: loose.Adam([p], eps=-1), ValueError, "Invalid epsilon value: -1"),
+        (
+            lambda p: loose.AdamW([p], betas=(0.1, 2.0)),
+            ValueError,
+            "Invalid beta parameter at index 1: 2.0",
+        ),
+        (lambda p: loose.RMSprop([p], alpha=-1), ValueError, "Invalid alpha value: -1"),
+        (lambda p: loose.Adagrad([p], lr_decay=-1), ValueError, "Invalid lr_decay value: -1"),
+        (lambda p: loose.SGD([p]).add_param_group(3), TypeError, "param_group must be a dict"),
+    ],
+)
+def test_wrong_arguments_raise_what_torch_raises(
+    make: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error) as raised:
+        make(parameter())
+    assert message in str(raised.value)
+
+
+def test_groups_have_options_of_their_own() -> None:
+    first, second, third = parameter(), parameter(), parameter()
+    groups: list[dict[str, Any]] = [{"params": first}, {"params": [second], "lr": 0.5}]
+    optimizer = optim.SGD(groups, lr=0.1)
+    optimizer.add_param_group({"params": [third], "momentum": 0.9})
+    assert [group["lr"] for group in optimizer.param_groups] == [0.1, 0.5, 0.1]
+    assert [group["momentum"] for group in optimizer.param_groups] == [0, 0, 0.9]
+    for param in (first, second, third):
+        param.grad = torch.ones(2)
+    optimizer.step()
+    assert [param[0].item() for param in (first, second, third)] == pytest.approx([0.9, 0.5, 0.9])
+
+
+def test_named_parameters_keep_their_names() -> None:
+    optimizer = optim.SGD([("weight", parameter()), ("bias", parameter())])
+    assert optimizer.param_groups[0]["param_names"] == ["weight", "bias"]
+    assert optimizer.state_dict()["param_groups"][0]["params"] == [0, 1]
+
+
+def test_a_parameter_given_twice_is_warned_about() -> None:
+    param = parameter()
+    with pytest.warns(UserWarning, match="a parameter group with duplicate parameters"):
+        optim.SGD([param, param])
+
+
+def test_a_set_of_parameters_is_warned_about() -> None:
+    with pytest.warns(FutureWarning, match="organized in ordered collections"):
+        optim.SGD({parameter()})
+
+
+def test_parameters_without_gradient_are_left_alone() -> None:
+    with_gradient, without = parameter(), parameter()
+    optimizer = optim.Adam([with_gradient, without])
+    with_gradient.grad = torch.ones(2)
+    optimizer.step()
+    assert without.tolist() == [1.0, 1.0]
+    assert list(optimizer.state_dict()["state"]) == [0]
+
+
+def test_a_closure_runs_with_gradients_and_its_result_is_returned() -> None:
+    param = parameter()
+    optimizer = optim.SGD([param], lr=0.5)
+
+    def closure() -> Any:
+        assert torch.is_grad_enabled()
+        optimizer.zero_grad()
+        loss = (param * 3).sum()
+        loss.backward()
+        return loss
+
+    loss = optimizer.step(closure)
+    assert loss.item() == 6.0
+    assert param.tolist() == [-0.5, -0.5]
+    assert param.requires_grad
+
+
+def test_hooks_see_each_step_and_can_be_removed() -> None:
+    optimizer = optim.SGD([parameter()])
+    seen: list[Any] = []
+    before = optimizer.register_step_pre_hook(
+        lambda own, args, kwargs: seen.append(("before", own is args[0], kwargs))
+    )
+    after = optimizer.register_step_post_hook(
+        lambda own, args, kwargs: seen.append(("after", own is args[0], kwargs))
+    )
+    optimizer.step(closure=None)
+    assert seen == [("before", True, {"closure": None}), ("after", True, {"closure": None})]
+    before.remove()
+    after.remove()
+    optimizer.step()
+    assert len(seen) == 2
+
+
+def test_a_hook_may_change_the_arguments_of_a_step() -> None:
+    optimizer = optim.SGD([parameter()])
+    optimizer.register_step_pre_hook(lambda own, args, kwargs: ((own, lambda: 7), {}))
+    assert optimizer.step() == 7
+
+
+def test_a_hook_that_returns_something_else_is_refused() -> None:
+    optimizer = optim.SGD([parameter()])
+    optimizer.register_step_pre_hook(lambda own, args, kwargs: 3)
+    with pytest.raises(RuntimeError, match=r"must return None or a tuple of \(new_args, new_kw"):
+        optimizer.step()
+
+
+def test_hooks_run_once_when_a_subclass_calls_super() -> None:
+    class Mine(optim.SGD):
+        def step(self, closure: Any = None) -> Any:
+            return super().step(closure)
+
+    optimizer = Mine([parameter()])
+    seen: list[str] = []
+    optimizer.register_step_post_hook(lambda own, args, kwargs: seen.append(type(own).__name__))
+    optimizer.step()
+    assert seen == ["Mine"]
+
+
+def test_a_state_dict_that_does_not_fit_is_refused() -> None:
+    optimizer = optim.SGD([parameter()])
+    with pytest.raises(ValueError, match="a different number of parameter groups"):
+        optimizer.load_state_dict({"state": {}, "param_groups": []})
+    with pytest.raises(ValueError, match="doesn't match the size of optimizer's group"):
+        optimizer.load_state_dict({"state": {}, "param_groups": [{"params": [0, 1]}]})
+
+
+def test_loading_copies_options_and_shares_state() -> None:
+    param = parameter()
+    saved_from = optim.SGD([param], lr=0.5, momentum=0.9)
+    param.grad = torch.ones(2)
+    saved_from.step()
+    saved = saved_from.state_dict()
+    optimizer = optim.SGD([param], lr=0.1)
+    optimizer.load_state_dict(saved)
+    assert optimizer.param_groups[0]["lr"] == 0.5
+    assert optimizer.param_groups[0]["params"][0] is param
+    saved["param_groups"][0]["lr"] = 9
+    saved["state"][0]["momentum_buffer"].zero_()
+    assert optimizer.param_groups[0]["lr"] == 0.5
+    assert optimizer.state[param]["momentum_buffer"].tolist() == [0.0, 0.0]
+
+
+def test_the_base_class_does_not_step() -> None:
+    with pytest.raises(NotImplementedError):
+        optim.Optimizer([parameter()], {}).step()
