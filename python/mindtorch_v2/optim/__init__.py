@@ -1,4 +1,4 @@
-"""Optimizers.
+"""Optimizers, and schedulers of their learning rates.
 
 >>> import mindtorch_v2 as torch
 >>> model = torch.nn.Linear(2, 1)
@@ -10,6 +10,7 @@
 True
 """
 
+from mindtorch_v2.optim import lr_scheduler
 from mindtorch_v2.optim.adagrad import Adagrad
 from mindtorch_v2.optim.adam import Adam
 from mindtorch_v2.optim.adamw import AdamW
@@ -17,4 +18,4 @@ from mindtorch_v2.optim.optimizer import Optimizer
 from mindtorch_v2.optim.rmsprop import RMSprop
 from mindtorch_v2.optim.sgd import SGD
 
-__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop"]
+__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]
