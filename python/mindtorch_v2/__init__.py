@@ -33,7 +33,7 @@ from mindprof._core import (
 )
 
 from mindtorch_v2 import _C as _C
-from mindtorch_v2 import autograd, profiler
+from mindtorch_v2 import autograd, nn, optim, profiler, utils
 from mindtorch_v2._named import Size
 from mindtorch_v2.autograd import (
     enable_grad,
@@ -215,12 +215,14 @@ __all__ = [
     "narrow",
     "ne",
     "neg",
+    "nn",
     "no_grad",
     "nonzero",
     "norm",
     "numel",
     "ones",
     "ones_like",
+    "optim",
     "permute",
     "pow",
     "profiler",
@@ -258,6 +260,7 @@ __all__ = [
     "triu",
     "unbind",
     "unsqueeze",
+    "utils",
     "var",
     "where",
     "zeros",

@@ -266,7 +266,11 @@ def test_a_deep_copy_has_its_own_parameters() -> None:
     copied = copy.deepcopy(model)
     with torch.no_grad():
         model.scale.fill_(9)
+        model.seen.fill_(9)
     assert copied.scale.tolist() == [1.0, 1.0]
+    assert copied.seen.tolist() == [1.0]
+    assert copied.layer is not model.layer
+    assert copied.layer.weight.tolist() == model.layer.weight.tolist()
     assert isinstance(copied.scale, nn.Parameter)
     assert copied.scale.requires_grad
 

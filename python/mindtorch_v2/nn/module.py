@@ -7,6 +7,7 @@ registered name may be is in `_names.py`, saving and loading in `_state.py`, cal
 
 from __future__ import annotations
 
+import copy
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -90,6 +91,16 @@ class Module:
         ):
             return _hooks.call(self, args, kwargs)
         return self.forward(*args, **kwargs)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        # Tensors that are no parameters do not say how they are copied: `memo` says it for them.
+        for value in (*self._buffers.values(), *self.__dict__.values()):
+            if isinstance(value, torch.Tensor):
+                memo.setdefault(id(value), value.detach().clone())
+        copied = object.__new__(type(self))
+        memo[id(self)] = copied
+        copied.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return copied
 
     # Registering
 

@@ -27,7 +27,8 @@ class Parameter(torch.Tensor):
     def __new__(cls, data: torch.Tensor | None = None, requires_grad: bool = True) -> Parameter:
         """Makes a leaf of the graph over the memory of `data`."""
         values = torch.empty(0) if data is None else data.detach()
-        return torch.Tensor._make_subclass(cls, values, requires_grad)
+        parameter: Parameter = torch.Tensor._make_subclass(cls, values, requires_grad)
+        return parameter
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()

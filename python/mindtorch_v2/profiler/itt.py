@@ -52,7 +52,7 @@ def mark(msg: str) -> None:  # noqa: ARG001
 
 
 @contextmanager
-def range(msg: str, *args: Any, **kwargs: Any) -> Iterator[None]:  # noqa: A001
+def range(msg: str, *args: Any, **kwargs: Any) -> Iterator[None]:
     """Would open a range around the body.
 
     Args:
