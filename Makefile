@@ -34,7 +34,8 @@ test-loom: ## Check what crosses threads in every order in which it can happen
 
 .PHONY: test-python
 test-python: build ## Run the Python tests
-	$(BIN)/python -m pytest -q python tests
+	$(BIN)/python -m pytest -q tests
+	$(BIN)/python -m pytest -q --doctest-modules python
 
 # The interpreter with the real torch: one that the target makes itself, or one that is given, to be reused.
 ifndef TORCH_PYTHON
