@@ -16,12 +16,12 @@ const TAIL: u32 = u32::MAX;
 
 /// Tells of a block that was taken (`bytes` above zero) or given back (below), and of the total that is taken after it.
 ///
-/// One relaxed load unless some window wants memory.
+/// One relaxed load unless some window wants memory; the total is asked for only then.
 #[inline]
-pub fn memory(address: u64, bytes: i64, total: u64) {
+pub fn memory(address: u64, bytes: i64, total: impl FnOnce() -> u64) {
     let gate = Gate::load();
     if gate.wants_memory() {
-        local::push_pair(gate, records(ticks(), address, bytes, total));
+        local::push_pair(gate, records(ticks(), address, bytes, total()));
     }
 }
 

@@ -79,12 +79,20 @@ enum Life {
     Ends,
 }
 
-/// Counts bytes that begin or cease to live: the one place that knows of every storage.
-#[inline]
-fn tell(_address: usize, bytes: usize, life: Life) {
-    match life {
-        Life::Begins => live::add(bytes),
-        Life::Ends => live::subtract(bytes),
+/// Counts bytes that begin or cease to live, and tells the recorder: the one place that knows of every storage.
+fn tell(address: usize, bytes: usize, life: Life) {
+    let difference = match life {
+        Life::Begins => {
+            live::add(bytes);
+            bytes as i64
+        }
+        Life::Ends => {
+            live::subtract(bytes);
+            -(bytes as i64)
+        }
+    };
+    if bytes > 0 {
+        mindprof_record::memory(address as u64, difference, || live::live_bytes() as u64);
     }
 }
 

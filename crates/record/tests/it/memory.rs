@@ -18,8 +18,8 @@ fn with_memory() -> Options {
 fn blocks_are_told_with_their_bytes_and_totals() {
     let profile = record(with_memory(), || {
         let _op = scope(&OP);
-        memory(0x1000, 64, 64);
-        memory(0x1000, -64, 0);
+        memory(0x1000, 64, || 64);
+        memory(0x1000, -64, || 0);
     });
     let found: Vec<_> = profile
         .memory()
@@ -41,9 +41,9 @@ fn blocks_are_told_with_their_bytes_and_totals() {
 fn only_a_window_that_wants_memory_has_it() {
     let plain = Session::start(Options::default());
     let wanting = Session::start(with_memory());
-    memory(8, 8, 8);
+    memory(8, 8, || 8);
     assert_eq!(wanting.stop().assemble().memory().len(), 1);
-    memory(8, -8, 0);
+    memory(8, -8, || 0);
     assert!(plain.stop().assemble().memory().is_empty());
 }
 
@@ -59,7 +59,7 @@ proptest! {
         let profile = record(options, || {
             for block in 0..blocks {
                 drop(scope(&OP));
-                memory(block as u64, block, block as u64);
+                memory(block as u64, block, || block as u64);
             }
         });
         let kept = profile.memory().len() + profile.events().len();
