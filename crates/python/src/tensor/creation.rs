@@ -183,6 +183,13 @@ pub(crate) fn manual_seed(seed: i64) {
     host::manual_seed(seed as u64);
 }
 
+/// Returns the bytes of all tensors that are alive.
+#[pyfunction]
+#[pyo3(name = "_live_bytes")]
+pub(crate) fn live_bytes() -> usize {
+    host::live_bytes()
+}
+
 /// Returns a tensor of the numbers in `data`: a number, or sequences of them nested to any depth.
 #[pyfunction]
 #[pyo3(signature = (data, *, dtype = None, device = None, requires_grad = false))]

@@ -22,8 +22,8 @@ use crate::error::Error;
 
 pub(crate) use autograd::{HookHandle, backward, grad, is_grad_enabled, set_grad_enabled};
 pub(crate) use creation::{
-    arange, empty, eye, full, linspace, manual_seed, ones, rand, randint, randn, randperm, tensor,
-    zeros,
+    arange, empty, eye, full, linspace, live_bytes, manual_seed, ones, rand, randint, randn,
+    randperm, tensor, zeros,
 };
 pub(crate) use dtype::{DType, Device};
 pub(crate) use function::{FunctionNode, finish_function};
