@@ -1,10 +1,6 @@
-"""Tuples with names: sizes, and what `max` and `min` return along a dimension."""
+"""Sizes, which are a tuple that knows how many elements they hold."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
-
-from mindprof._core import Tensor
 
 
 class Size(tuple[int, ...]):
@@ -23,10 +19,3 @@ class Size(tuple[int, ...]):
 
     def __repr__(self) -> str:
         return f"torch.Size({list(self)})"
-
-
-class ValuesAndIndices(NamedTuple):
-    """Elements that were chosen along a dimension, and their places."""
-
-    values: Tensor
-    indices: Tensor

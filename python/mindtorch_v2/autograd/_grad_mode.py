@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from mindprof import _core
 from mindprof._core import is_grad_enabled
@@ -57,7 +57,11 @@ class no_grad(_GradMode):
 
     _mode = False
 
-    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+    @overload
+    def __new__(cls) -> Self: ...
+    @overload
+    def __new__(cls, function: _Function) -> _Function: ...  # type: ignore[misc]
+    def __new__(cls, function: Any = None) -> Any:
         """Makes a context, or decorates a function when used without parentheses."""
         self = super().__new__(cls)
         return self if function is None else self(function)
@@ -68,7 +72,11 @@ class enable_grad(_GradMode):
 
     _mode = True
 
-    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+    @overload
+    def __new__(cls) -> Self: ...
+    @overload
+    def __new__(cls, function: _Function) -> _Function: ...  # type: ignore[misc]
+    def __new__(cls, function: Any = None) -> Any:
         """Makes a context, or decorates a function when used without parentheses."""
         self = super().__new__(cls)
         return self if function is None else self(function)

@@ -2,7 +2,7 @@
 
 use mindtorch_tensor as host;
 use mindtorch_tensor::{KeepDims, Scalar};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
 
@@ -36,9 +36,9 @@ pub(super) fn number(object: Borrowed<'_, '_, PyAny>) -> PyResult<Option<Scalar>
     }
     if object.is_instance_of::<PyInt>() {
         let value: PyResult<i64> = object.extract();
-        return value.map(|value| Some(Scalar::Int(value))).map_err(|_| {
-            pyo3::exceptions::PyRuntimeError::new_err("Overflow when unpacking long long")
-        });
+        return value
+            .map(|value| Some(Scalar::Int(value)))
+            .map_err(|_| PyValueError::new_err("Overflow when unpacking long long"));
     }
     if object.cast::<Tensor>().is_ok()
         || !object.hasattr("__float__")?

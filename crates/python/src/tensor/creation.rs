@@ -2,7 +2,7 @@
 
 use mindtorch_tensor as host;
 use mindtorch_tensor::Scalar;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PySequence, PyString, PyTuple, PyType};
 
@@ -15,6 +15,11 @@ use crate::error::Error;
 fn tracked(tensor: PyResult<Tensor>, requires_grad: bool) -> PyResult<Tensor> {
     let tensor = tensor?;
     if requires_grad {
+        if !tensor.0.dtype().is_float() {
+            return Err(PyRuntimeError::new_err(
+                "Only Tensors of floating point and complex dtype can require gradients",
+            ));
+        }
         tensor.0.set_requires_grad(true).map_err(Error::from)?;
     }
     Ok(tensor)

@@ -4,7 +4,7 @@ use mindtorch_tensor as host;
 use mindtorch_tensor::Put;
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyEllipsis, PyInt, PySequence, PySlice, PyTuple};
+use pyo3::types::{PyBool, PyEllipsis, PyInt, PySequence, PySlice, PyString, PyTuple};
 
 use super::arguments::Operand;
 use super::{Tensor, wrap};
@@ -192,12 +192,15 @@ fn as_tensor(item: &Bound<'_, PyAny>) -> PyResult<Option<host::Tensor>> {
     if let Ok(tensor) = item.cast::<Tensor>() {
         return Ok(Some(tensor.get().0.clone()));
     }
-    if item.cast::<PySequence>().is_ok() && !item.is_instance_of::<pyo3::types::PyString>() {
+    if item.cast::<PySequence>().is_ok() && !item.is_instance_of::<PyString>() {
         let made = super::creation::tensor(item, None, None, false)?;
         if made.0.count() == 0 {
             return Ok(Some(made.0.to(host::DType::I64).map_err(Error::from)?));
         }
         return Ok(Some(made.0));
+    }
+    if item.is_instance_of::<PyString>() {
+        return Err(PyTypeError::new_err("new(): invalid data type 'str'"));
     }
     if item.hasattr("__array_interface__")? && !item.hasattr("__index__")? {
         return Ok(Some(super::numpy::from_numpy(item)?.0));

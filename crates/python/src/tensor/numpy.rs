@@ -14,6 +14,9 @@ impl Tensor {
     #[pyo3(signature = (*, force = false))]
     fn numpy<'py>(slf: &Bound<'py, Self>, force: bool) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
+        if !force {
+            refuse_tracked(&slf.get().0)?;
+        }
         let source = if force {
             Bound::new(py, Self(slf.get().0.detached()))?
         } else {
@@ -25,11 +28,7 @@ impl Tensor {
     /// Where the elements are and how they lie, in numpy's words.
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        if self.0.requires_grad() {
-            return Err(PyRuntimeError::new_err(
-                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
-            ));
-        }
+        refuse_tracked(&self.0)?;
         let bytes = self.0.dtype().bytes() as isize;
         let interface = PyDict::new(py);
         interface.set_item("version", 3)?;
@@ -40,6 +39,15 @@ impl Tensor {
         interface.set_item("data", (self.0.address(), false))?;
         Ok(interface)
     }
+}
+
+fn refuse_tracked(tensor: &host::Tensor) -> PyResult<()> {
+    if tensor.requires_grad() {
+        return Err(PyRuntimeError::new_err(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
+        ));
+    }
+    Ok(())
 }
 
 fn type_text(dtype: host::DType) -> &'static str {

@@ -177,9 +177,11 @@ impl Tensor {
                     .0
                     .extreme_along(end, dimension, keep(keepdim))
                     .map_err(Error::from)?;
-                let pair = py
-                    .import("mindtorch_v2._named")?
-                    .getattr("ValuesAndIndices")?;
+                let class = match end {
+                    End::Highest => "max",
+                    End::Lowest => "min",
+                };
+                let pair = py.import("mindtorch_v2.return_types")?.getattr(class)?;
                 pair.call1((Self(values), Self(indices)))
             }
         }

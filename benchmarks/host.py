@@ -1,0 +1,104 @@
+"""What the embedded runtime costs beside torch, as ratios: a small op, a training step, a product.
+
+Run it with the runtime's Python and name one that has torch:
+`python benchmarks/host.py /path/to/python-with-torch`. Both measure in turn, block by block, in two
+processes on one thread each, so that a noisy machine disturbs them alike; medians are compared.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+BLOCKS = 25
+
+
+def contestants(torch: Any) -> dict[str, tuple[Callable[[], Any], int]]:
+    """Returns what is measured and how often it runs in a block."""
+    torch.manual_seed(0)
+    x, square = torch.ones(4, 4), torch.randn(512, 512)
+    parameters = [
+        torch.randn(128, 64) / 8,
+        torch.zeros(128),
+        torch.randn(10, 128) / 11,
+        torch.zeros(10),
+    ]
+    parameters = [parameter.requires_grad_() for parameter in parameters]
+    batch, target = torch.randn(32, 64), torch.randn(32, 10)
+    functional = importlib.import_module(f"{torch.__name__}.nn.functional")
+
+    def step() -> None:
+        for parameter in parameters:
+            parameter.grad = None
+        hidden = functional.linear(batch, parameters[0], parameters[1]).relu()
+        output = functional.linear(hidden, parameters[2], parameters[3])
+        functional.mse_loss(output, target).backward()
+        with torch.no_grad():
+            for parameter in parameters:
+                parameter.add_(parameter.grad, alpha=-0.1)
+
+    return {
+        "x + x on 4x4": (lambda: x + x, 20_000),
+        "training step of 64-128-10, batch 32": (step, 300),
+        "512x512x512 product": (lambda: square @ square, 10),
+    }
+
+
+def serve(name: str) -> None:
+    """Measures one block for every line on the input: the name of what to measure."""
+    torch: Any = importlib.import_module(name)
+    if hasattr(torch, "set_num_threads"):
+        torch.set_num_threads(1)
+    measured = contestants(torch)
+    for line in sys.stdin:
+        call, repeats = measured[line.strip()]
+        started = time.perf_counter_ns()
+        for _ in range(repeats):
+            call()
+        print((time.perf_counter_ns() - started) / repeats, flush=True)
+
+
+def main() -> None:
+    """Measures both in turn and prints ratios."""
+    environment = {**os.environ, "RAYON_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    commands = {"mindtorch_v2": sys.executable, "torch": sys.argv[1]}
+    servers = {
+        name: subprocess.Popen(
+            [python, __file__, "--serve", name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        for name, python in commands.items()
+    }
+
+    def block(name: str, what: str) -> float:
+        server = servers[name]
+        assert server.stdin is not None
+        assert server.stdout is not None
+        print(what, file=server.stdin, flush=True)
+        return float(server.stdout.readline())
+
+    for what in contestants(importlib.import_module("mindtorch_v2")):
+        samples: dict[str, list[float]] = {name: [] for name in servers}
+        for _ in range(BLOCKS):
+            for name in servers:
+                samples[name].append(block(name, what))
+        ours, theirs = (statistics.median(samples[name]) for name in servers)
+        print(f"{what:<40}{ours / theirs:>6.2f} of torch   ({ours:.0f} ns, {theirs:.0f} ns)")
+    for server in servers.values():
+        server.kill()
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--serve"]:
+        serve(sys.argv[2])
+    else:
+        main()
