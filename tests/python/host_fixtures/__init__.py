@@ -1,0 +1,1 @@
+"""What torch's layers and optimizers do, recorded, and how the host is compared with it."""
