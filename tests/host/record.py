@@ -38,7 +38,7 @@ def sample(tensor: Any) -> list[float]:
 
 
 def tree(workload: Workload) -> str:
-    """Profiles one step and returns its operators, one a line, indented by nesting."""
+    """Profiles one step and returns its operators, indented, with sequence numbers from zero."""
     workload.step()
     profiler = workload.torch.profiler
     with profiler.profile(activities=[profiler.ProfilerActivity.CPU]) as recording:
@@ -50,12 +50,15 @@ def tree(workload: Workload) -> str:
     rows = sorted(
         (row for row in rows if row.get("cat") in kinds), key=lambda r: (r["ts"], -r["dur"])
     )
+    numbers = [row["args"].get("Sequence number") for row in rows]
+    first = min(number for number in numbers if number is not None)
     lines: list[str] = []
     ends: list[float] = []
-    for row in rows:
+    for row, number in zip(rows, numbers, strict=True):
         while ends and row["ts"] >= ends[-1]:
             ends.pop()
-        lines.append("  " * len(ends) + row["name"])
+        mark = "" if number is None else f" #{number - first}"
+        lines.append("  " * len(ends) + row["name"] + mark)
         ends.append(row["ts"] + row["dur"])
     return "\n".join(lines) + "\n"
 

@@ -23,7 +23,7 @@ pub use user::{Unused, backward, gradients};
 
 pub(crate) use in_place::{in_place, link_view};
 pub(crate) use meta::Meta;
-pub(crate) use mode::{is_tracking, next_sequence};
+pub(crate) use mode::{Below, is_tracking, next_sequence};
 pub(crate) use node::{Formula, NodeSite, Outputs, node_site};
 pub(crate) use saved::Saved;
 pub(crate) use track::{

@@ -1,5 +1,6 @@
 //! Operators that make tensors out of sizes and values.
 
+use crate::autograd::Below;
 use crate::dispatch::{Absent, Site, open};
 use crate::error::reject;
 use crate::kernels;
@@ -34,6 +35,7 @@ impl Tensor {
     /// When a size is negative or there is no memory.
     pub fn ones(sizes: &[i64], dtype: Option<DType>) -> Result<Self> {
         let _scope = open(&ONES, (sizes, dtype, Absent, Absent, false));
+        let _below = Below::enter();
         let actual = dtype.unwrap_or(DType::DEFAULT);
         let tensor = empty(sizes, actual, &Options::of(Some(actual)).pinned(false))?;
         tensor.fill_(Scalar::Float(1.0))?;
@@ -46,6 +48,7 @@ impl Tensor {
     /// When a size is negative or there is no memory.
     pub fn zeros(sizes: &[i64], dtype: Option<DType>) -> Result<Self> {
         let _scope = open(&ZEROS, (sizes, dtype, Absent, Absent, false));
+        let _below = Below::enter();
         if sizes.iter().any(|&size| size < 0) {
             return Err(Error::NegativeZeros);
         }
@@ -61,6 +64,7 @@ impl Tensor {
     /// When a size is negative, the type cannot hold the value, or there is no memory.
     pub fn full(sizes: &[i64], value: Scalar, dtype: Option<DType>) -> Result<Self> {
         let _scope = open(&FULL, (sizes, value, dtype, Absent, Absent, false));
+        let _below = Below::enter();
         let actual = dtype.unwrap_or(match value {
             Scalar::Bool(_) => DType::Bool,
             Scalar::Int(_) => DType::I64,
@@ -144,6 +148,7 @@ impl Tensor {
     /// When the step is zero or leads away from `end`, or there is no memory.
     pub fn arange(start: Scalar, end: Scalar, step: Scalar, dtype: Option<DType>) -> Result<Self> {
         let _scope = open(&ARANGE, (start, end, step, dtype, Absent, Absent, false));
+        let _below = Below::enter();
         let integers = [start, end, step]
             .iter()
             .all(|number| matches!(number, Scalar::Int(_) | Scalar::Bool(_)));
@@ -191,6 +196,7 @@ impl Tensor {
     /// # Errors
     /// When the sizes call for another number of elements, an element does not fit the type, or there is no memory.
     pub fn from_values<T: Element>(elements: &[T], sizes: &[i64], dtype: DType) -> Result<Self> {
+        let below = Below::enter();
         let source = Self::from_slice(elements, sizes)?;
         if !dtype.is_float() {
             let name = if dtype == DType::I32 {
@@ -210,7 +216,9 @@ impl Tensor {
         kernels::copy_into(&tensor, &source);
         drop(open(&TO, (&tensor, Absent, dtype, false, false, Absent)));
         drop(open(&LIFT_FRESH, (&tensor,)));
+        drop(below);
         let _scope = open(&DETACH, (&tensor,));
+        let _below = Below::enter();
         drop(open(&DETACH_NODE, (&tensor,)));
         Ok(tensor)
     }

@@ -1,7 +1,7 @@
 //! Operators that draw random numbers: `randn`, `rand`, `randint` and their in-place relatives.
 
 use super::create::{Options, empty};
-use crate::autograd::{Formula, in_place, node_site};
+use crate::autograd::{Below, Formula, in_place, node_site};
 use crate::dispatch::{Absent, Site, open};
 use crate::error::reject;
 use crate::kernels;
@@ -35,6 +35,7 @@ impl Tensor {
     /// When a size is negative, the type is not floating-point, or there is no memory.
     pub fn randn(sizes: &[i64], dtype: Option<DType>) -> Result<Self> {
         let _scope = open(&RANDN, (sizes, dtype, Absent, Absent, false));
+        let _below = Below::enter();
         let actual = dtype.unwrap_or(DType::DEFAULT);
         let tensor = empty(sizes, actual, &Options::of(dtype).pinned(false))?;
         tensor.normal_(0.0, 1.0)?;
@@ -47,6 +48,7 @@ impl Tensor {
     /// When a size is negative, the type is not floating-point, or there is no memory.
     pub fn rand(sizes: &[i64], dtype: Option<DType>) -> Result<Self> {
         let _scope = open(&RAND, (sizes, dtype, Absent, Absent, false));
+        let _below = Below::enter();
         let actual = dtype.unwrap_or(DType::DEFAULT);
         let tensor = empty(sizes, actual, &Options::of(dtype).pinned(false))?;
         tensor.uniform_(0.0, 1.0)?;
@@ -60,6 +62,7 @@ impl Tensor {
     pub fn randint(low: i64, high: i64, sizes: &[i64], dtype: Option<DType>) -> Result<Self> {
         let actual = dtype.unwrap_or(DType::I64);
         let _scope = open(&RANDINT, (low, high, sizes, actual, Absent, Absent, false));
+        let _below = Below::enter();
         let tensor = empty(sizes, actual, &Options::of(Some(actual)).pinned(false))?;
         tensor.random_(low, high)?;
         Ok(tensor)
@@ -71,6 +74,7 @@ impl Tensor {
     /// When the count is negative or there is no memory.
     pub fn randperm(count: i64) -> Result<Self> {
         let _scope = open(&RANDPERM, (count, DType::I64, Absent, Absent, false));
+        let _below = Below::enter();
         if count < 0 {
             return reject!(Runtime, "n must be non-negative, got{count}");
         }

@@ -1,6 +1,6 @@
 //! Operators that look at the same elements in another shape, and `reshape`, which copies where no view can.
 
-use crate::autograd::{Formula, differentiable, differentiable_view, node_site};
+use crate::autograd::{Below, Formula, differentiable, differentiable_view, node_site};
 use crate::dispatch::{Absent, Site, open};
 use crate::error::reject;
 use crate::layout::Layout;
@@ -314,6 +314,7 @@ impl Tensor {
     /// Never; the result is there for symmetry with other views.
     pub fn detach(&self) -> Result<Self> {
         let _scope = open(&DETACH, (self,));
+        let _below = Below::enter();
         drop(open(&DETACH_NODE, (self,)));
         Ok(self.alias())
     }
@@ -324,6 +325,7 @@ impl Tensor {
     /// When it is a view.
     pub fn detach_(&self) -> Result<()> {
         let _scope = open(&DETACH_IN_PLACE, (self,));
+        let _below = Below::enter();
         drop(open(&DETACH_IN_PLACE_NODE, (self,)));
         self.cut()
     }
