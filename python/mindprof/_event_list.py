@@ -234,7 +234,10 @@ class EventList(list[Any]):
         source = self._untouched()
         if source is not None:
             return source.self_cpu_time_total()
-        total: float = sum(item.self_cpu_time_total for item in self)
+        if len(self) == 0:
+            return 0
+        # As the total row says it: two ways of summing floats would differ in the last digit.
+        total: float = self.total_average().self_cpu_time_total
         return total
 
     def key_averages(
