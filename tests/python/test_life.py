@@ -162,20 +162,22 @@ def test_a_forked_child_may_profile_for_itself() -> None:
 def test_forks_while_other_threads_hold_the_locks() -> None:
     done = run(
         """
+        # Threads that give the interpreter up and take it back all the time starve this one otherwise.
+        sys.setswitchinterval(1e-5)
         stop = False
         def churn(number):
             step = 0
             while not stop:
                 step += 1
-                with profile(record_shapes=True), record_function(f"{number} {step % 100}"):
+                with profile(record_shapes=True), record_function(f"{number} {step}"):
                     torch.ones(2).sum()
         import warnings
         warnings.simplefilter("ignore")
-        threads = [threading.Thread(target=churn, args=(number,)) for number in range(2)]
+        threads = [threading.Thread(target=churn, args=(number,)) for number in range(4)]
         for thread in threads:
             thread.start()
         codes = set()
-        for _ in range(4):
+        for _ in range(60):
             child = os.fork()
             if child == 0:
                 with profile() as profiler, record_function("fresh"):
