@@ -162,7 +162,7 @@ def test_a_forked_child_may_profile_for_itself() -> None:
 def test_forks_while_other_threads_hold_the_locks() -> None:
     done = run(
         """
-        # Threads that give the interpreter up and take it back all the time starve this one otherwise.
+        # Threads that give the interpreter up all the time starve this one otherwise.
         sys.setswitchinterval(1e-5)
         stop = False
         def churn(number):
