@@ -5,6 +5,7 @@
 
 mod chrome;
 mod error;
+mod flows;
 mod number;
 mod perfetto;
 mod row;
