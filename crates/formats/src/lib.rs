@@ -20,7 +20,10 @@ pub use chrome::{
 };
 pub use error::{Error, Result};
 pub use number::{TimeUnit, memory_text, share_text, time_text};
-pub use perfetto::{write_perfetto, write_perfetto_file};
+pub use perfetto::{
+    is_perfetto_name, write_perfetto, write_perfetto_file, write_perfetto_file_with,
+    write_perfetto_with,
+};
 pub use row::{Row, Texts, add_percentiles, average_rows, device_name, event_rows, is_device_work};
 pub use shapes::shapes_text;
 pub use sort::SortBy;
