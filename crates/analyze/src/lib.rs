@@ -26,7 +26,7 @@ pub use device_time::DeviceTimes;
 pub use flops::{Flops, uncounted};
 pub use folded::{Folded, StackMetric, stack_weights};
 pub use keys::Keys;
-pub use lanes::{Lane, lanes};
+pub use lanes::{Lanes, SpareLane};
 pub use memory_use::{Bytes, MemoryUse};
 pub use source::{Sources, is_shown_frame, shown_frames};
 pub use tree::Tree;
