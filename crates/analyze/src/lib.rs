@@ -17,7 +17,7 @@ mod tree;
 
 pub use analysis::{Analysis, Item};
 pub use averages::{
-    Average, Averages, GroupBy, MEMORY_KEY, Percentiles, Sums, averages, averages_of,
+    Average, Averages, GroupBy, MEMORY_KEY, Percentiles, SummedGroup, Sums, averages, averages_of,
     elapsed_micros, percentiles, sum_by_key,
 };
 pub use children::Children;
