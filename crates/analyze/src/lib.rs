@@ -8,6 +8,7 @@ mod children;
 mod correlate;
 mod device_time;
 mod flops;
+mod folded;
 mod keys;
 mod lanes;
 mod memory_use;
@@ -16,13 +17,14 @@ mod tree;
 
 pub use analysis::{Analysis, Item};
 pub use averages::{
-    Average, Averages, GroupBy, MEMORY_KEY, Percentiles, Sums, averages, averages_of,
+    Average, Averages, GroupBy, MEMORY_KEY, Percentiles, SummedGroup, Sums, averages, averages_of,
     elapsed_micros, percentiles, sum_by_key,
 };
 pub use children::Children;
 pub use correlate::Correlation;
 pub use device_time::DeviceTimes;
 pub use flops::{Flops, uncounted};
+pub use folded::{Folded, StackMetric, stack_weights};
 pub use keys::Keys;
 pub use lanes::{Lanes, SpareLane};
 pub use memory_use::{Bytes, MemoryUse};

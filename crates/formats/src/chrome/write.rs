@@ -10,6 +10,7 @@ use mindprof_model::{Category, Event, EventId, Flags, Links, Metadata, Nanos, Pr
 use self::memory::memory_head;
 use self::pieces::Pieces;
 use self::python::PythonNumbers;
+pub use self::python::{PythonNumber, python_numbers};
 use self::text::Text;
 use self::tracks::{Tracks, drawn};
 use super::category::{DEVICE_ANNOTATION_MARGIN, is_backward_wrapper};

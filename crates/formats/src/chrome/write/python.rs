@@ -1,6 +1,7 @@
 //! Numbers by which a trace says which Python function called which, and of which module.
 
-use mindprof_model::{Event, Nanos, Profile, StackId};
+use mindprof_model::{Category, Event, EventId, Nanos, Profile, StackId};
+use rustc_hash::FxHashMap;
 
 use super::Writer;
 
@@ -52,6 +53,36 @@ impl PythonNumbers {
         });
         (self.last, caller)
     }
+}
+
+/// What a trace says of one call of a Python function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PythonNumber {
+    /// The number of the call, from one in start order.
+    pub call: u32,
+    /// The number of the call that it was made from.
+    pub caller: Option<u32>,
+    /// Which instance of its class the module is, of a call of one.
+    pub module: Option<u32>,
+}
+
+/// Returns the numbers of all calls of Python functions.
+pub fn python_numbers(profile: &Profile) -> FxHashMap<EventId, PythonNumber> {
+    let mut numbers = PythonNumbers::new(profile);
+    let events = profile.events().iter().enumerate();
+    let calls = events.filter(|(_, event)| event.category == Category::PythonFunction);
+    calls
+        .map(|(index, event)| {
+            let (call, caller) = numbers.next(profile, event);
+            let module = module_number(profile.name(event));
+            let number = PythonNumber {
+                call,
+                caller,
+                module,
+            };
+            (EventId::from_index(index), number)
+        })
+        .collect()
 }
 
 impl Writer<'_> {
