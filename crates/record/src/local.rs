@@ -11,7 +11,7 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 
-use mindprof_model::InputsEncoder;
+use mindprof_model::{InputsEncoder, LossCause};
 use rustc_hash::FxHashMap;
 
 use crate::buffer::Buffer;
@@ -21,6 +21,7 @@ use crate::gate::Gate;
 use crate::name::Name;
 use crate::open::OpenEntry;
 use crate::scope::OpenScope;
+use crate::stack::Stack;
 use crate::{budget, recorder};
 
 /// Marks, in a record's name, a scope that ended on another thread than it began on.
@@ -58,8 +59,8 @@ impl Begun {
 
 /// Begins a scope on this thread, or counts it as lost.
 #[inline(never)]
-pub(crate) fn begin(gate: Gate, name: Name, inputs: u32) -> Begun {
-    with(|local| local.begin(gate, name, inputs)).unwrap_or(Begun::LOST)
+pub(crate) fn begin(gate: Gate, name: Name, inputs: u32, stack: Stack) -> Begun {
+    with(|local| local.begin(gate, name, inputs, stack)).unwrap_or(Begun::LOST)
 }
 
 /// Ends a scope.
@@ -86,6 +87,22 @@ pub(crate) fn intern_inputs(gate: Gate, inputs: impl FnOnce(&mut InputsEncoder))
     with(|local| local.intern_inputs(gate, inputs)).unwrap_or(NO_ROOM)
 }
 
+/// Returns the number of the stack of `frame` called from `caller`, on this thread.
+#[inline(never)]
+pub(crate) fn push_frame(gate: Gate, caller: Stack, frame: Name) -> Stack {
+    with(|local| local.push_frame(gate, caller, frame)).unwrap_or(Stack::NO_ROOM)
+}
+
+/// Counts events of this thread that could not be kept.
+#[cold]
+pub(crate) fn count_lost(gate: Gate, cause: LossCause, events: u64) {
+    // A thread that is ending has no buffer any more, and records nothing that could be missed.
+    let _ = with(|local| {
+        local.follow(gate);
+        local.buffer.count_lost_for(cause, events);
+    });
+}
+
 /// Returns the buffer of this thread, if it has one.
 pub(crate) fn own_buffer() -> Option<Arc<Buffer>> {
     let own = |local: &OnceCell<Local>| local.get().map(|local| Arc::clone(&local.buffer));
@@ -106,6 +123,7 @@ pub(crate) struct Local {
     epoch: Cell<u32>,
     chunk: RefCell<Option<Arc<Chunk>>>,
     inputs: RefCell<KnownInputs>,
+    stacks: RefCell<FxHashMap<(Stack, Name), Stack>>,
 }
 
 /// The input lists that this thread has seen, for finding them without a lock.
@@ -122,19 +140,21 @@ impl Local {
             epoch: Cell::new(0),
             chunk: RefCell::default(),
             inputs: RefCell::default(),
+            stacks: RefCell::default(),
         }
     }
 
     #[inline]
-    fn begin(&self, gate: Gate, name: Name, inputs: u32) -> Begun {
+    fn begin(&self, gate: Gate, name: Name, inputs: u32, stack: Stack) -> Begun {
         self.follow(gate);
-        if name.is_refused() || inputs == NO_ROOM {
+        if name.is_refused() || inputs == NO_ROOM || stack == Stack::NO_ROOM {
             self.buffer.count_lost();
             return Begun::LOST;
         }
         let start = ticks();
         let name = name.raw();
-        let place = self.buffer.open.push(OpenEntry { start, name });
+        let stack = stack.raw();
+        let place = self.buffer.open.push(OpenEntry { start, name, stack });
         let thread = self.buffer.index;
         Begun {
             start,
@@ -186,8 +206,9 @@ impl Local {
         }
         let mut record = scope.record(end);
         record.name |= ASYNC_BIT;
-        // Lists of inputs are numbered by thread.
+        // Lists of inputs and stacks are numbered by thread.
         record.inputs = 0;
+        record.stack = 0;
         if !self.push(record) {
             self.push_to_new_chunk(record);
         }
@@ -232,6 +253,7 @@ impl Local {
         self.buffer.begin_epoch(epoch);
         *self.chunk.borrow_mut() = None;
         self.inputs.borrow_mut().ids.clear();
+        self.stacks.borrow_mut().clear();
         self.epoch.set(epoch);
     }
 
@@ -260,6 +282,37 @@ impl Local {
         let id = self.buffer.contents().inputs.intern(words).to_raw();
         known.ids.insert(words.into(), id);
         id
+    }
+}
+
+impl Local {
+    fn push_frame(&self, gate: Gate, caller: Stack, frame: Name) -> Stack {
+        self.follow(gate);
+        let mut known = self.stacks.borrow_mut();
+        match known.get(&(caller, frame)) {
+            Some(&stack) => stack,
+            None => self.add_stack(&mut known, caller, frame),
+        }
+    }
+
+    #[cold]
+    fn add_stack(
+        &self,
+        known: &mut FxHashMap<(Stack, Name), Stack>,
+        caller: Stack,
+        frame: Name,
+    ) -> Stack {
+        // The shared node, and an entry here in a table that is on average three quarters full.
+        const BYTES: usize = size_of::<[u32; 2]>() + 4 * size_of::<[u32; 3]>() / 3 + 1;
+        let is_known = caller != Stack::NO_ROOM && !frame.is_refused();
+        if !is_known || budget::charge(BYTES, BYTES) == 0 {
+            return Stack::NO_ROOM;
+        }
+        let stacks = &mut self.buffer.contents().stacks;
+        stacks.push([caller.raw(), frame.raw()]);
+        let stack = Stack::from_len(stacks.len());
+        known.insert((caller, frame), stack);
+        stack
     }
 }
 
