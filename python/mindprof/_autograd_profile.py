@@ -16,8 +16,9 @@ from mindprof import _core, _metadata, _results
 from mindprof._activity import ProfilerActivity, check_activity_types, supported_activities
 from mindprof._event_list import EventList
 from mindprof._function_event import FunctionEventAvg
-from mindprof._options import DEFAULT_BUDGET_BYTES, SessionOptions
+from mindprof._options import DEFAULT_BUDGET_BYTES, DEFAULT_STACK_DEPTH, SessionOptions
 from mindprof._profiler_config import ProfilerConfig, ProfilerState, _ExperimentalConfig, refuse
+from mindprof._source_roots import source_roots
 from mindprof._stats import _ProfilerStats
 
 # torch's name, because users set the level of this logger.
@@ -52,8 +53,8 @@ class profile:
         record_shapes: Keep the shapes of what operators are given.
         with_flops: Estimate floating-point operations, for which shapes are kept.
         profile_memory: Record allocations.
-        with_stack: Record Python calls.
-        with_modules: Without effect, as in torch without TorchScript.
+        with_stack: Record Python calls, and by whom operators are called.
+        with_modules: Record calls of modules; `with_stack` does so too.
         use_kineto: Accepted; there is one recorder.
         use_cpu: Record the host.
         experimental_config: Options that torch calls experimental.
@@ -62,6 +63,7 @@ class profile:
         post_processing_timeout_s: How long results may take; at zero there are none.
         activity_filters: By group, the activity types to write into traces.
         budget_bytes: How much memory a recording may take.
+        stack_depth: How many calls deep Python is followed.
 
     Example:
         >>> with profile() as prof:
@@ -89,6 +91,7 @@ class profile:
         activity_filters: dict[ProfilerActivity, set[str]] | None = None,
         _profiler_extensions: dict[str, str] | None = None,
         budget_bytes: int = DEFAULT_BUDGET_BYTES,
+        stack_depth: int = DEFAULT_STACK_DEPTH,
     ) -> None:
         self.enabled = enabled
         if not enabled:
@@ -116,6 +119,7 @@ class profile:
         self.kineto_results: _core.Profile | None = None
         self._profiler_extensions = _profiler_extensions or {}
         self._budget_bytes = budget_bytes
+        self._stack_depth = stack_depth
         self._session: _core.Session | None = None
         self._finished: list[_core.Session] = []
         self._accumulated: _core.Profile | None = None
@@ -225,6 +229,8 @@ class profile:
                 with_flops=bool(self.with_flops),
                 with_modules=bool(self.with_modules),
                 budget_bytes=self._budget_bytes,
+                stack_depth=self._stack_depth,
+                source_roots=source_roots() if self.with_stack else (),
             )
             # One that is still open is closed by letting go of it, and what it recorded is
             # forgotten, as in torch. First, so that the new one begins with a whole budget.

@@ -37,6 +37,7 @@ __all__ = [
     "empty",
     "eye",
     "finish_function",
+    "follow_thread",
     "format_memory",
     "format_time",
     "format_time_share",
@@ -56,6 +57,7 @@ __all__ = [
     "manual_seed",
     "max_pool2d",
     "mse_loss",
+    "name_module_calls",
     "nll_loss",
     "ones",
     "rand",
@@ -85,6 +87,10 @@ class _SessionOptions(Protocol):
     def record_shapes(self) -> bool: ...
     @property
     def budget_bytes(self) -> int: ...
+    @property
+    def stack_depth(self) -> int: ...
+    @property
+    def source_roots(self) -> Sequence[str]: ...
 
 @final
 class Session:
@@ -95,6 +101,8 @@ class Session:
     def stop_after(self, earlier: Sequence[Session]) -> Profile: ...
 
 def is_profiling() -> bool: ...
+def follow_thread(frame: Any, event: Any, argument: Any) -> None: ...
+def name_module_calls(function: Callable[..., Any]) -> None: ...
 
 @final
 class Profile:

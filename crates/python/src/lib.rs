@@ -21,6 +21,7 @@ mod inputs;
 mod names;
 mod numbers;
 mod profile;
+mod python_calls;
 mod range;
 mod record_function;
 mod session;
@@ -45,6 +46,8 @@ mod _core {
     use crate::numbers::{format_memory, format_time, format_time_share, is_shown_frame};
     #[pymodule_export]
     use crate::profile::Profile;
+    #[pymodule_export]
+    use crate::python_calls::{follow_thread, name_module_calls};
     #[pymodule_export]
     use crate::range::{
         RangeHandle, RecordFunctionFast, record_function_with_args_enter,
