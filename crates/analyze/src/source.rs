@@ -81,8 +81,8 @@ impl Sources {
     }
 }
 
-/// Returns the stack that each event was called from. One that has none takes that of the scope that asked for it, or
-/// else of what it ran inside of. Parents come before their children.
+/// Returns the stack that each event was called from. One that has none takes that of what it ran inside of, or of the
+/// scope that asked for it. Parents come before their children.
 fn own_stacks(profile: &Profile, tree: &Tree, correlation: &Correlation) -> Vec<StackId> {
     let mut stacks: Vec<StackId> = profile.events().iter().map(|event| event.stack).collect();
     for (index, event) in profile.events().iter().enumerate() {
@@ -90,11 +90,19 @@ fn own_stacks(profile: &Profile, tree: &Tree, correlation: &Correlation) -> Vec<
             continue;
         }
         let id = EventId::from_index(index);
-        stacks[index] = match (correlation.owner(id), tree.parent(id)) {
-            (Some(owner), _) => profile.event(owner).stack,
-            (None, Some(parent)) => inside(profile, parent, &stacks),
-            (None, None) => StackId::NONE,
+        let of_owner = correlation
+            .owner(id)
+            .map(|owner| profile.event(owner).stack);
+        let of_parent = tree
+            .parent(id)
+            .map(|parent| inside(profile, parent, &stacks));
+        // A call into the runtime is made where it runs; what a device does runs anywhere.
+        let found = if event.category == Category::Runtime {
+            of_parent.or(of_owner)
+        } else {
+            of_owner.or(of_parent)
         };
+        stacks[index] = found.unwrap_or(StackId::NONE);
     }
     stacks
 }

@@ -3,11 +3,15 @@
 //!
 //! Microseconds, column widths and torch's names for things exist here and not further inside.
 
+mod arrow;
 mod chrome;
+mod columns;
 mod error;
+mod event_list;
 mod flamegraph;
 mod folded;
 mod number;
+mod parquet;
 mod perfetto;
 mod row;
 mod shapes;
@@ -16,14 +20,18 @@ mod speedscope;
 mod table;
 mod whole_file;
 
+pub use arrow::record_batch;
 pub use chrome::{
     TraceOptions, category_name, input_types, read_trace, read_trace_file, write_trace,
     write_trace_file, write_trace_file_with, write_trace_with,
 };
+pub use columns::{Column, Values, average_columns, event_columns, text_values};
 pub use error::{Error, Result};
+pub use event_list::{write_event_list, write_event_list_file};
 pub use flamegraph::{write_flamegraph, write_flamegraph_file};
-pub use folded::{write_folded, write_folded_file};
+pub use folded::{STACK_METRICS, stack_metric, write_folded, write_folded_file};
 pub use number::{TimeUnit, memory_text, share_text, time_text};
+pub use parquet::{write_parquet, write_parquet_file};
 pub use perfetto::{write_perfetto, write_perfetto_file};
 pub use row::{Row, Texts, add_percentiles, average_rows, device_name, event_rows, is_device_work};
 pub use shapes::shapes_text;
