@@ -29,6 +29,11 @@ TRACE_ONLY = (
     "Use export_chrome_trace() instead."
 )
 
+NO_RECORDING = (
+    "'NoneType' object has no attribute 'save' (there is no finished recording; "
+    "stop the profiler before exporting)"
+)
+
 
 def without_trace_only(config: _ExperimentalConfig, with_stack: bool) -> _ExperimentalConfig:
     """Returns the configuration, or a copy that can have stacks; the user's own stays as it is."""
@@ -370,10 +375,7 @@ class profile:
                 "return"
             )
         if self.kineto_results is None:
-            raise AttributeError(
-                "'NoneType' object has no attribute 'save' (there is no finished recording; "
-                "stop the profiler before exporting)"
-            )
+            raise AttributeError(NO_RECORDING)
         trace_id = {"trace_id": _metadata.quoted(self.trace_id)} if self.trace_id else {}
         types = self.activity_filters.get(ProfilerActivity.CPU)
         _core.write_chrome_trace(
@@ -397,6 +399,37 @@ class profile:
         if not self.with_stack:
             raise AssertionError("export_stacks() requires with_stack=True")
         _results.export_stacks(recording, path, metric)
+
+    def export_flamegraph(self, path: str, metric: str = "self_cpu_time_total") -> None:
+        """Draws a flame graph: who called, then what ran inside, as wide as what was spent in it.
+
+        Args:
+            path: Where to; a picture in SVG, with search and zoom in a browser.
+            metric: Which value; see `EventList.supported_export_stacks_metrics`.
+
+        Raises:
+            AttributeError: There is no finished recording.
+            ValueError: There is no such metric.
+        """
+        _results.check_metric(metric)
+        _core.write_flamegraph(self._finished_recording(), path, metric)
+
+    def export_speedscope(self, path: str) -> None:
+        """Writes a file that speedscope opens.
+
+        Args:
+            path: Where to.
+
+        Raises:
+            AttributeError: There is no finished recording.
+        """
+        _core.write_speedscope(self._finished_recording(), path)
+
+    def _finished_recording(self) -> _core.Profile:
+        recording = self._recording()
+        if recording is None:
+            raise AttributeError(NO_RECORDING)
+        return recording
 
     def toggle_collection_dynamic(
         self, enabled: bool, activities: Iterable[ProfilerActivity]

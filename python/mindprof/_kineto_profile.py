@@ -269,6 +269,32 @@ class _KinetoProfile:
         """
         self._initialized("exporting stacks").export_stacks(path, metric)
 
+    def export_flamegraph(self, path: str, metric: str = "self_cpu_time_total") -> None:
+        """Draws a flame graph: who called, then what ran inside, as wide as what was spent in it.
+
+        Args:
+            path: Where to; a picture in SVG, with search and zoom in a browser.
+            metric: Which value; see `EventList.supported_export_stacks_metrics`.
+
+        Raises:
+            AssertionError: The profiler was never started.
+            AttributeError: The profiler is recording.
+            ValueError: There is no such metric.
+        """
+        self._initialized("exporting a flame graph").export_flamegraph(path, metric)
+
+    def export_speedscope(self, path: str) -> None:
+        """Writes a file that speedscope opens.
+
+        Args:
+            path: Where to.
+
+        Raises:
+            AssertionError: The profiler was never started.
+            AttributeError: The profiler is recording.
+        """
+        self._initialized("exporting for speedscope").export_speedscope(path)
+
     def export_memory_timeline(self, path: str, device: str | None = None) -> None:
         """Writes how much memory was in use when, by what for.
 

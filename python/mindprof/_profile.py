@@ -51,6 +51,8 @@ class profile(_KinetoProfile):
         budget_bytes: How much memory the recording may take. Beyond it the newest events are
             dropped; how many is told in the table's footer, in exported traces and by
             `lost_events`.
+        stack_depth: How many calls deep Python is followed. Calls beyond it are not kept, but
+            counted; operators in them keep the line that calls them.
 
     Example:
         >>> import mindtorch_v2 as torch

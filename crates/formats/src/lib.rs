@@ -29,7 +29,9 @@ pub use columns::{Column, Values, average_columns, event_columns, text_values};
 pub use error::{Error, Result};
 pub use event_list::{write_event_list, write_event_list_file};
 pub use flamegraph::{write_flamegraph, write_flamegraph_file};
-pub use folded::{STACK_METRICS, stack_metric, write_folded, write_folded_file};
+pub use folded::{
+    STACK_METRICS, stack_metric, write_folded, write_folded_file, write_folded_with_short,
+};
 pub use number::{TimeUnit, memory_text, share_text, time_text};
 pub use parquet::{write_parquet, write_parquet_file};
 pub use perfetto::{write_perfetto, write_perfetto_file};

@@ -12,7 +12,7 @@
     reason = "a getter takes it, also where it says the same of every event"
 )]
 
-use mindprof_analyze::{Analysis, Bytes, Item, Keys, elapsed_micros, shown_frames};
+use mindprof_analyze::{Analysis, Bytes, Item, Keys, elapsed_micros, module_number, shown_frames};
 use mindprof_formats::{category_name, input_types};
 use mindprof_model::{
     Category, DeviceKind, Event, EventId, Flags, InputsId, InputsIter, Links, StackId,
@@ -38,6 +38,12 @@ pub(crate) struct FunctionEvent {
 impl FunctionEvent {
     pub(crate) const fn new(store: Py<Events>, item: Item) -> Self {
         Self { store, item }
+    }
+
+    /// Returns a number that calls of Python functions have; -1 of what is no call or has none.
+    fn call_number(&self, find: impl FnOnce(EventId) -> Option<u32>) -> i64 {
+        let call = self.event().filter(|_| self.is(Category::PythonFunction));
+        call.and_then(|(id, _)| find(id)).map_or(-1, i64::from)
     }
 
     fn key(&self) -> ItemKey {
@@ -438,6 +444,22 @@ impl FunctionEvent {
     #[getter]
     fn is_python_function(&self) -> bool {
         self.is(Category::PythonFunction)
+    }
+
+    #[getter]
+    fn python_id(&self) -> i64 {
+        self.call_number(|id| self.analysis().python_calls().number(id))
+    }
+
+    #[getter]
+    fn python_parent_id(&self) -> i64 {
+        self.call_number(|id| self.analysis().python_calls().caller(id))
+    }
+
+    #[getter]
+    fn python_module_id(&self) -> i64 {
+        let profile = self.analysis().profile();
+        self.call_number(|id| module_number(profile.name(profile.event(id))))
     }
 
     #[getter]

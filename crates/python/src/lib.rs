@@ -26,6 +26,7 @@ mod python_calls;
 mod range;
 mod record_function;
 mod session;
+mod stacks;
 mod table;
 mod tensor;
 
@@ -58,6 +59,8 @@ mod _core {
     use crate::record_function::RecordFunction;
     #[pymodule_export]
     use crate::session::{Session, is_profiling};
+    #[pymodule_export]
+    use crate::stacks::{write_flamegraph, write_speedscope, write_stacks};
     #[pymodule_export]
     use crate::table::sort_keys;
     #[pymodule_export]

@@ -14,7 +14,9 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mindprof_record::{Stack, recording_number, set_stack_source, wants_calls, wants_stacks};
+use mindprof_record::{
+    Calls, Stack, recording_number, set_stack_source, wants_calls, wants_stacks,
+};
 use pyo3::ffi::{PyFrameObject, PyObject};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -89,8 +91,8 @@ enum Owner {
 
 /// What a session wants to follow.
 pub(crate) struct Wanted {
-    /// All calls, and the stacks of operators; else calls of modules only.
-    pub(crate) stacks: bool,
+    /// Which calls.
+    pub(crate) calls: Calls,
     /// How many calls deep a thread is followed.
     pub(crate) depth: usize,
     /// What the names of source files are shortened by.
@@ -99,7 +101,7 @@ pub(crate) struct Wanted {
 
 /// Follows calls while it lives.
 pub(crate) struct Following {
-    stacks: bool,
+    calls: Calls,
     process: u32,
 }
 
@@ -112,11 +114,11 @@ impl Following {
         set_stack_source(operator_stack);
         names::set_roots(wanted.roots);
         let process = std::process::id();
-        let is_first = lock(&SESSIONS).add(process, wanted.stacks);
+        let is_first = lock(&SESSIONS).add(process, wanted.calls);
         let deepest = if is_first { 0 } else { deepest() };
         DEEPEST.store(deepest.max(wanted.depth), Ordering::Relaxed);
         let following = Self {
-            stacks: wanted.stacks,
+            calls: wanted.calls,
             process,
         };
         follow_threads(py)?;
@@ -126,7 +128,7 @@ impl Following {
 
 impl Drop for Following {
     fn drop(&mut self) {
-        let is_last = lock(&SESSIONS).remove(self.process, self.stacks);
+        let is_last = lock(&SESSIONS).remove(self.process, self.calls);
         if is_last {
             // An interpreter that is ending calls no hook any more.
             Python::try_attach(unfollow_threads);
@@ -136,7 +138,7 @@ impl Drop for Following {
 
 impl Sessions {
     /// Adds a session, and returns whether there was none. What threads know is void if it lacks what this one wants.
-    fn add(&mut self, process: u32, stacks: bool) -> bool {
+    fn add(&mut self, process: u32, calls: Calls) -> bool {
         if self.process != process {
             *self = Self {
                 process,
@@ -145,21 +147,22 @@ impl Sessions {
             };
         }
         let is_first = self.open == 0;
-        if is_first || (stacks && self.with_stacks == 0) {
+        let wants_all = calls == Calls::All;
+        if is_first || (wants_all && self.with_stacks == 0) {
             GENERATION.fetch_add(1, Ordering::Relaxed);
         }
         self.open += 1;
-        self.with_stacks += usize::from(stacks);
+        self.with_stacks += usize::from(wants_all);
         is_first
     }
 
     /// Removes a session, and returns whether there is none any more.
-    fn remove(&mut self, process: u32, stacks: bool) -> bool {
+    fn remove(&mut self, process: u32, calls: Calls) -> bool {
         if self.process != process {
             return false;
         }
         self.open -= 1;
-        self.with_stacks -= usize::from(stacks);
+        self.with_stacks -= usize::from(calls == Calls::All);
         self.open == 0
     }
 }
@@ -270,7 +273,7 @@ fn marker(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
 /// Has this thread's stack known from now on.
 fn join(attached: Attached<'_>) {
     if wants_stacks() {
-        with_shadow(|shadow| shadow.operator_stack());
+        with_shadow(Shadow::operator_stack);
     } else if let Some(frame) = attached.current_frame() {
         with_shadow(|shadow| shadow.begin(frame));
     }

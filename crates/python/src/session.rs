@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mindprof_model::Metadata;
-use mindprof_record::{Capture, Options, Session as Window};
+use mindprof_record::{Calls, Capture, Options, Session as Window};
 use pyo3::prelude::*;
 
 use crate::profile::Profile;
@@ -27,6 +27,7 @@ struct State {
 }
 
 /// What Python says about a session, by the names of its attributes.
+#[expect(clippy::struct_excessive_bools, reason = "they are torch's flags")]
 #[derive(FromPyObject)]
 struct SessionOptions {
     record_shapes: bool,
@@ -52,7 +53,11 @@ impl Session {
             facts.set(key, "1");
         }
         let wanted = Wanted {
-            stacks: options.with_stack,
+            calls: match (options.with_stack, options.with_modules) {
+                (true, _) => Calls::All,
+                (false, true) => Calls::Modules,
+                (false, false) => Calls::None,
+            },
             depth: options.stack_depth,
             roots: options.source_roots,
         };
@@ -60,15 +65,14 @@ impl Session {
             // Operations are counted from shapes.
             inputs: options.record_shapes || options.with_flops,
             memory: options.profile_memory,
-            stacks: options.with_stack,
-            modules: options.with_modules,
+            calls: wanted.calls,
             budget_bytes: options.budget_bytes,
         };
         let window = Window::start(options);
-        let following = if options.stacks || options.modules {
-            Following::begin(py, wanted)?
-        } else {
+        let following = if wanted.calls == Calls::None {
             None
+        } else {
+            Following::begin(py, wanted)?
         };
         let state = State {
             window: Some(window),

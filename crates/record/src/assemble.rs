@@ -12,7 +12,7 @@ use crate::clock::{Anchor, Scale};
 use crate::local::ASYNC_BIT;
 use crate::memory::{Piece, Pieces};
 use crate::name::{self, NameKind};
-use crate::stack::{CALL_BIT, Stack};
+use crate::stack::{CALL_BIT, Calls, Stack};
 
 /// Makes the profile of a capture and of the earlier ones that belong to it.
 pub(crate) fn assemble(capture: &Capture) -> Profile {
@@ -46,7 +46,7 @@ fn add_window(capture: &Capture, names: &mut Names, builder: &mut ProfileBuilder
         builder.add_loss(LossCause::Depth, thread.open.deeper);
         let open = still_open(capture, thread);
         let (mut scopes, pieces) = of_window(capture, thread, &open);
-        if !capture.keep_stacks && capture.keep_modules {
+        if capture.keep_calls == Calls::Modules {
             scopes
                 .retain(|record| record.stack & CALL_BIT == 0 || names.is_module(record, builder));
         }
@@ -112,8 +112,7 @@ fn is_wanted(capture: &Capture, record: &Record) -> bool {
     if record.stack & CALL_BIT == 0 {
         return capture.wants(record.start);
     }
-    let keeps_calls = capture.keep_stacks || capture.keep_modules;
-    keeps_calls && capture.window.contains(&record.start)
+    capture.keep_calls != Calls::None && capture.window.contains(&record.start)
 }
 
 /// Returns records of the scopes that were open when the window closed, innermost first.
@@ -190,7 +189,7 @@ fn merge_stacks(
     names: &mut Names,
     builder: &mut ProfileBuilder,
 ) -> Vec<StackId> {
-    if !capture.keep_stacks {
+    if capture.keep_calls != Calls::All {
         return Vec::new();
     }
     let mut stacks = Vec::with_capacity(thread.stacks.len() + 1);

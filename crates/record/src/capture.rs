@@ -10,6 +10,7 @@ use crate::buffer::Buffer;
 use crate::chunk::{Chunk, Record};
 use crate::clock::Anchor;
 use crate::open::OpenSnapshot;
+use crate::stack::Calls;
 
 /// The recording of one window, ready to become a profile. A copy shares the records.
 #[derive(Clone, Debug)]
@@ -24,8 +25,7 @@ pub struct Capture {
     pub(crate) closed: Anchor,
     pub(crate) keep_inputs: bool,
     pub(crate) keep_memory: bool,
-    pub(crate) keep_stacks: bool,
-    pub(crate) keep_modules: bool,
+    pub(crate) keep_calls: Calls,
     pub(crate) threads: Vec<ThreadCapture>,
     /// The windows before this one that the profile is about too.
     pub(crate) earlier: Vec<Capture>,

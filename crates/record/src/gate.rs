@@ -4,6 +4,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::stack::Calls;
+
 // Relaxed everywhere: the word carries all that a scope decides by, and nothing else is published through it.
 static GATE: AtomicU64 = AtomicU64::new(0);
 
@@ -20,10 +22,8 @@ pub(crate) struct Wanted {
     pub(crate) inputs: bool,
     /// Memory that is taken and given back, also while scopes are not wanted.
     pub(crate) memory: bool,
-    /// The stacks of scopes, and calls of the host's language, also while scopes are not wanted.
-    pub(crate) stacks: bool,
-    /// Calls of modules, also while scopes are not wanted.
-    pub(crate) modules: bool,
+    /// Calls of the host's language, also while scopes are not wanted.
+    pub(crate) calls: Calls,
 }
 
 impl Gate {
@@ -46,8 +46,8 @@ impl Gate {
             (wanted.scopes, Self::SCOPES),
             (wanted.inputs, Self::INPUTS),
             (wanted.memory, Self::MEMORY),
-            (wanted.stacks, Self::STACKS),
-            (wanted.modules, Self::MODULES),
+            (wanted.calls == Calls::All, Self::STACKS),
+            (wanted.calls == Calls::Modules, Self::MODULES),
         ];
         let wanted = bits.into_iter().filter(|(is_wanted, _)| *is_wanted);
         let bits = wanted.fold(0, |bits, (_, bit)| bits | bit);

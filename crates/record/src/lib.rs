@@ -28,7 +28,7 @@ pub use name::{Name, NameKind, Site};
 pub use scope::{OpenScope, Scope, is_profiling, is_recording, open, open_with, scope, scope_with};
 pub use session::{Options, Session};
 pub use stack::{
-    Stack, StackSource, count_deep_calls, count_unseen_calls, open_call, recording_number,
+    Calls, Stack, StackSource, count_deep_calls, count_unseen_calls, open_call, recording_number,
     set_stack_source, wants_calls, wants_stacks,
 };
 

@@ -238,8 +238,10 @@ impl Recorder {
                 .any(|window| window.paused_now.is_none()),
             inputs: options().any(|options| options.inputs),
             memory: options().any(|options| options.memory),
-            stacks: options().any(|options| options.stacks),
-            modules: options().any(|options| options.modules),
+            calls: options()
+                .map(|options| options.calls)
+                .max()
+                .unwrap_or_default(),
         };
         Gate::set(self.epoch, wanted);
     }

@@ -12,6 +12,18 @@ use crate::local;
 use crate::name::Name;
 use crate::scope::OpenScope;
 
+/// Which calls of the host's language a window wants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Calls {
+    /// None.
+    #[default]
+    None,
+    /// Calls of modules.
+    Modules,
+    /// All calls, and by whom scopes are called.
+    All,
+}
+
 /// Marks, in a record's stack, a call. A tree of so many stacks is beyond every budget.
 pub(crate) const CALL_BIT: u32 = 1 << 31;
 

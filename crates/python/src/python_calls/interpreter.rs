@@ -82,10 +82,11 @@ unsafe fn symbol<F: Copy>(_name: &CStr) -> Option<F> {
     None
 }
 
-/// Says that this thread holds the GIL.
+/// Says that this thread holds the GIL. What is asked of it needs that, and not always the word itself.
 #[derive(Clone, Copy)]
 pub(super) struct Attached<'py>(Python<'py>);
 
+#[expect(clippy::unused_self, reason = "it is the word that the GIL is held")]
 impl<'py> Attached<'py> {
     /// Returns the word of a caller that knows it.
     pub(super) const fn new(py: Python<'py>) -> Self {

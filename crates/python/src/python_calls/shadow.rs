@@ -278,13 +278,11 @@ impl Shadow {
         if !wants_stacks() {
             return Stack::NONE;
         }
-        match frame.back() {
-            Some(back) => self.stack_at(back),
-            None => {
-                self.close_from(0);
-                Stack::NONE
-            }
+        if let Some(back) = frame.back() {
+            return self.stack_at(back);
         }
+        self.close_from(0);
+        Stack::NONE
     }
 
     /// Returns the stack of what the last call calls now; `frame` is its frame.

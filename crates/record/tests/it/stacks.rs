@@ -4,8 +4,8 @@ use std::cell::Cell;
 
 use mindprof_model::{Category, Flags, LossCause, Profile, StackId};
 use mindprof_record::{
-    Name, NameKind, Options, Session, Site, Stack, count_deep_calls, count_unseen_calls, open_call,
-    scope, set_stack_source, wants_calls, wants_stacks,
+    Calls, Name, NameKind, Options, Session, Site, Stack, count_deep_calls, count_unseen_calls,
+    open_call, scope, set_stack_source, wants_calls, wants_stacks,
 };
 use proptest::prelude::*;
 
@@ -19,14 +19,14 @@ thread_local! {
 
 fn with_stacks() -> Options {
     Options {
-        stacks: true,
+        calls: Calls::All,
         ..Options::default()
     }
 }
 
 fn with_modules() -> Options {
     Options {
-        modules: true,
+        calls: Calls::Modules,
         ..Options::default()
     }
 }
