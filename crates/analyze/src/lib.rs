@@ -12,6 +12,7 @@ mod folded;
 mod keys;
 mod lanes;
 mod memory_use;
+mod python_calls;
 mod source;
 mod tree;
 
@@ -28,5 +29,6 @@ pub use folded::{Folded, StackMetric, stack_weights};
 pub use keys::Keys;
 pub use lanes::{Lanes, SpareLane};
 pub use memory_use::{Bytes, MemoryUse};
+pub use python_calls::{PythonCall, PythonCalls};
 pub use source::{Sources, is_shown_frame, shown_frames};
 pub use tree::Tree;

@@ -23,15 +23,17 @@ mod whole_file;
 
 pub use arrow::record_batch;
 pub use chrome::{
-    PythonNumber, TraceOptions, category_name, input_types, python_numbers, read_trace,
-    read_trace_file, write_trace, write_trace_file, write_trace_file_with, write_trace_with,
+    TraceOptions, category_name, input_types, read_trace, read_trace_file, write_trace,
+    write_trace_file, write_trace_file_with, write_trace_with,
 };
 pub use columns::{Column, Values, average_columns, event_columns, text_values};
 pub use error::{Error, Result};
 pub use event_list::{write_event_list, write_event_list_file};
 pub use flamegraph::{write_flamegraph, write_flamegraph_file};
 pub use flows::{FlowEnd, FlowKind, FlowSide, Flows};
-pub use folded::{STACK_METRICS, stack_metric, write_folded, write_folded_file};
+pub use folded::{
+    STACK_METRICS, stack_metric, write_folded, write_folded_file, write_folded_with_short,
+};
 pub use number::{TimeUnit, memory_text, share_text, time_text};
 pub use parquet::{write_parquet, write_parquet_file};
 pub use perfetto::{

@@ -17,4 +17,4 @@ pub use file::{read_trace_file, write_trace_file, write_trace_file_with};
 pub use inputs::input_types;
 pub(crate) use inputs::inputs_lists;
 pub use read::read_trace;
-pub use write::{PythonNumber, TraceOptions, python_numbers, write_trace, write_trace_with};
+pub use write::{TraceOptions, write_trace, write_trace_with};
