@@ -7,10 +7,13 @@ mod averages;
 mod children;
 mod correlate;
 mod device_time;
+mod diff;
 mod flops;
 mod keys;
 mod memory_use;
+mod slim;
 mod source;
+mod summary;
 mod tree;
 
 pub use analysis::{Analysis, Item};
@@ -21,8 +24,11 @@ pub use averages::{
 pub use children::Children;
 pub use correlate::Correlation;
 pub use device_time::DeviceTimes;
+pub use diff::{Change, Diff, DiffOptions, Measure, Whole};
 pub use flops::{Flops, uncounted};
 pub use keys::Keys;
 pub use memory_use::{Bytes, MemoryUse};
+pub use slim::{Cut, CutReport, Slimmed, slim};
 pub use source::{Sources, is_shown_frame, shown_frames};
+pub use summary::{Step, Summary, Track, steps};
 pub use tree::Tree;
