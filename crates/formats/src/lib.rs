@@ -12,7 +12,8 @@ mod sort;
 mod table;
 
 pub use chrome::{
-    TraceOptions, category_name, input_types, read_trace, read_trace_file, write_trace,
+    Progress, ReadOptions, Reading, Repair, Repairs, TraceOptions, category_name, input_types,
+    read_trace, read_trace_file, read_trace_file_with, read_trace_with, write_trace,
     write_trace_file, write_trace_file_with, write_trace_with,
 };
 pub use error::{Error, Result};

@@ -1,4 +1,4 @@
-//! Traces as files: whole or absent, compressed by name when written and by content when read.
+//! Traces as files that are written: whole or absent, compressed by name.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -10,19 +10,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use mindprof_model::Profile;
 
-use super::{TraceOptions, read_trace, write_trace_with};
+use super::{TraceOptions, write_trace_with};
 use crate::{Error, Result};
-
-/// Reads the trace in a file, which may be compressed with gzip whatever its name.
-///
-/// # Errors
-/// When the file cannot be read or holds no trace; the error names the file.
-pub fn read_trace_file(path: &Path) -> Result<Profile> {
-    fs::read(path)
-        .map_err(Error::from)
-        .and_then(|bytes| read_trace(&bytes))
-        .map_err(|error| error.at(path))
-}
 
 /// Writes `profile` as a trace to a file, with gzip if its name ends in `.gz`.
 ///

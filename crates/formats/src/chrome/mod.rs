@@ -6,12 +6,18 @@ mod event;
 mod file;
 mod inputs;
 mod read;
+mod reading;
+mod repairs;
 mod text;
 mod time;
 mod write;
 
 pub use category::to_name as category_name;
-pub use file::{read_trace_file, write_trace_file, write_trace_file_with};
+pub use file::{write_trace_file, write_trace_file_with};
 pub use inputs::input_types;
-pub use read::read_trace;
+pub use read::read_trace_with;
+pub use reading::{
+    Progress, ReadOptions, Reading, read_trace, read_trace_file, read_trace_file_with,
+};
+pub use repairs::{Repair, Repairs};
 pub use write::{TraceOptions, write_trace, write_trace_with};

@@ -17,6 +17,8 @@ use serde_json::value::RawValue;
 use super::category::loss_key;
 use super::collect::Collector;
 use super::event::RawEvent;
+use super::reading::{ReadOptions, Reading};
+use super::repairs::{Repair, Repairs};
 use crate::{Error, Result};
 
 #[cfg(test)]
@@ -24,20 +26,25 @@ mod tests;
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// Reads a trace from its bytes, which may be compressed with gzip.
-///
-/// Events whose times make no sense are counted as lost, not kept.
+/// As [`super::read_trace`], with options, and with what was wrong with the trace.
 ///
 /// # Errors
 /// When the bytes are empty, damaged, not JSON or JSON of another kind; the error says where.
-pub fn read_trace(bytes: &[u8]) -> Result<Profile> {
-    if bytes.starts_with(&GZIP_MAGIC) {
+pub fn read_trace_with(bytes: &[u8], options: &ReadOptions<'_>) -> Result<Reading> {
+    let profile = if bytes.starts_with(&GZIP_MAGIC) {
         let mut text = Vec::new();
         let read = MultiGzDecoder::new(bytes).read_to_end(&mut text);
         read.map_err(|_| Error::Gzip)?;
-        return read_text(&text);
+        read_text(&text)?
+    } else {
+        read_text(bytes)?
+    };
+    if let Some(progress) = options.progress {
+        progress(bytes.len() as u64, bytes.len() as u64);
     }
-    read_text(bytes)
+    let mut repairs = Repairs::default();
+    repairs.add(Repair::NoTime, profile.loss().count(LossCause::Damaged));
+    Ok(Reading { profile, repairs })
 }
 
 fn read_text(text: &[u8]) -> Result<Profile> {
