@@ -6,10 +6,12 @@
 mod chrome;
 mod error;
 mod number;
+mod perfetto;
 mod row;
 mod shapes;
 mod sort;
 mod table;
+mod whole;
 
 pub use chrome::{
     TraceOptions, category_name, input_types, read_trace, read_trace_file, write_trace,
@@ -17,7 +19,9 @@ pub use chrome::{
 };
 pub use error::{Error, Result};
 pub use number::{TimeUnit, memory_text, share_text, time_text};
+pub use perfetto::{write_perfetto, write_perfetto_file};
 pub use row::{Row, Texts, add_percentiles, average_rows, device_name, event_rows, is_device_work};
 pub use shapes::shapes_text;
 pub use sort::SortBy;
 pub use table::{NO_EVENTS, TableFacts, TableOptions, events_table, table, table_of_rows};
+pub use whole::write_file;

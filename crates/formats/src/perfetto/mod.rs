@@ -1,0 +1,6 @@
+//! Perfetto's own protobuf trace: the same profile in a fraction of the bytes of a Chrome trace.
+
+mod message;
+mod write;
+
+pub use write::{write_perfetto, write_perfetto_file};
