@@ -27,7 +27,7 @@ const BY_STACK: GroupBy = GroupBy {
 /// torch 2.11 leaves Python functions out before it builds its tree; later ones leave out their rows. And it hangs
 /// runtime calls of threads that it did not follow onto the starting thread, into whatever ran there at the time, which
 /// takes time from those and merges what happens to have one name; here they stay on their own threads.
-fn as_torch_saw_it(session: Session) -> Profile {
+pub(crate) fn as_torch_saw_it(session: Session) -> Profile {
     let profile = read_trace_file(&session.trace_path()).unwrap();
     if session.host != "h200-torch2.11" {
         return profile;

@@ -7,3 +7,4 @@ mod damage;
 mod files;
 mod goldens;
 mod round_trip;
+mod stacks;
