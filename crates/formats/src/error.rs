@@ -63,6 +63,14 @@ pub enum Error {
         /// The keys there are.
         expected: String,
     },
+    /// Not even an empty trace is as small as was asked for.
+    #[error("at least {least} bytes are needed, expected at most {max_bytes}")]
+    TooLarge {
+        /// How many bytes were allowed.
+        max_bytes: u64,
+        /// How many bytes a trace without events has.
+        least: u64,
+    },
     /// Rows have device times, and nothing says of which device.
     #[error("use_device is None, but there is device performance data.")]
     UnknownDevice,

@@ -4,16 +4,22 @@
 //! Microseconds, column widths and torch's names for things exist here and not further inside.
 
 mod chrome;
+mod diff;
 mod error;
 mod flamegraph;
 mod folded;
+mod grid;
+mod info;
 mod number;
+mod paths;
 mod perfetto;
 mod row;
 mod shapes;
+mod slim;
 mod sort;
 mod speedscope;
 mod table;
+mod table_json;
 mod whole_file;
 
 pub use chrome::{
@@ -21,14 +27,19 @@ pub use chrome::{
     read_trace, read_trace_file, read_trace_file_with, read_trace_with, write_trace,
     write_trace_file, write_trace_file_with, write_trace_with,
 };
+pub use diff::{DiffLayout, change_state, diff_json, diff_text, measure_name};
 pub use error::{Error, Result};
 pub use flamegraph::{write_flamegraph, write_flamegraph_file};
 pub use folded::{write_folded, write_folded_file};
+pub use info::{Info, verify_json};
 pub use number::{TimeUnit, memory_text, share_text, time_text};
+pub use paths::{paths_json, write_paths};
 pub use perfetto::{write_perfetto, write_perfetto_file};
 pub use row::{Row, Texts, add_percentiles, average_rows, device_name, event_rows, is_device_work};
 pub use shapes::shapes_text;
+pub use slim::{SLIM_KEY, slim_json, write_slim_file};
 pub use sort::SortBy;
 pub use speedscope::{write_speedscope, write_speedscope_file};
 pub use table::{NO_EVENTS, TableFacts, TableOptions, events_table, table, table_of_rows};
+pub use table_json::table_json;
 pub use whole_file::write_file;

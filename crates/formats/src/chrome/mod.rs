@@ -12,6 +12,7 @@ mod text;
 mod time;
 mod write;
 
+pub(crate) use category::loss_key;
 pub use category::to_name as category_name;
 pub use file::{write_trace_file, write_trace_file_with};
 pub use inputs::input_types;
@@ -20,4 +21,5 @@ pub use reading::{
     Progress, ReadOptions, Reading, read_trace, read_trace_file, read_trace_file_with,
 };
 pub use repairs::{Repair, Repairs};
+pub(crate) use text::json_value;
 pub use write::{TraceOptions, write_trace, write_trace_with};
