@@ -9,6 +9,7 @@ mod correlate;
 mod device_time;
 mod flops;
 mod keys;
+mod memory_timeline;
 mod memory_use;
 mod source;
 mod tree;
@@ -23,6 +24,10 @@ pub use correlate::Correlation;
 pub use device_time::DeviceTimes;
 pub use flops::{Flops, uncounted};
 pub use keys::Keys;
+pub use memory_timeline::{
+    CategoryBytes, MemoryAction, MemoryBlock, MemoryCategory, MemoryChange, MemoryDevice,
+    MemoryHolder, MemoryPeak, MemoryTimeline,
+};
 pub use memory_use::{Bytes, MemoryUse};
 pub use source::{Sources, is_shown_frame, shown_frames};
 pub use tree::Tree;
