@@ -66,6 +66,23 @@ pub enum Error {
     /// Rows have device times, and nothing says of which device.
     #[error("use_device is None, but there is device performance data.")]
     UnknownDevice,
+    /// There is no such kind of device.
+    #[error("Expected one of {expected} device type at start of device string: {name}")]
+    UnknownDeviceKind {
+        /// The device that was asked for.
+        name: String,
+        /// The kinds there are.
+        expected: String,
+    },
+    /// What follows the kind of a device is not a number.
+    #[error("Invalid device string: '{name}'")]
+    BadDeviceNumber {
+        /// The device that was asked for.
+        name: String,
+    },
+    /// A device without a name.
+    #[error("Device string must not be empty")]
+    NoDeviceName,
     /// There is no such unit of time.
     #[error("unknown time unit `{name}`, expected one of s, ms, us")]
     UnknownTimeUnit {

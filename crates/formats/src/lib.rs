@@ -5,19 +5,27 @@
 
 mod chrome;
 mod error;
+mod memory_timeline;
 mod number;
 mod row;
 mod shapes;
 mod sort;
 mod table;
+mod whole_file;
 
 pub use chrome::{
     TraceOptions, category_name, input_types, read_trace, read_trace_file, write_trace,
     write_trace_file, write_trace_file_with, write_trace_with,
 };
 pub use error::{Error, Result};
+pub use memory_timeline::{
+    MemoryPoints, memory_category_name, memory_device, memory_device_name, memory_summary,
+    memory_summary_json, write_memory_timeline, write_memory_timeline_file,
+    write_memory_timeline_html, write_memory_timeline_raw,
+};
 pub use number::{TimeUnit, memory_text, share_text, time_text};
 pub use row::{Row, Texts, add_percentiles, average_rows, device_name, event_rows, is_device_work};
 pub use shapes::shapes_text;
 pub use sort::SortBy;
 pub use table::{NO_EVENTS, TableFacts, TableOptions, events_table, table, table_of_rows};
+pub use whole_file::write_file;
