@@ -57,6 +57,8 @@ __all__ = [
     "max_pool2d",
     "mse_loss",
     "nll_loss",
+    "note_module",
+    "note_optimizer",
     "ones",
     "rand",
     "randint",
@@ -108,10 +110,17 @@ class Profile:
         include_python_functions: bool,
         group_by_stack_n: int = 0,
     ) -> Averages: ...
+    def write_memory_timeline(self, path: str | PathLike[str], device: str) -> None: ...
+    def memory_changes(
+        self, device: str | None = None
+    ) -> list[tuple[int, int, int, int, int, int, int]]: ...
+    def memory_devices(self) -> list[str]: ...
     @property
     def lost(self) -> int: ...
     def __len__(self) -> int: ...
 
+def note_module(module: Any) -> None: ...
+def note_optimizer(optimizer: Any) -> None: ...
 def write_chrome_trace(
     profile: Profile,
     path: str | PathLike[str],

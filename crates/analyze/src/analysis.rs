@@ -8,7 +8,9 @@ use mindprof_model::{
 
 use rustc_hash::FxHashMap;
 
-use crate::{Bytes, Children, Correlation, DeviceTimes, Keys, MemoryUse, Sources, Tree};
+use crate::{
+    Bytes, Children, Correlation, DeviceTimes, Keys, MemoryTimeline, MemoryUse, Sources, Tree,
+};
 
 /// What a profile asks to be shown, as it says itself in its metadata.
 const ASKED_FOR_FLOPS: &str = "with_flops";
@@ -27,6 +29,7 @@ pub struct Analysis {
     thread_numbers: Vec<u32>,
     children: OnceLock<Children>,
     kernels: OnceLock<Kernels>,
+    memory_timeline: OnceLock<MemoryTimeline>,
     accelerator: Option<DeviceKind>,
 }
 
@@ -48,6 +51,7 @@ impl Analysis {
             thread_numbers: thread_numbers(&profile),
             children: OnceLock::new(),
             kernels: OnceLock::new(),
+            memory_timeline: OnceLock::new(),
             accelerator: accelerator(&profile),
             keys,
             correlation,
@@ -89,6 +93,12 @@ impl Analysis {
     /// Returns the memory that host events took.
     pub const fn memory(&self) -> &MemoryUse {
         &self.memory
+    }
+
+    /// Returns what memory was in use when, and what for. Worked out by the first call.
+    pub fn memory_timeline(&self) -> &MemoryTimeline {
+        let build = || MemoryTimeline::build(self);
+        self.memory_timeline.get_or_init(build)
     }
 
     /// Returns the stack that is shown for an event.

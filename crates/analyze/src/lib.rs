@@ -12,6 +12,7 @@ mod flops;
 mod folded;
 mod keys;
 mod lanes;
+mod memory_timeline;
 mod memory_use;
 mod slim;
 mod source;
@@ -31,6 +32,10 @@ pub use flops::{Flops, uncounted};
 pub use folded::{Folded, StackMetric, stack_weights};
 pub use keys::Keys;
 pub use lanes::{Lane, lanes};
+pub use memory_timeline::{
+    CategoryBytes, MemoryAction, MemoryBlock, MemoryCategory, MemoryChange, MemoryDevice,
+    MemoryHolder, MemoryPeak, MemoryTimeline,
+};
 pub use memory_use::{Bytes, MemoryUse};
 pub use slim::{Cut, CutReport, Slimmed, slim};
 pub use source::{Sources, is_shown_frame, shown_frames};

@@ -77,6 +77,23 @@ pub enum Error {
     /// A picture of times was asked for where there are none.
     #[error("nothing was spent, expected at least one event with a time of its own")]
     NothingSpent,
+    /// There is no such kind of device.
+    #[error("Expected one of {expected} device type at start of device string: {name}")]
+    UnknownDeviceKind {
+        /// The device that was asked for.
+        name: String,
+        /// The kinds there are.
+        expected: String,
+    },
+    /// What follows the kind of a device is not a number.
+    #[error("Invalid device string: '{name}'")]
+    BadDeviceNumber {
+        /// The device that was asked for.
+        name: String,
+    },
+    /// A device without a name.
+    #[error("Device string must not be empty")]
+    NoDeviceName,
     /// There is no such unit of time.
     #[error("unknown time unit `{name}`, expected one of s, ms, us")]
     UnknownTimeUnit {

@@ -10,6 +10,7 @@ mod flamegraph;
 mod folded;
 mod grid;
 mod info;
+mod memory_timeline;
 mod number;
 mod paths;
 mod perfetto;
@@ -32,6 +33,11 @@ pub use error::{Error, Result};
 pub use flamegraph::{write_flamegraph, write_flamegraph_file};
 pub use folded::{write_folded, write_folded_file};
 pub use info::{Info, verify_json};
+pub use memory_timeline::{
+    MemoryPoints, memory_category_name, memory_device, memory_device_name, memory_summary,
+    memory_summary_json, write_memory_timeline, write_memory_timeline_file,
+    write_memory_timeline_html, write_memory_timeline_raw,
+};
 pub use number::{TimeUnit, memory_text, share_text, time_text};
 pub use paths::{paths_json, write_paths};
 pub use perfetto::{write_perfetto, write_perfetto_file};

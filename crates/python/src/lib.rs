@@ -18,6 +18,7 @@ mod export;
 mod function_event;
 mod given;
 mod inputs;
+mod memory_timeline;
 mod names;
 mod numbers;
 mod profile;
@@ -41,6 +42,8 @@ mod _core {
     use crate::function_event::FunctionEvent;
     #[pymodule_export]
     use crate::given::{given_groups, given_table, given_tree};
+    #[pymodule_export]
+    use crate::memory_timeline::{note_module, note_optimizer};
     #[pymodule_export]
     use crate::numbers::{format_memory, format_time, format_time_share, is_shown_frame};
     #[pymodule_export]

@@ -12,6 +12,7 @@ use crate::clock::{Anchor, Scale};
 use crate::local::ASYNC_BIT;
 use crate::memory::{Piece, Pieces};
 use crate::name::{self, NameKind};
+use crate::storages::{Notes, Role};
 
 /// Makes the profile of a capture and of the earlier ones that belong to it.
 pub(crate) fn assemble(capture: &Capture) -> Profile {
@@ -44,7 +45,7 @@ fn add_window(capture: &Capture, names: &mut Names, builder: &mut ProfileBuilder
         builder.add_loss(LossCause::Budget, thread.lost);
         builder.add_loss(LossCause::Depth, thread.open.deeper);
         let open = still_open(capture, thread);
-        let (scopes, pieces) = of_window(capture, thread, &open);
+        let (scopes, pieces, notes) = of_window(capture, thread, &open);
         if scopes.is_empty() && pieces.is_empty() {
             continue;
         }
@@ -57,19 +58,43 @@ fn add_window(capture: &Capture, names: &mut Names, builder: &mut ProfileBuilder
             device: DeviceKind::Cpu,
         });
         let window_end = capture.window.end;
-        let events = start_order(&scopes)
-            .into_iter()
-            .map(|index| scopes[index as usize])
+        let order = start_order(&scopes);
+        let in_order = || order.iter().map(|&index| scopes[index as usize]);
+        let events = in_order()
             .map(|record| names.event(record, id, &inputs, &scale, window_end, builder))
             .collect();
+        let first = builder.len();
         builder.add_events(events);
+        if capture.keep_inputs && capture.keep_memory {
+            add_notes(&notes, in_order(), first, builder);
+            let in_window = |role: &&Role| capture.window.contains(&role.time);
+            for role in notes.roles().iter().filter(in_window) {
+                builder.add_role(role.assemble(id, &scale));
+            }
+        }
         for piece in pieces {
             builder.add_memory(piece.assemble(id, &scale));
         }
     }
 }
 
-/// Returns the scopes that began within the window, in end order, and its memory. Scopes that were open when it closed
+/// Adds where the tensors lie of scopes that come in start order, the first of which is the builder's event `first`.
+fn add_notes<'a>(
+    notes: &Notes,
+    scopes: impl Iterator<Item = &'a Record>,
+    first: usize,
+    builder: &mut ProfileBuilder,
+) {
+    let mut find = notes.walk();
+    for (index, record) in scopes.enumerate().filter(|(_, record)| record.inputs != 0) {
+        let addresses = find(record.start);
+        if !addresses.is_empty() {
+            builder.set_storages(first + index, addresses);
+        }
+    }
+}
+
+/// Returns the scopes that began within the window, in end order, its memory and what is known of tensors. Scopes that were open when it closed
 /// come last, innermost first.
 ///
 /// A recording is large and is read once, so that its records are looked at where they lie: copies would cost more in
@@ -78,11 +103,11 @@ fn of_window<'a>(
     capture: &Capture,
     thread: &'a ThreadCapture,
     open: &'a [Record],
-) -> (Vec<&'a Record>, Vec<Piece>) {
+) -> (Vec<&'a Record>, Vec<Piece>, Notes) {
     let mut scopes: Vec<&Record> = Vec::with_capacity(thread.len() + open.len());
-    let mut pieces = Pieces::default();
+    let (mut pieces, mut notes) = (Pieces::default(), Notes::default());
     for record in thread.records() {
-        if !pieces.takes(record) && capture.wants(record.start) {
+        if !pieces.takes(record) && !notes.takes(record) && capture.wants(record.start) {
             scopes.push(record);
         }
     }
@@ -96,7 +121,7 @@ fn of_window<'a>(
     scopes.extend(open.iter().filter(unknown));
     let mut pieces = pieces.finish();
     pieces.retain(|piece| capture.keep_memory && capture.window.contains(&piece.time));
-    (scopes, pieces)
+    (scopes, pieces, notes)
 }
 
 /// Returns records of the scopes that were open when the window closed, innermost first.

@@ -68,6 +68,13 @@ impl Gate {
         self.0 & Self::MEMORY != 0
     }
 
+    /// Returns whether some window wants to know where tensors lie: of what memory is for, inputs tell.
+    #[inline]
+    pub(crate) const fn wants_storages(self) -> bool {
+        const BOTH: u64 = Gate::INPUTS | Gate::MEMORY;
+        self.0 & BOTH == BOTH
+    }
+
     /// Returns the number of the recording: it grows each time the gate goes from closed to open.
     #[inline]
     pub(crate) const fn epoch(self) -> u32 {

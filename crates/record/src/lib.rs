@@ -19,6 +19,7 @@ mod open;
 mod recorder;
 mod scope;
 mod session;
+mod storages;
 mod sync;
 
 pub use capture::Capture;
@@ -26,6 +27,7 @@ pub use memory::memory;
 pub use name::{Name, NameKind, Site};
 pub use scope::{OpenScope, Scope, is_profiling, is_recording, open, open_with, scope, scope_with};
 pub use session::{Options, Session};
+pub use storages::{tensor_role, wants_storages};
 
 /// The parts that the benchmark measures beside the whole: not an interface.
 #[doc(hidden)]

@@ -21,7 +21,7 @@ use crate::gate::Gate;
 use crate::name::Name;
 use crate::open::OpenEntry;
 use crate::scope::OpenScope;
-use crate::{budget, recorder};
+use crate::{budget, recorder, storages};
 
 /// Marks, in a record's name, a scope that ended on another thread than it began on.
 pub(crate) const ASYNC_BIT: u32 = 1 << 31;
@@ -80,6 +80,15 @@ pub(crate) fn push_pair(gate: Gate, records: [Record; 2]) {
     let _ = with(|local| local.push_pair(gate, records));
 }
 
+/// Appends a record that is no event: if there is no room for it, nothing is counted.
+#[inline(never)]
+pub(crate) fn push_note(gate: Gate, record: Record) {
+    let _ = with(|local| {
+        local.follow(gate);
+        local.push_or_leave(record)
+    });
+}
+
 /// Returns the number of the list that the closure writes.
 #[inline(never)]
 pub(crate) fn intern_inputs(gate: Gate, inputs: impl FnOnce(&mut InputsEncoder)) -> u32 {
@@ -136,6 +145,9 @@ impl Local {
         let name = name.raw();
         let place = self.buffer.open.push(OpenEntry { start, name });
         let thread = self.buffer.index;
+        if gate.wants_storages() && inputs != 0 {
+            self.push_storages(start);
+        }
         Begun {
             start,
             place,
@@ -151,6 +163,16 @@ impl Local {
                 return;
             }
         }
+    }
+
+    /// Writes where the tensors lie of the list of inputs that was looked up last.
+    fn push_storages(&self, start: u64) {
+        let known = self.inputs.borrow();
+        storages::write(start, &known.encoder, |record| self.push_or_leave(record));
+    }
+
+    fn push_or_leave(&self, record: Record) -> bool {
+        self.push(record) || self.push_to_new_chunk_if_room(record)
     }
 
     /// Empties the buffer if the gate is of another recording than the last event.
@@ -205,6 +227,15 @@ impl Local {
 
     #[cold]
     fn push_to_new_chunk(&self, record: Record) -> bool {
+        let has_room = self.push_to_new_chunk_if_room(record);
+        if !has_room {
+            self.buffer.count_lost();
+        }
+        has_room
+    }
+
+    #[cold]
+    fn push_to_new_chunk_if_room(&self, record: Record) -> bool {
         let wanted = match self.chunk.borrow().as_ref() {
             Some(chunk) => (chunk.capacity() * GROWTH).min(FULL),
             None => FIRST,
@@ -217,7 +248,6 @@ impl Local {
             Chunk::new(capacity)
         };
         let Some(chunk) = chunk.map(Arc::new) else {
-            self.buffer.count_lost();
             return false;
         };
         // SAFETY: as in `push`.

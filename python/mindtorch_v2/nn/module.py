@@ -12,6 +12,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from mindprof._core import note_module
+
 import mindtorch_v2 as torch
 from mindtorch_v2._gradient import clear_gradient
 from mindtorch_v2._typename import typename
@@ -83,6 +85,7 @@ class Module:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs `forward`, with the hooks around it."""
+        note_module(self)
         if (
             self._forward_hooks
             or self._forward_pre_hooks
