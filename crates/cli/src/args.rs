@@ -7,11 +7,12 @@ use crate::commands::convert::ConvertArgs;
 use crate::commands::diff::DiffArgs;
 use crate::commands::info::InfoArgs;
 use crate::commands::man::ManArgs;
+use crate::commands::memory::MemoryArgs;
 use crate::commands::slim::SlimArgs;
 use crate::commands::stacks::StacksArgs;
 use crate::commands::table::TableArgs;
 use crate::commands::verify::VerifyArgs;
-use crate::commands::{completions, convert, diff, info, man, slim, stacks, table, verify};
+use crate::commands::{completions, convert, diff, info, man, memory, slim, stacks, table, verify};
 use crate::failure::Outcome;
 
 const EXIT_CODES: &str = "\
@@ -36,6 +37,8 @@ pub(crate) enum Command {
     Table(TableArgs),
     /// Prints or draws where time was spent, by who called.
     Stacks(StacksArgs),
+    /// Says how much memory was in use when, or writes it as a timeline.
+    Memory(MemoryArgs),
     /// Says what a trace holds: steps, threads, devices, counts, loss, metadata.
     Info(InfoArgs),
     /// Says what is wrong with a file.
@@ -58,6 +61,7 @@ impl Command {
         match self {
             Self::Table(args) => table::run(args),
             Self::Stacks(args) => stacks::run(args),
+            Self::Memory(args) => memory::run(args),
             Self::Info(args) => info::run(args),
             Self::Verify(args) => verify::run(args),
             Self::Convert(args) => convert::run(args),
@@ -75,6 +79,7 @@ impl Command {
             Self::Verify(_) | Self::Diff(_) => 2,
             Self::Table(_)
             | Self::Stacks(_)
+            | Self::Memory(_)
             | Self::Info(_)
             | Self::Convert(_)
             | Self::Slim(_)

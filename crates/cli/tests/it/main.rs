@@ -8,6 +8,7 @@ mod diff;
 mod failures;
 mod info;
 mod man;
+mod memory;
 mod program;
 mod slim;
 mod stacks;

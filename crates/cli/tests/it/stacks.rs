@@ -73,5 +73,5 @@ fn pictures_are_written() {
     );
     let json: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(&speedscope).unwrap()).unwrap();
-    assert!(json["profiles"].as_array().unwrap().len() == 1);
+    assert!(!json["profiles"].as_array().unwrap().is_empty());
 }
