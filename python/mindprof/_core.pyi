@@ -8,6 +8,7 @@ from typing_extensions import Self
 __version__: str
 __all__ = [
     "Averages",
+    "Diff",
     "Events",
     "FunctionEvent",
     "FunctionNode",
@@ -31,6 +32,7 @@ __all__ = [
     "conv2d",
     "cross_entropy",
     "device",
+    "diff_profiles",
     "dropout",
     "dtype",
     "embedding",
@@ -53,6 +55,7 @@ __all__ = [
     "layer_norm",
     "linear",
     "linspace",
+    "load_profile",
     "manual_seed",
     "max_pool2d",
     "mse_loss",
@@ -60,6 +63,8 @@ __all__ = [
     "note_module",
     "note_optimizer",
     "ones",
+    "profile_loss",
+    "profile_metadata",
     "rand",
     "randint",
     "randn",
@@ -67,6 +72,7 @@ __all__ = [
     "record_function",
     "record_function_with_args_enter",
     "record_function_with_args_exit",
+    "run_command",
     "scaled_dot_product_attention",
     "set_printoptions",
     "sort_keys",
@@ -121,6 +127,36 @@ class Profile:
 
 def note_module(module: Any) -> None: ...
 def note_optimizer(optimizer: Any) -> None: ...
+def load_profile(path: str | PathLike[str]) -> tuple[Profile, list[tuple[str, int, str]]]: ...
+def profile_metadata(profile: Profile) -> list[tuple[str, str]]: ...
+def profile_loss(profile: Profile) -> dict[str, int]: ...
+def diff_profiles(
+    before: Profile,
+    after: Profile,
+    *,
+    by_shapes: bool,
+    include_python_functions: bool,
+    measure: str,
+) -> Diff: ...
+def run_command(arguments: Sequence[str]) -> int: ...
+
+@final
+class Diff:
+    def rows(self) -> list[dict[str, Any]]: ...
+    def worst(self) -> int | None: ...
+    def growth(self) -> float: ...
+    def is_none(self) -> bool: ...
+    def by_shapes(self) -> bool: ...
+    def wholes(self) -> tuple[dict[str, Any], dict[str, Any]]: ...
+    def table(
+        self,
+        row_limit: int,
+        max_name_column_width: int | None,
+        max_shapes_column_width: int | None,
+    ) -> str: ...
+    def json(self) -> str: ...
+    def __len__(self) -> int: ...
+
 def write_chrome_trace(
     profile: Profile,
     path: str | PathLike[str],

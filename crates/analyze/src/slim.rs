@@ -5,7 +5,8 @@
 use std::cmp::Reverse;
 
 use mindprof_model::{
-    Event, EventId, Flags, Links, LossCause, MemoryRecord, Nanos, Profile, ProfileBuilder, ThreadId,
+    Event, EventId, Flags, Links, LossCause, MemoryRecord, Nanos, Profile, ProfileBuilder,
+    RoleRecord, ThreadId,
 };
 
 use self::fate::Fates;
@@ -90,7 +91,7 @@ pub fn slim(profile: &Profile, cut: &Cut) -> Slimmed {
         if fates.is_kept(id) {
             let (event, is_clipped) = fates.clipped(profile.event(id), id, cut);
             report.clipped += u64::from(is_clipped);
-            copy.add_event(event, profile.links(id));
+            copy.add_event(event, id);
         }
     }
     for record in profile.memory() {
@@ -98,6 +99,10 @@ pub fn slim(profile: &Profile, cut: &Cut) -> Slimmed {
             report.memory_kept += 1;
             copy.add_memory(*record);
         }
+    }
+    for record in profile.roles() {
+        // What a tensor is to its program holds for its memory, whenever it was said.
+        copy.add_role(*record);
     }
     Slimmed {
         profile: copy
@@ -143,10 +148,15 @@ impl<'a> Copy<'a> {
         }
     }
 
-    fn add_event(&mut self, mut event: Event, links: Option<&Links>) {
+    fn add_event(&mut self, mut event: Event, id: EventId) {
         event.start = event.start.saturating_sub(self.begin);
         event.thread = self.thread(event.thread);
-        let Some(links) = links.copied().filter(|links| *links != Links::default()) else {
+        let addresses = self.profile.storages().of(id.index());
+        if !addresses.is_empty() {
+            self.builder.set_storages(self.builder.len(), addresses);
+        }
+        let links = self.profile.links(id).copied();
+        let Some(links) = links.filter(|links| *links != Links::default()) else {
             self.builder.add_event(event);
             return;
         };
@@ -154,6 +164,12 @@ impl<'a> Copy<'a> {
         let forward = links.forward_thread().map(|thread| self.thread(thread));
         moved.set_forward_thread(forward);
         self.builder.add_linked_event(event, moved);
+    }
+
+    fn add_role(&mut self, mut record: RoleRecord) {
+        record.time = record.time.saturating_sub(self.begin);
+        record.thread = self.thread(record.thread);
+        self.builder.add_role(record);
     }
 
     fn add_memory(&mut self, mut record: MemoryRecord) {

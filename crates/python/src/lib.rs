@@ -11,6 +11,8 @@
 mod analyzed;
 mod argument;
 mod averages;
+mod command;
+mod diff;
 mod enter;
 mod error;
 mod events;
@@ -18,6 +20,7 @@ mod export;
 mod function_event;
 mod given;
 mod inputs;
+mod load;
 mod memory_timeline;
 mod names;
 mod numbers;
@@ -33,6 +36,10 @@ mod _core {
     #[pymodule_export]
     use crate::averages::Averages;
     #[pymodule_export]
+    use crate::command::run_command;
+    #[pymodule_export]
+    use crate::diff::{Diff, diff_profiles};
+    #[pymodule_export]
     use crate::error::ProfilerError;
     #[pymodule_export]
     use crate::events::Events;
@@ -42,6 +49,8 @@ mod _core {
     use crate::function_event::FunctionEvent;
     #[pymodule_export]
     use crate::given::{given_groups, given_table, given_tree};
+    #[pymodule_export]
+    use crate::load::{load_profile, profile_loss, profile_metadata};
     #[pymodule_export]
     use crate::memory_timeline::{note_module, note_optimizer};
     #[pymodule_export]

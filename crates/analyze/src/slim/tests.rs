@@ -1,4 +1,4 @@
-use mindprof_model::{Category, DeviceKind, StackId, StringTable, Thread, Timeline};
+use mindprof_model::{Category, DeviceKind, StackId, StringTable, TensorRole, Thread, Timeline};
 use proptest::prelude::*;
 
 use super::*;
@@ -186,6 +186,42 @@ fn memory_records_are_cut_by_time_and_thread() {
         ..Cut::default()
     };
     assert!(slim(&profile, &without).profile.memory().is_empty());
+}
+
+#[test]
+fn where_tensors_lie_stays_with_their_events() {
+    let mut builder = ProfileBuilder::new();
+    let thread = builder.add_thread(Thread {
+        process: 1,
+        native: 1,
+        name: StringTable::EMPTY,
+        device: DeviceKind::Cpu,
+    });
+    for (index, start) in [0, 10].into_iter().enumerate() {
+        let name = StringTable::EMPTY;
+        builder.add_event(Event::new(
+            Category::Operator,
+            name,
+            thread,
+            Nanos(start),
+            Nanos(5),
+        ));
+        builder.set_storages(index, &[start + 1]);
+    }
+    builder.add_role(RoleRecord {
+        time: Nanos(2),
+        address: 11,
+        bytes: 8,
+        thread,
+        role: TensorRole::Parameter,
+    });
+    let cut = Cut {
+        window: Some((Nanos(10), Nanos(20))),
+        ..Cut::default()
+    };
+    let slimmed = slim(&builder.build().unwrap(), &cut);
+    assert_eq!(slimmed.profile.storages().of(0), [11]);
+    assert_eq!(slimmed.profile.roles()[0].address, 11);
 }
 
 fn any_profile() -> impl Strategy<Value = Profile> {
