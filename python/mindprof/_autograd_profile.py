@@ -15,7 +15,7 @@ from typing import Any
 from mindprof import _core, _metadata, _results
 from mindprof._activity import ProfilerActivity, check_activity_types, supported_activities
 from mindprof._event_list import EventList
-from mindprof._function_event import FunctionEventAvg
+from mindprof._function_event_avg import FunctionEventAvg
 from mindprof._options import DEFAULT_BUDGET_BYTES, SessionOptions
 from mindprof._profiler_config import ProfilerConfig, ProfilerState, _ExperimentalConfig, refuse
 from mindprof._stats import _ProfilerStats

@@ -21,7 +21,7 @@ mod tree;
 
 pub use analysis::{Analysis, Item};
 pub use averages::{
-    Average, Averages, GroupBy, MEMORY_KEY, Percentiles, Sums, averages, averages_of,
+    Average, Averages, GroupBy, MEMORY_KEY, Percentiles, SummedGroup, Sums, averages, averages_of,
     elapsed_micros, percentiles, sum_by_key,
 };
 pub use children::Children;
@@ -31,7 +31,7 @@ pub use diff::{Change, Diff, DiffOptions, Measure, Whole};
 pub use flops::{Flops, uncounted};
 pub use folded::{Folded, StackMetric, stack_weights};
 pub use keys::Keys;
-pub use lanes::{Lane, lanes};
+pub use lanes::{Lanes, SpareLane};
 pub use memory_timeline::{
     CategoryBytes, MemoryAction, MemoryBlock, MemoryCategory, MemoryChange, MemoryDevice,
     MemoryHolder, MemoryPeak, MemoryTimeline,

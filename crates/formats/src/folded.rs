@@ -8,7 +8,27 @@ use std::path::Path;
 use mindprof_analyze::{Analysis, StackMetric, shown_frames, stack_weights};
 use mindprof_model::{Profile, StackId};
 
-use crate::{Result, write_file};
+use crate::{Error, Result, write_file};
+
+/// torch's names for what stacks are weighed by.
+pub const STACK_METRICS: [&str; 4] = [
+    "self_cpu_time_total",
+    "self_cuda_time_total",
+    "self_xpu_time_total",
+    "self_privateuse1_time_total",
+];
+
+/// Returns what torch's name for it says that stacks are weighed by. All names of devices stand for devices of any kind.
+///
+/// # Errors
+/// When there is no such name.
+pub fn stack_metric(name: &str) -> Result<StackMetric> {
+    match STACK_METRICS.iter().position(|known| *known == name) {
+        Some(0) => Ok(StackMetric::SelfCpuTime),
+        Some(_) => Ok(StackMetric::SelfDeviceTime),
+        None => Err(Error::UnknownStackMetric { name: name.into() }),
+    }
+}
 
 /// Writes torch's lines of folded stacks: `outer;inner 25`, with whole microseconds.
 ///

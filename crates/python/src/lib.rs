@@ -10,11 +10,13 @@
 
 mod analyzed;
 mod argument;
+mod arrow;
 mod averages;
 mod command;
 mod diff;
 mod enter;
 mod error;
+mod event_export;
 mod events;
 mod export;
 mod function_event;
@@ -34,7 +36,9 @@ mod tensor;
 #[pyo3::pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::averages::Averages;
+    use crate::arrow::ArrowTable;
+    #[pymodule_export]
+    use crate::averages::{Averages, percentiles_of};
     #[pymodule_export]
     use crate::command::run_command;
     #[pymodule_export]

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use mindprof_analyze::{Analysis, StackMetric};
 use mindprof_formats::{
-    write_folded_file, write_perfetto_file, write_speedscope_file, write_trace_file,
+    write_folded_file, write_parquet_file, write_perfetto_file, write_speedscope_file,
+    write_trace_file,
 };
 use mindprof_model::Profile;
 use serde::Serialize;
@@ -23,6 +24,7 @@ The end of the name OUT says the format:
   .pftrace, .perfetto-trace  Perfetto's own
   .speedscope.json           speedscope
   .folded                    folded stacks
+  .parquet                   a table of the events, as Parquet
 A further .gz compresses.
 
 Exit codes: 0 it worked, 1 a file cannot be read or written, 2 the arguments make no sense";
@@ -61,16 +63,19 @@ enum Format {
     Speedscope,
     /// Folded stacks, weighed by time on the host.
     Folded,
+    /// The events as a table, as Parquet.
+    Parquet,
 }
 
 /// The ends of names, the longer of those that overlap first.
-const ENDS: [(&str, Format); 6] = [
+const ENDS: [(&str, Format); 7] = [
     (".speedscope.json", Format::Speedscope),
     (".json", Format::Json),
     (".pftrace", Format::Pftrace),
     (".perfetto-trace", Format::Pftrace),
     (".folded", Format::Folded),
     (".stacks.txt", Format::Folded),
+    (".parquet", Format::Parquet),
 ];
 
 /// Writes the trace and says what was written.
@@ -107,6 +112,7 @@ fn write(profile: Profile, format: Format, out: &Path) -> mindprof_formats::Resu
         Format::Folded => {
             write_folded_file(&Analysis::build(profile), StackMetric::SelfCpuTime, out)
         }
+        Format::Parquet => write_parquet_file(&Analysis::build(profile), out),
     }
 }
 

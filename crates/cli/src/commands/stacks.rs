@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use mindprof_analyze::{Analysis, StackMetric};
 use mindprof_formats::{
-    paths_json, write_flamegraph_file, write_folded, write_paths, write_speedscope_file,
+    paths_json, stack_metric, write_flamegraph_file, write_folded, write_paths,
+    write_speedscope_file,
 };
 
 use crate::failure::Outcome;
@@ -27,7 +28,7 @@ pub(crate) struct StacksArgs {
 
     /// What stacks are weighed by: `self_cpu_time_total`, or of devices `self_cuda_time_total`, `self_xpu_time_total`,
     /// `self_privateuse1_time_total`.
-    #[arg(long, value_name = "METRIC", default_value = "self_cpu_time_total", value_parser = metric)]
+    #[arg(long, value_name = "METRIC", default_value = "self_cpu_time_total", value_parser = stack_metric)]
     metric: StackMetric,
 
     /// Prints whole paths, each once: the callers, then the scopes inside of each other. Without this, one line per event
@@ -46,18 +47,6 @@ pub(crate) struct StacksArgs {
     /// Prints JSON: whole paths, each once.
     #[arg(long)]
     json: bool,
-}
-
-/// Takes torch's names of metrics.
-fn metric(text: &str) -> Result<StackMetric, String> {
-    match text {
-        "self_cpu_time_total" => Ok(StackMetric::SelfCpuTime),
-        "self_cuda_time_total"
-        | "self_xpu_time_total"
-        | "self_privateuse1_time_total"
-        | "self_device_time_total" => Ok(StackMetric::SelfDeviceTime),
-        _ => Err("expected self_cpu_time_total or self_cuda_time_total".into()),
-    }
 }
 
 /// Prints or writes the stacks.

@@ -39,6 +39,7 @@ fn the_end_of_the_name_says_the_format() {
         ("a.pftrace.gz", "pftrace"),
         ("a.speedscope.json", "speedscope"),
         ("a.folded", "folded"),
+        ("a.parquet", "parquet"),
     ] {
         let out = folder.path().join(name);
         let run = convert(&trace, &out, &["--json"]);

@@ -91,7 +91,7 @@ pub(super) fn is_hidden(name: &str) -> bool {
 }
 
 /// Returns whether an event is the wrapper around a node of the backward graph.
-pub(super) fn is_backward_wrapper(name: &str) -> bool {
+pub(crate) fn is_backward_wrapper(name: &str) -> bool {
     name.starts_with(BACKWARD_WRAPPER)
 }
 
