@@ -6,7 +6,8 @@ that is worked out when someone first looks at a recording. Run it with
 
     .venv/bin/python benchmarks/memory_timeline.py --torch-python PYTHON_WITH_TORCH
 
-torch is measured at the smallest size alone, where it takes seconds, unless `--torch-limit` says more.
+torch is measured at the smallest size alone, where it takes seconds, unless `--torch-limit` says
+more.
 """
 
 from __future__ import annotations

@@ -58,9 +58,7 @@ def test_memory_is_for_what_torch_says_it_is(name: str) -> None:
         if (name, category) in OTHER_ALLOCATIONS:
             continue
         ours, torchs = found[category], TORCHS[name][category]
-        taken = [
-            [row for row in rows if row[0] != Action.DESTROY.value] for rows in (ours, torchs)
-        ]
+        taken = [[row for row in rows if row[0] != Action.DESTROY.value] for rows in (ours, torchs)]
         assert taken[0] == taken[1], category
         # What backward has saved it gives back earlier than torch, but gives it back.
         given_back = [Counter(map(tuple, rows)) for rows in (ours, torchs)]
