@@ -22,7 +22,7 @@ from tests.host.workloads import WORKLOADS, Workload
 
 pytestmark = pytest.mark.filterwarnings("ignore:`export_memory_timeline`:FutureWarning")
 
-FLAGS = {"record_shapes": True, "profile_memory": True, "with_stack": True}
+FLAGS: dict[str, Any] = {"record_shapes": True, "profile_memory": True, "with_stack": True}
 GOLDENS = Path(__file__).parent.parent / "goldens"
 TORCHS = json.loads((Path(__file__).parent.parent / "host" / "memory.json").read_text())
 
@@ -184,6 +184,7 @@ def test_before_the_end_there_is_no_timeline(tmp_path: Path) -> None:
 def test_the_timeline_stays_with_the_profiler(tmp_path: Path) -> None:
     prof = profiled(WORKLOADS["mlp"](torch), steps=1)
     rows = raw(prof, tmp_path)
+    assert prof.mem_tl is not None
     timeline = prof.mem_tl.timeline
     assert [row[:2] for row in rows if row[1] != 3] == [
         [time, action.value]
@@ -247,7 +248,8 @@ def test_any_program_ends_with_the_bytes_it_holds(program: list[tuple[str, int, 
         del x, y
     prof.stop()
     after = _core._live_bytes()
-    recording = prof.profiler.kineto_results
+    recording = prof.profiler.kineto_results if prof.profiler else None
+    assert recording is not None
     sizes = [0] * 8
     total = 0
     for _, action, _, _, size, category, behind in recording.memory_changes():
