@@ -9,6 +9,7 @@ mod correlate;
 mod device_time;
 mod flops;
 mod keys;
+mod lanes;
 mod memory_timeline;
 mod memory_use;
 mod source;
@@ -24,6 +25,7 @@ pub use correlate::Correlation;
 pub use device_time::DeviceTimes;
 pub use flops::{Flops, uncounted};
 pub use keys::Keys;
+pub use lanes::{Lanes, SpareLane};
 pub use memory_timeline::{
     CategoryBytes, MemoryAction, MemoryBlock, MemoryCategory, MemoryChange, MemoryDevice,
     MemoryHolder, MemoryPeak, MemoryTimeline,

@@ -5,8 +5,10 @@
 
 mod chrome;
 mod error;
+mod flows;
 mod memory_timeline;
 mod number;
+mod perfetto;
 mod row;
 mod shapes;
 mod sort;
@@ -24,6 +26,10 @@ pub use memory_timeline::{
     write_memory_timeline_html, write_memory_timeline_raw,
 };
 pub use number::{TimeUnit, memory_text, share_text, time_text};
+pub use perfetto::{
+    is_perfetto_name, write_perfetto, write_perfetto_file, write_perfetto_file_with,
+    write_perfetto_with,
+};
 pub use row::{Row, Texts, add_percentiles, average_rows, device_name, event_rows, is_device_work};
 pub use shapes::shapes_text;
 pub use sort::SortBy;

@@ -17,6 +17,7 @@ mod events;
 mod export;
 mod function_event;
 mod given;
+mod held;
 mod inputs;
 mod memory_timeline;
 mod names;
@@ -28,7 +29,7 @@ mod session;
 mod table;
 mod tensor;
 
-#[pyo3::pymodule]
+#[pyo3::pymodule(gil_used = true)]
 mod _core {
     #[pymodule_export]
     use crate::averages::Averages;

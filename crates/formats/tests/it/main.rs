@@ -7,4 +7,5 @@ mod damage;
 mod files;
 mod goldens;
 mod memory;
+mod perfetto;
 mod round_trip;
