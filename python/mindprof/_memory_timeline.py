@@ -1,4 +1,4 @@
-"""The memory timeline of a recording: what happened to which block when, and what the block was for."""
+"""The memory timeline of a recording: what happened to which block when, and what it was for."""
 
 from __future__ import annotations
 

@@ -240,12 +240,9 @@ fn changes(blocks: &Blocks, flow: &Flow, categories: &Categories) -> Vec<MemoryC
     }
     for node in flow.nodes() {
         for (block, version) in node.bumps() {
-            let mut written = change(
-                block,
-                version,
-                Some(node.start),
-                MemoryAction::IncrementVersion,
-            );
+            // An operation on one thread may begin before another thread takes the block that it then writes to.
+            let time = blocks.life(block).0.max(Some(node.start));
+            let mut written = change(block, version, time, MemoryAction::IncrementVersion);
             written.after = categories.of(flow, block, version + 1);
             changes.push(written);
         }

@@ -50,7 +50,10 @@ pub use memory_timeline::{
 pub use number::{TimeUnit, memory_text, share_text, time_text};
 pub use parquet::{write_parquet, write_parquet_file};
 pub use paths::{paths_json, write_paths};
-pub use perfetto::{write_perfetto, write_perfetto_file};
+pub use perfetto::{
+    is_perfetto_name, write_perfetto, write_perfetto_file, write_perfetto_file_with,
+    write_perfetto_with,
+};
 pub use row::{Row, Texts, add_percentiles, average_rows, device_name, event_rows, is_device_work};
 pub use shapes::shapes_text;
 pub use slim::{SLIM_KEY, slim_json, write_slim_file};

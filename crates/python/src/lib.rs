@@ -21,6 +21,7 @@ mod events;
 mod export;
 mod function_event;
 mod given;
+mod held;
 mod inputs;
 mod load;
 mod memory_timeline;
@@ -33,7 +34,7 @@ mod session;
 mod table;
 mod tensor;
 
-#[pyo3::pymodule]
+#[pyo3::pymodule(gil_used = true)]
 mod _core {
     #[pymodule_export]
     use crate::arrow::ArrowTable;

@@ -69,22 +69,31 @@ impl Profile {
 
 /// Tells the recorder which tensors are parameters of a module and their gradients, if some window wants to know.
 #[pyfunction]
-pub(crate) fn note_module(module: &Bound<'_, PyAny>) -> PyResult<()> {
+pub(crate) fn note_module(module: &Bound<'_, PyAny>) {
     if wants_storages() {
-        let parameters = module.getattr(pyo3::intern!(module.py(), "_parameters"))?;
-        for parameter in parameters.call_method0("values")?.try_iter()? {
-            note_parameter(&parameter?);
-        }
+        // A module of another make is left alone: profiling must not be what makes a program fail.
+        let _ = note_parameters_of(module);
     }
-    Ok(())
 }
 
 /// Tells the recorder which tensors an optimizer updates and keeps, if some window wants to know.
 #[pyfunction]
-pub(crate) fn note_optimizer(optimizer: &Bound<'_, PyAny>) -> PyResult<()> {
-    if !wants_storages() {
-        return Ok(());
+pub(crate) fn note_optimizer(optimizer: &Bound<'_, PyAny>) {
+    if wants_storages() {
+        // As with modules.
+        let _ = note_groups_of(optimizer);
     }
+}
+
+fn note_parameters_of(module: &Bound<'_, PyAny>) -> PyResult<()> {
+    let parameters = module.getattr("_parameters")?;
+    for parameter in parameters.call_method0("values")?.try_iter()? {
+        note_parameter(&parameter?);
+    }
+    Ok(())
+}
+
+fn note_groups_of(optimizer: &Bound<'_, PyAny>) -> PyResult<()> {
     let state = optimizer.getattr("state")?;
     for group in optimizer.getattr("param_groups")?.try_iter()? {
         for parameter in group?.get_item("params")?.try_iter()? {

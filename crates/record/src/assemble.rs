@@ -12,7 +12,7 @@ use crate::clock::{Anchor, Scale};
 use crate::local::ASYNC_BIT;
 use crate::memory::{Piece, Pieces};
 use crate::name::{self, NameKind};
-use crate::storages::{Notes, Role};
+use crate::storages::{Notes, Said};
 
 /// Makes the profile of a capture and of the earlier ones that belong to it.
 pub(crate) fn assemble(capture: &Capture) -> Profile {
@@ -67,7 +67,7 @@ fn add_window(capture: &Capture, names: &mut Names, builder: &mut ProfileBuilder
         builder.add_events(events);
         if capture.keep_inputs && capture.keep_memory {
             add_notes(&notes, in_order(), first, builder);
-            let in_window = |role: &&Role| capture.window.contains(&role.time);
+            let in_window = |role: &&Said| capture.window.contains(&role.time);
             for role in notes.roles().iter().filter(in_window) {
                 builder.add_role(role.assemble(id, &scale));
             }

@@ -70,19 +70,19 @@ pub(crate) struct Notes {
     /// Where the addresses of each of these scopes begin.
     begins: Vec<usize>,
     addresses: Vec<u64>,
-    roles: Vec<Role>,
+    roles: Vec<Said>,
 }
 
-/// What a tensor is, in ticks.
+/// What a tensor was said to be, in ticks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Role {
+pub(crate) struct Said {
     pub(crate) time: u64,
     address: u64,
     bytes: u64,
     role: TensorRole,
 }
 
-impl Role {
+impl Said {
     /// Makes the model's record of it.
     pub(crate) fn assemble(self, thread: ThreadId, scale: &Scale) -> RoleRecord {
         RoleRecord {
@@ -106,16 +106,13 @@ impl Notes {
             }
             FURTHER => self.take([record.start, record.end, third(record)]),
             ROLE => {
-                self.roles.extend(
-                    TensorRole::ALL
-                        .get(record.inputs as usize)
-                        .map(|&role| Role {
-                            time: record.start,
-                            address: record.end,
-                            bytes: third(record),
-                            role,
-                        }),
-                )
+                let role = TensorRole::ALL.get(record.inputs as usize);
+                self.roles.extend(role.map(|&role| Said {
+                    time: record.start,
+                    address: record.end,
+                    bytes: third(record),
+                    role,
+                }));
             }
             _ => return false,
         }
@@ -131,7 +128,7 @@ impl Notes {
     }
 
     /// Returns what tensors were said to be.
-    pub(crate) fn roles(&self) -> &[Role] {
+    pub(crate) fn roles(&self) -> &[Said] {
         &self.roles
     }
 

@@ -37,6 +37,17 @@ pub struct TraceOptions {
     pub leave_out: Vec<Category>,
 }
 
+impl TraceOptions {
+    /// Returns the facts for the top of a file: those of the profile, then those of the file.
+    pub(crate) fn facts(&self, profile: &Profile) -> Metadata {
+        let mut facts = profile.metadata().clone();
+        for (key, value) in self.metadata.iter() {
+            facts.set(key, value);
+        }
+        facts
+    }
+}
+
 /// Writes `profile` as a trace that calls itself `trace_name`.
 ///
 /// # Errors
@@ -56,7 +67,7 @@ pub fn write_trace_with(
     mut out: impl Write,
 ) -> Result<()> {
     let mut writer = Writer::new(profile);
-    writer.push_opening(&options.metadata);
+    writer.push_opening(&options.facts(profile));
     writer.push_window();
     writer.push_tracks();
     for (index, event) in profile.events().iter().enumerate() {

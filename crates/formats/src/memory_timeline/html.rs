@@ -36,9 +36,7 @@ pub fn write_memory_timeline_html(
     let points = thinned(&all);
     let mut rest = PAGE;
     while let Some((before, from_name)) = rest.split_once("{{") {
-        let (name, after) = from_name
-            .split_once("}}")
-            .expect("the page closes its places");
+        let (name, after) = from_name.split_once("}}").unwrap_or((from_name, ""));
         out.write_all(before.as_bytes())?;
         let text = match name {
             "style" => STYLE.trim_end().into(),

@@ -13,7 +13,7 @@ use super::sequence::Sequence;
 use super::tracks::{Processes, describe_memory, describe_spare, describe_thread};
 use crate::chrome::loss_key;
 use crate::flows::Flows;
-use crate::{Result, write_file};
+use crate::{Result, TraceOptions, write_file};
 
 #[cfg(test)]
 mod tests;
@@ -23,13 +23,25 @@ mod tests;
 /// # Errors
 /// When `out` does not take the bytes.
 pub fn write_perfetto(profile: &Profile, out: impl Write) -> Result<()> {
+    write_perfetto_with(profile, &TraceOptions::default(), out)
+}
+
+/// As [`write_perfetto`], with options.
+///
+/// # Errors
+/// When `out` does not take the bytes.
+pub fn write_perfetto_with(
+    profile: &Profile,
+    options: &TraceOptions,
+    out: impl Write,
+) -> Result<()> {
     let mut packets = Packets::new(out);
-    write_facts(profile, &mut packets)?;
+    write_facts(profile, options, &mut packets)?;
     let processes = Processes::new(profile);
     processes.describe(profile, &mut packets)?;
     let lanes = Lanes::build(profile);
     let mut sequences = open_sequences(profile, &processes, &lanes, &mut packets)?;
-    write_slices(profile, &lanes, &mut sequences, &mut packets)?;
+    write_slices(profile, options, &lanes, &mut sequences, &mut packets)?;
     write_memory(profile, sequences.len() as u64 + 2, &mut packets)?;
     packets.finish()
 }
@@ -39,11 +51,36 @@ pub fn write_perfetto(profile: &Profile, out: impl Write) -> Result<()> {
 /// # Errors
 /// When the file cannot be written; the error names it.
 pub fn write_perfetto_file(profile: &Profile, path: &Path) -> Result<()> {
-    write_file(path, |out| write_perfetto(profile, out))
+    write_perfetto_file_with(profile, &TraceOptions::default(), path)
+}
+
+/// As [`write_perfetto_file`], with options.
+///
+/// # Errors
+/// When the file cannot be written; the error names it.
+pub fn write_perfetto_file_with(
+    profile: &Profile,
+    options: &TraceOptions,
+    path: &Path,
+) -> Result<()> {
+    write_file(path, |out| write_perfetto_with(profile, options, out))
+}
+
+/// Returns whether a file of this name is meant to hold a Perfetto trace, compressed or not.
+pub fn is_perfetto_name(path: &Path) -> bool {
+    let name = path.to_string_lossy();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    [".pftrace", ".perfetto-trace"]
+        .iter()
+        .any(|suffix| name.ends_with(suffix))
 }
 
 /// Says what is known of the whole profile, as a mark at its beginning: who wrote it, what was lost, what users said.
-fn write_facts(profile: &Profile, packets: &mut Packets<impl Write>) -> Result<()> {
+fn write_facts(
+    profile: &Profile,
+    options: &TraceOptions,
+    packets: &mut Packets<impl Write>,
+) -> Result<()> {
     let (sequence, uuid) = (1, 3);
     packets.add(|packet| {
         packet.number(trace::SEQUENCE, sequence);
@@ -71,7 +108,7 @@ fn write_facts(profile: &Profile, packets: &mut Packets<impl Write>) -> Result<(
                 let key = format!("lost.{}", loss_key(cause));
                 say(&key, &loss.count(cause).to_string());
             }
-            for (key, value) in profile.metadata().iter() {
+            for (key, value) in options.facts(profile).iter() {
                 say(key, value);
             }
         });
@@ -113,6 +150,7 @@ fn open_sequences<'a>(
 /// Writes beginnings and ends, on each track in the order of time: before a slice begins, what has ended by then ends.
 fn write_slices(
     profile: &Profile,
+    options: &TraceOptions,
     lanes: &Lanes,
     sequences: &mut [Sequence<'_>],
     packets: &mut Packets<impl Write>,
@@ -120,6 +158,9 @@ fn write_slices(
     let flows = Flows::build(profile);
     let threads = profile.threads().len();
     for (index, event) in profile.events().iter().enumerate() {
+        if options.leave_out.contains(&event.category) {
+            continue;
+        }
         let id = EventId::from_index(index);
         let spare = lanes.moved_to(id).map(|lane| threads + lane);
         let sequence = &mut sequences[spare.unwrap_or(event.thread.index())];

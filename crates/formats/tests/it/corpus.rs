@@ -50,6 +50,12 @@ impl Session {
         found.then(|| String::from_utf8(decompress(&path)).unwrap())
     }
 
+    /// Returns the memory timeline that torch wrote for a device.
+    pub(crate) fn memory(self, device: &str) -> Value {
+        let suffix = format!("memory-{}.json.gz", device.replace(':', ""));
+        serde_json::from_slice(&decompress(&self.path(&suffix))).unwrap()
+    }
+
     fn path(self, suffix: &str) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../../tests/goldens")

@@ -84,7 +84,7 @@ fn recorded_traces_survive_being_written() {
 const KEPT_FIELDS: [&str; 9] = ["ph", "cat", "name", "pid", "tid", "ts", "dur", "id", "bp"];
 
 /// The facts of an event's arguments that a profile keeps.
-const KEPT_ARGUMENTS: [&str; 18] = [
+const KEPT_ARGUMENTS: [&str; 20] = [
     "Sequence number",
     "Fwd thread id",
     "Input Dims",
@@ -103,6 +103,8 @@ const KEPT_ARGUMENTS: [&str; 18] = [
     "Total Reserved",
     "Device Type",
     "Device Id",
+    "Record function id",
+    "finished",
 ];
 
 /// Lists the complete events, the memory and the arrows of a trace by what is kept of them, in an order that both

@@ -5,6 +5,7 @@
 mod loss;
 mod memory;
 mod scopes;
+mod storages;
 mod windows;
 
 use mindprof_model::Profile;

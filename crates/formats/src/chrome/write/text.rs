@@ -22,6 +22,7 @@ impl Text {
         }
     }
 
+    #[inline]
     pub(super) fn push(&mut self, text: &str) {
         self.bytes.extend_from_slice(text.as_bytes());
     }

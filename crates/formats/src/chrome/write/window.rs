@@ -21,16 +21,12 @@ const SPANS_SORT_INDEX: u64 = 536_870_912;
 
 impl Writer<'_> {
     /// Writes everything up to the list of events.
-    pub(super) fn push_opening(&mut self, of_file: &Metadata) {
+    pub(super) fn push_opening(&mut self, facts: &Metadata) {
         self.text.push("{\n\"schemaVersion\":1,\n");
-        let mut metadata = self.profile.metadata().clone();
-        for (key, value) in of_file.iter() {
-            metadata.set(key, value);
-        }
-        if metadata.get("deviceProperties").is_none() {
+        if facts.get("deviceProperties").is_none() {
             self.text.push("\"deviceProperties\":[],\n");
         }
-        for (key, value) in metadata.iter() {
+        for (key, value) in facts.iter() {
             let prefix = if RESERVED.contains(&key) { "user_" } else { "" };
             let key = json_string(&format!("{prefix}{key}"));
             self.text.push(&format!("{key}:{},\n", json_value(value)));

@@ -1,6 +1,6 @@
 // Pure functions: numbers in, numbers and texts out. Nothing here touches the page.
 const chart = (() => {
-  const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
+  const UNITS = ["B", "KB", "MB", "GB"];
 
   function bytesText(bytes) {
     let value = bytes, unit = 0;
