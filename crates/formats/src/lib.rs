@@ -7,16 +7,17 @@ mod chrome;
 mod error;
 mod number;
 mod row;
+mod scan;
 mod shapes;
 mod sort;
 mod table;
 
 pub use chrome::{
-    Progress, ReadOptions, Reading, Repair, Repairs, TraceOptions, category_name, input_types,
-    read_trace, read_trace_file, read_trace_file_with, read_trace_with, write_trace,
+    LeftOut, Progress, ReadOptions, Reading, Repair, Repairs, TraceOptions, category_name,
+    input_types, read_trace, read_trace_file, read_trace_file_with, read_trace_with, write_trace,
     write_trace_file, write_trace_file_with, write_trace_with,
 };
-pub use error::{Error, Result};
+pub use error::{Compression, Error, Result};
 pub use number::{TimeUnit, memory_text, share_text, time_text};
 pub use row::{Row, Texts, add_percentiles, average_rows, device_name, event_rows, is_device_work};
 pub use shapes::shapes_text;
