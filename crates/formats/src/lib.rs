@@ -5,12 +5,15 @@
 
 mod chrome;
 mod error;
+mod flows;
 mod number;
+mod perfetto;
 mod row;
 mod scan;
 mod shapes;
 mod sort;
 mod table;
+mod whole_file;
 
 pub use chrome::{
     LeftOut, Progress, ReadOptions, Reading, Repair, Repairs, TraceOptions, category_name,
@@ -19,7 +22,12 @@ pub use chrome::{
 };
 pub use error::{Compression, Error, Result};
 pub use number::{TimeUnit, memory_text, share_text, time_text};
+pub use perfetto::{
+    is_perfetto_name, write_perfetto, write_perfetto_file, write_perfetto_file_with,
+    write_perfetto_with,
+};
 pub use row::{Row, Texts, add_percentiles, average_rows, device_name, event_rows, is_device_work};
 pub use shapes::shapes_text;
 pub use sort::SortBy;
 pub use table::{NO_EVENTS, TableFacts, TableOptions, events_table, table, table_of_rows};
+pub use whole_file::write_file;

@@ -17,6 +17,7 @@ mod events;
 mod export;
 mod function_event;
 mod given;
+mod held;
 mod inputs;
 mod names;
 mod numbers;
@@ -27,7 +28,7 @@ mod session;
 mod table;
 mod tensor;
 
-#[pyo3::pymodule]
+#[pyo3::pymodule(gil_used = true)]
 mod _core {
     #[pymodule_export]
     use crate::averages::Averages;

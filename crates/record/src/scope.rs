@@ -11,7 +11,7 @@ use mindprof_model::InputsEncoder;
 use crate::chunk::Record;
 use crate::clock::ticks;
 use crate::gate::Gate;
-use crate::local;
+use crate::local::{self, Place};
 use crate::name::{Name, Site};
 
 /// Opens a scope that closes when the returned value is dropped.
@@ -85,7 +85,7 @@ impl Drop for Scope {
     #[inline]
     fn drop(&mut self) {
         if self.open.is_recorded() {
-            local::end(self.open.copy(), ticks());
+            local::end(&self.open, ticks());
         }
     }
 }
@@ -99,8 +99,7 @@ pub struct OpenScope {
     pub(crate) inputs: u32,
     pub(crate) sequence: u32,
     pub(crate) epoch: u32,
-    pub(crate) place: u32,
-    pub(crate) thread: u32,
+    pub(crate) place: Place,
 }
 
 impl OpenScope {
@@ -111,15 +110,14 @@ impl OpenScope {
         inputs: 0,
         sequence: 0,
         epoch: 0,
-        place: 0,
-        thread: 0,
+        place: Place::NOWHERE,
     };
 
     /// Closes the scope, on whatever thread this is.
     #[inline]
     pub fn close(self) {
         let end = ticks();
-        local::end(self, end);
+        local::end(&self, end);
     }
 
     /// Sets the number that links a forward operator with its backward node.
@@ -135,29 +133,23 @@ impl OpenScope {
         } else {
             0
         };
-        let Some(begun) = local::begin(gate, name, inputs).recorded() else {
+        let (start, place) = local::begin(gate, name, inputs);
+        if place == Place::NOWHERE {
             return Self::NONE;
-        };
+        }
         Self {
-            start: begun.start,
+            start,
             name: name.raw(),
             inputs,
             sequence: u32::MAX,
             epoch: gate.epoch(),
-            place: begun.place,
-            thread: begun.thread,
+            place,
         }
     }
 
     #[inline]
     const fn is_recorded(&self) -> bool {
         self.epoch != 0
-    }
-
-    /// Copies the scope out of its guard: what the end reads must not pin the guard itself to memory.
-    #[inline]
-    const fn copy(&self) -> Self {
-        Self { ..*self }
     }
 
     /// Returns the record of the scope, given its end.

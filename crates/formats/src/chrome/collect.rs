@@ -71,6 +71,11 @@ impl Collector {
         }
     }
 
+    /// Takes the events of a track for events of the thread `of`.
+    pub(super) fn add_spare_track(&mut self, process: i64, track: i64, of: i64) {
+        self.tracks.add_spare(process, track, of);
+    }
+
     /// Counts an event that could not be read.
     pub(super) fn add_damage(&mut self, repair: Repair) {
         self.repairs.add(repair, 1);
@@ -92,7 +97,7 @@ impl Collector {
         order::sort(&mut self.events, &mut self.links);
         self.settle_forward_threads();
         let resolution = if self.has_nanoseconds { 0 } else { 1000 };
-        let crossing = order::nest(&mut self.events, self.tracks.len(), resolution);
+        let crossing = order::nest(&mut self.events, &self.tracks.are_whole(), resolution);
         self.repairs.add(Repair::Crossing, crossing);
         self.repairs.add(Repair::BadText, self.meanings.bad_texts());
         self.tracks.add_to(&mut self.profile, self.device);

@@ -89,7 +89,7 @@ impl Reader<'_> {
             let what = "expected an object with \"traceEvents\" or an array of events";
             return self.source.not_a_trace(0, what);
         }
-        self.source.not_json(0, "expected `{` or `[`")
+        self.source.not_json(0, "expected value")
     }
 
     /// Reads the object form: events under their key, facts about the whole trace under the others.
@@ -128,7 +128,7 @@ impl Reader<'_> {
         }
         if !has_events {
             let what = "expected the key \"traceEvents\" in the object";
-            return Err(self.source.not_a_trace(0, what));
+            return Err(self.source.lacks(what));
         }
         self.read_behind()
     }
@@ -191,7 +191,7 @@ impl Reader<'_> {
         match key {
             "traceEvents" => {
                 let what = "expected an array of events under \"traceEvents\"";
-                return Err(self.source.not_a_trace(0, what));
+                return Err(self.source.lacks(what));
             }
             "baseTimeNanoseconds" => {
                 collector.base_ns = super::event::number_of(value);
@@ -215,6 +215,15 @@ impl Reader<'_> {
 #[serde(default)]
 struct Mark {
     lost: FxHashMap<String, u64>,
+    spare_tracks: Vec<SpareTrack>,
+}
+
+/// A track that holds events of the thread `of`, apart because they cross others of it.
+#[derive(Deserialize)]
+struct SpareTrack {
+    pid: i64,
+    tid: i64,
+    of: i64,
 }
 
 impl Mark {
@@ -222,6 +231,9 @@ impl Mark {
         for cause in LossCause::ALL {
             let count = self.lost.get(loss_key(cause)).copied().unwrap_or(0);
             collector.profile.add_loss(cause, count);
+        }
+        for track in &self.spare_tracks {
+            collector.add_spare_track(track.pid, track.tid, track.of);
         }
     }
 }

@@ -55,6 +55,12 @@ struct Place {
 }
 
 impl Place {
+    /// Returns the place of the byte before, or where that is on another line, this one.
+    const fn before(self) -> Self {
+        let column = if self.column > 1 { self.column - 1 } else { 1 };
+        Self { column, ..self }
+    }
+
     fn after(self, bytes: &[u8]) -> Self {
         let lines = memchr::memchr_iter(b'\n', bytes).count();
         match memchr::memrchr(b'\n', bytes) {
@@ -256,9 +262,7 @@ impl<'a> Source<'a> {
         if let Some(compression) = self.compression.filter(|_| self.is_damaged) {
             return Error::Compressed(compression);
         }
-        let Place { line, column } = self.place(self.window().len());
-        // The last byte there is, not the one behind it.
-        let column = column.saturating_sub(1).max(1);
+        let Place { line, column } = self.place(self.window().len()).before();
         Error::Truncated { line, column }
     }
 
@@ -272,6 +276,13 @@ impl<'a> Source<'a> {
     /// Says what should stand at `offset` of the window, of a text that is JSON.
     pub(crate) fn not_a_trace(&self, offset: usize, what: &str) -> Error {
         let Place { line, column } = self.place(offset);
+        let what = what.into();
+        Error::NotATrace { line, column, what }
+    }
+
+    /// Says what the text that was passed should have held, of one that is JSON.
+    pub(crate) fn lacks(&self, what: &str) -> Error {
+        let Place { line, column } = self.place.before();
         let what = what.into();
         Error::NotATrace { line, column, what }
     }

@@ -6,4 +6,5 @@ mod corpus;
 mod damage;
 mod files;
 mod goldens;
+mod perfetto;
 mod round_trip;

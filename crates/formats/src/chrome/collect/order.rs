@@ -43,12 +43,14 @@ fn permute(order: &mut [u32], events: &mut [Event], links: &mut [Links]) {
 /// ```
 ///
 /// In a trace of whole microseconds an end is only known to `resolution` nanoseconds: one that lies that
-/// little behind its parent's is drawn back to it.
-pub(super) fn nest(events: &mut [Event], tracks: usize, resolution: u64) -> u64 {
+/// little behind its parent's is drawn back to it. Tracks that are not `whole` are not looked at: the file holds
+/// what crosses there apart.
+pub(super) fn nest(events: &mut [Event], whole: &[bool], resolution: u64) -> u64 {
     let mut crossing = 0;
-    let mut open: Vec<[Vec<Nanos>; KINDS]> = vec![Default::default(); tracks];
+    let mut open: Vec<[Vec<Nanos>; KINDS]> = vec![Default::default(); whole.len()];
     for event in events {
-        if event.flags.contains(Flags::ASYNC) || event.flags.contains(Flags::HIDDEN) {
+        let is_apart = event.flags.contains(Flags::ASYNC) || event.flags.contains(Flags::HIDDEN);
+        if is_apart || !whole[event.thread.index()] {
             continue;
         }
         let stack = &mut open[event.thread.index()][kind(event.category)];
@@ -125,9 +127,9 @@ mod tests {
     #[test]
     fn an_end_beyond_the_parents_is_crossing() {
         let mut events = [event(0, 20), event(10, 20), event(14, 6)];
-        assert_eq!(nest(&mut events, 1, 0), 1);
+        assert_eq!(nest(&mut events, &[true], 0), 1);
         assert_eq!(events[1].duration, Nanos(20));
-        assert_eq!(nest(&mut events, 1, 10), 0);
+        assert_eq!(nest(&mut events, &[true], 10), 0);
         assert_eq!(events[1].duration, Nanos(10));
     }
 
@@ -135,6 +137,6 @@ mod tests {
     fn python_functions_may_cross_annotations() {
         let mut events = [event(0, 20), event(10, 20)];
         events[0].category = Category::PythonFunction;
-        assert_eq!(nest(&mut events, 1, 0), 0);
+        assert_eq!(nest(&mut events, &[true], 0), 0);
     }
 }

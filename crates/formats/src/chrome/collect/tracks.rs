@@ -12,6 +12,8 @@ pub(super) struct Tracks {
     ids: FxHashMap<(DeviceKind, Label, Label), ThreadId>,
     keys: Vec<(DeviceKind, Label, Label)>,
     names: FxHashMap<(Label, Label), StringId>,
+    /// The threads that spare tracks belong to, by process and track.
+    spare: FxHashMap<(Label, Label), Label>,
     /// Where the last event lay, since the next one mostly lies there too.
     last: Option<((DeviceKind, Label, Label), ThreadId)>,
 }
@@ -61,7 +63,9 @@ impl Tracks {
         strings: &mut StringTable,
     ) -> ThreadId {
         let process = Label::read(process, strings);
-        let key = (device, process, Label::read(thread, strings));
+        let thread = Label::read(thread, strings);
+        let thread = *self.spare.get(&(process, thread)).unwrap_or(&thread);
+        let key = (device, process, thread);
         if let Some((last, id)) = self.last
             && last == key
         {
@@ -74,6 +78,23 @@ impl Tracks {
         }
         self.last = Some((key, id));
         id
+    }
+
+    /// Takes what lies on a track for what lies on the thread `of`.
+    pub(super) fn add_spare(&mut self, process: i64, track: i64, of: i64) {
+        let [process, track, of] = [process, track, of].map(Label::Number);
+        self.spare.insert((process, track), of);
+    }
+
+    /// Returns of each track whether all of it stood on one track in the file too.
+    pub(super) fn are_whole(&self) -> Vec<bool> {
+        let keys = self.keys.iter();
+        let has_spare = |process: Label, thread: Label| {
+            let mut spare = self.spare.iter();
+            spare.any(|((of, _), &own)| *of == process && own == thread)
+        };
+        keys.map(|&(_, process, thread)| !has_spare(process, thread))
+            .collect()
     }
 
     /// Notes how a thread is called.
