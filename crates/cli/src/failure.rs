@@ -90,7 +90,7 @@ fn hint(error: &Error) -> Option<&'static str> {
         Error::Io(source) if source.kind() == io::ErrorKind::IsADirectory => {
             Some("give the path of one file in it")
         }
-        Error::Empty | Error::Truncated { .. } | Error::Gzip => {
+        Error::Empty | Error::Truncated { .. } | Error::Compressed(_) | Error::TooLong { .. } => {
             Some("the program that wrote it may have ended too early; record again or copy it anew")
         }
         Error::NotJson { .. } | Error::NotATrace { .. } => {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::chrome::{json_value, loss_key};
 use crate::grid::{Align, cut, grid};
-use crate::{Repairs, category_name, device_name, time_text};
+use crate::{LeftOut, Repairs, category_name, device_name, time_text};
 
 #[cfg(test)]
 mod tests;
@@ -27,6 +27,8 @@ pub struct Info<'a> {
     pub summary: &'a Summary,
     /// What had to be put right.
     pub repairs: &'a Repairs,
+    /// What the trace holds that a profile has no place for.
+    pub left_out: &'a LeftOut,
 }
 
 impl Info<'_> {
@@ -65,6 +67,9 @@ impl Info<'_> {
         for (_, _, sentence) in self.repairs.iter() {
             push_line(&mut text, &format!("  {sentence}"));
         }
+        for (_, count, name) in self.left_out.iter() {
+            push_line(&mut text, &format!("Not in the profile: {count} {name}"));
+        }
         text
     }
 
@@ -96,6 +101,11 @@ impl Info<'_> {
                 .collect(),
             lost: loss_counts(profile.loss()),
             repairs: repair_counts(self.repairs),
+            left_out: self
+                .left_out
+                .iter()
+                .map(|(phase, count, _)| (phase.to_string(), count.into()))
+                .collect(),
             metadata: profile
                 .metadata()
                 .iter()
@@ -235,6 +245,7 @@ struct Document<'a> {
     steps: Vec<StepDocument>,
     lost: Map<String, Value>,
     repairs: Map<String, Value>,
+    left_out: Map<String, Value>,
     metadata: std::collections::BTreeMap<String, Box<RawValue>>,
 }
 

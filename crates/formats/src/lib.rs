@@ -20,6 +20,7 @@ mod parquet;
 mod paths;
 mod perfetto;
 mod row;
+mod scan;
 mod shapes;
 mod slim;
 mod sort;
@@ -30,13 +31,13 @@ mod whole_file;
 
 pub use arrow::record_batch;
 pub use chrome::{
-    Progress, PythonNumber, ReadOptions, Reading, Repair, Repairs, TraceOptions, category_name,
-    input_types, python_numbers, read_trace, read_trace_file, read_trace_file_with,
+    LeftOut, Progress, PythonNumber, ReadOptions, Reading, Repair, Repairs, TraceOptions,
+    category_name, input_types, python_numbers, read_trace, read_trace_file, read_trace_file_with,
     read_trace_with, write_trace, write_trace_file, write_trace_file_with, write_trace_with,
 };
 pub use columns::{Column, Values, average_columns, event_columns, text_values};
 pub use diff::{DiffLayout, change_state, diff_json, diff_text, measure_name};
-pub use error::{Error, Result};
+pub use error::{Compression, Error, Result};
 pub use event_list::{write_event_list, write_event_list_file};
 pub use flamegraph::{write_flamegraph, write_flamegraph_file};
 pub use flows::{FlowEnd, FlowKind, FlowSide, Flows};

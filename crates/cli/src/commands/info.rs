@@ -34,6 +34,7 @@ pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<Outcome> {
         profile: &reading.profile,
         summary: &Summary::build(&reading.profile),
         repairs: &reading.repairs,
+        left_out: &reading.left_out,
     };
     if args.json {
         print_line(&info.json())?;

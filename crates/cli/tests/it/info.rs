@@ -64,3 +64,19 @@ fn a_trace_with_a_device_is_told_as_json() {
     assert_eq!(json["lost"]["total"], 0);
     assert_eq!(json["repairs"], serde_json::json!({}));
 }
+
+#[test]
+fn what_a_profile_has_no_place_for_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("counter.json");
+    let text = r#"[{"ph": "C", "name": "c", "pid": 1, "ts": 1, "args": {"value": 3}},
+        {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 2}]"#;
+    std::fs::write(&path, text).unwrap();
+    let printed = run([Path::new("info"), &path]).printed();
+    assert!(
+        printed.ends_with("\nNot in the profile: 1 counters\n"),
+        "{printed}"
+    );
+    let json = run([Path::new("info"), &path, Path::new("--json")]).json();
+    assert_eq!(json["left_out"]["C"], 1);
+}

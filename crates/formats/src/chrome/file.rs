@@ -1,4 +1,4 @@
-//! Traces as files that are written: whole or absent, compressed by name.
+//! Traces as files that are written: compressed by name.
 
 use std::path::Path;
 

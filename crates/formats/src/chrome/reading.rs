@@ -1,11 +1,13 @@
 //! What reading a trace is asked for and what it gives.
 
 use std::fmt;
+use std::fs::File;
 use std::path::Path;
 
 use mindprof_model::Profile;
 
-use super::read::read_trace_with;
+use super::left_out::LeftOut;
+use super::read::{read_from, read_trace_with};
 use super::repairs::Repairs;
 use crate::{Error, Result};
 
@@ -35,6 +37,8 @@ pub struct Reading {
     pub profile: Profile,
     /// What was wrong with the trace, by kind and number; empty for a sound one.
     pub repairs: Repairs,
+    /// What a profile has no place for, such as counters; no fault of the trace.
+    pub left_out: LeftOut,
 }
 
 /// Reads the trace in a file, compressed or not whatever its name.
@@ -50,10 +54,12 @@ pub fn read_trace_file(path: &Path) -> Result<Profile> {
 /// # Errors
 /// When the file cannot be read or holds no trace; the error names the file.
 pub fn read_trace_file_with(path: &Path, options: &ReadOptions<'_>) -> Result<Reading> {
-    std::fs::read(path)
-        .map_err(Error::from)
-        .and_then(|bytes| read_trace_with(&bytes, options))
-        .map_err(|error| error.at(path))
+    let read = || {
+        let file = File::open(path)?;
+        let total = file.metadata()?.len();
+        read_from(file, total, options)
+    };
+    read().map_err(|error: Error| error.at(path))
 }
 
 /// Reads a trace from its bytes, compressed or not.

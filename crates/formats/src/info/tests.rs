@@ -8,6 +8,7 @@ fn of(profile: &Profile) -> (String, Value) {
         profile,
         summary: &summary,
         repairs: &Repairs::default(),
+        left_out: &LeftOut::default(),
     };
     (info.text(), serde_json::from_str(&info.json()).unwrap())
 }
