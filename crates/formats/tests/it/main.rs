@@ -9,3 +9,4 @@ mod goldens;
 mod memory;
 mod perfetto;
 mod round_trip;
+mod stacks;
