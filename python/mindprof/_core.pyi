@@ -40,6 +40,7 @@ __all__ = [
     "empty",
     "eye",
     "finish_function",
+    "follow_thread",
     "format_memory",
     "format_time",
     "format_time_share",
@@ -60,6 +61,7 @@ __all__ = [
     "manual_seed",
     "max_pool2d",
     "mse_loss",
+    "name_module_calls",
     "nll_loss",
     "note_module",
     "note_optimizer",
@@ -82,6 +84,9 @@ __all__ = [
     "tensor",
     "where",
     "write_chrome_trace",
+    "write_flamegraph",
+    "write_speedscope",
+    "write_stacks",
     "zeros",
 ]
 
@@ -94,7 +99,15 @@ class _SessionOptions(Protocol):
     @property
     def record_shapes(self) -> bool: ...
     @property
+    def with_stack(self) -> bool: ...
+    @property
+    def with_modules(self) -> bool: ...
+    @property
     def budget_bytes(self) -> int: ...
+    @property
+    def stack_depth(self) -> int: ...
+    @property
+    def source_roots(self) -> Sequence[str]: ...
 
 @final
 class Session:
@@ -105,7 +118,12 @@ class Session:
     def stop_after(self, earlier: Sequence[Session]) -> Profile: ...
 
 def is_profiling() -> bool: ...
+def follow_thread(frame: Any, event: Any, argument: Any) -> None: ...
+def name_module_calls(function: Callable[..., Any]) -> None: ...
 
+def write_stacks(profile: Profile, path: str | PathLike[str], metric: str) -> None: ...
+def write_flamegraph(profile: Profile, path: str | PathLike[str], metric: str) -> None: ...
+def write_speedscope(profile: Profile, path: str | PathLike[str]) -> None: ...
 @final
 class Profile:
     @staticmethod
@@ -308,6 +326,12 @@ class FunctionEvent:
     def self_device_memory_usage(self) -> Any: ...
     @property
     def self_device_time_total(self) -> Any: ...
+    @property
+    def python_id(self) -> int: ...
+    @property
+    def python_parent_id(self) -> int: ...
+    @property
+    def python_module_id(self) -> int: ...
     @property
     def sequence_nr(self) -> Any: ...
     @property

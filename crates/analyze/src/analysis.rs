@@ -9,7 +9,8 @@ use mindprof_model::{
 use rustc_hash::FxHashMap;
 
 use crate::{
-    Bytes, Children, Correlation, DeviceTimes, Keys, MemoryTimeline, MemoryUse, Sources, Tree,
+    Bytes, Children, Correlation, DeviceTimes, Keys, MemoryTimeline, MemoryUse, PythonCall,
+    PythonCalls, Sources, Tree,
 };
 
 /// What a profile asks to be shown, as it says itself in its metadata.
@@ -30,6 +31,7 @@ pub struct Analysis {
     children: OnceLock<Children>,
     kernels: OnceLock<Kernels>,
     memory_timeline: OnceLock<MemoryTimeline>,
+    python_calls: OnceLock<FxHashMap<EventId, PythonCall>>,
     accelerator: Option<DeviceKind>,
 }
 
@@ -52,6 +54,7 @@ impl Analysis {
             children: OnceLock::new(),
             kernels: OnceLock::new(),
             memory_timeline: OnceLock::new(),
+            python_calls: OnceLock::new(),
             accelerator: accelerator(&profile),
             keys,
             correlation,
@@ -73,6 +76,14 @@ impl Analysis {
     /// Returns what each event called. Worked out by the first call.
     pub fn children(&self) -> &Children {
         self.children.get_or_init(|| Children::build(&self.tree))
+    }
+
+    /// Returns the numbers of a call of a Python function. The first call numbers them all.
+    pub fn python_call(&self, id: EventId) -> Option<PythonCall> {
+        let calls = self
+            .python_calls
+            .get_or_init(|| PythonCalls::collect(&self.profile));
+        calls.get(&id).copied()
     }
 
     /// Returns the names under which events are grouped.

@@ -14,6 +14,7 @@ mod keys;
 mod lanes;
 mod memory_timeline;
 mod memory_use;
+mod python_calls;
 mod slim;
 mod source;
 mod summary;
@@ -37,6 +38,7 @@ pub use memory_timeline::{
     MemoryHolder, MemoryPeak, MemoryTimeline,
 };
 pub use memory_use::{Bytes, MemoryUse};
+pub use python_calls::{PythonCall, PythonCalls};
 pub use slim::{Cut, CutReport, Slimmed, slim};
 pub use source::{Sources, is_shown_frame, shown_frames};
 pub use summary::{Step, Summary, Track, steps};

@@ -149,7 +149,7 @@ impl MemoryTimeline {
         let categories = Categories::build(analysis, &blocks, &flow);
         let changes = changes(&blocks, &flow, &categories);
         Self {
-            blocks: blocks.describe(analysis, &flow),
+            blocks: blocks.finish(analysis, &flow),
             changes,
         }
     }

@@ -38,19 +38,33 @@ pub fn stack_metric(name: &str) -> Result<StackMetric> {
 /// When `out` cannot be written to.
 pub fn write_folded(analysis: &Analysis, metric: StackMetric, mut out: impl Write) -> Result<()> {
     let mut texts = StackTexts::new(analysis.profile());
-    let mut number = itoa::Buffer::new();
+    for (stack, weight) in stack_weights(analysis, metric) {
+        texts.write_line(stack, weight.0 / 1000, &mut out)?;
+    }
+    Ok(())
+}
+
+/// Writes the lines of [`write_folded`], and after them a line for each stack whose events all spent less than a
+/// microsecond: their sum, rounded up. So that no line of a program is missing because what it calls is fast.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn write_folded_with_short(
+    analysis: &Analysis,
+    metric: StackMetric,
+    mut out: impl Write,
+) -> Result<()> {
+    let mut texts = StackTexts::new(analysis.profile());
+    let mut short = vec![Some(0); analysis.profile().stacks().len()];
     for (stack, weight) in stack_weights(analysis, metric) {
         let micros = weight.0 / 1000;
-        if micros == 0 {
-            continue;
-        }
-        let text = texts.of(stack);
-        if text.is_empty() {
-            continue;
-        }
-        out.write_all(text.as_bytes())?;
-        out.write_all(number.format(micros).as_bytes())?;
-        out.write_all(b"\n")?;
+        let sum = &mut short[stack.index()];
+        *sum = sum.filter(|_| micros == 0).map(|sum| sum + weight.0);
+        texts.write_line(stack, micros, &mut out)?;
+    }
+    for (index, sum) in short.into_iter().enumerate() {
+        let micros = sum.unwrap_or(0).div_ceil(1000);
+        texts.write_line(StackId::from_index(index), micros, &mut out)?;
     }
     Ok(())
 }
@@ -83,6 +97,17 @@ impl<'a> StackTexts<'a> {
             profile,
             texts: vec![None; profile.stacks().len()],
         }
+    }
+
+    /// Writes the line of a stack, if it has frames to show and a weight.
+    fn write_line(&mut self, stack: StackId, weight: u64, out: &mut impl Write) -> Result<()> {
+        let text = if weight == 0 { "" } else { self.of(stack) };
+        if !text.is_empty() {
+            out.write_all(text.as_bytes())?;
+            out.write_all(itoa::Buffer::new().format(weight).as_bytes())?;
+            out.write_all(b"\n")?;
+        }
+        Ok(())
     }
 
     fn of(&mut self, stack: StackId) -> &str {
@@ -166,5 +191,19 @@ mod tests {
         let own = "torch/autograd/__init__.py(1): backward";
         let found = analysis(&[(&["main", own], 3_000), (&[own], 3_000)]);
         assert_eq!(written(&found), "main 3\n");
+    }
+
+    #[test]
+    fn a_stack_whose_events_are_all_short_has_a_line_if_asked_for() {
+        let analysis = analysis(&[
+            (&["short"], 900),
+            (&["long"], 2500),
+            (&["short"], 700),
+            (&["long"], 10),
+            (&["nothing"], 0),
+        ]);
+        let mut text = Vec::new();
+        write_folded_with_short(&analysis, StackMetric::SelfCpuTime, &mut text).unwrap();
+        assert_eq!(String::from_utf8(text).unwrap(), "long 2\nshort 2\n");
     }
 }

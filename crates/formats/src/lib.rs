@@ -31,8 +31,8 @@ mod whole_file;
 
 pub use arrow::record_batch;
 pub use chrome::{
-    LeftOut, Progress, PythonNumber, ReadOptions, Reading, Repair, Repairs, TraceOptions,
-    category_name, input_types, python_numbers, read_trace, read_trace_file, read_trace_file_with,
+    LeftOut, Progress, ReadOptions, Reading, Repair, Repairs, TraceOptions,
+    category_name, input_types, read_trace, read_trace_file, read_trace_file_with,
     read_trace_with, write_trace, write_trace_file, write_trace_file_with, write_trace_with,
 };
 pub use columns::{Column, Values, average_columns, event_columns, text_values};
@@ -41,7 +41,9 @@ pub use error::{Compression, Error, Result};
 pub use event_list::{write_event_list, write_event_list_file};
 pub use flamegraph::{write_flamegraph, write_flamegraph_file};
 pub use flows::{FlowEnd, FlowKind, FlowSide, Flows};
-pub use folded::{STACK_METRICS, stack_metric, write_folded, write_folded_file};
+pub use folded::{
+    STACK_METRICS, stack_metric, write_folded, write_folded_file, write_folded_with_short,
+};
 pub use info::{Info, verify_json};
 pub use memory_timeline::{
     MemoryPoints, memory_category_name, memory_device, memory_device_name, memory_summary,

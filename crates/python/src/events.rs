@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mindprof_analyze::{Average, Flops, GroupBy, Item, MEMORY_KEY};
-use mindprof_formats::{Flows, PythonNumber, events_table, is_device_work, python_numbers};
+use mindprof_formats::{Flows, events_table, is_device_work};
 use mindprof_model::{EventId, LossCause, Nanos};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -38,7 +38,6 @@ pub(crate) struct Events {
     is_changed: AtomicBool,
     changes: Mutex<HashMap<ItemKey, Py<PyDict>>>,
     flows: OnceLock<Flows>,
-    python_numbers: OnceLock<Box<dyn Fn(EventId) -> Option<PythonNumber> + Send + Sync>>,
     /// What shares are of, once the list was shown.
     totals: OnceLock<ListTotals>,
 }
@@ -62,7 +61,6 @@ impl Events {
             is_changed: AtomicBool::new(false),
             changes: Mutex::default(),
             flows: OnceLock::new(),
-            python_numbers: OnceLock::new(),
             totals: OnceLock::new(),
         }
     }
@@ -71,15 +69,6 @@ impl Events {
     pub(crate) fn flows(&self) -> &Flows {
         self.flows
             .get_or_init(|| Flows::build(self.analyzed.analysis.profile()))
-    }
-
-    /// Returns the numbers of a call of a Python function. The first call numbers them all.
-    pub(crate) fn python_number(&self, id: EventId) -> Option<PythonNumber> {
-        let find = self.python_numbers.get_or_init(|| {
-            let numbers = python_numbers(self.analyzed.analysis.profile());
-            Box::new(move |id| numbers.get(&id).copied())
-        });
-        find(id)
     }
 
     /// Returns what shares are of; none before the list was shown, as in torch.

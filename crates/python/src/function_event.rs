@@ -8,8 +8,8 @@
     reason = "the generic attribute lookup of Python has no safe wrapper in PyO3"
 )]
 
-use mindprof_analyze::{Analysis, Bytes, Item};
-use mindprof_formats::{FlowEnd, PythonNumber};
+use mindprof_analyze::{Analysis, Bytes, Item, PythonCall};
+use mindprof_formats::FlowEnd;
 use mindprof_model::{Category, DeviceKind, Event, EventId, InputsId, InputsIter, Links};
 use pyo3::exceptions::PyAttributeError;
 use pyo3::ffi;
@@ -98,12 +98,11 @@ impl FunctionEvent {
         self.store.get().flows().end_at(id, event)
     }
 
-    fn python_number(&self) -> Option<PythonNumber> {
+    fn python_call(&self) -> Option<PythonCall> {
         let (id, event) = self.event()?;
+        // Others have no numbers either, but asking would number all calls.
         let is_call = event.category == Category::PythonFunction;
-        is_call
-            .then(|| self.store.get().python_number(id))
-            .flatten()
+        is_call.then(|| self.analysis().python_call(id)).flatten()
     }
 
     fn handle<'py>(&self, py: Python<'py>, id: EventId) -> PyResult<Bound<'py, Self>> {

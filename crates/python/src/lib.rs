@@ -28,9 +28,11 @@ mod memory_timeline;
 mod names;
 mod numbers;
 mod profile;
+mod python_calls;
 mod range;
 mod record_function;
 mod session;
+mod stacks;
 mod table;
 mod tensor;
 
@@ -63,6 +65,8 @@ mod _core {
     #[pymodule_export]
     use crate::profile::Profile;
     #[pymodule_export]
+    use crate::python_calls::{follow_thread, name_module_calls};
+    #[pymodule_export]
     use crate::range::{
         RangeHandle, RecordFunctionFast, record_function_with_args_enter,
         record_function_with_args_exit,
@@ -71,6 +75,8 @@ mod _core {
     use crate::record_function::RecordFunction;
     #[pymodule_export]
     use crate::session::{Session, is_profiling};
+    #[pymodule_export]
+    use crate::stacks::{write_flamegraph, write_speedscope, write_stacks};
     #[pymodule_export]
     use crate::table::sort_keys;
     #[pymodule_export]

@@ -132,10 +132,14 @@ impl Notes {
         &self.roles
     }
 
-    /// Walks the addresses of the scopes whose starts are asked for in order.
+    /// Finds the addresses of the scope with a start; fast if starts are asked for in order.
     pub(crate) fn walk<'a>(&'a self) -> impl FnMut(u64) -> &'a [u64] {
         let mut next = 0;
         move |start| {
+            // Scopes that cross come out of order.
+            if next > 0 && self.scopes[next - 1].0 > start {
+                next = self.scopes.partition_point(|&(at, _)| at < start);
+            }
             while self.scopes.get(next).is_some_and(|&(at, _)| at < start) {
                 next += 1;
             }

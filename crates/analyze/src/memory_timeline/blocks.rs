@@ -4,7 +4,7 @@ use std::iter::{Enumerate, Peekable};
 use std::slice::Iter;
 
 use mindprof_model::{
-    DType, Event, EventId, Input, InputsId, MemoryRecord, Nanos, Profile, RoleRecord, StackId,
+    DType, Event, Input, InputsId, MemoryRecord, Nanos, Profile, RoleRecord, StackId,
 };
 use rustc_hash::FxHashMap;
 
@@ -15,10 +15,17 @@ use crate::Analysis;
 /// Stands for an input that lies in no block: a tensor without elements.
 pub(super) const NO_BLOCK: u32 = u32::MAX;
 
+/// Stands for the creation of a block that was there before the window.
+const NO_RECORD: u32 = u32::MAX;
+
 /// The blocks of a profile, and which ones events, memory records and roles speak of.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
-    list: Vec<Block>,
+    list: Vec<MemoryBlock>,
+    /// Whether a tensor was seen to lie in each block.
+    hold_tensors: Vec<bool>,
+    /// The record of each block's creation.
+    creations: Vec<u32>,
     /// The block of each memory record.
     of_records: Vec<u32>,
     /// The block of each role.
@@ -26,19 +33,6 @@ pub(super) struct Blocks {
     /// Where the inputs of each event begin; one more entry than events, or none at all.
     begins: Vec<u32>,
     inputs: Vec<TensorInput>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Block {
-    address: u64,
-    device: MemoryDevice,
-    bytes: u64,
-    created: Option<Nanos>,
-    destroyed: Option<Nanos>,
-    /// Whether a tensor was seen to lie there.
-    holds_tensor: bool,
-    /// The record of its creation.
-    record: Option<u32>,
 }
 
 /// A tensor that an event was given.
@@ -91,7 +85,7 @@ impl Blocks {
 
     /// Returns whether a tensor was seen to lie in a block.
     pub(super) fn holds_tensor(&self, block: u32) -> bool {
-        self.list[block as usize].holds_tensor
+        self.hold_tensors[block as usize]
     }
 
     pub(super) fn of_record(&self, record: usize) -> u32 {
@@ -110,27 +104,19 @@ impl Blocks {
         }
     }
 
-    /// Returns the blocks as others see them, with who took them.
-    pub(super) fn describe(&self, analysis: &Analysis, flow: &Flow) -> Vec<MemoryBlock> {
-        let describe = |block: &Block| {
-            let owner = block.record.and_then(|record| flow.owner(record));
-            let told = block
-                .record
-                .map(|record| analysis.profile().memory()[record as usize].stack)
-                .filter(|&stack| stack != StackId::NONE);
-            MemoryBlock {
-                address: block.address,
-                device: block.device,
-                bytes: block.bytes,
-                created: block.created,
-                destroyed: block.destroyed,
-                owner,
-                stack: told
-                    .or_else(|| owner.map(|owner: EventId| analysis.stack(owner)))
-                    .unwrap_or(StackId::NONE),
-            }
-        };
-        self.list.iter().map(describe).collect()
+    /// Returns the blocks, each with who took it.
+    pub(super) fn finish(self, analysis: &Analysis, flow: &Flow) -> Vec<MemoryBlock> {
+        let mut list = self.list;
+        let known = list.iter_mut().zip(self.creations);
+        for (block, record) in known.filter(|(_, record)| *record != NO_RECORD) {
+            block.owner = flow.owner(record);
+            let told = analysis.profile().memory()[record as usize].stack;
+            block.stack = match block.owner {
+                Some(owner) if told == StackId::NONE => analysis.stack(owner),
+                Some(_) | None => told,
+            };
+        }
+        list
     }
 }
 
@@ -181,9 +167,9 @@ impl Sweep<'_> {
     fn tensor(&mut self, address: u64, bytes: u64) -> u32 {
         let index = self.find(MemoryDevice::HOST, address);
         let block = &mut self.blocks.list[index as usize];
-        block.holds_tensor = true;
+        self.blocks.hold_tensors[index as usize] = true;
         // What an allocation says is certain; what is seen through a tensor may be a part of the block.
-        if block.record.is_none() {
+        if block.created.is_none() {
             block.bytes = block.bytes.max(bytes);
         }
         index
@@ -205,11 +191,11 @@ impl Sweep<'_> {
         let known = &mut self.blocks.list[block as usize];
         if record.bytes > 0 {
             known.created = Some(record.time);
-            known.record = Some(index as u32);
+            self.blocks.creations[block as usize] = index as u32;
             known.bytes = record.bytes as u64;
         } else {
             known.destroyed = Some(record.time);
-            if known.record.is_none() {
+            if known.created.is_none() {
                 known.bytes = record.bytes.unsigned_abs();
             }
             self.live.remove(&key);
@@ -219,18 +205,20 @@ impl Sweep<'_> {
 
     /// Returns the block at an address; a new one if nothing is known to be there.
     fn find(&mut self, device: MemoryDevice, address: u64) -> u32 {
-        let list = &mut self.blocks.list;
+        let blocks = &mut self.blocks;
         *self.live.entry((device, address)).or_insert_with(|| {
-            list.push(Block {
+            blocks.list.push(MemoryBlock {
                 address,
                 device,
                 bytes: 0,
                 created: None,
                 destroyed: None,
-                holds_tensor: false,
-                record: None,
+                owner: None,
+                stack: StackId::NONE,
             });
-            list.len() as u32 - 1
+            blocks.hold_tensors.push(false);
+            blocks.creations.push(NO_RECORD);
+            blocks.list.len() as u32 - 1
         })
     }
 }

@@ -26,4 +26,4 @@ pub use reading::{
 };
 pub use repairs::{Repair, Repairs};
 pub(crate) use text::json_value;
-pub use write::{PythonNumber, TraceOptions, python_numbers, write_trace, write_trace_with};
+pub use write::{TraceOptions, write_trace, write_trace_with};

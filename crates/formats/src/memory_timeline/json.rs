@@ -1,10 +1,11 @@
-//! The timeline as torch's JSON: points, or one row for each change.
+//! The timeline as torch's JSON: points, or one row for each change. Points are walked twice, which costs less than to hold
+//! them.
 
 use std::io::Write;
 
 use mindprof_analyze::{Analysis, MemoryAction, MemoryDevice};
 
-use super::MemoryPoints;
+use super::points::points;
 use crate::Result;
 
 /// How much text is gathered before it is written.
@@ -19,18 +20,17 @@ pub fn write_memory_timeline(
     device: MemoryDevice,
     out: &mut dyn Write,
 ) -> Result<()> {
-    let points = MemoryPoints::build(analysis, device);
     let mut list = List::new(out);
     list.text("[[")?;
-    for (index, &time) in points.times.iter().enumerate() {
+    for (index, (time, _)) in points(analysis, device).enumerate() {
         list.separate(index)?;
         list.number(time);
     }
     list.text("], [")?;
-    for (index, bytes) in points.bytes.iter().enumerate() {
+    for (index, (_, bytes)) in points(analysis, device).enumerate() {
         list.separate(index)?;
         list.text("[0")?;
-        for &bytes in bytes {
+        for bytes in bytes {
             list.text(", ")?;
             list.number(bytes);
         }

@@ -12,36 +12,40 @@ pub struct MemoryPoints {
 }
 
 impl MemoryPoints {
-    /// Collects the points of a device. Changes within one microsecond are one point.
-    ///
-    /// ```text
-    /// changes   (before) a b        c  d d     e
-    /// points    0                   1  2       3     a, b and 0 are at the same time: b is in the first microsecond
-    /// ```
+    /// Collects the points of a device.
     pub fn build(analysis: &Analysis, device: MemoryDevice) -> Self {
-        let reference = analysis.profile().reference_unix_ns();
-        let mut points = Self::default();
-        let mut bytes = CategoryBytes::default();
-        let (mut previous, mut first) = (None, None);
-        for change in analysis.memory_timeline().changes_on(device) {
-            let time = change.time.map(|time| (reference + time.0) / 1000);
-            first = first.or(time);
-            change.apply(&mut bytes);
-            match points.bytes.last_mut() {
-                Some(last) if previous == Some(time) => *last = bytes,
-                _ => {
-                    points.times.push(time.unwrap_or_default());
-                    points.bytes.push(bytes);
-                }
-            }
-            previous = Some(time);
-        }
-        let only_before = reference / 1000;
-        for time in points.times.iter_mut().take_while(|time| **time == 0) {
-            *time = first.unwrap_or(only_before);
-        }
-        points
+        let (times, bytes) = points(analysis, device).unzip();
+        Self { times, bytes }
     }
+}
+
+/// Walks the points of a device. Changes within one microsecond are one point.
+///
+/// ```text
+/// changes   (before) a b        c  d d     e
+/// points    0        1          2  3       4     0 shares the time of 1, in whose microsecond a and b are
+/// ```
+pub(super) fn points(
+    analysis: &Analysis,
+    device: MemoryDevice,
+) -> impl Iterator<Item = (u64, CategoryBytes)> {
+    let reference = analysis.profile().reference_unix_ns();
+    let changes = || analysis.memory_timeline().changes_on(device);
+    let microseconds = move |nanoseconds: u64| (reference + nanoseconds) / 1000;
+    let first = changes().find_map(|change| change.time);
+    let first = microseconds(first.map_or(0, |time| time.0));
+    let mut bytes = CategoryBytes::default();
+    let mut rest = changes().peekable();
+    std::iter::from_fn(move || {
+        let change = rest.next()?;
+        let time = change.time.map(|time| microseconds(time.0));
+        change.apply(&mut bytes);
+        let is_together = |other: Option<u64>| other.map(microseconds) == time;
+        while let Some(other) = rest.next_if(|next| is_together(next.time.map(|time| time.0))) {
+            other.apply(&mut bytes);
+        }
+        Some((time.unwrap_or(first), bytes))
+    })
 }
 
 /// Returns the name of a category, as torch's enumeration has it.

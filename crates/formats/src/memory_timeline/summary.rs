@@ -8,7 +8,8 @@ use mindprof_analyze::{
 use mindprof_model::StackId;
 use serde_json::{Value, json};
 
-use super::{MemoryPoints, memory_category_name, memory_device_name};
+use super::points::points;
+use super::{memory_category_name, memory_device_name};
 use crate::memory_text;
 
 /// How many holders and frames the text names; the JSON has all.
@@ -86,10 +87,9 @@ pub fn memory_summary_json(analysis: &Analysis, device: MemoryDevice) -> Value {
             })
         })
         .collect();
-    let points = MemoryPoints::build(analysis, device);
     json!({
         "device": memory_device_name(device),
-        "points": points.times.len(),
+        "points": points(analysis, device).count(),
         "peak_ns": peak.time.map(|time| time.0),
         "peak": by_category(&peak.bytes),
         "peak_bytes": peak.total(),

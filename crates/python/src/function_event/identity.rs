@@ -224,18 +224,18 @@ impl FunctionEvent {
 
     #[getter]
     fn python_id(&self) -> i64 {
-        self.python_number().map_or(-1, |number| number.call.into())
+        self.python_call().map_or(-1, |call| call.number.into())
     }
 
     #[getter]
     fn python_parent_id(&self) -> i64 {
-        let caller = self.python_number().and_then(|number| number.caller);
+        let caller = self.python_call().and_then(|call| call.caller);
         caller.map_or(-1, i64::from)
     }
 
     #[getter]
     fn python_module_id(&self) -> i64 {
-        let module = self.python_number().and_then(|number| number.module);
+        let module = self.python_call().and_then(|call| call.module);
         module.map_or(-1, i64::from)
     }
 }
