@@ -80,6 +80,10 @@ TORCH_PYTHON ?= target/bench-torch/bin/python
 bench-torch: build $(TORCH_PYTHON) ## Measure against the real torch.profiler, in an environment of its own
 	$(BIN)/python benchmarks/bench_torch.py --torch-python $(TORCH_PYTHON)
 
+.PHONY: bench-write
+bench-write: build $(TORCH_PYTHON) ## Measure writing of traces against the real torch.profiler
+	$(BIN)/python benchmarks/write_trace.py --torch-python $(TORCH_PYTHON)
+
 target/bench-torch/bin/python:
 	$(PYTHON) -m venv target/bench-torch
 	target/bench-torch/bin/pip install --quiet --disable-pip-version-check torch numpy

@@ -31,19 +31,11 @@ impl PythonNumbers {
         }
     }
 
-    /// Returns the number of the next call, from one, and that of its caller: the innermost call around it that
-    /// leads to its stack, else the innermost one.
-    fn next(&mut self, profile: &Profile, event: &Event) -> (u32, Option<u32>) {
+    /// Returns the number of the next call, from one, and its caller.
+    fn next(&mut self, profile: &Profile, event: &Event) -> (u32, Caller) {
         let open = &mut self.open[event.thread.index()];
         while open.pop_if(|call| call.end < event.start).is_some() {}
-        let caller = if event.stack == StackId::NONE {
-            None
-        } else {
-            let mut calls = open.iter().rev();
-            let leading = calls.find(|call| call.inside == Some(event.stack));
-            leading.or_else(|| open.iter().rfind(|call| event.end() <= call.end))
-        };
-        let caller = caller.map(|call| call.number);
+        let caller = Caller::find(open, event);
         self.last += 1;
         open.push(OpenCall {
             end: event.end(),
@@ -54,11 +46,47 @@ impl PythonNumbers {
     }
 }
 
+/// Which call a call was made by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Caller {
+    /// None that was seen.
+    Unknown,
+    /// The frames of stacks are the names of calls, and this call's lead to the stack.
+    Named(u32),
+    /// The frames of stacks are the lines that calls were made from; this is the innermost call around it.
+    Around(Option<u32>),
+}
+
+impl Caller {
+    fn find(open: &[OpenCall], event: &Event) -> Self {
+        if event.stack == StackId::NONE {
+            return Self::Unknown;
+        }
+        let mut calls = open.iter().rev();
+        if let Some(call) = calls.find(|call| call.inside == Some(event.stack)) {
+            return Self::Named(call.number);
+        }
+        let around = open.iter().rfind(|call| event.end() <= call.end);
+        Self::Around(around.map(|call| call.number))
+    }
+
+    fn number(self) -> Option<u32> {
+        match self {
+            Self::Unknown => None,
+            Self::Named(number) => Some(number),
+            Self::Around(number) => number,
+        }
+    }
+}
+
 impl Writer<'_> {
-    /// Writes the number of a call, of its caller and of its module, each with a comma after it.
+    /// Writes where a call was made, its number, those of its caller and of its module, each with a comma after it.
     pub(super) fn push_python_numbers(&mut self, event: &Event) {
         let (number, caller) = self.python.next(self.profile, event);
-        if let Some(caller) = caller {
+        if let Caller::Around(_) = caller {
+            self.text.push(self.pieces.call_place(event.stack));
+        }
+        if let Some(caller) = caller.number() {
             self.text.push_argument("Python parent id", caller);
         }
         self.text.push_argument("Python id", number);
