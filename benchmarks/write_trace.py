@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -28,11 +28,21 @@ REPEATS = 3
 """How often mindprof writes in a round. torch can write a recording once."""
 
 
-def seconds(action: Callable[[], Any]) -> float:
+Times = tuple[float, float]
+"""Seconds that went by, and seconds of the processor, which other load disturbs less."""
+
+
+def times(action: Callable[[], Any]) -> Times:
     """Returns how long `action` took."""
-    started = time.perf_counter_ns()
+    started = time.perf_counter(), time.process_time()
     action()
-    return (time.perf_counter_ns() - started) / 1e9
+    return time.perf_counter() - started[0], time.process_time() - started[1]
+
+
+def medians(measured: Iterable[Sequence[float]]) -> Times:
+    """Returns the median of each of the two."""
+    wall, processor = zip(*measured, strict=True)
+    return median(wall), median(processor)
 
 
 def record(steps: int, everything: bool) -> Any:
@@ -55,26 +65,26 @@ def record(steps: int, everything: bool) -> Any:
     return profiler
 
 
-def measure_torch(folder: str, steps: int, everything: bool) -> dict[str, float]:
+def measure_torch(folder: str, steps: int, everything: bool) -> dict[str, Times]:
     """Records and writes with torch, in this process: it writes a recording only once."""
     found = {}
     for suffix in SUFFIXES[:2]:
         profiler = record(steps, everything)
         path = os.path.join(folder, f"torch{suffix}")
-        found[suffix] = seconds(partial(profiler.export_chrome_trace, path))
+        found[suffix] = times(partial(profiler.export_chrome_trace, path))
     return found
 
 
-def run_torch(python: str, folder: str, steps: int, everything: bool) -> dict[str, float]:
+def run_torch(python: str, folder: str, steps: int, everything: bool) -> dict[str, Times]:
     """Measures torch in a fresh process."""
     command = [python, __file__, "--folder", folder, "--steps", str(steps)]
     command += ["--everything"] if everything else []
     done = subprocess.run(command, capture_output=True, check=True, text=True)
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    found: dict[str, Times] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
-def measure_ours(folder: str) -> tuple[int, dict[str, float]]:
+def measure_ours(folder: str) -> tuple[int, dict[str, Times]]:
     """Writes what torch wrote with mindprof. Returns the number of events too."""
     core: Any = importlib.import_module("mindprof._core")
     profile = core.Profile.read(os.path.join(folder, "torch.json"))
@@ -82,8 +92,13 @@ def measure_ours(folder: str) -> tuple[int, dict[str, float]]:
     for suffix in SUFFIXES:
         path = os.path.join(folder, f"ours{suffix}")
         write = partial(core.write_chrome_trace, profile, path, metadata=[], activity_types=None)
-        found[suffix] = median(seconds(write) for _ in range(REPEATS))
+        found[suffix] = medians(times(write) for _ in range(REPEATS))
     return len(profile), found
+
+
+def shown(measured: Times) -> str:
+    """Returns the two as milliseconds."""
+    return f"{measured[0] * 1e3:>9.1f} ms{measured[1] * 1e3:>9.1f} ms"
 
 
 def validated(python: str, path: Path) -> str:
@@ -108,17 +123,14 @@ def compare(python: str, steps: int, rounds: int, everything: bool) -> None:
         files = {path.name: path.stat().st_size / 1e6 for path in Path(folder).iterdir()}
         flags = "shapes, memory and stacks" if everything else "no options"
         print(f"\n{events:,} events, {flags}; medians of {rounds} rounds")
-        print(f"{'':12}{'torch':>10}{'':>12}{'mindprof':>12}{'':>12}{'times':>8}")
+        print(f"{'':10}{'torch':>9}{'processor':>13}{'size':>12}", end="")
+        print(f"{'mindprof':>14}{'processor':>12}{'size':>12}{'times':>8}{'processor':>12}")
         for suffix in SUFFIXES:
-            mine = median(found[suffix] for found in ours)
-            line = f"{mine * 1e3:>9.1f} ms{files[f'ours{suffix}']:>9.2f} MB"
-            if suffix in theirs[0]:
-                other = median(found[suffix] for found in theirs)
-                size = files[f"torch{suffix}"]
-                line = f"{other * 1e3:>7.0f} ms{size:>9.2f} MB{line}{other / mine:>8.1f}"
-            else:
-                line = f"{'':22}{line}"
-            print(f"{suffix:12}{line}")
+            mine = medians(found[suffix] for found in ours)
+            other = medians(found.get(suffix, (0, 0)) for found in theirs)
+            line = f"{suffix:10}{shown(other)}{files.get(f'torch{suffix}', 0):>9.2f} MB"
+            line += f"{shown(mine)}{files[f'ours{suffix}']:>9.2f} MB"
+            print(f"{line}{other[0] / mine[0]:>8.1f}{other[1] / mine[1]:>12.1f}")
         print(f"torch's validator of our trace: {validated(python, Path(folder, 'ours.json'))}")
 
 
