@@ -15,11 +15,11 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
+import mindtorch_v2 as torch
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import mindtorch_v2 as torch
+from mindprof import _core
 from mindtorch_v2.profiler import profile, record_function
 
 FILE = Path(__file__).name
@@ -322,11 +322,16 @@ class TestThreads:
 
         thread = threading.Thread(target=work)
         thread.start()
-        prof = record(lambda: (begin.set(), done.wait()))
+
+        def step() -> None:
+            begin.set()
+            done.wait()
+
+        prof = record(step)
         thread.join()
         here = line()
-        assert [stack[0] for stack in stacks(prof)] == [at(here - 9, "work")]
-        assert [stack[0] for stack in stacks(prof, "aten::mul")] == [at(here - 8, "work")]
+        assert [stack[0] for stack in stacks(prof)] == [at(here - 14, "work")]
+        assert [stack[0] for stack in stacks(prof, "aten::mul")] == [at(here - 13, "work")]
 
     def test_start_in_one_thread_and_stop_in_another(self) -> None:
         x = tensor()
@@ -372,7 +377,7 @@ class TestOtherTools:
         x = tensor()
         seen: list[str] = []
 
-        def other(frame: Any, event: str, argument: Any) -> None:
+        def other(frame: Any, *_: Any) -> None:
             seen.append(frame.f_code.co_name)
 
         def watched() -> None:
@@ -394,7 +399,7 @@ class TestOtherTools:
         x = tensor()
         seen: list[str] = []
 
-        def other(frame: Any, event: str, argument: Any) -> None:
+        def other(frame: Any, *_: Any) -> None:
             seen.append(frame.f_code.co_name)
 
         def watched() -> None:
@@ -454,9 +459,29 @@ class TestOtherTools:
         here = line()
         assert [stack[0] for stack in stacks(prof)] == [at(here - 11, "watched")] * 2
 
-    @pytest.mark.skipif("not hasattr(sys, 'monitoring')")
-    def test_monitoring_is_left_alone(self) -> None:
-        raise NotImplementedError
+    if sys.version_info >= (3, 12):
+
+        def test_a_tool_that_monitors_keeps_working(self) -> None:
+            x = tensor()
+            seen: list[str] = []
+
+            def watched() -> None:
+                x + x
+
+            monitoring, tool = sys.monitoring, sys.monitoring.PROFILER_ID
+            monitoring.use_tool_id(tool, "other")
+            event = monitoring.events.PY_START
+            monitoring.register_callback(tool, event, lambda code, _: seen.append(code.co_name))
+            monitoring.set_events(tool, event)
+            try:
+                prof = record(watched)
+                watched()
+            finally:
+                monitoring.set_events(tool, 0)
+                monitoring.free_tool_id(tool)
+            assert seen.count("watched") == 2
+            assert stacks(prof) == [[at(line(-15), "watched")]]
+            assert sum(event.name.endswith(": watched") for event in calls(prof)) == 1
 
 
 def _stats(other: Any) -> dict[tuple[str, int, str], Any]:
@@ -535,9 +560,7 @@ class TestCalls:
         (event,) = [e for e in calls(prof) if e.name.endswith(": record")]
         begun = [e for e in calls(prof) if e.name.endswith(": <lambda>")]
         assert event.time_range.start <= begun[0].time_range.start
-        assert event.stack[0].endswith(
-            ": test_frames_that_were_there_at_the_start_are_events_too"
-        )
+        assert event.stack[0].endswith(": test_frames_that_were_there_at_the_start_are_events_too")
 
     def test_nested_profilers_both_have_them(self) -> None:
         x = tensor()
@@ -677,7 +700,7 @@ class TestBounds:
             return [weakref.ref(local), weakref.ref(thing), weakref.ref(function.__code__)]
 
         references: list[weakref.ref[Any]] = []
-        live = torch._C_live_bytes() if hasattr(torch, "_C_live_bytes") else None
+        live = _core._live_bytes()
         prof = profile(with_stack=True)
         prof.start()
         references += step(Thing())
@@ -686,7 +709,7 @@ class TestBounds:
         prof.stop()
         gc.collect()
         assert [reference() for reference in references] == [None] * 3
-        assert live is None or torch._C_live_bytes() == live
+        assert _core._live_bytes() == live
         assert len(prof.events()) > 0
 
 

@@ -12,8 +12,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import mindtorch_v2 as torch
 from mindprof import _core
+
+import mindtorch_v2 as torch
 from mindtorch_v2._gradient import clear_gradient
 from mindtorch_v2._typename import typename
 from mindtorch_v2.nn import _hooks, _names, _state, _text
