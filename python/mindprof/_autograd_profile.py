@@ -15,7 +15,7 @@ from typing import Any
 from mindprof import _core, _metadata, _results
 from mindprof._activity import ProfilerActivity, check_activity_types, supported_activities
 from mindprof._event_list import EventList
-from mindprof._function_event import FunctionEventAvg
+from mindprof._function_event_avg import FunctionEventAvg
 from mindprof._options import DEFAULT_BUDGET_BYTES, DEFAULT_STACK_DEPTH, SessionOptions
 from mindprof._profiler_config import ProfilerConfig, ProfilerState, _ExperimentalConfig, refuse
 from mindprof._source_roots import source_roots
@@ -349,18 +349,22 @@ class profile:
         cuda_graph_annotations: Any = None,
         graph_lanes: str = "none",
         default_stream: int = 7,  # noqa: ARG002
-    ) -> None:
+    ) -> str:
         """Writes the last recording as a Chrome trace, compressed if `path` ends in `.gz`.
 
         The file is whole or absent. Exporting again works.
 
         Args:
-            path: Where to; folders on the way are made.
+            path: Where to; folders on the way are made. A name that ends in `.pftrace` gives
+                Perfetto's own format instead.
             metadata: What to say at the top of the file, as JSON by key.
             use_python_export: Accepted; there is one exporter.
             cuda_graph_annotations: Accepted; there are no CUDA graphs.
             graph_lanes: Accepted; there are no CUDA graphs.
             default_stream: Accepted; there are no CUDA graphs.
+
+        Returns:
+            The path.
 
         Raises:
             AttributeError: There is no finished recording.
@@ -376,14 +380,18 @@ class profile:
             )
         if self.kineto_results is None:
             raise AttributeError(NO_RECORDING)
-        trace_id = {"trace_id": _metadata.quoted(self.trace_id)} if self.trace_id else {}
+        facts = {"trace_id": _metadata.quoted(self.trace_id)} if self.trace_id else {}
+        facts["host_name"] = _metadata.host_name()
         types = self.activity_filters.get(ProfilerActivity.CPU)
         _core.write_chrome_trace(
             self.kineto_results,
             path,
-            metadata=_metadata.pairs({**trace_id, **(metadata or {})}),
+            metadata=_metadata.pairs({**facts, **(metadata or {})}),
             activity_types=None if types is None else sorted(types),
         )
+        written = os.fspath(path)
+        log.info("wrote the trace to %s", written)
+        return written
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
         """Writes the stacks with a value each, as flame graph tools read them.

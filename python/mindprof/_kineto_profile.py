@@ -150,6 +150,8 @@ class _KinetoProfile:
         for flag in FLAGS:
             if getattr(self, flag):
                 self.add_metadata_json(flag, "1")
+        if (distributed := _metadata.distributed()) is not None:
+            self.add_metadata_json("distributedInfo", distributed)
         for key, value in self.preset_metadata.items():
             self.add_metadata_json(key, value)
 
@@ -229,25 +231,29 @@ class _KinetoProfile:
         cuda_graph_annotations: Any = None,
         graph_lanes: str = "none",
         default_stream: int = 7,
-    ) -> None:
+    ) -> str:
         """Writes the last recording as a Chrome trace, compressed if `path` ends in `.gz`.
 
         The file is whole or absent, and exporting again works. All metadata that was ever added is
         in it.
 
         Args:
-            path: Where to; folders on the way are made.
+            path: Where to; folders on the way are made. A name that ends in `.pftrace` gives
+                Perfetto's own format instead: the same events in a fraction of the bytes.
             use_python_export: Accepted; there is one exporter.
             cuda_graph_annotations: Accepted; there are no CUDA graphs.
             graph_lanes: Accepted; there are no CUDA graphs.
             default_stream: Accepted; there are no CUDA graphs.
+
+        Returns:
+            The path. It is logged too, at level INFO.
 
         Raises:
             AssertionError: The profiler was never started.
             AttributeError: The profiler is recording.
             OSError: The file cannot be written.
         """
-        self._initialized("exporting chrome trace").export_chrome_trace(
+        return self._initialized("exporting chrome trace").export_chrome_trace(
             path,
             self._trace_metadata,
             use_python_export=use_python_export,

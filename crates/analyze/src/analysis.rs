@@ -9,7 +9,8 @@ use mindprof_model::{
 use rustc_hash::FxHashMap;
 
 use crate::{
-    Bytes, Children, Correlation, DeviceTimes, Keys, MemoryUse, PythonCalls, Sources, Tree,
+    Bytes, Children, Correlation, DeviceTimes, Keys, MemoryUse, PythonCall, PythonCalls, Sources,
+    Tree,
 };
 
 /// What a profile asks to be shown, as it says itself in its metadata.
@@ -29,7 +30,7 @@ pub struct Analysis {
     thread_numbers: Vec<u32>,
     children: OnceLock<Children>,
     kernels: OnceLock<Kernels>,
-    python_calls: OnceLock<PythonCalls>,
+    python_calls: OnceLock<FxHashMap<EventId, PythonCall>>,
     accelerator: Option<DeviceKind>,
 }
 
@@ -75,10 +76,12 @@ impl Analysis {
         self.children.get_or_init(|| Children::build(&self.tree))
     }
 
-    /// Returns the numbers of the calls of Python functions. Worked out by the first call.
-    pub fn python_calls(&self) -> &PythonCalls {
-        let build = || PythonCalls::build(&self.profile);
-        self.python_calls.get_or_init(build)
+    /// Returns the numbers of a call of a Python function. The first call numbers them all.
+    pub fn python_call(&self, id: EventId) -> Option<PythonCall> {
+        let calls = self
+            .python_calls
+            .get_or_init(|| PythonCalls::collect(&self.profile));
+        calls.get(&id).copied()
     }
 
     /// Returns the names under which events are grouped.

@@ -1,55 +1,93 @@
-//! Numbers for the calls of Python functions: which call is which, which one made it, and of which module it is.
+//! Numbers for the calls of Python functions: which call is which, which one made it, and of which
+//! module it is.
 
-use mindprof_model::{Category, EventId, Nanos, Profile, StackId};
+use mindprof_model::{Category, Event, EventId, Nanos, Profile, StackId};
 use rustc_hash::FxHashMap;
 
-/// What the name of a module's call begins with, before its class and its number.
+/// How calls of a module are named: the class, and which of its instances it is.
 const MODULE: &str = "nn.Module: ";
 
-/// The number of each call of a Python function, and its caller's.
-#[derive(Clone, Debug, Default)]
+/// The numbers of one call of a Python function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PythonCall {
+    /// The number of the call, from one in start order.
+    pub number: u32,
+    /// The number of the call that it was made from.
+    pub caller: Option<u32>,
+    /// Which instance of its class the module is, of a call of one.
+    pub module: Option<u32>,
+}
+
+/// The calls of Python functions that are going on while the events go by in start order.
+#[derive(Clone, Debug)]
 pub struct PythonCalls {
-    numbers: FxHashMap<EventId, (u32, Option<u32>)>,
+    last: u32,
+    /// By thread, the calls that have not ended, the outermost first.
+    open: Vec<Vec<OpenCall>>,
+}
+
+#[derive(Clone, Debug)]
+struct OpenCall {
+    end: Nanos,
+    number: u32,
+    /// The stack that whatever it calls has, where the profile holds it.
+    inside: Option<StackId>,
 }
 
 impl PythonCalls {
-    /// Numbers the calls from one in start order; the caller is the innermost call of the thread that is still running.
-    /// One without a stack is called by nobody.
+    /// Makes the numbers of a profile, before its first event.
+    pub fn new(profile: &Profile) -> Self {
+        Self {
+            last: 0,
+            open: vec![Vec::new(); profile.threads().len()],
+        }
+    }
+
+    /// Returns the numbers of all calls.
+    pub fn collect(profile: &Profile) -> FxHashMap<EventId, PythonCall> {
+        let mut calls = Self::new(profile);
+        let events = profile.events().iter().enumerate();
+        let events = events.filter(|(_, event)| event.category == Category::PythonFunction);
+        events
+            .map(|(index, event)| (EventId::from_index(index), calls.next(profile, event)))
+            .collect()
+    }
+
+    /// Returns the numbers of the next call: its caller is the innermost call around it that leads to its stack, else the
+    /// innermost one. A call without a stack is called by nobody.
     ///
     /// ```text
     /// 1 |------------------|      caller of 2: 1, of 3: 2, of 4: 1
     /// 2   |-------|
     /// 3     |--|    4 |-|
     /// ```
-    pub fn build(profile: &Profile) -> Self {
-        let mut numbers = FxHashMap::default();
-        let mut running: Vec<Vec<(Nanos, u32)>> = vec![Vec::new(); profile.threads().len()];
-        let events = profile.events().iter().enumerate();
-        let calls = events.filter(|(_, event)| event.category == Category::PythonFunction);
-        for ((index, event), number) in calls.zip(1..) {
-            let running = &mut running[event.thread.index()];
-            while running.pop_if(|(end, _)| *end < event.end()).is_some() {}
-            let caller = running.last().filter(|_| event.stack != StackId::NONE);
-            let caller = caller.map(|(_, caller)| *caller);
-            numbers.insert(EventId::from_index(index), (number, caller));
-            running.push((event.end(), number));
+    pub fn next(&mut self, profile: &Profile, event: &Event) -> PythonCall {
+        let open = &mut self.open[event.thread.index()];
+        while open.pop_if(|call| call.end < event.start).is_some() {}
+        let caller = if event.stack == StackId::NONE {
+            None
+        } else {
+            let mut calls = open.iter().rev();
+            let leading = calls.find(|call| call.inside == Some(event.stack));
+            leading.or_else(|| open.iter().rfind(|call| event.end() <= call.end))
+        };
+        let caller = caller.map(|call| call.number);
+        self.last += 1;
+        open.push(OpenCall {
+            end: event.end(),
+            number: self.last,
+            inside: profile.stacks().find(event.stack, event.name),
+        });
+        PythonCall {
+            number: self.last,
+            caller,
+            module: module_number(profile.name(event)),
         }
-        Self { numbers }
-    }
-
-    /// Returns the number of a call; none of what is no call.
-    pub fn number(&self, id: EventId) -> Option<u32> {
-        self.numbers.get(&id).map(|(number, _)| *number)
-    }
-
-    /// Returns the number of the call that made a call.
-    pub fn caller(&self, id: EventId) -> Option<u32> {
-        self.numbers.get(&id).and_then(|(_, caller)| *caller)
     }
 }
 
-/// Returns the number of the module that a call of this name is of, which the name ends in.
-pub fn module_number(name: &str) -> Option<u32> {
+/// Returns which instance of its class a call of this name is of, if it is one of a module.
+fn module_number(name: &str) -> Option<u32> {
     let (_, number) = name.strip_prefix(MODULE)?.rsplit_once('_')?;
     number.parse().ok()
 }
@@ -80,14 +118,13 @@ mod tests {
             event.stack = if start == 0 { StackId::NONE } else { stack };
             builder.add_event(event);
         }
-        let calls = PythonCalls::build(&builder.build().unwrap());
+        let calls = PythonCalls::collect(&builder.build().unwrap());
         let numbers = [0, 1, 2, 3]
-            .map(EventId::from_index)
-            .map(|id| (calls.number(id), calls.caller(id)));
-        let expected = [(1, None), (2, Some(1)), (3, Some(2)), (4, Some(1))];
+            .map(|index| calls[&EventId::from_index(index)])
+            .map(|call| (call.number, call.caller));
         assert_eq!(
             numbers,
-            expected.map(|(number, caller)| (Some(number), caller))
+            [(1, None), (2, Some(1)), (3, Some(2)), (4, Some(1))]
         );
     }
 

@@ -93,18 +93,25 @@ fn own_stacks(profile: &Profile, tree: &Tree, correlation: &Correlation) -> Vec<
         let of_owner = correlation
             .owner(id)
             .map(|owner| profile.event(owner).stack);
-        let of_parent = tree
-            .parent(id)
-            .map(|parent| inside(profile, parent, &stacks));
         // A call into the runtime is made where it runs; what a device does runs anywhere.
         let found = if event.category == Category::Runtime {
-            of_parent.or(of_owner)
+            let caller = runtime_caller(profile, tree, id);
+            let of_caller = caller.map(|caller| inside(profile, caller, &stacks));
+            of_caller.or(of_owner)
         } else {
-            of_owner.or(of_parent)
+            of_owner.or_else(|| Some(inside(profile, tree.parent(id)?, &stacks)))
         };
         stacks[index] = found.unwrap_or(StackId::NONE);
     }
     stacks
+}
+
+/// Returns the event that a call into the runtime was made from: the nearest operator or Python function around it. A
+/// user's range only says where it was opened, so it speaks where there is nothing else.
+fn runtime_caller(profile: &Profile, tree: &Tree, id: EventId) -> Option<EventId> {
+    let around = || std::iter::successors(tree.parent(id), |&at| tree.parent(at));
+    let calls = |id: &EventId| profile.event(*id).category != Category::Annotation;
+    around().find(calls).or_else(|| around().next())
 }
 
 /// Returns the stack of what an event calls, which is longer than its own if it is a Python function.

@@ -65,7 +65,9 @@ pub fn event_columns(analysis: &Analysis) -> Vec<Column> {
     let mut shared = SharedColumns::default();
     let (mut thread, mut sequence) = (Vec::new(), Vec::new());
     let (mut start, mut end) = (Vec::new(), Vec::new());
+    let mut is_event = Vec::new();
     for item in analysis.items() {
+        is_event.push(matches!(item, Item::Event(_)));
         match item {
             Item::Event(id) => {
                 let event = profile.event(id);
@@ -89,6 +91,10 @@ pub fn event_columns(analysis: &Analysis) -> Vec<Column> {
         }
     }
     let mut columns = shared.finish();
+    if is_event.contains(&false) {
+        let flops = columns.iter_mut().find(|column| column.name == "flops");
+        flops.expect("it is one of them").known = Some(is_event);
+    }
     columns.push(column("thread", Values::Int(thread)));
     columns.push(column("start_us", Values::Float(start)));
     columns.push(column("end_us", Values::Float(end)));

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use std::io::Write;
 use std::path::Path;
 
-use mindprof_analyze::{Analysis, Lane, lanes};
-use mindprof_model::{Category, DeviceKind, EventId, Nanos, Profile};
+use mindprof_analyze::{Analysis, Lanes};
+use mindprof_model::{Category, DeviceKind, EventId, Nanos, Profile, ThreadId};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
@@ -181,6 +181,37 @@ fn lane_name<'a>(profile: &'a Profile, lane: &Lane) -> Cow<'a, str> {
         0 => name,
         number => Cow::Owned(format!("{name} ({})", number + 1)),
     }
+}
+
+/// Events of one thread of which any two are apart or one lies within the other.
+struct Lane {
+    thread: ThreadId,
+    /// How many lanes of the thread come before it.
+    number: usize,
+    events: Vec<EventId>,
+}
+
+/// Returns the lanes on which there are events: those of the threads themselves, then the spare ones.
+fn lanes(profile: &Profile) -> Vec<Lane> {
+    let places = Lanes::build(profile);
+    let own = (0..profile.threads().len()).map(|index| (ThreadId::from_index(index), 0));
+    let spare = places.spare().iter().map(|lane| (lane.thread, lane.number));
+    let mut lanes: Vec<Lane> = own
+        .chain(spare)
+        .map(|(thread, number)| Lane {
+            thread,
+            number,
+            events: Vec::new(),
+        })
+        .collect();
+    let threads = profile.threads().len();
+    for (index, event) in profile.events().iter().enumerate() {
+        let id = EventId::from_index(index);
+        let spare = places.moved_to(id).map(|lane| threads + lane);
+        lanes[spare.unwrap_or(event.thread.index())].events.push(id);
+    }
+    lanes.retain(|lane| !lane.events.is_empty());
+    lanes
 }
 
 /// Begins and ends of one lane in the order of time. What began last ends first.

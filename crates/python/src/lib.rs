@@ -10,9 +10,11 @@
 
 mod analyzed;
 mod argument;
+mod arrow;
 mod averages;
 mod enter;
 mod error;
+mod event_export;
 mod events;
 mod export;
 mod function_event;
@@ -33,7 +35,9 @@ mod tensor;
 #[pyo3::pymodule(gil_used = true)]
 mod _core {
     #[pymodule_export]
-    use crate::averages::Averages;
+    use crate::arrow::ArrowTable;
+    #[pymodule_export]
+    use crate::averages::{Averages, percentiles_of};
     #[pymodule_export]
     use crate::error::ProfilerError;
     #[pymodule_export]

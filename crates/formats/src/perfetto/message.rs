@@ -17,21 +17,41 @@ impl Message {
         self
     }
 
+    /// Adds a number of eight bytes.
+    pub(super) fn fixed(&mut self, field: u32, value: u64) -> &mut Self {
+        self.varint(u64::from(field) << 3 | 1);
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+        self
+    }
+
     /// Adds a text.
     pub(super) fn text(&mut self, field: u32, value: &str) -> &mut Self {
         self.bytes(field, value.as_bytes())
     }
 
-    /// Adds a nested message.
-    pub(super) fn message(&mut self, field: u32, fill: impl FnOnce(&mut Self)) -> &mut Self {
-        let mut inner = Self::default();
-        fill(&mut inner);
-        self.nested(field, &inner)
+    /// Adds bytes, or a nested message that was written apart.
+    pub(super) fn bytes(&mut self, field: u32, value: &[u8]) -> &mut Self {
+        self.varint(u64::from(field) << 3 | 2);
+        self.varint(value.len() as u64);
+        self.bytes.extend_from_slice(value);
+        self
     }
 
-    /// Adds a nested message that was written apart.
-    pub(super) fn nested(&mut self, field: u32, inner: &Self) -> &mut Self {
-        self.bytes(field, &inner.bytes)
+    /// Adds a nested message, written in place: its length is put before it when it is known.
+    pub(super) fn message(&mut self, field: u32, write: impl FnOnce(&mut Self)) -> &mut Self {
+        self.varint(u64::from(field) << 3 | 2);
+        let place = self.bytes.len();
+        self.bytes.push(0);
+        write(self);
+        let length = self.bytes.len() - place - 1;
+        if length < 0x80 {
+            self.bytes[place] = length as u8;
+        } else {
+            let mut prefix = Self::default();
+            prefix.varint(length as u64);
+            self.bytes.splice(place..=place, prefix.bytes);
+        }
+        self
     }
 
     /// Forgets what was written, keeping the memory.
@@ -42,13 +62,6 @@ impl Message {
     /// Returns what was written so far.
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.bytes
-    }
-
-    fn bytes(&mut self, field: u32, value: &[u8]) -> &mut Self {
-        self.varint(u64::from(field) << 3 | 2);
-        self.varint(value.len() as u64);
-        self.bytes.extend_from_slice(value);
-        self
     }
 
     fn varint(&mut self, mut value: u64) {
@@ -67,11 +80,21 @@ mod tests {
     #[test]
     fn fields_are_written_as_the_wire_format_says() {
         let mut message = Message::default();
-        message.number(1, 150).text(2, "testing");
+        message.number(1, 150).text(2, "testing").fixed(3, 1);
         message.message(4, |inner| {
             inner.number(1, 0);
         });
-        let expected = b"\x08\x96\x01\x12\x07testing\x22\x02\x08\0";
+        let expected = b"\x08\x96\x01\x12\x07testing\x19\x01\0\0\0\0\0\0\0\x22\x02\x08\0";
         assert_eq!(message.as_bytes(), expected);
+    }
+
+    #[test]
+    fn long_messages_have_long_lengths() {
+        let mut message = Message::default();
+        message.message(1, |inner| {
+            inner.text(1, &"x".repeat(300));
+        });
+        assert_eq!(&message.as_bytes()[..6], b"\x0a\xaf\x02\x0a\xac\x02");
+        assert_eq!(message.as_bytes().len(), 306);
     }
 }
