@@ -11,6 +11,7 @@ from mindprof.profiler_util import (
     MemRecordsAcc,
     StringTable,
 )
+from mindprof.profiler_util import DeviceType as DeviceType
 from mindprof.profiler_util import _build_table as _build_table
 from mindprof.profiler_util import _filter_name as _filter_name
 from mindprof.profiler_util import _filter_stack_entry as _filter_stack_entry
