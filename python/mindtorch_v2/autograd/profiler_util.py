@@ -1,5 +1,6 @@
 """Events, rows and their lists at torch's path: the same objects as in `mindprof.profiler_util`."""
 
+from mindprof.profiler_util import DeviceType as DeviceType
 from mindprof.profiler_util import (
     EventList,
     EventMetadata,
@@ -11,7 +12,6 @@ from mindprof.profiler_util import (
     MemRecordsAcc,
     StringTable,
 )
-from mindprof.profiler_util import DeviceType as DeviceType
 from mindprof.profiler_util import _build_table as _build_table
 from mindprof.profiler_util import _filter_name as _filter_name
 from mindprof.profiler_util import _filter_stack_entry as _filter_stack_entry
