@@ -30,6 +30,13 @@ impl Profile {
         }
     }
 
+    pub(crate) fn from_analyzed(analyzed: Arc<Analyzed>) -> Self {
+        Self {
+            capture: Mutex::default(),
+            analyzed: OnceLock::from(analyzed),
+        }
+    }
+
     /// Returns the analysis, made at the first call.
     pub(crate) fn analyzed(&self) -> &Arc<Analyzed> {
         self.analyzed.get_or_init(|| {
@@ -49,10 +56,7 @@ impl Profile {
     #[staticmethod]
     fn read(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let analyzed = py.enter(move || Ok::<_, Error>(Analyzed::new(read_trace_file(&path)?)))?;
-        Ok(Self {
-            capture: Mutex::default(),
-            analyzed: OnceLock::from(analyzed),
-        })
+        Ok(Self::from_analyzed(analyzed))
     }
 
     /// Returns the events of the profile.

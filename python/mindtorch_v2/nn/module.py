@@ -12,8 +12,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import mindtorch_v2 as torch
 from mindprof import _core
+from mindprof._core import note_module
+
+import mindtorch_v2 as torch
 from mindtorch_v2._gradient import clear_gradient
 from mindtorch_v2._typename import typename
 from mindtorch_v2.nn import _hooks, _names, _state, _text
@@ -84,6 +86,7 @@ class Module:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs `forward`, with the hooks around it."""
+        note_module(self)
         if (
             self._forward_hooks
             or self._forward_pre_hooks
