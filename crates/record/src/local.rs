@@ -154,6 +154,10 @@ fn end_slowly(scope: &OpenScope, end: u64) {
 /// Appends the two records of a piece of memory.
 #[inline(never)]
 pub(crate) fn push_pair(gate: Gate, records: [Record; 2]) {
+    if let Some(local) = here() {
+        local.push_pair(gate, records);
+        return;
+    }
     // A thread that is ending has no buffer any more: what it gives back then is not told.
     let _ = with(|local| local.push_pair(gate, records));
 }
@@ -182,7 +186,10 @@ pub(crate) fn intern_inputs(gate: Gate, inputs: impl FnOnce(&mut InputsEncoder))
 /// Returns the number of the stack of `frame` called from `caller`, on this thread.
 #[inline(never)]
 pub(crate) fn push_frame(gate: Gate, caller: Stack, frame: Name) -> Stack {
-    with(|local| local.push_frame(gate, caller, frame)).unwrap_or(Stack::NO_ROOM)
+    match here() {
+        Some(local) => local.push_frame(gate, caller, frame),
+        None => with(|local| local.push_frame(gate, caller, frame)).unwrap_or(Stack::NO_ROOM),
+    }
 }
 
 /// Counts events of this thread that could not be kept.

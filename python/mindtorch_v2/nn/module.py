@@ -12,10 +12,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from mindprof import _core
 from mindprof._core import note_module
 
 import mindtorch_v2 as torch
-from mindprof import _core
 from mindtorch_v2._gradient import clear_gradient
 from mindtorch_v2._typename import typename
 from mindtorch_v2.nn import _hooks, _names, _state, _text
