@@ -33,8 +33,15 @@ from mindprof._core import (
 )
 
 from mindtorch_v2 import _C as _C
-from mindtorch_v2 import autograd, nn, optim, profiler, utils
+from mindtorch_v2 import amp, autograd, cuda, nn, optim, profiler, utils
 from mindtorch_v2._named import Size
+from mindtorch_v2.amp.autocast_mode import (
+    autocast,
+    clear_autocast_cache,
+    get_autocast_dtype,
+    is_autocast_cache_enabled,
+    is_autocast_enabled,
+)
 from mindtorch_v2.autograd import (
     enable_grad,
     inference_mode,
@@ -43,6 +50,7 @@ from mindtorch_v2.autograd import (
     set_grad_enabled,
 )
 
+bfloat16 = dtype.bfloat16
 float32 = float = dtype.float32
 float64 = double = dtype.float64
 int32 = int = dtype.int32
@@ -147,12 +155,15 @@ __all__ = [
     "addmm",
     "all",
     "allclose",
+    "amp",
     "any",
     "arange",
     "argmax",
     "argmin",
     "as_strided",
+    "autocast",
     "autograd",
+    "bfloat16",
     "bmm",
     "bool",
     "broadcast_tensors",
@@ -160,8 +171,10 @@ __all__ = [
     "ceil",
     "chunk",
     "clamp",
+    "clear_autocast_cache",
     "clone",
     "cos",
+    "cuda",
     "device",
     "div",
     "dot",
@@ -186,12 +199,15 @@ __all__ = [
     "full_like",
     "gather",
     "ge",
+    "get_autocast_dtype",
     "gt",
     "index_select",
     "inference_mode",
     "int",
     "int32",
     "int64",
+    "is_autocast_cache_enabled",
+    "is_autocast_enabled",
     "is_floating_point",
     "is_grad_enabled",
     "is_tensor",

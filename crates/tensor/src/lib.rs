@@ -4,6 +4,7 @@
 //! result, and calls a loop in `kernels` over the storages of its operands. Operators are named and nested as
 //! torch's are, so that a profile of this runtime reads like one of torch.
 
+mod autocast;
 mod autograd;
 mod dispatch;
 mod dtype;
@@ -20,6 +21,7 @@ mod storage;
 mod tensor;
 mod text;
 
+pub use autocast::{Autocast, autocast, clear_autocast_cache, enter_autocast, leave_autocast};
 pub use autograd::{
     Function, Hook, RetainGraph, Unused, backward, gradients, is_grad_enabled, set_grad_enabled,
 };

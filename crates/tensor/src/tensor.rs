@@ -66,6 +66,9 @@ impl Tensor {
             }
             DType::I32 => Self::from_slice(&decode(bytes, count, i32::from_ne_bytes), sizes),
             DType::I64 => Self::from_slice(&decode(bytes, count, i64::from_ne_bytes), sizes),
+            DType::BF16 => {
+                Self::from_slice(&decode(bytes, count, half::bf16::from_ne_bytes), sizes)
+            }
             DType::F32 => Self::from_slice(&decode(bytes, count, f32::from_ne_bytes), sizes),
             DType::F64 => Self::from_slice(&decode(bytes, count, f64::from_ne_bytes), sizes),
         }

@@ -32,7 +32,7 @@ impl Tensor {
         let bytes = self.0.dtype().bytes() as isize;
         let interface = PyDict::new(py);
         interface.set_item("version", 3)?;
-        interface.set_item("typestr", type_text(self.0.dtype()))?;
+        interface.set_item("typestr", type_text(self.0.dtype())?)?;
         interface.set_item("shape", PyTuple::new(py, self.0.dims())?)?;
         let strides = self.0.strides().iter().map(|stride| stride * bytes);
         interface.set_item("strides", PyTuple::new(py, strides.collect::<Vec<_>>())?)?;
@@ -50,14 +50,17 @@ fn refuse_tracked(tensor: &host::Tensor) -> PyResult<()> {
     Ok(())
 }
 
-fn type_text(dtype: host::DType) -> &'static str {
-    match dtype {
+fn type_text(dtype: host::DType) -> PyResult<&'static str> {
+    Ok(match dtype {
         host::DType::Bool => "|b1",
         host::DType::I32 => "<i4",
         host::DType::I64 => "<i8",
         host::DType::F32 => "<f4",
         host::DType::F64 => "<f8",
-    }
+        host::DType::BF16 => {
+            return Err(PyTypeError::new_err("Got unsupported ScalarType BFloat16"));
+        }
+    })
 }
 
 /// Returns a tensor of the elements of a numpy array.

@@ -7,7 +7,7 @@ use smallvec::smallvec;
 use crate::autograd::{Formula, Saved, differentiable, node_site};
 use crate::dispatch::{Site, open};
 use crate::dtype::{Weight, promote};
-use crate::element::{Number, by_dtype};
+use crate::element::{Number, by_number};
 use crate::kernels;
 use crate::shape::{Dims, broadcast};
 use crate::{DType, Element, Error, Operand, Result, Scalar, Tensor};
@@ -244,7 +244,7 @@ fn apply(
     operands: [&Tensor; 2],
     dtype: DType,
 ) -> Result<Tensor> {
-    by_dtype!(dtype, T => match operation {
+    by_number!(dtype, T => match operation {
         Arithmetic::Add(alpha) if alpha.is_one() => kernels::zip(dims, operands, T::plus),
         Arithmetic::Add(alpha) => {
             let alpha = T::from_scalar(alpha);

@@ -5,7 +5,7 @@ use smallvec::smallvec;
 use crate::autograd::{Formula, Saved, differentiable, in_place, node_site};
 use crate::dispatch::{Site, open};
 use crate::dtype::promote;
-use crate::element::{Number, by_dtype};
+use crate::element::{Number, by_dtype, by_number};
 use crate::error::reject;
 use crate::kernels;
 use crate::shape::broadcast;
@@ -132,7 +132,7 @@ impl Tensor {
             DType::Bool => combine!(bool),
             DType::I32 => combine!(i32),
             DType::I64 => combine!(i64),
-            DType::F32 | DType::F64 => reject!(
+            DType::BF16 | DType::F32 | DType::F64 => reject!(
                 NotImplemented,
                 "\"bitwise_and_cpu\" not implemented for '{}'",
                 dtype.title()
@@ -150,7 +150,7 @@ impl Tensor {
             DType::Bool => kernels::map(self, |x: bool| !x),
             DType::I32 => kernels::map(self, |x: i32| !x),
             DType::I64 => kernels::map(self, |x: i64| !x),
-            dtype @ (DType::F32 | DType::F64) => reject!(
+            dtype @ (DType::BF16 | DType::F32 | DType::F64) => reject!(
                 NotImplemented,
                 "\"bitwise_not_cpu\" not implemented for '{}'",
                 dtype.title()
@@ -299,7 +299,7 @@ impl Tensor {
                 let bounds = check_bounds(lowest, highest)?;
                 let dtype = bounded_type(self, bounds);
                 let operand = self.as_type(dtype)?;
-                by_dtype!(dtype, T => kernels::map(&operand, bounded::<T>(lowest, highest)))
+                by_number!(dtype, T => kernels::map(&operand, bounded::<T>(lowest, highest)))
             },
             |_| clamp_formula(self, lowest, highest),
         )
@@ -322,8 +322,7 @@ impl Tensor {
             [],
             || {
                 check_bounds(lowest, highest)?;
-                by_dtype!(self.dtype(), T => kernels::update_each(self, bounded::<T>(lowest, highest)));
-                Ok(())
+                by_number!(self.dtype(), T => kernels::update_each(self, bounded::<T>(lowest, highest)))
             },
             || clamp_formula(&before, lowest, highest),
         )

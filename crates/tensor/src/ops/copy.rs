@@ -153,8 +153,8 @@ impl Tensor {
         )
     }
 
-    /// Tells the recorder of a conversion that is none, as `to` with a device shows.
-    pub(in crate::ops) fn tell_to(&self) {
+    /// Tells the recorder of a conversion that is none: the one device is where the tensor is.
+    pub fn to_device(&self) {
         drop(open(
             &TO,
             (
@@ -249,7 +249,7 @@ pub(in crate::ops) fn check_range(value: Scalar, dtype: DType, name: &'static st
     let (lowest, highest) = match dtype {
         DType::I32 => (f64::from(i32::MIN), f64::from(i32::MAX)),
         DType::I64 => (i64::MIN as f64, i64::MAX as f64),
-        DType::Bool | DType::F32 | DType::F64 => return Ok(()),
+        DType::Bool | DType::BF16 | DType::F32 | DType::F64 => return Ok(()),
     };
     let fits = match value {
         Scalar::Bool(_) => true,

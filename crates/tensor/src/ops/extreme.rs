@@ -262,7 +262,7 @@ pub enum Truth {
 pub(in crate::ops) fn index_type(index: &Tensor, subject: &str) -> Result<()> {
     match index.dtype() {
         DType::I64 | DType::I32 => Ok(()),
-        DType::Bool | DType::F32 | DType::F64 => {
+        DType::Bool | DType::BF16 | DType::F32 | DType::F64 => {
             let found = by_dtype!(index.dtype(), T => <T as crate::Element>::DTYPE.title());
             reject!(
                 Runtime,

@@ -8,7 +8,7 @@ use super::arithmetic::{Sign, check_alpha, product_formula, quotient_formula, su
 use crate::autograd::{Formula, NodeSite, Saved, in_place, is_tracking, node_site};
 use crate::dispatch::{Site, open};
 use crate::dtype::promote;
-use crate::element::{Number, by_dtype, by_float};
+use crate::element::{Number, by_dtype, by_float, by_number};
 use crate::error::reject;
 use crate::kernels;
 use crate::shape::broadcast;
@@ -81,8 +81,7 @@ impl Tensor {
             [&other],
             || {
                 let other = self.fitted(operand, &other, self.common(operand))?;
-                by_dtype!(self.dtype(), T => kernels::update(self, &other, T::times));
-                Ok(())
+                by_number!(self.dtype(), T => kernels::update(self, &other, T::times))
             },
             || product_formula(&before, &other),
         )
@@ -104,8 +103,7 @@ impl Tensor {
             || {
                 let result = self.common(operand).or_float();
                 let other = self.fitted(operand, &other, result)?;
-                by_dtype!(self.dtype(), T => kernels::update(self, &other, T::over));
-                Ok(())
+                by_number!(self.dtype(), T => kernels::update(self, &other, T::over))
             },
             || quotient_formula(&before, &other),
         )
@@ -130,12 +128,11 @@ impl Tensor {
             [first, second],
             || {
                 let [a, b] = self.fitted_pair([first, second])?;
-                by_dtype!(self.dtype(), T => {
+                by_number!(self.dtype(), T => {
                     let value = T::from_scalar(value);
                     let add = move |x: T, y: T, z: T| x.plus(value.times(y).times(z));
-                    kernels::update_two(self, [&a, &b], add);
-                });
-                Ok(())
+                    kernels::update_two(self, [&a, &b], add)
+                })
             },
             move || {
                 Formula::saving(move |gradients| {
@@ -170,12 +167,11 @@ impl Tensor {
             [first, second],
             || {
                 let [a, b] = self.fitted_pair([first, second])?;
-                by_dtype!(self.dtype(), T => {
+                by_number!(self.dtype(), T => {
                     let value = T::from_scalar(value);
                     let add = move |x: T, y: T, z: T| x.plus(value.times(y).over(z));
-                    kernels::update_two(self, [&a, &b], add);
-                });
-                Ok(())
+                    kernels::update_two(self, [&a, &b], add)
+                })
             },
             move || {
                 Formula::saving(move |gradients| {
@@ -218,8 +214,7 @@ impl Tensor {
                         x + weight * (y - x)
                     } else {
                         y - (y - x) * (1.0 - weight)
-                    });
-                    Ok(())
+                    })
                 })
             },
             move || {
@@ -250,20 +245,19 @@ impl Tensor {
                 let common = self.common(operand);
                 check_alpha(alpha, common)?;
                 let other = self.fitted(operand, other, common)?;
-                by_dtype!(self.dtype(), T => {
+                by_number!(self.dtype(), T => {
                     let scale = T::from_scalar(alpha);
                     match (sign, alpha.is_one()) {
                         (Sign::Plus, true) => kernels::update(self, &other, T::plus),
                         (Sign::Minus, true) => kernels::update(self, &other, T::minus),
                         (Sign::Plus, false) => {
-                            kernels::update(self, &other, move |x: T, y| x.plus(scale.times(y)));
+                            kernels::update(self, &other, move |x: T, y| x.plus(scale.times(y)))
                         }
                         (Sign::Minus, false) => {
-                            kernels::update(self, &other, move |x: T, y| x.minus(scale.times(y)));
+                            kernels::update(self, &other, move |x: T, y| x.minus(scale.times(y)))
                         }
                     }
-                });
-                Ok(())
+                })
             },
             || sum_formula(alpha, sign),
         )

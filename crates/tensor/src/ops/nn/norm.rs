@@ -70,8 +70,9 @@ impl Tensor {
             || {
                 let options = Options::like(self);
                 let result = empty(&signed(self.dims()), self.dtype(), &options)?;
-                let mean = empty(&[rows as i64], self.dtype(), &options)?;
-                let deviation = empty(&[rows as i64], self.dtype(), &options)?;
+                let statistics = statistics_dtype(self, [weight, bias]);
+                let mean = empty(&[rows as i64], statistics, &options)?;
+                let deviation = empty(&[rows as i64], statistics, &options)?;
                 let packed = kernels::pack(self)?;
                 by_float!(self.dtype(), "LayerNormKernelImpl", T => {
                     let (values, statistics) = kernels::with_slice(&packed, |own: &[T]| {
@@ -214,6 +215,12 @@ impl Tensor {
     }
 }
 
+/// The type of what is kept beside the elements: that of the parameters, which may be wider.
+fn statistics_dtype(own: &Tensor, parameters: [Option<&Tensor>; 2]) -> DType {
+    let mut parameters = parameters.into_iter().flatten();
+    parameters.next().map_or(own.dtype(), Tensor::dtype)
+}
+
 /// Stands in for an operand that is not there, so that nodes always have three edges.
 fn or_empty(operand: Option<&Tensor>) -> Result<Tensor> {
     match operand {
@@ -276,8 +283,9 @@ fn layer_gradient(
         Some(weight) => signed(weight.dims()).to_vec(),
         None => vec![width as i64],
     };
-    let scale = empty(&parameter_sizes, own.dtype(), &options)?;
-    let shift = empty(&parameter_sizes, own.dtype(), &options)?;
+    let parameter_dtype = statistics_dtype(own, [weight, None]);
+    let scale = empty(&parameter_sizes, parameter_dtype, &options)?;
+    let shift = empty(&parameter_sizes, parameter_dtype, &options)?;
     let buffer = empty(&[0], own.dtype(), &options)?;
     drop(open(
         &RESIZE,
@@ -348,7 +356,8 @@ fn batch_forward(own: &Tensor, options: BatchNorm<'_>) -> Result<[Tensor; 3]> {
     let channels = own.dims()[1];
     let inner: usize = own.dims()[2..].iter().product();
     let result = empty_like_contiguous(own)?;
-    let room = || empty(&[channels as i64], own.dtype(), &Options::like(own));
+    let statistics = statistics_dtype(own, [options.weight, options.running_mean]);
+    let room = || empty(&[channels as i64], statistics, &Options::like(own));
     let (mean, deviation) = (room()?, room()?);
     for _ in 0..4 {
         drop(room()?);
@@ -417,8 +426,9 @@ fn batch_gradient(
     let channels = own.dims()[1];
     let inner: usize = own.dims()[2..].iter().product();
     let input = empty_like_contiguous(own)?;
-    let scale = empty(&[channels as i64], own.dtype(), &Options::like(own))?;
-    let shift = empty(&[channels as i64], own.dtype(), &Options::like(own))?;
+    let parameter_dtype = statistics_dtype(own, [weight, None]);
+    let scale = empty(&[channels as i64], parameter_dtype, &Options::like(own))?;
+    let shift = empty(&[channels as i64], parameter_dtype, &Options::like(own))?;
     drop(empty_like_contiguous(own)?);
     let (packed, arriving) = (kernels::pack(own)?, kernels::pack(gradient)?);
     by_float!(own.dtype(), "batch_norm_backward", T => {

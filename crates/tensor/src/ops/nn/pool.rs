@@ -69,7 +69,7 @@ impl Tensor {
                     });
                     let layout = places.layout().clone();
                     Ok([
-                        Tensor::from_elements(values, layout.clone()),
+                        kernels::narrowed(Tensor::from_elements(values, layout.clone()), self.dtype())?,
                         Tensor::from_elements(found, layout),
                     ])
                 })
@@ -144,7 +144,8 @@ impl Tensor {
                     let values = kernels::with_slice(&packed, |own: &[T]| {
                         kernels::average_regions(own, image, output)
                     });
-                    Ok(Tensor::from_elements(values, shape.layout().clone()))
+                    let averages = Tensor::from_elements(values, shape.layout().clone());
+                    kernels::narrowed(averages, self.dtype())
                 })
             },
             |_| {
@@ -157,7 +158,8 @@ impl Tensor {
                         let values = kernels::with_slice(&arriving, |g: &[T]| {
                             kernels::average_regions_gradient(g, image, output)
                         });
-                        Ok(Tensor::from_elements(values, shape.layout().clone()))
+                        let shares = Tensor::from_elements(values, shape.layout().clone());
+                        kernels::narrowed(shares, gradient.dtype())
                     })
                 })
             },
