@@ -20,6 +20,8 @@ from mindprof._core import (
     full,
     linspace,
     manual_seed,
+    maximum,
+    minimum,
     ones,
     rand,
     randint,
@@ -60,6 +62,8 @@ bool = dtype.bool
 # A method of a tensor is a function of a tensor.
 abs = Tensor.abs
 add = Tensor.add
+addcdiv = Tensor.addcdiv
+addcmul = Tensor.addcmul
 addmm = Tensor.addmm
 all = Tensor.all
 allclose = Tensor.allclose
@@ -96,10 +100,8 @@ masked_fill = Tensor.masked_fill
 masked_select = Tensor.masked_select
 matmul = Tensor.matmul
 max = Tensor.max
-maximum = Tensor.maximum
 mean = Tensor.mean
 min = Tensor.min
-minimum = Tensor.minimum
 mm = Tensor.mm
 mul = Tensor.mul
 mv = Tensor.mv
@@ -152,6 +154,8 @@ __all__ = [
     "Tensor",
     "abs",
     "add",
+    "addcdiv",
+    "addcmul",
     "addmm",
     "all",
     "allclose",

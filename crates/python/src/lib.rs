@@ -62,9 +62,9 @@ mod _core {
         batch_norm, broadcast_tensors, cat, clear_autocast_cache, conv2d, cross_entropy,
         current_autocast, dropout, embedding, empty, enter_autocast, eye, finish_function,
         from_numpy, full, gelu, grad, is_grad_enabled, layer_norm, leave_autocast, linear,
-        linspace, live_bytes, manual_seed, max_pool2d, mse_loss, nll_loss, ones, print_options,
-        rand, randint, randn, randperm, scaled_dot_product_attention, set_grad_enabled,
-        set_printoptions, stack, tensor, r#where, zeros,
+        linspace, live_bytes, manual_seed, max_pool2d, maximum, minimum, mse_loss, nll_loss, ones,
+        print_options, rand, randint, randn, randperm, scaled_dot_product_attention,
+        set_grad_enabled, set_printoptions, stack, tensor, r#where, zeros,
     };
 
     use pyo3::prelude::*;

@@ -5,23 +5,24 @@
 
 use half::bf16;
 
+use crate::elements::Elements;
 use crate::{DType, Scalar};
 
 /// The elements of one storage.
 #[derive(Debug)]
 pub enum Buffer {
     /// Truth values.
-    Bool(Vec<bool>),
+    Bool(Elements<bool>),
     /// 32-bit integers.
-    I32(Vec<i32>),
+    I32(Elements<i32>),
     /// 64-bit integers.
-    I64(Vec<i64>),
+    I64(Elements<i64>),
     /// 32-bit floats cut to their upper half.
-    BF16(Vec<bf16>),
+    BF16(Elements<bf16>),
     /// 32-bit floats.
-    F32(Vec<f32>),
+    F32(Elements<f32>),
     /// 64-bit floats.
-    F64(Vec<f64>),
+    F64(Elements<f64>),
 }
 
 /// A type that a tensor may hold. It cannot be implemented outside of this crate.
@@ -33,7 +34,7 @@ pub trait Element:
 
     /// Wraps elements, so that a storage can own them.
     #[doc(hidden)]
-    fn into_buffer(elements: Vec<Self>) -> Buffer;
+    fn into_buffer(elements: Elements<Self>) -> Buffer;
 
     /// Returns the elements of a buffer of this type.
     #[doc(hidden)]
@@ -168,7 +169,7 @@ macro_rules! element {
         impl Element for $type {
             const DTYPE: DType = DType::$variant;
 
-            fn into_buffer(elements: Vec<Self>) -> Buffer {
+            fn into_buffer(elements: Elements<Self>) -> Buffer {
                 Buffer::$variant(elements)
             }
 

@@ -9,6 +9,7 @@ mod autograd;
 mod dispatch;
 mod dtype;
 mod element;
+mod elements;
 mod error;
 mod kernels;
 mod layout;
@@ -27,6 +28,7 @@ pub use autograd::{
 };
 pub use dtype::DType;
 pub use element::Element;
+pub use elements::Owner;
 pub use error::{Error, Exception, Result};
 pub use kernels::Put;
 pub use live::live_bytes;

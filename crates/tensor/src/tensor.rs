@@ -3,14 +3,16 @@
 //! Operators are methods added in `ops`. What is here records nothing: it is for bindings, which copy values in and
 //! out, and for operators, which build their results with it.
 
+use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
 use crate::autograd::{Meta, is_tracking, link_view};
 use crate::dtype::Weight;
 use crate::element::by_dtype;
+use crate::elements::{Foreign, Owner};
 use crate::kernels::Walk;
 use crate::layout::Layout;
-use crate::shape::{checked_sizes, signed};
+use crate::shape::{Strides, checked_sizes, signed};
 use crate::storage::{self, Storage};
 use crate::{DType, Element, Error, Result, Scalar};
 
@@ -72,6 +74,51 @@ impl Tensor {
             DType::F32 => Self::from_slice(&decode(bytes, count, f32::from_ne_bytes), sizes),
             DType::F64 => Self::from_slice(&decode(bytes, count, f64::from_ne_bytes), sizes),
         }
+    }
+
+    /// Shows memory of another owner, which lives as long as a tensor over it does.
+    ///
+    /// Strides are in elements.
+    ///
+    /// # Errors
+    /// When a size or a stride is negative, or together they reach beyond what can be addressed.
+    ///
+    /// # Panics
+    /// When the address is not aligned for the type.
+    ///
+    /// # Safety
+    /// From `address` on lie elements of `dtype`, as many as sizes and strides reach, with values that the type knows,
+    /// while `owner` is not dropped; and nobody writes to them while an operator works on them.
+    #[expect(
+        unsafe_code,
+        reason = "the promise is passed on to where the memory is reached"
+    )]
+    pub unsafe fn from_foreign(
+        address: usize,
+        dtype: DType,
+        sizes: &[i64],
+        strides: &[isize],
+        owner: Owner,
+    ) -> Result<Self> {
+        let dims = checked_sizes(sizes)?;
+        if strides.len() != sizes.len() || strides.iter().any(|&stride| stride < 0) {
+            return Err(Error::StrideOverflow);
+        }
+        let layout = Layout::strided(dims, Strides::from_slice(strides), 0)?;
+        let count = layout.end().ok_or(Error::StrideOverflow)?;
+        by_dtype!(dtype, T => {
+            let first = NonNull::new(std::ptr::with_exposed_provenance_mut::<T>(address));
+            let first = first.filter(|_| count > 0).unwrap_or(NonNull::dangling());
+            assert!(first.is_aligned(), "the address is aligned for the type");
+            // SAFETY: the caller promises just this.
+            let foreign = unsafe { Foreign::new(first, count, owner) };
+            Ok(Self {
+                storage: Storage::of_foreign(foreign),
+                layout,
+                meta: OnceLock::new(),
+                role: Role::Owner,
+            })
+        })
     }
 
     /// Returns the type of the elements.

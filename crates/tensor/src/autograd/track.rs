@@ -42,8 +42,8 @@ pub(crate) fn differentiable_view(
     Ok(result)
 }
 
-/// As [`differentiable`], for an operator with several results, of which those marked are differentiable.
-pub(crate) fn differentiable_many<const N: usize, const M: usize>(
+/// As [`differentiable`], for an operator with several results, of which the first one is differentiable.
+pub(crate) fn differentiable_first<const N: usize, const M: usize>(
     site: &'static NodeSite,
     operands: [&Tensor; N],
     compute: impl FnOnce() -> Result<[Tensor; M]>,
@@ -56,12 +56,12 @@ pub(crate) fn differentiable_many<const N: usize, const M: usize>(
     };
     if tracked {
         let formula = formula(&results);
-        attach(site, &operands, results.each_ref(), formula);
+        attach(site, &operands, [&results[0]], formula);
     }
     Ok(results)
 }
 
-/// As [`differentiable_many`], for any number of operands and results.
+/// As [`differentiable_first`], for any number of operands and results.
 pub(crate) fn differentiable_list(
     site: &'static NodeSite,
     operands: &[&Tensor],

@@ -132,6 +132,17 @@ impl Tensor {
     /// When there is no memory.
     pub fn to(&self, dtype: DType) -> Result<Self> {
         let _scope = open(&TO, (self, dtype, false, false, Absent));
+        self.converted(dtype)
+    }
+
+    /// Converts to a type and a device at once, as it shows where a gradient goes back to what it came from.
+    fn to_like(&self, dtype: DType) -> Result<Self> {
+        let (device, no) = (0_i64, false);
+        let _scope = open(&TO, (self, dtype, device, Absent, Absent, no, no, Absent));
+        self.converted(dtype)
+    }
+
+    fn converted(&self, dtype: DType) -> Result<Self> {
         if self.dtype() == dtype {
             return Ok(self.clone());
         }
@@ -149,24 +160,16 @@ impl Tensor {
                 copy.copy_(self)?;
                 Ok(copy)
             },
-            |_| Formula::unary(move |gradient| gradient.to(own)),
+            |_| Formula::unary(move |gradient| gradient.to_like(own)),
         )
     }
 
     /// Tells the recorder of a conversion that is none: the one device is where the tensor is.
     pub fn to_device(&self) {
+        let (device, no) = (0_i64, false);
         drop(open(
             &TO,
-            (
-                self,
-                self.dtype(),
-                0_i64,
-                Absent,
-                Absent,
-                false,
-                false,
-                Absent,
-            ),
+            (self, self.dtype(), device, Absent, Absent, no, no, Absent),
         ));
     }
 

@@ -2,7 +2,7 @@
 
 use super::create::result_space;
 use super::reduce::{KeepDims, reduced_dims, restore};
-use crate::autograd::{Formula, Saved, differentiable, differentiable_many, node_site};
+use crate::autograd::{Formula, Saved, differentiable, differentiable_first, node_site};
 use crate::dispatch::{Site, open};
 use crate::element::by_dtype;
 use crate::error::reject;
@@ -84,7 +84,7 @@ impl Tensor {
             End::Lowest => (&MIN, &MIN_NODE),
         };
         let _scope = open(site, (self, dimension, keep.flag()));
-        differentiable_many(
+        differentiable_first(
             node,
             [self],
             || {

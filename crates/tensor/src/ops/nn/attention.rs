@@ -3,7 +3,7 @@
 use smallvec::smallvec;
 
 use crate::autocast::Casting;
-use crate::autograd::{Formula, Saved, differentiable_many, node_site};
+use crate::autograd::{Formula, Saved, differentiable_first, node_site};
 use crate::dispatch::{Absent, Site, open};
 use crate::element::by_float;
 use crate::error::reject;
@@ -92,7 +92,7 @@ impl Tensor {
             causal,
             scale: scale.unwrap_or(1.0 / (self.dims()[3] as f64).sqrt()),
         };
-        let [result, _] = differentiable_many(
+        let [result, _] = differentiable_first(
             &FLASH_NODE,
             [self, key, value],
             || flash_forward([self, key, value], shape),

@@ -3,7 +3,7 @@
 use smallvec::smallvec;
 
 use crate::autocast::Casting;
-use crate::autograd::{Formula, Saved, differentiable, differentiable_many, node_site};
+use crate::autograd::{Formula, Saved, differentiable, differentiable_first, node_site};
 use crate::dispatch::{Absent, Site, open};
 use crate::element::by_float;
 use crate::error::reject;
@@ -158,7 +158,7 @@ impl Tensor {
         }
         let _scope = open(&NLL_FORWARD, arguments);
         let classes = Classes::check(self, target, options)?;
-        let [loss, _total] = differentiable_many(
+        let [loss, _total] = differentiable_first(
             &NLL_NODE,
             [self],
             || classes.loss(self, options.reduction),

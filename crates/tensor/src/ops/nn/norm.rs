@@ -2,7 +2,7 @@
 
 use smallvec::smallvec;
 
-use crate::autograd::{Formula, Saved, differentiable_many, node_site};
+use crate::autograd::{Formula, Saved, differentiable_first, node_site};
 use crate::dispatch::{Absent, Site, open};
 use crate::element::{Real, by_float};
 use crate::error::reject;
@@ -64,7 +64,7 @@ impl Tensor {
         let (weight_operand, bias_operand) = (or_empty(weight)?, or_empty(bias)?);
         let mut statistic_sizes = signed(&self.dims()[..leading]);
         statistic_sizes.extend(shape.iter().map(|_| 1));
-        let [result, _, _] = differentiable_many(
+        let [result, _, _] = differentiable_first(
             &LAYER_NORM_NODE,
             [self, &weight_operand, &bias_operand],
             || {
@@ -183,13 +183,15 @@ impl Tensor {
             ),
         );
         let (weight_operand, bias_operand) = (or_empty(weight)?, or_empty(bias)?);
-        let [result, _, _] = differentiable_many(
+        let [result, _, _] = differentiable_first(
             &BATCH_NORM_NODE,
             [self, &weight_operand, &bias_operand],
             || batch_forward(self, options),
             |[_, mean, deviation]| {
                 let kept = [Saved::new(self), Saved::new(mean), Saved::new(deviation)];
                 let (weight, has_bias) = (weight.map(Saved::new), bias.is_some());
+                // Only shown: what they were is not needed.
+                let running = [running_mean, running_var].map(|kept| kept.map(Tensor::untracked));
                 Formula::saving(move |gradients| {
                     let gradient = gradients.only();
                     let [own, mean, deviation] = [kept[0].get()?, kept[1].get()?, kept[2].get()?];
@@ -197,8 +199,16 @@ impl Tensor {
                     let _scope = open(
                         &NATIVE_BATCH_NORM_BACKWARD,
                         (
-                            gradient, own, weight, Absent, Absent, mean, deviation, training,
-                            epsilon, Absent,
+                            gradient,
+                            own,
+                            weight,
+                            running[0].as_ref(),
+                            running[1].as_ref(),
+                            mean,
+                            deviation,
+                            training,
+                            epsilon,
+                            Absent,
                         ),
                     );
                     let parts = batch_gradient(gradient, own, [mean, deviation], weight, training)?;

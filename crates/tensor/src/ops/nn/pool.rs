@@ -1,6 +1,6 @@
 //! Pooling: the largest or the average of neighbouring elements.
 
-use crate::autograd::{Formula, Saved, differentiable, differentiable_many, node_site};
+use crate::autograd::{Formula, Saved, differentiable, differentiable_first, node_site};
 use crate::dispatch::{Site, open};
 use crate::element::by_float;
 use crate::error::reject;
@@ -57,7 +57,7 @@ impl Tensor {
         let mut dims = self.dims().to_vec();
         dims[rank - 2] = output[0];
         dims[rank - 1] = output[1];
-        differentiable_many(
+        differentiable_first(
             &MAX_POOL_NODE,
             [self],
             || {
