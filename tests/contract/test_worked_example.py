@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from host import CPU, profile, torch
+from host import CPU, IS_TORCH, profile, torch
 
 TREE, COUNTS = Path(__file__).with_name("worked_example.txt").read_text().split("\n\n")
 LINE = re.compile(r"(?P<indent> *)(?P<name>.*?)(?:  seq=(?P<number>\d+))?(?:  (?P<bytes>-?\d+) B)?")
@@ -76,8 +76,12 @@ def without_frees(lines: list[tuple[int, str, int | None, int]]) -> list[Any]:
 
 
 def test_names_parents_numbers_and_bytes_are_those_of_the_example() -> None:
-    found, known = found_lines(step_of_the_example()), known_lines()
-    assert without_frees(found) == without_frees(known)
+    found, known = without_frees(found_lines(step_of_the_example())), without_frees(known_lines())
+    if not IS_TORCH:
+        # The gradients of the first step, which torch does not know of, are freed here.
+        assert found[0] == (*known[0][:3], -(4 * 8 + 8 + 8 * 2 + 2) * 4)
+        found[0] = known[0]
+    assert found == known
 
 
 def test_frees_outside_of_operators_are_those_of_the_example() -> None:

@@ -55,4 +55,8 @@ def test_five_steps_of_training_equal_torchs(name: str) -> None:
             if parameter_name.endswith(ROUNDING.get((name, kind), ("-",))):
                 continue
             known = KNOWN[name][kind][parameter_name]
-            assert close(sample(tensor), known, tensor.numel(), tolerance), (name, kind, parameter_name)
+            assert close(sample(tensor), known, tensor.numel(), tolerance), (
+                name,
+                kind,
+                parameter_name,
+            )

@@ -27,6 +27,7 @@ pub(crate) struct Storage {
 
 impl Storage {
     /// Takes ownership of elements, from here on counted as live.
+    #[inline]
     pub(crate) fn new<T: Element>(elements: Vec<T>) -> Arc<Self> {
         let bytes = elements.len() * size_of::<T>();
         let address = elements.as_ptr().addr();
@@ -57,6 +58,7 @@ impl Storage {
     }
 
     /// Returns where the elements lie.
+    #[inline]
     pub(crate) fn address(&self) -> usize {
         self.address
     }
@@ -71,14 +73,17 @@ impl Storage {
         self.version.fetch_add(1, Ordering::Relaxed);
     }
 
+    #[inline]
     pub(crate) fn dtype(&self) -> DType {
         self.dtype
     }
 
+    #[inline]
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
+    #[inline]
     fn lock(&self) -> RwLockReadGuard<'_, Buffer> {
         // A kernel that panicked leaves elements in an unknown state, but they are still elements.
         self.buffer.read().unwrap_or_else(PoisonError::into_inner)
@@ -101,6 +106,7 @@ enum Life {
 }
 
 /// Counts bytes that begin or cease to live, and tells the recorder: the one place that knows of every storage.
+#[inline]
 fn tell(address: usize, bytes: usize, life: Life) {
     let difference = match life {
         Life::Begins => {
@@ -262,6 +268,7 @@ fn elements<'g, T: Element, const N: usize>(
     Some(typed(guard))
 }
 
+#[inline]
 fn typed<T: Element>(buffer: &Buffer) -> &[T] {
     T::slice(buffer).expect("the kernel was chosen by the operands' type")
 }

@@ -122,36 +122,43 @@ impl Tensor {
     }
 
     /// Returns the type of the elements.
+    #[inline]
     pub fn dtype(&self) -> DType {
         self.storage.dtype()
     }
 
     /// Returns the sizes.
+    #[inline]
     pub fn dims(&self) -> &[usize] {
         self.layout.dims()
     }
 
     /// Returns the strides in elements.
+    #[inline]
     pub fn strides(&self) -> &[isize] {
         self.layout.strides()
     }
 
     /// Returns the place of the first element in the storage, in elements.
+    #[inline]
     pub fn offset(&self) -> usize {
         self.layout.offset()
     }
 
     /// Returns the number of dimensions.
+    #[inline]
     pub fn rank(&self) -> usize {
         self.layout.rank()
     }
 
     /// Returns the number of elements.
+    #[inline]
     pub fn count(&self) -> usize {
         self.layout.count()
     }
 
     /// Returns whether the elements lie one after the other, the last dimension innermost.
+    #[inline]
     pub fn is_contiguous(&self) -> bool {
         self.layout.is_contiguous()
     }
@@ -167,6 +174,7 @@ impl Tensor {
     }
 
     /// Returns the address of the first element, by which storages can be told apart.
+    #[inline]
     pub fn address(&self) -> usize {
         self.storage.address() + self.offset() * self.dtype().bytes()
     }
@@ -283,6 +291,11 @@ impl Tensor {
         })
     }
 
+    /// Uses only the first elements of its storage from here on, or of an empty one none.
+    pub(crate) fn shrunk(self, layout: Layout) -> Self {
+        Self { layout, ..self }
+    }
+
     /// Returns another handle to the elements that autograd knows nothing of.
     pub(crate) fn untracked(&self) -> Self {
         Self {
@@ -328,10 +341,12 @@ impl Tensor {
         Arc::strong_count(&self.storage) == 1
     }
 
+    #[inline]
     pub(crate) fn layout(&self) -> &Layout {
         &self.layout
     }
 
+    #[inline]
     pub(crate) fn storage(&self) -> &Storage {
         &self.storage
     }

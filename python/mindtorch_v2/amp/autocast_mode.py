@@ -42,7 +42,9 @@ class autocast:
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         self.device = device_type
         self.fast_dtype = get_autocast_dtype(device_type) if dtype is None else dtype
-        self._cache_enabled = is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
+        self._cache_enabled = (
+            is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
+        )
         reason = _refusal(device_type, self.fast_dtype) if enabled else None
         if reason is not None:
             warnings.warn(reason, stacklevel=2)
@@ -67,6 +69,8 @@ class autocast:
         return False
 
     def __call__(self, func: _Function) -> _Function:
+        """Returns a function each of whose calls is a region."""
+
         @functools.wraps(func)
         def call(*args: Any, **kwargs: Any) -> Any:
             with self:

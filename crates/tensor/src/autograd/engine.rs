@@ -41,6 +41,8 @@ pub(super) fn run(
 ) -> Result<Vec<Option<Tensor>>> {
     let _no_grad = NoGrad::enter();
     let mut walk = Walk::plan(&roots, wanted, retain);
+    // Held until the end, as by torch's caller: a gradient of the caller is never taken for one that may be written to.
+    let _held: Vec<Tensor> = roots.iter().map(|(_, gradient)| gradient.clone()).collect();
     for (edge, gradient) in roots {
         walk.deliver(&edge, gradient)?;
     }

@@ -234,7 +234,7 @@ fn compute(operation: Arithmetic, operands: [Weighed<'_>; 2]) -> Result<Tensor> 
     if left.dtype() == dtype && right.dtype() == dtype {
         return apply(operation, dims, [left, right], dtype);
     }
-    let (left, right) = (left.as_type(dtype)?, right.as_type(dtype)?);
+    let (left, right) = (left.as_type(dtype)?, right.as_second(dtype)?);
     apply(operation, dims, [&left, &right], dtype)
 }
 
@@ -247,12 +247,12 @@ fn apply(
     by_number!(dtype, T => match operation {
         Arithmetic::Add(alpha) if alpha.is_one() => kernels::zip(dims, operands, T::plus),
         Arithmetic::Add(alpha) => {
-            let alpha = T::from_scalar(alpha);
+            let alpha = T::from_scalar(alpha.stored(dtype));
             kernels::zip(dims, operands, move |x: T, y| x.plus(alpha.times(y)))
         }
         Arithmetic::Sub(alpha) if alpha.is_one() => kernels::zip(dims, operands, T::minus),
         Arithmetic::Sub(alpha) => {
-            let alpha = T::from_scalar(alpha);
+            let alpha = T::from_scalar(alpha.stored(dtype));
             kernels::zip(dims, operands, move |x: T, y| x.minus(alpha.times(y)))
         }
         Arithmetic::Mul => kernels::zip(dims, operands, T::times),

@@ -229,7 +229,7 @@ impl Tensor {
             return reject!(
                 Runtime,
                 "masked_fill_ only supports boolean masks, but got mask with dtype {}",
-                mask.dtype().title()
+                mask.dtype().native_name()
             );
         }
         in_place(

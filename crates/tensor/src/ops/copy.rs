@@ -181,6 +181,19 @@ impl Tensor {
         Ok(Cow::Owned(self.to(dtype)?))
     }
 
+    /// Converts the second operand of an operator. A single number beside narrow elements is computed with as it is:
+    /// the conversion shows, but takes nothing from it, as in torch.
+    pub(in crate::ops) fn as_second(&self, dtype: DType) -> Result<Cow<'_, Self>> {
+        let converted = self.as_type(dtype)?;
+        let wide = dtype.computed();
+        if wide == dtype || self.dtype() == dtype || self.rank() > 0 {
+            return Ok(converted);
+        }
+        let number = Self::blank(self.layout().at_start(), wide)?;
+        kernels::copy_into(&number, self);
+        Ok(Cow::Owned(number))
+    }
+
     /// Copies into a storage of its own, laid out like this tensor.
     ///
     /// It is named `duplicate` here because `clone` in Rust is the cheap second handle.

@@ -170,7 +170,7 @@ impl Tensor {
                 check_alpha(alpha, common)?;
                 let other = self.fitted(operand, other, common)?;
                 by_number!(self.dtype(), T => {
-                    let scale = T::from_scalar(alpha);
+                    let scale = T::from_scalar(alpha.stored(self.dtype()));
                     match (sign, alpha.is_one()) {
                         (Sign::Plus, true) => kernels::update(self, &other, T::plus),
                         (Sign::Minus, true) => kernels::update(self, &other, T::minus),
@@ -207,7 +207,7 @@ impl Tensor {
         }
         self.check_shape(other)?;
         if other.dtype() != output {
-            return Ok(Cow::Owned(other.to(output)?));
+            return other.as_second(output);
         }
         if self.shares_storage(other) {
             return Ok(Cow::Owned(

@@ -145,7 +145,13 @@ impl Tensor {
             return reject!(Runtime, "split expects at least a 1-dimensional tensor");
         }
         let length = self.dims()[at] as i64;
-        if size < 0 || (size == 0 && length != 0) {
+        if size == 0 && length != 0 {
+            return reject!(
+                Runtime,
+                "split_size can only be 0 if dimension size is 0, but got dimension size of {length}"
+            );
+        }
+        if size < 0 {
             return reject!(
                 Runtime,
                 "split expects split_size be non-negative, but got split_size={size}"

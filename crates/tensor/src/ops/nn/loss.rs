@@ -8,8 +8,9 @@ use crate::dispatch::{Absent, Site, open};
 use crate::element::by_float;
 use crate::error::reject;
 use crate::kernels;
+use crate::layout::Layout;
 use crate::ops::create::{Options, empty, result_space};
-use crate::shape::signed;
+use crate::shape::{Dims, signed};
 use crate::{DType, KeepDims, Result, Tensor};
 
 static CROSS_ENTROPY: Site = Site::operator("aten::cross_entropy_loss");
@@ -107,11 +108,17 @@ impl Tensor {
                 if reduction == Reduction::None {
                     return squares();
                 }
+                // The result is made for all squares and shrinks to one element, as its storage shows in torch too.
+                let result = if dims.contains(&0) {
+                    result_space(&[], dtype)?
+                } else {
+                    result_space(&dims, dtype)?
+                };
                 let nothing = [0_i64; 0];
                 drop(open(&RESIZE, (self, nothing.as_slice(), Absent)));
+                let result = result.shrunk(Layout::contiguous(Dims::new())?);
                 let room = empty(&signed(&dims), dtype, &Options::of(Some(dtype)))?;
                 kernels::copy_into(&room, &squares()?);
-                let result = result_space(&[], dtype)?;
                 if reduction == Reduction::Mean {
                     room.mean_all_into(&result)?;
                 } else {

@@ -73,6 +73,13 @@ impl Tensor {
                 let statistics = statistics_dtype(self, [weight, bias]);
                 let mean = empty(&[rows as i64], statistics, &options)?;
                 let deviation = empty(&[rows as i64], statistics, &options)?;
+                if self.count() == 0 {
+                    let (mean, deviation) = (
+                        mean.view(&statistic_sizes)?,
+                        deviation.view(&statistic_sizes)?,
+                    );
+                    return Ok([result, mean, deviation]);
+                }
                 let packed = kernels::pack(self)?;
                 by_float!(self.dtype(), "LayerNormKernelImpl", T => {
                     let (values, statistics) = kernels::with_slice(&packed, |own: &[T]| {
