@@ -11,6 +11,7 @@ mod dtype;
 mod element;
 mod elements;
 mod error;
+mod exception;
 mod kernels;
 mod layout;
 mod live;
@@ -29,7 +30,8 @@ pub use autograd::{
 pub use dtype::DType;
 pub use element::Element;
 pub use elements::Owner;
-pub use error::{Error, Exception, Result};
+pub use error::{Error, Result};
+pub use exception::Exception;
 pub use kernels::Put;
 pub use live::live_bytes;
 pub use operand::Operand;

@@ -228,6 +228,8 @@ impl<'a> Walk<'a> {
     }
 
     fn apply(&self, node: &Node, mut arrived: Arrived) -> Result<Outputs> {
+        // Declared before the scope and so freed after it: what a node has saved is not freed by its formula.
+        let mut _spent = None;
         let scope = open_with(node.name.apply_name(), |encoder| {
             for gradient in &arrived {
                 gradient.as_ref().encode(encoder);
@@ -245,7 +247,10 @@ impl<'a> Walk<'a> {
                 if arrived.iter().all(Option::is_none) {
                     return Ok(smallvec![None; node.edges.len()]);
                 }
-                node.apply(formula, &arrived, self.retain == RetainGraph::No)
+                let outputs;
+                (outputs, _spent) =
+                    node.apply(formula, &arrived, self.retain == RetainGraph::No)?;
+                Ok(outputs)
             }
         }
     }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use half::bf16;
 
-use super::{copy_into, map};
+use super::{copy_into, map, result_layout};
 use crate::{DType, Element, Result, Tensor};
 
 /// Returns the operand as a kernel over `T` reads it.
@@ -16,8 +16,10 @@ pub(crate) fn widened<T: Element>(operand: &Tensor) -> Result<Cow<'_, Tensor>> {
     if operand.dtype() == T::DTYPE {
         return Ok(Cow::Borrowed(operand));
     }
-    debug_assert_eq!((operand.dtype(), T::DTYPE), (DType::BF16, DType::F32));
-    Ok(Cow::Owned(map(operand, bf16::to_f32)?))
+    let (layout, _) = result_layout(operand.dims(), [operand.layout()])?;
+    let wide = Tensor::blank(layout, T::DTYPE)?;
+    copy_into(&wide, operand);
+    Ok(Cow::Owned(wide))
 }
 
 /// Stores what a kernel has computed as the type that its operands have; truth values and places stay as they are.
