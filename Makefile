@@ -74,15 +74,9 @@ bench: build ## Measure: a recorded scope, ops, the Python face
 	cargo bench --quiet --package mindprof-record
 	$(BIN)/python benchmarks/python_face.py
 
-TORCH_PYTHON ?= target/bench-torch/bin/python
-
 .PHONY: bench-torch
-bench-torch: build $(TORCH_PYTHON) ## Measure against the real torch.profiler, in an environment of its own
+bench-torch: build $(PARITY_READY) ## Measure against the real torch.profiler, in an environment of its own
 	$(BIN)/python benchmarks/bench_torch.py --torch-python $(TORCH_PYTHON)
-
-target/bench-torch/bin/python:
-	$(PYTHON) -m venv target/bench-torch
-	target/bench-torch/bin/pip install --quiet --disable-pip-version-check torch numpy
 
 .PHONY: ci
 ci: lint test ## What has to pass before a change lands

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
+from collections.abc import Mapping
 from typing import Any
 
 from mindprof._profiler_config import refuse
@@ -18,6 +21,33 @@ def quoted(value: Any) -> str:
     # Changes nothing, but fails for whatever torch fails for, with the same error.
     text: str = value.replace('"', '"')
     return json.dumps(text, ensure_ascii=False)
+
+
+def host_name() -> str:
+    """Returns the name of this machine as JSON."""
+    return quoted(socket.gethostname())
+
+
+def distributed(environment: Mapping[str, str] = os.environ) -> str | None:
+    """Returns which of how many processes this one is, as JSON; None where nothing says so.
+
+    Launchers say it by `RANK` and `WORLD_SIZE`, and `LOCAL_RANK` for the rank on this machine.
+    The keys are those that tools look for in torch's traces.
+    """
+    said = (environment.get(name, "") for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"))
+    rank, world_size, local_rank = (int(text) if text.isdecimal() else None for text in said)
+    if rank is None or world_size is None:
+        return None
+    info: dict[str, Any] = {
+        "backend": "",
+        "rank": rank,
+        "world_size": world_size,
+        "pg_count": 0,
+        "pg_config": [],
+    }
+    if local_rank is not None:
+        info["local_rank"] = local_rank
+    return json.dumps(info)
 
 
 def check(key: Any, value: Any) -> None:

@@ -6,13 +6,13 @@ import os
 import socket
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class Exporter(Protocol):
     """What the handler needs of a profiler."""
 
-    def export_chrome_trace(self, path: str, use_python_export: bool = False) -> None:
+    def export_chrome_trace(self, path: str, use_python_export: bool = False) -> Any:
         """Writes the trace to a file."""
 
 

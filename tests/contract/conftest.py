@@ -7,19 +7,13 @@ from collections.abc import Iterator
 import pytest
 from host import CLEARS_EVENTS, IS_TORCH, torch
 
-# The tables are made from events by hand, with what mindprof corrects in them.
-collect_ignore = ["test_tables.py"] if IS_TORCH else []
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leaves out what a host is known not to do."""
-    has_events = hasattr(torch.autograd.profiler_util, "FunctionEvent")
     for item in items:
         differs = item.get_closest_marker("differs")
         if IS_TORCH and differs is not None:
             item.add_marker(pytest.mark.skip(f"torch differs: {differs.args[0]}"))
-        if item.get_closest_marker("needs_events") and not has_events:
-            item.add_marker(pytest.mark.skip("single events are not available yet"))
 
 
 @pytest.fixture(autouse=True)

@@ -428,7 +428,6 @@ def test_parsing_is_lazy_and_averages_are_new_each_time() -> None:
     assert profiler.key_averages() is not profiler.key_averages()
 
 
-@pytest.mark.needs_events
 def test_events_are_made_once() -> None:
     with profile() as profiler:
         work()

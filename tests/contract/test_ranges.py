@@ -88,7 +88,6 @@ def test_r_5_a_range_is_an_annotation(tmp_path: Path) -> None:
     assert "some text" not in path.read_text()
 
 
-@pytest.mark.needs_events
 def test_r_5_the_text_is_one_input_without_a_shape() -> None:
     with profile(record_shapes=True) as profiler, record("range", "some text"):
         pass

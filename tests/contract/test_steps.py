@@ -49,7 +49,6 @@ def test_p_62_rows_have_one_name_for_all_steps() -> None:
     assert counts(profiler) == {"ProfilerStep*": 2}
 
 
-@pytest.mark.needs_events
 def test_p_62_events_keep_the_number_in_their_trace_name() -> None:
     with profile() as profiler:
         mark("ProfilerStep#42")
@@ -103,7 +102,6 @@ def cycles(**arguments: Any) -> Any:
     return profiler
 
 
-@pytest.mark.needs_events
 def test_p_70_the_newest_cycle_comes_first() -> None:
     profiler = cycles(acc_events=True)
     assert [event.name for event in profiler.events()] == ["second", "both", "first", "both"]

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use mindprof_formats::{TraceOptions, write_trace_file_with};
+use mindprof_formats::{
+    TraceOptions, is_perfetto_name, write_perfetto_file_with, write_trace_file_with,
+};
 use mindprof_model::{Category, Metadata};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -17,7 +19,8 @@ const FILTERED: [(&str, Category); 3] = [
     ("PYTHON_FUNCTION", Category::PythonFunction),
 ];
 
-/// Writes `profile` as a Chrome trace with `metadata` at its top: pairs of a key and JSON.
+/// Writes `profile` as a trace with `metadata` at its top, pairs of a key and JSON: as Perfetto's packets if `path` is
+/// named so, else as a Chrome trace.
 #[pyfunction]
 #[pyo3(signature = (profile, path, *, metadata, activity_types))]
 pub(crate) fn write_chrome_trace(
@@ -31,8 +34,13 @@ pub(crate) fn write_chrome_trace(
         metadata: collect(&metadata),
         leave_out: activity_types.map_or_else(Vec::new, |kept| left_out(&kept)),
     };
+    let write = if is_perfetto_name(&path) {
+        write_perfetto_file_with
+    } else {
+        write_trace_file_with
+    };
     let profile = &*profile;
-    py.enter(move || write_trace_file_with(profile.analyzed().analysis.profile(), &options, &path))
+    py.enter(move || write(profile.analyzed().analysis.profile(), &options, &path))
 }
 
 /// Takes texts as they are; one with lone surrogates is no UTF-8 and is shown with replacement characters.

@@ -1,17 +1,16 @@
 //! Ranges by pairs of calls and with arguments, which frameworks open around their own code.
 
-use std::sync::{Mutex, PoisonError};
-
 use mindprof_record::{Name, NameKind, OpenScope, is_recording, open_with};
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyString, PyTuple};
 
 use crate::argument::Argument;
+use crate::held::Held;
 
 /// An open range.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct RangeHandle {
-    open: Mutex<Option<OpenScope>>,
+    open: Held<Option<OpenScope>>,
 }
 
 impl RangeHandle {
@@ -28,17 +27,12 @@ impl RangeHandle {
             None
         };
         Self {
-            open: Mutex::new(open),
+            open: Held::new(open),
         }
     }
 
-    fn close(&self) {
-        let open = self
-            .open
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some(open) = open {
+    fn close(&self, py: Python<'_>) {
+        if let Some(open) = self.open.with(py, None, std::mem::replace) {
             open.close();
         }
     }
@@ -57,8 +51,8 @@ pub(crate) fn record_function_with_args_enter(
 
 /// Closes a range; one that is closed stays so.
 #[pyfunction]
-pub(crate) fn record_function_with_args_exit(handle: &RangeHandle) {
-    handle.close();
+pub(crate) fn record_function_with_args_exit(py: Python<'_>, handle: &RangeHandle) {
+    handle.close(py);
 }
 
 /// A range that counts as an operator.
@@ -66,7 +60,7 @@ pub(crate) fn record_function_with_args_exit(handle: &RangeHandle) {
 pub(crate) struct RecordFunctionFast {
     name: Py<PyString>,
     input_values: Vec<Py<PyAny>>,
-    handle: Mutex<Option<RangeHandle>>,
+    handle: Held<Option<RangeHandle>>,
 }
 
 #[pymethods]
@@ -85,7 +79,7 @@ impl RecordFunctionFast {
         Self {
             name,
             input_values: input_values.unwrap_or_default(),
-            handle: Mutex::new(None),
+            handle: Held::default(),
         }
     }
 
@@ -97,21 +91,14 @@ impl RecordFunctionFast {
             .map(|value| value.bind(py).clone())
             .collect();
         let handle = RangeHandle::open(this.name.bind(py), NameKind::Operator, &values);
-        this.swap(Some(handle));
+        this.handle.with(py, Some(handle), std::mem::replace);
         slf
     }
 
     #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, _exception: &Bound<'_, PyTuple>) {
-        if let Some(handle) = self.swap(None) {
-            handle.close();
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) {
+        if let Some(handle) = self.handle.with(py, None, std::mem::replace) {
+            handle.close(py);
         }
-    }
-}
-
-impl RecordFunctionFast {
-    fn swap(&self, handle: Option<RangeHandle>) -> Option<RangeHandle> {
-        let mut place = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(&mut place, handle)
     }
 }

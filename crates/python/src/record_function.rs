@@ -1,12 +1,13 @@
 //! `record_function`: a range that the user names, as a context manager and a decorator.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mindprof_record::{Name, NameKind, OpenScope, is_recording, open_with};
 use pyo3::exceptions::{PyAssertionError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
+
+use crate::held::Held;
 
 /// Marks a range of the program in every profile that is being recorded.
 #[pyclass(frozen, name = "record_function", module = "mindprof", subclass)]
@@ -17,7 +18,7 @@ pub(crate) struct RecordFunction {
     args: Option<Py<PyAny>>,
     /// Whether leaving the range ends it; else a future does.
     ends_on_exit: AtomicBool,
-    state: Mutex<State>,
+    state: Held<State>,
 }
 
 /// The ranges that were entered and not left: one instance may be entered again before it is left.
@@ -39,15 +40,14 @@ impl RecordFunction {
             name,
             args,
             ends_on_exit: AtomicBool::new(true),
-            state: Mutex::default(),
+            state: Held::default(),
         }
     }
 
     /// A handle of the range, None before it is entered.
     #[getter]
     fn record(slf: Bound<'_, Self>) -> Option<Bound<'_, Self>> {
-        let was_entered = slf.get().lock().was_entered;
-        was_entered.then_some(slf)
+        slf.get().was_entered(slf.py()).then_some(slf)
     }
 
     /// Whether leaving the range ends it.
@@ -88,7 +88,7 @@ impl RecordFunction {
         } else {
             None
         };
-        this.lock().enter(scope);
+        this.state.with(py, scope, State::enter);
         Ok(slf)
     }
 
@@ -106,14 +106,15 @@ impl RecordFunction {
     )]
     fn __exit__(
         &self,
+        py: Python<'_>,
         exc_type: &Bound<'_, PyAny>,
         exc_value: &Bound<'_, PyAny>,
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         if self.run_callbacks_on_exit() {
-            return self.end();
+            return self.end(py);
         }
-        self.expect_entered()
+        self.expect_entered(py)
     }
 
     /// Ends the range when `fut` is done instead of when it is left, and returns a future of the same value.
@@ -128,38 +129,32 @@ impl RecordFunction {
             ));
         }
         this.set_run_callbacks_on_exit(false);
-        this.expect_entered()?;
+        this.expect_entered(slf.py())?;
         let decorators = slf.py().import("mindprof._decorate")?;
         decorators.call_method1("end_with_future", (slf, fut))
     }
 
     /// Ends the range.
-    fn _end(&self) -> PyResult<()> {
-        self.end()
+    fn _end(&self, py: Python<'_>) -> PyResult<()> {
+        self.end(py)
     }
 }
 
 impl RecordFunction {
-    fn end(&self) -> PyResult<()> {
-        let mut state = self.lock();
-        if !state.was_entered {
-            return Err(not_entered());
-        }
-        let scope = state.leave();
-        drop(state);
-        if let Some(scope) = scope {
+    fn end(&self, py: Python<'_>) -> PyResult<()> {
+        self.expect_entered(py)?;
+        if let Some(scope) = self.state.with(py, (), |state, ()| state.leave()) {
             scope.close();
         }
         Ok(())
     }
 
-    fn expect_entered(&self) -> PyResult<()> {
-        let was_entered = self.lock().was_entered;
-        was_entered.then_some(()).ok_or_else(not_entered)
+    fn expect_entered(&self, py: Python<'_>) -> PyResult<()> {
+        self.was_entered(py).then_some(()).ok_or_else(not_entered)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn was_entered(&self, py: Python<'_>) -> bool {
+        self.state.with(py, (), |state, ()| state.was_entered)
     }
 }
 

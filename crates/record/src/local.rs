@@ -9,9 +9,10 @@
 )]
 
 use std::cell::{Cell, OnceCell, RefCell};
+use std::ptr;
 use std::sync::Arc;
 
-use mindprof_model::InputsEncoder;
+use mindprof_model::{InputsEncoder, LossCause};
 use rustc_hash::FxHashMap;
 
 use crate::buffer::Buffer;
@@ -21,6 +22,7 @@ use crate::gate::Gate;
 use crate::name::Name;
 use crate::open::OpenEntry;
 use crate::scope::OpenScope;
+use crate::stack::Stack;
 use crate::{budget, recorder};
 
 /// Marks, in a record's name, a scope that ended on another thread than it began on.
@@ -28,49 +30,125 @@ pub(crate) const ASYNC_BIT: u32 = 1 << 31;
 
 thread_local! {
     static LOCAL: OnceCell<Local> = const { OnceCell::new() };
+    /// Where `LOCAL` is while it lives, null otherwise: what has no destructor is reached without asking whether that ran.
+    static HERE: Cell<*const Local> = const { Cell::new(ptr::null()) };
 }
 
 /// Says, in place of a list's number, that the budget has no room for the list.
 const NO_ROOM: u32 = u32::MAX;
 
-/// What a scope that has begun needs to end; small enough to be returned in registers.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Begun {
-    pub(crate) start: u64,
-    pub(crate) place: u32,
-    pub(crate) thread: u32,
-}
+/// What a scope that has begun needs to end: two words, which are returned in registers.
+pub(crate) type Begun = (u64, Place);
 
-impl Begun {
-    const LOST: Self = Self {
-        start: 0,
-        place: 0,
-        thread: u32::MAX,
-    };
+/// Where an open scope is announced: the thread and the depth in its open stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place(u64);
 
-    /// Returns the scope if it will be recorded.
+impl Place {
+    /// Stands for a scope that is not recorded.
+    pub(crate) const NOWHERE: Self = Self(u64::MAX);
+
     #[inline]
-    pub(crate) fn recorded(self) -> Option<Self> {
-        (self.thread != Self::LOST.thread).then_some(self)
+    const fn new(thread: u32, depth: u32) -> Self {
+        Self(pair(depth, thread))
+    }
+
+    /// Returns the number of the thread.
+    #[inline]
+    const fn thread(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    /// Returns the depth in the thread's open stack.
+    #[inline]
+    const fn depth(self) -> u32 {
+        self.0 as u32
     }
 }
 
 /// Begins a scope on this thread, or counts it as lost.
 #[inline(never)]
-pub(crate) fn begin(gate: Gate, name: Name, inputs: u32) -> Begun {
-    with(|local| local.begin(gate, name, inputs)).unwrap_or(Begun::LOST)
+pub(crate) fn begin(gate: Gate, name: Name, inputs: u32, stack: Stack) -> Begun {
+    if let Some(local) = here()
+        && local.epoch.get() == gate.epoch()
+        && !name.is_refused()
+        && inputs != NO_ROOM
+        && stack != Stack::NO_ROOM
+    {
+        return local.begin(name, stack);
+    }
+    begin_slowly(gate, name, inputs, stack)
+}
+
+#[cold]
+#[inline(never)]
+fn begin_slowly(gate: Gate, name: Name, inputs: u32, stack: Stack) -> Begun {
+    let begun = with(|local| {
+        local.follow(gate);
+        if name.is_refused() || inputs == NO_ROOM || stack == Stack::NO_ROOM {
+            local.buffer.count_lost();
+            return None;
+        }
+        Some(local.begin(name, stack))
+    });
+    begun.flatten().unwrap_or((0, Place::NOWHERE))
 }
 
 /// Ends a scope.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "a reference would pin the guard to memory, which costs also when nothing records"
-)]
+#[inline]
+pub(crate) fn end(scope: &OpenScope, end: u64) {
+    let what = pair(scope.name, scope.inputs);
+    end_words(
+        scope.start,
+        end,
+        what,
+        pair(scope.sequence, scope.epoch),
+        scope.place,
+        scope.stack,
+    );
+}
+
+/// Ends a scope that comes as plain words, which travel in registers: a reference would pin the guard to memory, which costs
+/// also when nothing records.
 #[inline(never)]
-pub(crate) fn end(scope: OpenScope, end: u64) {
+fn end_words(start: u64, end: u64, what: u64, sequence_and_epoch: u64, place: Place, stack: u32) {
+    let (name, inputs) = halves(what);
+    let (sequence, epoch) = halves(sequence_and_epoch);
+    let scope = OpenScope {
+        start,
+        name,
+        inputs,
+        stack,
+        sequence,
+        epoch,
+        place,
+    };
+    if let Some(local) = here()
+        && local.epoch.get() == epoch
+        && local.thread == place.thread()
+        && local.push(scope.record(end))
+    {
+        local.buffer.open.pop(place.depth());
+        return;
+    }
+    end_slowly(&scope, end);
+}
+
+#[inline]
+const fn pair(low: u32, high: u32) -> u64 {
+    (high as u64) << 32 | low as u64
+}
+
+#[inline]
+const fn halves(pair: u64) -> (u32, u32) {
+    (pair as u32, (pair >> 32) as u32)
+}
+
+#[cold]
+#[inline(never)]
+fn end_slowly(scope: &OpenScope, end: u64) {
     // A thread that is ending has no buffer any more; its open scopes are told of as unfinished.
-    let _ = with(|local| local.end(&scope, end));
+    let _ = with(|local| local.end(scope, end));
 }
 
 /// Appends the two records of a piece of memory.
@@ -86,26 +164,57 @@ pub(crate) fn intern_inputs(gate: Gate, inputs: impl FnOnce(&mut InputsEncoder))
     with(|local| local.intern_inputs(gate, inputs)).unwrap_or(NO_ROOM)
 }
 
+/// Returns the number of the stack of `frame` called from `caller`, on this thread.
+#[inline(never)]
+pub(crate) fn push_frame(gate: Gate, caller: Stack, frame: Name) -> Stack {
+    with(|local| local.push_frame(gate, caller, frame)).unwrap_or(Stack::NO_ROOM)
+}
+
+/// Counts events of this thread that could not be kept.
+#[cold]
+pub(crate) fn count_lost(gate: Gate, cause: LossCause, events: u64) {
+    // A thread that is ending has no buffer any more, and records nothing that could be missed.
+    let _ = with(|local| {
+        local.follow(gate);
+        local.buffer.count_lost_for(cause, events);
+    });
+}
+
 /// Returns the buffer of this thread, if it has one.
 pub(crate) fn own_buffer() -> Option<Arc<Buffer>> {
     let own = |local: &OnceCell<Local>| local.get().map(|local| Arc::clone(&local.buffer));
     LOCAL.try_with(own).ok().flatten()
 }
 
+/// Returns what this thread holds, if it has recorded before and is not ending.
+#[inline]
+fn here<'a>() -> Option<&'a Local> {
+    // SAFETY: the pointer is set when `LOCAL` is filled, which is never moved or emptied after, and unset when it is dropped.
+    // Only this thread can follow it, and nothing that is called with the reference ends the thread.
+    HERE.with(|here| unsafe { here.get().as_ref() })
+}
+
 /// Calls `action` with the buffer of this thread, or returns none if the thread is ending.
 #[inline]
 fn with<T>(action: impl FnOnce(&Local) -> T) -> Option<T> {
-    LOCAL
-        .try_with(|local| action(local.get_or_init(Local::new)))
-        .ok()
+    let run = |local: &OnceCell<Local>| {
+        let local = local.get_or_init(Local::new);
+        HERE.set(ptr::from_ref(local));
+        action(local)
+    };
+    LOCAL.try_with(run).ok()
 }
 
 /// What the owner of a buffer holds.
 pub(crate) struct Local {
     buffer: Arc<Buffer>,
+    thread: u32,
     epoch: Cell<u32>,
-    chunk: RefCell<Option<Arc<Chunk>>>,
+    /// The chunk to write to, or null; `chunk_owner` keeps it alive.
+    chunk: Cell<*const Chunk>,
+    chunk_owner: RefCell<Option<Arc<Chunk>>>,
     inputs: RefCell<KnownInputs>,
+    stacks: RefCell<FxHashMap<(Stack, Name), Stack>>,
 }
 
 /// The input lists that this thread has seen, for finding them without a lock.
@@ -117,30 +226,24 @@ struct KnownInputs {
 
 impl Local {
     fn new() -> Self {
+        let buffer = recorder::register_thread();
         Self {
-            buffer: recorder::register_thread(),
+            thread: buffer.index,
+            buffer,
             epoch: Cell::new(0),
-            chunk: RefCell::default(),
+            chunk: Cell::new(ptr::null()),
+            chunk_owner: RefCell::default(),
             inputs: RefCell::default(),
+            stacks: RefCell::default(),
         }
     }
 
     #[inline]
-    fn begin(&self, gate: Gate, name: Name, inputs: u32) -> Begun {
-        self.follow(gate);
-        if name.is_refused() || inputs == NO_ROOM {
-            self.buffer.count_lost();
-            return Begun::LOST;
-        }
+    fn begin(&self, name: Name, stack: Stack) -> Begun {
         let start = ticks();
-        let name = name.raw();
-        let place = self.buffer.open.push(OpenEntry { start, name });
-        let thread = self.buffer.index;
-        Begun {
-            start,
-            place,
-            thread,
-        }
+        let (name, stack) = (name.raw(), stack.raw());
+        let depth = self.buffer.open.push(OpenEntry { start, name, stack });
+        (start, Place::new(self.thread, depth))
     }
 
     fn push_pair(&self, gate: Gate, [head, tail]: [Record; 2]) {
@@ -161,23 +264,20 @@ impl Local {
         }
     }
 
-    #[inline]
     fn end(&self, scope: &OpenScope, end: u64) {
-        if self.epoch.get() != scope.epoch || self.buffer.index != scope.thread {
+        if self.epoch.get() != scope.epoch || self.thread != scope.place.thread() {
             self.end_elsewhere(scope, end);
             return;
         }
-        // The record is made anew for the cold call, so that the usual one need not be in memory.
         if !self.push(scope.record(end)) {
             self.push_to_new_chunk(scope.record(end));
         }
-        self.buffer.open.pop(scope.place);
+        self.buffer.open.pop(scope.place.depth());
     }
 
     /// Ends a scope of another thread, or drops one of an earlier recording.
-    #[cold]
     fn end_elsewhere(&self, scope: &OpenScope, end: u64) {
-        if self.buffer.index == scope.thread || Gate::load().epoch() != scope.epoch {
+        if self.thread == scope.place.thread() || Gate::load().epoch() != scope.epoch {
             // Its windows have closed and told of it as unfinished.
             return;
         }
@@ -186,26 +286,24 @@ impl Local {
         }
         let mut record = scope.record(end);
         record.name |= ASYNC_BIT;
-        // Lists of inputs are numbered by thread.
+        // Lists of inputs and stacks are numbered by thread.
         record.inputs = 0;
+        record.stack = 0;
         if !self.push(record) {
             self.push_to_new_chunk(record);
         }
-        recorder::close_on_thread(scope.thread, scope.place);
+        recorder::close_on_thread(scope.place.thread(), scope.place.depth());
     }
 
     #[inline]
     fn push(&self, record: Record) -> bool {
-        match self.chunk.borrow().as_ref() {
-            // SAFETY: the chunk is of this thread's buffer, and `Local` never leaves its thread.
-            Some(chunk) => unsafe { chunk.push(record) },
-            None => false,
-        }
+        // SAFETY: the chunk is kept alive by its owner here and is of this thread's buffer, and `Local` never leaves its thread.
+        unsafe { (self.chunk.get().as_ref()).is_some_and(|chunk| chunk.push(record)) }
     }
 
     #[cold]
     fn push_to_new_chunk(&self, record: Record) -> bool {
-        let wanted = match self.chunk.borrow().as_ref() {
+        let wanted = match self.chunk_owner.borrow().as_ref() {
             Some(chunk) => (chunk.capacity() * GROWTH).min(FULL),
             None => FIRST,
         };
@@ -223,16 +321,23 @@ impl Local {
         // SAFETY: as in `push`.
         unsafe { chunk.push(record) };
         self.buffer.contents().chunks.push(Arc::clone(&chunk));
-        *self.chunk.borrow_mut() = Some(chunk);
+        self.set_chunk(Some(chunk));
         true
     }
 
     #[cold]
     fn begin_epoch(&self, epoch: u32) {
         self.buffer.begin_epoch(epoch);
-        *self.chunk.borrow_mut() = None;
+        self.set_chunk(None);
         self.inputs.borrow_mut().ids.clear();
+        self.stacks.borrow_mut().clear();
         self.epoch.set(epoch);
+    }
+
+    fn set_chunk(&self, chunk: Option<Arc<Chunk>>) {
+        self.chunk
+            .set(chunk.as_ref().map_or(ptr::null(), Arc::as_ptr));
+        *self.chunk_owner.borrow_mut() = chunk;
     }
 
     fn intern_inputs(&self, gate: Gate, inputs: impl FnOnce(&mut InputsEncoder)) -> u32 {
@@ -263,8 +368,40 @@ impl Local {
     }
 }
 
+impl Local {
+    fn push_frame(&self, gate: Gate, caller: Stack, frame: Name) -> Stack {
+        self.follow(gate);
+        let mut known = self.stacks.borrow_mut();
+        match known.get(&(caller, frame)) {
+            Some(&stack) => stack,
+            None => self.add_stack(&mut known, caller, frame),
+        }
+    }
+
+    #[cold]
+    fn add_stack(
+        &self,
+        known: &mut FxHashMap<(Stack, Name), Stack>,
+        caller: Stack,
+        frame: Name,
+    ) -> Stack {
+        // The shared node, and an entry here in a table that is on average three quarters full.
+        const BYTES: usize = size_of::<[u32; 2]>() + 4 * size_of::<[u32; 3]>() / 3 + 1;
+        let is_known = caller != Stack::NO_ROOM && !frame.is_refused();
+        if !is_known || budget::charge(BYTES, BYTES) == 0 {
+            return Stack::NO_ROOM;
+        }
+        let stacks = &mut self.buffer.contents().stacks;
+        stacks.push([caller.raw(), frame.raw()]);
+        let stack = Stack::from_len(stacks.len());
+        known.insert((caller, frame), stack);
+        stack
+    }
+}
+
 impl Drop for Local {
     fn drop(&mut self) {
+        HERE.set(ptr::null());
         self.buffer.retire();
     }
 }

@@ -11,8 +11,9 @@ use mindprof_model::InputsEncoder;
 use crate::chunk::Record;
 use crate::clock::ticks;
 use crate::gate::Gate;
-use crate::local;
+use crate::local::{self, Place};
 use crate::name::{Name, Site};
+use crate::stack::{self, Stack};
 
 /// Opens a scope that closes when the returned value is dropped.
 #[inline]
@@ -85,7 +86,7 @@ impl Drop for Scope {
     #[inline]
     fn drop(&mut self) {
         if self.open.is_recorded() {
-            local::end(self.open.copy(), ticks());
+            local::end(&self.open, ticks());
         }
     }
 }
@@ -97,10 +98,10 @@ pub struct OpenScope {
     pub(crate) start: u64,
     pub(crate) name: u32,
     pub(crate) inputs: u32,
+    pub(crate) stack: u32,
     pub(crate) sequence: u32,
     pub(crate) epoch: u32,
-    pub(crate) place: u32,
-    pub(crate) thread: u32,
+    pub(crate) place: Place,
 }
 
 impl OpenScope {
@@ -109,17 +110,17 @@ impl OpenScope {
         start: 0,
         name: 0,
         inputs: 0,
+        stack: 0,
         sequence: 0,
         epoch: 0,
-        place: 0,
-        thread: 0,
+        place: Place::NOWHERE,
     };
 
     /// Closes the scope, on whatever thread this is.
     #[inline]
     pub fn close(self) {
         let end = ticks();
-        local::end(self, end);
+        local::end(&self, end);
     }
 
     /// Sets the number that links a forward operator with its backward node.
@@ -135,29 +136,35 @@ impl OpenScope {
         } else {
             0
         };
-        let Some(begun) = local::begin(gate, name, inputs).recorded() else {
-            return Self::NONE;
+        let stack = if gate.wants_stacks() {
+            stack::current()
+        } else {
+            Stack::NONE
         };
+        Self::begin_at(gate, name, inputs, stack)
+    }
+
+    /// Begins a scope whose inputs and stack are known.
+    #[inline]
+    pub(crate) fn begin_at(gate: Gate, name: Name, inputs: u32, stack: Stack) -> Self {
+        let (start, place) = local::begin(gate, name, inputs, stack);
+        if place == Place::NOWHERE {
+            return Self::NONE;
+        }
         Self {
-            start: begun.start,
+            start,
             name: name.raw(),
             inputs,
+            stack: stack.raw(),
             sequence: u32::MAX,
             epoch: gate.epoch(),
-            place: begun.place,
-            thread: begun.thread,
+            place,
         }
     }
 
     #[inline]
-    const fn is_recorded(&self) -> bool {
+    pub(crate) const fn is_recorded(&self) -> bool {
         self.epoch != 0
-    }
-
-    /// Copies the scope out of its guard: what the end reads must not pin the guard itself to memory.
-    #[inline]
-    const fn copy(&self) -> Self {
-        Self { ..*self }
     }
 
     /// Returns the record of the scope, given its end.
@@ -168,7 +175,7 @@ impl OpenScope {
             end,
             name: self.name,
             inputs: self.inputs,
-            stack: 0,
+            stack: self.stack,
             sequence: self.sequence,
         }
     }

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import mindtorch_v2 as torch
+from mindprof import _core
 from mindtorch_v2._gradient import clear_gradient
 from mindtorch_v2.nn import _hooks, _state, _text
 from mindtorch_v2.nn._members import Members
@@ -260,3 +261,7 @@ class Module(Members):
 
     def __repr__(self) -> str:
         return _text.describe(self)
+
+
+# A profile tells calls of modules by the modules' names.
+_core.name_module_calls(Module.__call__)

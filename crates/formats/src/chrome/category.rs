@@ -91,7 +91,7 @@ pub(super) fn is_hidden(name: &str) -> bool {
 }
 
 /// Returns whether an event is the wrapper around a node of the backward graph.
-pub(super) fn is_backward_wrapper(name: &str) -> bool {
+pub(crate) fn is_backward_wrapper(name: &str) -> bool {
     name.starts_with(BACKWARD_WRAPPER)
 }
 
@@ -101,10 +101,11 @@ pub(super) fn wrapped_node(name: &str) -> Option<&str> {
 }
 
 /// Returns the key of a cause of loss in the metadata of a trace.
-pub(super) const fn loss_key(cause: LossCause) -> &'static str {
+pub(crate) const fn loss_key(cause: LossCause) -> &'static str {
     match cause {
         LossCause::Budget => "budget",
         LossCause::Depth => "depth",
+        LossCause::Unseen => "unseen",
         LossCause::Damaged => "damaged",
     }
 }

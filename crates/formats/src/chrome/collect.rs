@@ -26,6 +26,8 @@ pub(super) struct Collector {
     /// Memory records with their times since the base.
     memory: Vec<(i64, MemoryRecord)>,
     tracks: FxHashMap<(DeviceKind, Label, Label), ThreadId>,
+    /// The threads that spare tracks belong to, by process and track.
+    spare_tracks: FxHashMap<(Label, Label), Label>,
     threads: Vec<(Label, Label, DeviceKind)>,
     thread_names: FxHashMap<(Label, Label), StringId>,
     /// The kind of the devices, where a category says that it is not CUDA.
@@ -307,7 +309,14 @@ impl Collector {
         }
     }
 
+    /// Takes the events of a track for events of the thread `of`.
+    pub(super) fn add_spare_track(&mut self, process: i64, track: i64, of: i64) {
+        let [process, track, of] = [process, track, of].map(Label::Number);
+        self.spare_tracks.insert((process, track), of);
+    }
+
     fn track(&mut self, device: DeviceKind, process: Label, thread: Label) -> ThreadId {
+        let thread = *self.spare_tracks.get(&(process, thread)).unwrap_or(&thread);
         let next = ThreadId::from_index(self.threads.len());
         let id = *self.tracks.entry((device, process, thread)).or_insert(next);
         if id == next {

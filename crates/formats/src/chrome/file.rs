@@ -1,17 +1,12 @@
-//! Traces as files: whole or absent, compressed by name when written and by content when read.
+//! Traces as files: compressed by name when written and by content when read.
 
-use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::fs;
+use std::path::Path;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use mindprof_model::Profile;
 
 use super::{TraceOptions, read_trace, write_trace_with};
-use crate::{Error, Result};
+use crate::{Error, Result, write_file};
 
 /// Reads the trace in a file, which may be compressed with gzip whatever its name.
 ///
@@ -24,10 +19,7 @@ pub fn read_trace_file(path: &Path) -> Result<Profile> {
         .map_err(|error| error.at(path))
 }
 
-/// Writes `profile` as a trace to a file, with gzip if its name ends in `.gz`.
-///
-/// Directories on the way are made. The file appears under its name when it is complete; if that
-/// fails, what was there before stays.
+/// Writes `profile` as a trace to a file, as [`write_file`] does.
 ///
 /// # Errors
 /// When the file cannot be written; the error names it.
@@ -40,59 +32,6 @@ pub fn write_trace_file(profile: &Profile, path: &Path) -> Result<()> {
 /// # Errors
 /// When the file cannot be written; the error names it.
 pub fn write_trace_file_with(profile: &Profile, options: &TraceOptions, path: &Path) -> Result<()> {
-    write_whole(profile, options, path).map_err(|error| error.at(path))
-}
-
-fn write_whole(profile: &Profile, options: &TraceOptions, path: &Path) -> Result<()> {
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent)?;
-    }
-    match fs::metadata(path) {
-        Ok(found) if found.is_dir() => {
-            return Err(io::Error::from(io::ErrorKind::IsADirectory).into());
-        }
-        // A pipe or a device cannot be replaced, only written to.
-        Ok(found) if !found.is_file() => {
-            let file = OpenOptions::new().write(true).open(path)?;
-            return write_to(profile, options, path, file);
-        }
-        Ok(_) | Err(_) => {}
-    }
-    // Of a link, what it leads to is replaced and not the link.
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    let part = part_path(&target);
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&part)
-        .map_err(Error::from)
-        .and_then(|file| write_to(profile, options, path, file))
-        .and_then(|()| Ok(fs::rename(&part, &target)?));
-    if written.is_err() {
-        // The first error is the one to tell; a part that stays behind is only litter.
-        let _ = fs::remove_file(&part);
-    }
-    written
-}
-
-fn write_to(profile: &Profile, options: &TraceOptions, path: &Path, file: File) -> Result<()> {
     let name = path.to_string_lossy();
-    let buffered = BufWriter::new(file);
-    if !name.ends_with(".gz") {
-        return write_trace_with(profile, &name, options, buffered);
-    }
-    let mut encoder = GzEncoder::new(buffered, Compression::default());
-    write_trace_with(profile, &name, options, &mut encoder)?;
-    Ok(encoder.finish()?.flush()?)
-}
-
-/// Returns a name beside `target` that no other writer uses.
-fn part_path(target: &Path) -> PathBuf {
-    static COUNTER: AtomicU64 = AtomicU64::new(0);
-    // Only the values must differ: nothing else is published with them.
-    let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-    let mut name = OsString::from(".");
-    name.push(target.file_name().unwrap_or_default());
-    name.push(format!(".{}-{number}.part", std::process::id()));
-    target.with_file_name(name)
+    write_file(path, |out| write_trace_with(profile, &name, options, out))
 }

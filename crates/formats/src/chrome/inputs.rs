@@ -52,6 +52,13 @@ impl RawInputs<'_> {
 
 /// Returns the four lists as arguments of an event.
 pub(super) fn inputs_arguments(inputs: InputsIter<'_>) -> String {
+    inputs_lists(inputs)
+        .map(|(key, list)| format!("\"{key}\":{list}"))
+        .join(",")
+}
+
+/// Returns the four lists as JSON, each with its name.
+pub(crate) fn inputs_lists(inputs: InputsIter<'_>) -> [(&'static str, String); 4] {
     let shown: Vec<Shown> = inputs.map(|input| show(&input)).collect();
     let list = |part: fn(&Shown) -> String| shown.iter().map(part).collect::<Vec<_>>().join(",");
     [
@@ -60,8 +67,7 @@ pub(super) fn inputs_arguments(inputs: InputsIter<'_>) -> String {
         ("Input Strides", list(|input| input.strides.clone())),
         ("Input Dims", list(|input| input.dims.clone())),
     ]
-    .map(|(key, items)| format!("\"{key}\":[{items}]"))
-    .join(",")
+    .map(|(key, items)| (key, format!("[{items}]")))
 }
 
 /// Returns the names that a trace has for the types of inputs; empty for what is not told apart.

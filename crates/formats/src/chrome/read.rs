@@ -162,6 +162,15 @@ impl<'de> Visitor<'de> for EventsSeed<'_> {
 #[serde(default)]
 struct Mark {
     lost: FxHashMap<String, u64>,
+    spare_tracks: Vec<SpareTrack>,
+}
+
+/// A track that holds events of the thread `of`, apart because they cross others of it.
+#[derive(Deserialize)]
+struct SpareTrack {
+    pid: i64,
+    tid: i64,
+    of: i64,
 }
 
 impl Mark {
@@ -169,6 +178,9 @@ impl Mark {
         for cause in LossCause::ALL {
             let count = self.lost.get(loss_key(cause)).copied().unwrap_or(0);
             collector.profile.add_loss(cause, count);
+        }
+        for track in &self.spare_tracks {
+            collector.add_spare_track(track.pid, track.tid, track.of);
         }
     }
 }

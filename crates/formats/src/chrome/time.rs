@@ -12,15 +12,6 @@ pub(super) const fn base_ns(unix_ns: u64) -> u64 {
     unix_ns / interval_ns * interval_ns
 }
 
-/// Appends nanoseconds as microseconds with exactly three digits after the dot.
-pub(super) fn push_microseconds(text: &mut Vec<u8>, nanoseconds: u64) {
-    let mut buffer = itoa::Buffer::new();
-    text.extend_from_slice(buffer.format(nanoseconds / 1000).as_bytes());
-    let rest = nanoseconds % 1000;
-    let digit = |divisor: u64| b'0' + (rest / divisor % 10) as u8;
-    text.extend_from_slice(&[b'.', digit(100), digit(10), digit(1)]);
-}
-
 /// Returns the nanoseconds of decimal microseconds, rounded to the nearest one.
 ///
 /// Takes what JSON takes as a number, with or without quotes around it.
@@ -84,15 +75,6 @@ mod tests {
             1_790_857_026_000_000_000
         );
         assert_eq!(base_ns(5), 0);
-    }
-
-    #[test]
-    fn microseconds_have_three_digits() {
-        for (nanoseconds, expected) in [(0, "0.000"), (7, "0.007"), (47_390, "47.390")] {
-            let mut text = Vec::new();
-            push_microseconds(&mut text, nanoseconds);
-            assert_eq!(String::from_utf8(text).unwrap(), expected);
-        }
     }
 
     #[test]

@@ -6,4 +6,6 @@ mod corpus;
 mod damage;
 mod files;
 mod goldens;
+mod perfetto;
 mod round_trip;
+mod stacks;

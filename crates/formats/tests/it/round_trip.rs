@@ -1,5 +1,7 @@
 //! What is written is read back.
 
+use std::collections::HashSet;
+
 use mindprof_formats::{read_trace, read_trace_file, write_trace};
 use mindprof_model::{
     Category, DType, DeviceKind, Event, EventId, Flags, InputsEncoder, LossCause, MemoryRecord,
@@ -82,7 +84,7 @@ fn recorded_traces_survive_being_written() {
 const KEPT_FIELDS: [&str; 9] = ["ph", "cat", "name", "pid", "tid", "ts", "dur", "id", "bp"];
 
 /// The facts of an event's arguments that a profile keeps.
-const KEPT_ARGUMENTS: [&str; 15] = [
+const KEPT_ARGUMENTS: [&str; 20] = [
     "Sequence number",
     "Fwd thread id",
     "Input Dims",
@@ -90,6 +92,9 @@ const KEPT_ARGUMENTS: [&str; 15] = [
     "Input Strides",
     "Concrete Inputs",
     "Call stack",
+    "Python id",
+    "Python parent id",
+    "Python module id",
     "External id",
     "correlation",
     "Bytes",
@@ -98,29 +103,60 @@ const KEPT_ARGUMENTS: [&str; 15] = [
     "Total Reserved",
     "Device Type",
     "Device Id",
+    "Record function id",
+    "finished",
 ];
 
-/// Lists the complete events, the memory and the arrows between forward and backward of a trace by what is kept of
-/// them, in an order that both writers share.
+/// Lists the complete events, the memory and the arrows of a trace by what is kept of them, in an order that both
+/// writers share.
 fn kept_of(trace: &[u8]) -> Vec<String> {
     let trace: Value = serde_json::from_slice(trace).unwrap();
-    let events = trace["traceEvents"].as_array().unwrap().iter();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let arrows = whole_arrows(events);
     let mut lines: Vec<String> = events
-        .filter(|event| {
-            event["ph"] == "X" || event["cat"] == "fwdbwd" || event["name"] == "[memory]"
+        .iter()
+        .filter(|event| match event["ph"].as_str() {
+            Some("X") => true,
+            Some("s" | "f") => arrows.contains(&arrow_of(event)),
+            _ => event["name"] == "[memory]",
         })
         .map(|event| {
-            let fields = KEPT_FIELDS.map(|key| event[key].clone());
+            let mut fields = KEPT_FIELDS.map(|key| event[key].clone());
+            fields[4] = own_track(&trace, event);
             let mut arguments = KEPT_ARGUMENTS.map(|key| event["args"][key].clone());
             if event["cat"] == "python_function" {
-                // Older traces say it by numbers only.
+                // Older traces say it by numbers only, and that there is no caller by zero.
                 arguments[6] = Value::Null;
+                arguments[8] = Some(arguments[8].clone())
+                    .filter(|caller| *caller != 0)
+                    .unwrap_or_default();
             }
             format!("{fields:?} {arguments:?}")
         })
         .collect();
     lines.sort();
     lines
+}
+
+fn arrow_of(event: &Value) -> (String, u64) {
+    (event["cat"].to_string(), event["id"].as_u64().unwrap())
+}
+
+/// torch also draws beginnings without an end and ends without a beginning.
+fn whole_arrows(events: &[Value]) -> HashSet<(String, u64)> {
+    let ends = |phase: &'static str| -> HashSet<_> {
+        let ends = events.iter().filter(|event| event["ph"] == phase);
+        ends.map(arrow_of).collect()
+    };
+    ends("s").intersection(&ends("f")).cloned().collect()
+}
+
+/// Returns the thread that an event ran on: ours may be drawn beside it.
+fn own_track(trace: &Value, event: &Value) -> Value {
+    let spare = trace["mindprof"]["spare_tracks"].as_array();
+    let mut spare = spare.into_iter().flatten();
+    let found = spare.find(|track| track["pid"] == event["pid"] && track["tid"] == event["tid"]);
+    found.map_or(&event["tid"], |track| &track["of"]).clone()
 }
 
 #[test]

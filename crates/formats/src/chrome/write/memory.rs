@@ -6,23 +6,33 @@ use super::Writer;
 use crate::chrome::category::{INSTANT, MEMORY};
 
 impl Writer<'_> {
-    /// Writes a memory record.
-    pub(super) fn push_memory(&mut self, record: &MemoryRecord) {
-        self.begin_event();
-        self.push(&format!(
-            "{{\"ph\":\"i\",\"cat\":\"{INSTANT}\",\"s\":\"t\",\"name\":\"{MEMORY}\""
-        ));
-        self.push_thread(&self.profile.threads()[record.thread.index()]);
-        self.push(",\"ts\":");
+    /// Writes a memory record; `index` is its number among all events.
+    pub(super) fn push_memory(&mut self, index: usize, record: &MemoryRecord) {
+        self.text.push(&self.memory_head);
+        self.text.push(self.tracks.of_thread(record.thread));
         self.push_time(record.time);
-        self.push(",\"args\":{");
-        self.push_argument("Total Reserved", record.total_reserved);
-        self.push_argument("Total Allocated", record.total_allocated);
-        self.push_argument("Bytes", record.bytes);
-        self.push_argument("Device Id", record.device_index);
-        self.push_argument("Device Type", record.device.number());
-        self.push_argument("Addr", record.address);
-        self.push_stack(record.stack);
-        self.push("\"finished\":false}}");
+        let text = &mut self.text;
+        text.push(",\"args\":{\"Total Reserved\":");
+        text.push_number(record.total_reserved);
+        text.push(",\"Total Allocated\":");
+        text.push_number(record.total_allocated);
+        text.push(",\"Bytes\":");
+        text.push_number(record.bytes);
+        text.push(",\"Device Id\":");
+        text.push_number(record.device_index);
+        text.push(",\"Device Type\":");
+        text.push_number(record.device.number());
+        text.push(",\"Addr\":");
+        text.push_number(record.address);
+        text.push(",");
+        text.push(self.pieces.stack(record.stack));
+        text.push("\"finished\":false,\"Ev Idx\":");
+        text.push_number(index);
+        text.push("}}");
     }
+}
+
+/// Returns the beginning that all memory records share.
+pub(super) fn memory_head() -> String {
+    format!(",\n{{\"ph\":\"i\",\"cat\":\"{INSTANT}\",\"s\":\"t\",\"name\":\"{MEMORY}\"")
 }

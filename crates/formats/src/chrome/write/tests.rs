@@ -1,4 +1,7 @@
-use mindprof_model::{DeviceKind, Metadata, ProfileBuilder, StringTable, ThreadId, Timeline};
+use mindprof_model::{
+    DeviceKind, LossCause, Metadata, ProfileBuilder, StackId, StringTable, Thread, ThreadId,
+    Timeline,
+};
 use serde_json::Value;
 
 use super::*;
@@ -43,7 +46,7 @@ fn an_operator_has_torchs_keys_and_exact_times() {
         line,
         "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"pid\":13555,\"tid\":13556,\
          \"ts\":3844538297287.281,\"dur\":47.390,\"args\":{\"External id\":1,\"Record function id\":0,\
-         \"Sequence number\":7,\"Fwd thread id\":0,\"Ev Idx\":0}},"
+         \"Sequence number\":7,\"Fwd thread id\":0,\"Ev Idx\":0}}"
     );
 }
 
@@ -103,4 +106,93 @@ fn metadata_of_the_file_wins_and_categories_can_be_left_out() {
     let events = trace["traceEvents"].as_array().unwrap();
     assert!(events.iter().any(|event| event["name"] == "range"));
     assert!(events.iter().all(|event| event["name"] != "op"));
+}
+
+fn event<'a>(trace: &'a Value, name: &str) -> &'a Value {
+    let mut events = trace["traceEvents"].as_array().unwrap().iter();
+    events.find(|event| event["name"] == name).unwrap()
+}
+
+#[test]
+fn crossing_events_are_drawn_beside_their_thread() {
+    // range |-----------|         0..10
+    //   call      |--------|      6..15
+    let (mut builder, thread) = builder(Metadata::default());
+    for (category, name, start, length) in [
+        (Category::Annotation, "range", 0, 10),
+        (Category::PythonFunction, "call", 6, 9),
+    ] {
+        let name = builder.strings.intern(name);
+        let (start, length) = (Nanos(start), Nanos(length));
+        builder.add_event(Event::new(category, name, thread, start, length));
+    }
+    let trace = written(&builder.build().unwrap());
+    assert_eq!(event(&trace, "call")["tid"], 13556);
+    assert_eq!(event(&trace, "range")["tid"], 13557);
+    let spare = &trace["mindprof"]["spare_tracks"];
+    assert_eq!(
+        spare.to_string(),
+        "[{\"of\":13556,\"pid\":13555,\"tid\":13557}]"
+    );
+    let names = trace["traceEvents"].as_array().unwrap().iter();
+    let names: Vec<_> = names
+        .filter(|event| event["name"] == "thread_name")
+        .map(|event| event["args"]["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["thread 13556", "thread 13556, overlapping 1"]);
+}
+
+#[test]
+fn python_calls_name_their_callers_on_their_own_thread() {
+    // thread 0   outer |--------------|      0..20
+    //            nn.Module: Linear_3 |--|    4..8
+    // thread 1   other    |------|           2..10
+    let (mut builder, thread) = builder(Metadata::default());
+    let second = builder.add_thread(Thread {
+        native: 1,
+        ..builder.threads()[0]
+    });
+    let outer = builder.strings.intern("outer");
+    let in_outer = builder.stacks.push(StackId::NONE, outer);
+    for (name, thread, start, length, stack) in [
+        ("outer", thread, 0, 20, StackId::NONE),
+        ("other", second, 2, 8, StackId::NONE),
+        ("nn.Module: Linear_3", thread, 4, 4, in_outer),
+    ] {
+        let name = builder.strings.intern(name);
+        let (start, length) = (Nanos(start), Nanos(length));
+        let mut event = Event::new(Category::PythonFunction, name, thread, start, length);
+        event.stack = stack;
+        builder.add_event(event);
+    }
+    let trace = written(&builder.build().unwrap());
+    let numbers = |name: &str| {
+        let arguments = &event(&trace, name)["args"];
+        ["Python id", "Python parent id", "Python module id"].map(|key| arguments[key].as_u64())
+    };
+    assert_eq!(numbers("outer"), [Some(1), None, None]);
+    assert_eq!(numbers("other"), [Some(2), None, None]);
+    assert_eq!(numbers("nn.Module: Linear_3"), [Some(3), Some(1), Some(3)]);
+}
+
+#[test]
+fn arrows_lead_from_calls_to_the_work_of_devices() {
+    let (mut builder, thread) = builder(Metadata::default());
+    for (category, name, correlation) in [
+        (Category::Runtime, "cudaLaunchKernel", 6),
+        (Category::Runtime, "cudaDeviceSynchronize", 7),
+        (Category::Kernel, "first", 6),
+        (Category::Kernel, "second", 6),
+    ] {
+        let name = builder.strings.intern(name);
+        let event = Event::new(category, name, thread, Nanos(0), Nanos(2));
+        builder.add_linked_event(event, Links::new(0, correlation));
+    }
+    let trace = written(&builder.build().unwrap());
+    let events = trace["traceEvents"].as_array().unwrap().iter();
+    let ends: Vec<_> = events
+        .filter(|event| event["cat"] == "ac2g")
+        .map(|event| (event["ph"].as_str().unwrap(), event["id"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(ends, [("s", 6), ("f", 6), ("f", 6)]);
 }

@@ -1,0 +1,100 @@
+//! The pieces that events are put together from: what many events share is made into JSON once.
+
+use mindprof_model::{Category, DeviceKind, Event, InputsIter, Profile, StackId, StringId};
+use rustc_hash::FxHashMap;
+
+use crate::chrome::category;
+use crate::chrome::inputs::inputs_arguments;
+use crate::chrome::text::json_string;
+
+/// How much text of stacks is kept for the next event that has the same; of deep and ever new stacks it would be
+/// more than the trace itself.
+const KEPT_STACK_BYTES: usize = 32 << 20;
+
+/// The pieces made so far.
+pub(super) struct Pieces<'a> {
+    profile: &'a Profile,
+    /// The kind of the devices, if there are any.
+    device: Option<DeviceKind>,
+    /// By name, the beginning of an event of the category in which the name was first met.
+    heads: Vec<Option<(Category, Box<str>)>>,
+    /// The beginnings for further categories.
+    other_heads: FxHashMap<(StringId, Category), Box<str>>,
+    inputs: Vec<String>,
+    stacks: Vec<Option<Box<str>>>,
+    stack_bytes: usize,
+    /// The stack that was too much to keep.
+    passing_stack: Box<str>,
+}
+
+impl<'a> Pieces<'a> {
+    pub(super) fn new(profile: &'a Profile) -> Self {
+        let mut devices = profile.threads().iter().map(|thread| thread.device);
+        Self {
+            profile,
+            device: devices.find(|&device| device != DeviceKind::Cpu),
+            heads: vec![None; profile.strings().len()],
+            other_heads: FxHashMap::default(),
+            inputs: profile.inputs().iter().map(inputs_piece).collect(),
+            stacks: vec![None; profile.stacks().len()],
+            stack_bytes: 0,
+            passing_stack: "".into(),
+        }
+    }
+
+    /// Returns the beginning of an event up to its name.
+    pub(super) fn head(&mut self, event: &Event) -> &str {
+        let (profile, device) = (self.profile, self.device);
+        let make = || -> Box<str> {
+            let name = profile.name(event);
+            let category = category::to_name(event.category, name, device);
+            let name = json_string(name);
+            format!(",\n{{\"ph\":\"X\",\"cat\":\"{category}\",\"name\":{name}").into()
+        };
+        let slot = &mut self.heads[event.name.index()];
+        let (category, head) = slot.get_or_insert_with(|| (event.category, make()));
+        if *category == event.category {
+            return head;
+        }
+        let key = (event.name, event.category);
+        self.other_heads.entry(key).or_insert_with(make)
+    }
+
+    /// Returns the arguments of an event's inputs, each with a comma after it.
+    pub(super) fn inputs(&self, event: &Event) -> &str {
+        &self.inputs[event.inputs.index()]
+    }
+
+    /// Returns the argument of a stack, innermost frame first, with a comma after it.
+    pub(super) fn stack(&mut self, stack: StackId) -> &str {
+        if stack == StackId::NONE {
+            return "";
+        }
+        let slot = &mut self.stacks[stack.index()];
+        if slot.is_none() {
+            let piece = stack_piece(self.profile, stack);
+            if self.stack_bytes + piece.len() > KEPT_STACK_BYTES {
+                self.passing_stack = piece;
+                return &self.passing_stack;
+            }
+            self.stack_bytes += piece.len();
+            *slot = Some(piece);
+        }
+        slot.as_deref().unwrap_or_default()
+    }
+}
+
+fn inputs_piece(words: &[u64]) -> String {
+    if words.is_empty() {
+        return String::new();
+    }
+    inputs_arguments(InputsIter::new(words)) + ","
+}
+
+fn stack_piece(profile: &Profile, stack: StackId) -> Box<str> {
+    let frames = profile.stacks().frames(stack);
+    let text: String = frames
+        .flat_map(|frame| [profile.strings().text(frame), ";"])
+        .collect();
+    format!("\"Call stack\":{},", json_string(&text)).into()
+}

@@ -1,0 +1,107 @@
+//! The text of a trace while it is put together: one buffer, handed over in large pieces.
+
+use std::io::Write;
+
+use crate::Result;
+
+/// How much text is handed over at once: small enough to stay in the cache until it is taken.
+const CHUNK_BYTES: usize = 1 << 18;
+
+/// A growing text.
+#[derive(Debug)]
+pub(super) struct Text {
+    bytes: Vec<u8>,
+}
+
+impl Text {
+    pub(super) fn new() -> Self {
+        // An event beyond the chunk rarely is longer than this.
+        let capacity = CHUNK_BYTES + (1 << 14);
+        Self {
+            bytes: Vec::with_capacity(capacity),
+        }
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, text: &str) {
+        self.bytes.extend_from_slice(text.as_bytes());
+    }
+
+    pub(super) fn push_number(&mut self, number: impl itoa::Integer) {
+        self.push(itoa::Buffer::new().format(number));
+    }
+
+    /// Appends an argument with a comma after it.
+    pub(super) fn push_argument(&mut self, key: &str, value: impl itoa::Integer) {
+        self.push("\"");
+        self.push(key);
+        self.push("\":");
+        self.push_number(value);
+        self.push(",");
+    }
+
+    /// Appends nanoseconds as microseconds with exactly three digits after the dot.
+    pub(super) fn push_microseconds(&mut self, nanoseconds: u64) {
+        let mut buffer = itoa::Buffer::new();
+        let digits = buffer.format(nanoseconds).as_bytes();
+        let (whole, fraction) = digits.split_at(digits.len().saturating_sub(3));
+        // Twenty digits and a dot at most; short fractions keep their zeros in front.
+        let mut text = *b"000000000000000000000.000";
+        let end = text.len();
+        text[end - fraction.len()..].copy_from_slice(fraction);
+        let dot = end - 4;
+        let start = dot - whole.len().max(1);
+        text[dot - whole.len()..dot].copy_from_slice(whole);
+        self.bytes.extend_from_slice(&text[start..]);
+    }
+
+    /// Gives `out` what was put together so far, once it is worth it.
+    pub(super) fn hand_over(&mut self, out: &mut impl Write) -> Result<()> {
+        if self.bytes.len() >= CHUNK_BYTES {
+            self.hand_over_all(out)?;
+        }
+        Ok(())
+    }
+
+    /// Gives `out` what was put together so far.
+    pub(super) fn hand_over_all(&mut self, out: &mut impl Write) -> Result<()> {
+        out.write_all(&self.bytes)?;
+        self.bytes.clear();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn shown(nanoseconds: u64) -> String {
+        let mut text = Text::new();
+        text.push_microseconds(nanoseconds);
+        String::from_utf8(text.bytes).unwrap()
+    }
+
+    #[test]
+    fn microseconds_have_three_digits() {
+        for (nanoseconds, expected) in [
+            (0, "0.000"),
+            (7, "0.007"),
+            (999, "0.999"),
+            (1_000, "1.000"),
+            (47_390, "47.390"),
+            (u64::MAX, "18446744073709551.615"),
+        ] {
+            assert_eq!(shown(nanoseconds), expected);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn microseconds_are_exact(nanoseconds: u64) {
+            let expected = format!("{}.{:03}", nanoseconds / 1000, nanoseconds % 1000);
+            prop_assert_eq!(shown(nanoseconds), expected);
+        }
+    }
+}

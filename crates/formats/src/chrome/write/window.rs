@@ -1,0 +1,80 @@
+//! The first lines of a trace: its top-level keys, and the window that it is of.
+
+use mindprof_model::{LossCause, Metadata, Nanos};
+
+use super::Writer;
+use crate::chrome::category::{WINDOW, loss_key};
+use crate::chrome::text::{json_string, json_value};
+
+/// Keys that the writer fills itself; metadata of that name is written with a `user_` before it.
+const RESERVED: [&str; 6] = [
+    "schemaVersion",
+    "displayTimeUnit",
+    "baseTimeNanoseconds",
+    "traceEvents",
+    "traceName",
+    "mindprof",
+];
+
+/// Where the span of the window is put below all processes.
+const SPANS_SORT_INDEX: u64 = 536_870_912;
+
+impl Writer<'_> {
+    /// Writes everything up to the list of events.
+    pub(super) fn push_opening(&mut self, facts: &Metadata) {
+        self.text.push("{\n\"schemaVersion\":1,\n");
+        if facts.get("deviceProperties").is_none() {
+            self.text.push("\"deviceProperties\":[],\n");
+        }
+        for (key, value) in facts.iter() {
+            let prefix = if RESERVED.contains(&key) { "user_" } else { "" };
+            let key = json_string(&format!("{prefix}{key}"));
+            self.text.push(&format!("{key}:{},\n", json_value(value)));
+        }
+        let loss = self.profile.loss();
+        let counts = LossCause::ALL
+            .map(|cause| format!("\"{}\":{}", loss_key(cause), loss.count(cause)))
+            .join(",");
+        let version = env!("CARGO_PKG_VERSION");
+        let spare = self.tracks.spare_json(self.profile);
+        self.text.push(&format!(
+            "\"mindprof\":{{\"version\":\"{version}\",\"lost\":{{{counts}}},\"spare_tracks\":{spare}}},\n\
+             \"displayTimeUnit\":\"ms\",\n\"baseTimeNanoseconds\":{},\n\"traceEvents\":[",
+            self.base_ns
+        ));
+    }
+
+    /// Writes the span of the window and the marks at its two ends. They come first, so that every other event has
+    /// a comma before it.
+    pub(super) fn push_window(&mut self) {
+        let span = self.profile.span();
+        self.text.push(&format!(
+            "\n{{\"ph\":\"X\",\"cat\":\"{WINDOW}\",\"name\":\"PyTorch Profiler (0)\",\
+             \"pid\":\"Spans\",\"tid\":\"PyTorch Profiler\",\"ts\":"
+        ));
+        self.push_time(Nanos::ZERO);
+        self.text.push(",\"dur\":");
+        self.text.push_microseconds(span.0);
+        self.text.push(",\"args\":{\"Op count\":0}}");
+        self.text
+            .push(",\n{\"ph\":\"M\",\"name\":\"process_sort_index\",\"ts\":");
+        self.push_time(Nanos::ZERO);
+        self.text.push(&format!(
+            ",\"pid\":\"Spans\",\"tid\":0,\"args\":{{\"sort_index\":{SPANS_SORT_INDEX}}}}}"
+        ));
+        self.push_mark(
+            "Iteration Start: PyTorch Profiler",
+            "\"pid\":\"Traces\",\"tid\":\"Trace PyTorch Profiler\"",
+            Nanos::ZERO,
+        );
+        self.push_mark("Record Window End", "\"pid\":\"\",\"tid\":\"\"", span);
+    }
+
+    fn push_mark(&mut self, name: &str, place: &str, time: Nanos) {
+        self.text.push(&format!(
+            ",\n{{\"ph\":\"i\",\"s\":\"g\",\"name\":\"{name}\",{place},\"ts\":"
+        ));
+        self.push_time(time);
+        self.text.push("}");
+    }
+}

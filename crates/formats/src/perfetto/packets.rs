@@ -1,0 +1,55 @@
+//! The packets of a trace on their way out: many are compressed into one, as Perfetto's own service does.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+
+use super::fields::trace;
+use super::message::Message;
+use crate::Result;
+
+/// How many bytes of packets are compressed at once.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// Takes packets and writes them.
+pub(super) struct Packets<W> {
+    out: W,
+    pending: Message,
+}
+
+impl<W: Write> Packets<W> {
+    pub(super) fn new(out: W) -> Self {
+        Self {
+            out,
+            pending: Message::default(),
+        }
+    }
+
+    /// Writes a packet.
+    pub(super) fn add(&mut self, write: impl FnOnce(&mut Message)) -> Result<()> {
+        self.pending.message(trace::PACKET, write);
+        if self.pending.as_bytes().len() >= CHUNK_BYTES {
+            self.compress()?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is left.
+    pub(super) fn finish(mut self) -> Result<()> {
+        self.compress()?;
+        Ok(self.out.flush()?)
+    }
+
+    fn compress(&mut self) -> Result<()> {
+        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(self.pending.as_bytes())?;
+        let compressed = encoder.finish()?;
+        self.pending.clear();
+        let mut packet = Message::default();
+        packet.message(trace::PACKET, |packet| {
+            packet.bytes(trace::COMPRESSED, &compressed);
+        });
+        Ok(self.out.write_all(packet.as_bytes())?)
+    }
+}

@@ -1,0 +1,122 @@
+//! What the tracks of a trace are called, and which process each belongs to.
+
+use std::io::Write;
+
+use mindprof_model::{DeviceKind, Profile, Thread};
+
+use super::fields::{trace, track};
+use super::message::Message;
+use super::packets::Packets;
+use crate::{Result, device_name};
+
+/// The processes and devices of a profile, each with the number of its track, which is even.
+pub(super) struct Processes {
+    known: Vec<(u64, DeviceKind)>,
+}
+
+impl Processes {
+    pub(super) fn new(profile: &Profile) -> Self {
+        let mut known = Vec::new();
+        for thread in profile.threads() {
+            if !known.contains(&(thread.process, thread.device)) {
+                known.push((thread.process, thread.device));
+            }
+        }
+        Self { known }
+    }
+
+    /// Names the processes.
+    pub(super) fn describe(
+        &self,
+        profile: &Profile,
+        packets: &mut Packets<impl Write>,
+    ) -> Result<()> {
+        for (&process, number) in self.known.iter().zip(1_u64..) {
+            packets.add(|packet| {
+                packet.message(trace::TRACK, |descriptor| {
+                    descriptor.number(track::UUID, 2 * number);
+                    describe_process(profile, process, descriptor);
+                });
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Returns the number of the track of a thread's process.
+    pub(super) fn of(&self, thread: &Thread) -> u64 {
+        let key = (thread.process, thread.device);
+        let position = self.known.iter().position(|known| *known == key);
+        2 * (position.map_or(0, |position| position as u64) + 1)
+    }
+}
+
+fn describe_process(profile: &Profile, process: (u64, DeviceKind), descriptor: &mut Message) {
+    if process.1 == DeviceKind::Cpu {
+        descriptor.message(track::PROCESS, |described| {
+            described.number(track::PROCESS_ID, process.0);
+            described.text(track::PROCESS_NAME, first_name(profile, process));
+        });
+    } else {
+        descriptor.text(track::NAME, &format!("GPU {}", process.0));
+    }
+}
+
+/// A process is called as the first of its threads.
+fn first_name(profile: &Profile, (process, device): (u64, DeviceKind)) -> &str {
+    let mut threads = profile.threads().iter();
+    let first = threads.find(|thread| (thread.process, thread.device) == (process, device));
+    first.map_or("", |thread| profile.strings().text(thread.name))
+}
+
+/// Fills the descriptor of a thread's own track.
+pub(super) fn describe_thread(
+    profile: &Profile,
+    thread: &Thread,
+    parent: u64,
+    descriptor: &mut Message,
+) {
+    descriptor.number(track::PARENT, parent);
+    if thread.device == DeviceKind::Cpu {
+        descriptor.message(track::THREAD, |described| {
+            described.number(track::PROCESS_ID, thread.process);
+            described.number(track::THREAD_ID, thread.native);
+            described.text(track::THREAD_NAME, profile.strings().text(thread.name));
+        });
+    } else {
+        descriptor.text(track::NAME, &format!("stream {}", thread.native));
+    }
+}
+
+/// Fills the descriptor of a track beside a thread's own.
+pub(super) fn describe_spare(
+    thread: &Thread,
+    number: usize,
+    parent: u64,
+    descriptor: &mut Message,
+) {
+    let kind = match thread.device {
+        DeviceKind::Cpu => "thread",
+        _ => "stream",
+    };
+    descriptor.number(track::PARENT, parent);
+    let name = format!("{kind} {}, overlapping {number}", thread.native);
+    descriptor.text(track::NAME, &name);
+}
+
+/// Fills the descriptor of the memory of a device.
+pub(super) fn describe_memory(
+    device: DeviceKind,
+    index: i16,
+    what: &str,
+    descriptor: &mut Message,
+) {
+    let place = match (device, index) {
+        (DeviceKind::Cpu, _) => "CPU".into(),
+        (_, -1) => device_name(device).to_uppercase(),
+        _ => format!("{} {index}", device_name(device).to_uppercase()),
+    };
+    descriptor.text(track::NAME, &format!("{what} memory, {place}"));
+    descriptor.message(track::COUNTER, |counter| {
+        counter.number(track::COUNTER_UNIT, track::UNIT_BYTES);
+    });
+}

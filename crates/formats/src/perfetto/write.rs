@@ -1,0 +1,222 @@
+//! Writes a profile as Perfetto's packets: one sequence for each track of slices, one for the memory.
+
+use std::io::Write;
+use std::path::Path;
+
+use mindprof_analyze::Lanes;
+use mindprof_model::{DeviceKind, EventId, LossCause, Nanos, Profile};
+use rustc_hash::FxHashMap;
+
+use super::fields::{annotation, event as field, trace, track};
+use super::packets::Packets;
+use super::sequence::Sequence;
+use super::tracks::{Processes, describe_memory, describe_spare, describe_thread};
+use crate::chrome::loss_key;
+use crate::flows::Flows;
+use crate::{Result, TraceOptions, write_file};
+
+#[cfg(test)]
+mod tests;
+
+/// Writes `profile` as a Perfetto trace.
+///
+/// # Errors
+/// When `out` does not take the bytes.
+pub fn write_perfetto(profile: &Profile, out: impl Write) -> Result<()> {
+    write_perfetto_with(profile, &TraceOptions::default(), out)
+}
+
+/// As [`write_perfetto`], with options.
+///
+/// # Errors
+/// When `out` does not take the bytes.
+pub fn write_perfetto_with(
+    profile: &Profile,
+    options: &TraceOptions,
+    out: impl Write,
+) -> Result<()> {
+    let mut packets = Packets::new(out);
+    write_facts(profile, options, &mut packets)?;
+    let processes = Processes::new(profile);
+    processes.describe(profile, &mut packets)?;
+    let lanes = Lanes::build(profile);
+    let mut sequences = open_sequences(profile, &processes, &lanes, &mut packets)?;
+    write_slices(profile, options, &lanes, &mut sequences, &mut packets)?;
+    write_memory(profile, sequences.len() as u64 + 2, &mut packets)?;
+    packets.finish()
+}
+
+/// Writes `profile` as a Perfetto trace to a file, as [`write_file`] does.
+///
+/// # Errors
+/// When the file cannot be written; the error names it.
+pub fn write_perfetto_file(profile: &Profile, path: &Path) -> Result<()> {
+    write_perfetto_file_with(profile, &TraceOptions::default(), path)
+}
+
+/// As [`write_perfetto_file`], with options.
+///
+/// # Errors
+/// When the file cannot be written; the error names it.
+pub fn write_perfetto_file_with(
+    profile: &Profile,
+    options: &TraceOptions,
+    path: &Path,
+) -> Result<()> {
+    write_file(path, |out| write_perfetto_with(profile, options, out))
+}
+
+/// Returns whether a file of this name is meant to hold a Perfetto trace, compressed or not.
+pub fn is_perfetto_name(path: &Path) -> bool {
+    let name = path.to_string_lossy();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    [".pftrace", ".perfetto-trace"]
+        .iter()
+        .any(|suffix| name.ends_with(suffix))
+}
+
+/// Says what is known of the whole profile, as a mark at its beginning: who wrote it, what was lost, what users said.
+fn write_facts(
+    profile: &Profile,
+    options: &TraceOptions,
+    packets: &mut Packets<impl Write>,
+) -> Result<()> {
+    let (sequence, uuid) = (1, 3);
+    packets.add(|packet| {
+        packet.number(trace::SEQUENCE, sequence);
+        packet.message(trace::TRACK, |descriptor| {
+            descriptor.number(track::UUID, uuid);
+            descriptor.text(track::NAME, "mindprof");
+        });
+    })?;
+    let loss = profile.loss();
+    packets.add(|packet| {
+        packet.number(trace::TIMESTAMP, 0);
+        packet.number(trace::SEQUENCE, sequence);
+        packet.message(trace::TRACK_EVENT, |mark| {
+            mark.number(field::TYPE, field::INSTANT);
+            mark.number(field::TRACK, uuid);
+            mark.text(field::NAME_TEXT, "profile");
+            let mut say = |key: &str, text: &str| {
+                mark.message(field::ANNOTATION, |said| {
+                    said.text(annotation::NAME_TEXT, key);
+                    said.text(annotation::TEXT, text);
+                });
+            };
+            say("version", env!("CARGO_PKG_VERSION"));
+            for cause in LossCause::ALL {
+                let key = format!("lost.{}", loss_key(cause));
+                say(&key, &loss.count(cause).to_string());
+            }
+            for (key, value) in options.facts(profile).iter() {
+                say(key, value);
+            }
+        });
+    })
+}
+
+/// Opens a sequence for each thread and then for each spare lane.
+fn open_sequences<'a>(
+    profile: &'a Profile,
+    processes: &Processes,
+    lanes: &Lanes,
+    packets: &mut Packets<impl Write>,
+) -> Result<Vec<Sequence<'a>>> {
+    let threads = profile.threads();
+    let own = threads.iter().map(|thread| (thread, 0));
+    let spare = lanes.spare().iter();
+    let spare = spare.map(|lane| (&threads[lane.thread.index()], lane.number));
+    let mut sequences = Vec::new();
+    for ((thread, number), id) in own.chain(spare).zip(2..) {
+        let sequence = Sequence::new(profile, id);
+        let parent = processes.of(thread);
+        packets.add(|packet| {
+            packet.number(trace::SEQUENCE, id);
+            packet.message(trace::TRACK, |descriptor| {
+                descriptor.number(track::UUID, sequence.track());
+                if number == 0 {
+                    describe_thread(profile, thread, parent, descriptor);
+                } else {
+                    describe_spare(thread, number, parent, descriptor);
+                }
+            });
+        })?;
+        packets.add(|packet| sequence.open(packet))?;
+        sequences.push(sequence);
+    }
+    Ok(sequences)
+}
+
+/// Writes beginnings and ends, on each track in the order of time: before a slice begins, what has ended by then ends.
+fn write_slices(
+    profile: &Profile,
+    options: &TraceOptions,
+    lanes: &Lanes,
+    sequences: &mut [Sequence<'_>],
+    packets: &mut Packets<impl Write>,
+) -> Result<()> {
+    let flows = Flows::build(profile);
+    let threads = profile.threads().len();
+    for (index, event) in profile.events().iter().enumerate() {
+        if options.leave_out.contains(&event.category) {
+            continue;
+        }
+        let id = EventId::from_index(index);
+        let spare = lanes.moved_to(id).map(|lane| threads + lane);
+        let sequence = &mut sequences[spare.unwrap_or(event.thread.index())];
+        close(sequence, event.start, packets)?;
+        let flow = flows.end_at(id, event);
+        packets.add(|packet| sequence.begin(event, flow, packet))?;
+    }
+    for sequence in sequences {
+        close(sequence, Nanos(u64::MAX), packets)?;
+    }
+    Ok(())
+}
+
+fn close(
+    sequence: &mut Sequence<'_>,
+    time: Nanos,
+    packets: &mut Packets<impl Write>,
+) -> Result<()> {
+    while let Some(end) = sequence.close_before(time) {
+        packets.add(|packet| sequence.end(end, packet))?;
+    }
+    Ok(())
+}
+
+/// Writes how much memory was in use, as counters of each device.
+fn write_memory(profile: &Profile, first: u64, packets: &mut Packets<impl Write>) -> Result<()> {
+    if profile.memory().is_empty() {
+        return Ok(());
+    }
+    let mut sequence = Sequence::new(profile, first);
+    packets.add(|packet| sequence.open(packet))?;
+    let mut tracks: FxHashMap<(DeviceKind, i16, &str), u64> = FxHashMap::default();
+    for record in profile.memory() {
+        let counts = [
+            ("allocated", record.total_allocated),
+            ("reserved", record.total_reserved),
+        ];
+        for (what, bytes) in counts {
+            // The host's allocator reserves nothing.
+            if what == "reserved" && record.device == DeviceKind::Cpu {
+                continue;
+            }
+            let key = (record.device, record.device_index, what);
+            let next = (first + tracks.len() as u64 + 1) << 1 | 1;
+            let uuid = *tracks.entry(key).or_insert(next);
+            if uuid == next {
+                packets.add(|packet| {
+                    packet.number(trace::SEQUENCE, first);
+                    packet.message(trace::TRACK, |descriptor| {
+                        descriptor.number(track::UUID, uuid);
+                        describe_memory(record.device, record.device_index, what, descriptor);
+                    });
+                })?;
+            }
+            packets.add(|packet| sequence.count(record.time, uuid, bytes, packet))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! Files that are whole or absent: written beside their place and renamed when they are complete.
+//!
+//! Every writer of this crate goes through here, so each makes the folders on the way, keeps links
+//! and compresses by name.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::{Error, Result};
+
+/// As fast as the first level and a quarter smaller; each level after it costs more time than it saves
+/// bytes (`benches/write.rs`).
+const GZIP_LEVEL: u32 = 2;
+
+/// Writes a file with what `write` writes, through gzip if its name ends in `.gz`.
+///
+/// Directories on the way are made. The file appears under its name when it is complete; if that
+/// fails, what was there before stays.
+///
+/// # Errors
+/// When the file cannot be written, or `write` fails; the error names the file.
+pub fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    write_whole(path, write).map_err(|error| error.at(path))
+}
+
+fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => {
+            return Err(io::Error::from(io::ErrorKind::IsADirectory).into());
+        }
+        // A pipe or a device cannot be replaced, only written to.
+        Ok(found) if !found.is_file() => {
+            let file = OpenOptions::new().write(true).open(path)?;
+            return write_to(path, file, write);
+        }
+        Ok(_) | Err(_) => {}
+    }
+    // Of a link, what it leads to is replaced and not the link.
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let part = part_path(&target);
+    let written = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&part)
+        .map_err(Error::from)
+        .and_then(|file| write_to(path, file, write))
+        .and_then(|()| Ok(fs::rename(&part, &target)?));
+    if written.is_err() {
+        // The first error is the one to tell; a part that stays behind is only litter.
+        let _ = fs::remove_file(&part);
+    }
+    written
+}
+
+fn write_to(
+    path: &Path,
+    file: File,
+    write: impl FnOnce(&mut dyn Write) -> Result<()>,
+) -> Result<()> {
+    let mut buffered = BufWriter::new(file);
+    if is_compressed(path) {
+        let mut encoder = GzEncoder::new(buffered, Compression::new(GZIP_LEVEL));
+        write(&mut encoder)?;
+        return Ok(encoder.finish()?.flush()?);
+    }
+    write(&mut buffered)?;
+    Ok(buffered.flush()?)
+}
+
+fn is_compressed(path: &Path) -> bool {
+    path.extension().is_some_and(|suffix| suffix == "gz")
+}
+
+/// Returns a name beside `target` that no other writer uses.
+fn part_path(target: &Path) -> PathBuf {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    // Only the values must differ: nothing else is published with them.
+    let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+    let mut name = OsString::from(".");
+    name.push(target.file_name().unwrap_or_default());
+    name.push(format!(".{}-{number}.part", std::process::id()));
+    target.with_file_name(name)
+}
