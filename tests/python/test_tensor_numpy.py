@@ -84,7 +84,11 @@ def test_gradients_flow_through_shared_memory() -> None:
 @pytest.mark.parametrize(
     ("array", "error", "message"),
     [
-        (np.arange(4)[::-1], ValueError, "At least one stride in the given numpy array is negative"),
+        (
+            np.arange(4)[::-1],
+            ValueError,
+            "At least one stride in the given numpy array is negative",
+        ),
         (np.array(["a"]), TypeError, "can't convert np.ndarray of type numpy.str_"),
         (np.array([1j]), TypeError, "can't convert np.ndarray of type numpy.complex128"),
         (np.zeros(3, dtype=">f4"), ValueError, "byte order different from the native byte order"),
