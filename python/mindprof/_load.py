@@ -6,7 +6,8 @@ import functools
 import json
 import os
 import warnings
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from mindprof import _core, _results
 from mindprof._event_list import EventList
@@ -16,7 +17,8 @@ class RepairWarning(UserWarning):
     """Something in a trace file had to be repaired, or left out, to read it."""
 
 
-class Repair(NamedTuple):
+@dataclass(frozen=True)
+class Repair:
     """One kind of fault that a trace had, and could be read in spite of."""
 
     kind: str
