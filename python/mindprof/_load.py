@@ -91,16 +91,17 @@ class LoadedProfile:
         """How many events are missing."""
         return self._recording.lost
 
-    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
-        """Writes it as a Chrome trace, compressed if `path` ends in `.gz`.
+    def export_chrome_trace(self, path: str | os.PathLike[str]) -> str:
+        """Writes it as a Chrome trace, compressed if `path` ends in `.gz`, and returns the path.
 
         Args:
-            path: Where to; folders on the way are made.
+            path: Where to; folders on the way are made. `.pftrace` gives Perfetto's own format.
 
         Raises:
             OSError: The file cannot be written.
         """
         _core.write_chrome_trace(self._recording, path, metadata=[], activity_types=None)
+        return os.fspath(path)
 
     def export_stacks(
         self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total"
