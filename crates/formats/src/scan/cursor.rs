@@ -58,9 +58,13 @@ impl<'w> Cursor<'w> {
     /// Passes `text` if it comes next.
     #[inline]
     pub(crate) fn pass_text(&mut self, text: &[u8]) -> bool {
-        let comes = self.bytes[self.at..].starts_with(text);
+        let end = self.at + text.len();
+        let comes = self
+            .bytes
+            .get(self.at..end)
+            .is_some_and(|next| is_equal(next, text));
         if comes {
-            self.at += text.len();
+            self.at = end;
         }
         comes
     }
@@ -108,12 +112,42 @@ impl<'w> Cursor<'w> {
     }
 }
 
+/// Compares two texts. Most are short, and a call of the system's comparison costs more than they do.
+#[inline]
+fn is_equal(one: &[u8], other: &[u8]) -> bool {
+    const LONG: usize = 64;
+    let word = |text: &[u8], at: usize| {
+        let word = text.get(at..).and_then(<[u8]>::first_chunk);
+        word.map(|&word| u64::from_ne_bytes(word))
+    };
+    let length = other.len();
+    if !(8..LONG).contains(&length) || one.len() != length {
+        return one == other;
+    }
+    // The last word overlaps the one before it.
+    let last = length - 8;
+    let mut words = (0..last).step_by(8);
+    words.all(|at| word(one, at) == word(other, at)) && word(one, last) == word(other, last)
+}
+
+/// The bytes that numbers and words are made of.
+static IS_WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let character = byte as u8;
+        table[byte] = character.is_ascii_alphanumeric() || matches!(character, b'.' | b'-' | b'+');
+        byte += 1;
+    }
+    table
+};
+
 /// Returns the place behind a number or a word. At the end of a window it is not known to be whole.
 #[inline]
 fn word_end(bytes: &[u8], from: usize) -> Option<usize> {
-    let is_part =
-        |byte: &u8| matches!(byte, b'0'..=b'9' | b'.' | b'-' | b'+' | b'a'..=b'z' | b'A'..=b'Z');
-    let length = bytes[from..].iter().position(|byte| !is_part(byte))?;
+    let length = bytes[from..]
+        .iter()
+        .position(|&byte| !IS_WORD[usize::from(byte)])?;
     Some(from + length)
 }
 
