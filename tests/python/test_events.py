@@ -329,10 +329,9 @@ def test_percentiles_of_rows_made_by_hand() -> None:
 def test_recorded_events_leave_shares_behind_too() -> None:
     events = recorded()
     assert (events[0].self_cpu_percent, events[0].total_device_percent) == (-1, -1)
-    lines = events.table(row_limit=2).splitlines()[3:5]
-    for line, item in zip(lines, events, strict=False):
-        assert f" {item.self_cpu_percent} " in line
-        assert f" {item.total_cpu_percent} " in line
+    line = events.table(row_limit=1).splitlines()[3]
+    assert f" {events[0].self_cpu_percent} " in line
+    assert f" {events[0].total_cpu_percent} " in line
     assert events[0].total_device_percent == -1
     assert not events._source.changed  # type: ignore[union-attr]
     rows = events.key_averages()
