@@ -535,7 +535,9 @@ class TestCalls:
         (event,) = [e for e in calls(prof) if e.name.endswith(": record")]
         begun = [e for e in calls(prof) if e.name.endswith(": <lambda>")]
         assert event.time_range.start <= begun[0].time_range.start
-        assert event.stack[0].endswith(": test_frames_that_were_there_at_the_start_are_events_too")
+        assert event.stack[0].endswith(
+            ": test_frames_that_were_there_at_the_start_are_events_too"
+        )
 
     def test_nested_profilers_both_have_them(self) -> None:
         x = tensor()
