@@ -9,6 +9,7 @@ __version__: str
 __all__ = [
     "ArrowTable",
     "Averages",
+    "Diff",
     "Events",
     "FunctionEvent",
     "FunctionNode",
@@ -36,6 +37,7 @@ __all__ = [
     "conv2d",
     "cross_entropy",
     "device",
+    "diff_profiles",
     "dropout",
     "dtype",
     "embedding",
@@ -59,6 +61,7 @@ __all__ = [
     "layer_norm",
     "linear",
     "linspace",
+    "load_profile",
     "manual_seed",
     "max_pool2d",
     "maximum",
@@ -66,8 +69,12 @@ __all__ = [
     "mse_loss",
     "name_module_calls",
     "nll_loss",
+    "note_module",
+    "note_optimizer",
     "ones",
     "percentiles_of",
+    "profile_loss",
+    "profile_metadata",
     "rand",
     "randint",
     "randn",
@@ -75,6 +82,7 @@ __all__ = [
     "record_function",
     "record_function_with_args_enter",
     "record_function_with_args_exit",
+    "run_command",
     "scaled_dot_product_attention",
     "set_printoptions",
     "sort_keys",
@@ -134,8 +142,45 @@ class Profile:
         include_python_functions: bool,
         group_by_stack_n: int = 0,
     ) -> Averages: ...
+    def write_memory_timeline(self, path: str | PathLike[str], device: str) -> None: ...
+    def memory_changes(
+        self, device: str | None = None
+    ) -> list[tuple[int, int, int, int, int, int, int]]: ...
+    def memory_devices(self) -> list[str]: ...
     @property
     def lost(self) -> int: ...
+    def __len__(self) -> int: ...
+
+def note_module(module: Any) -> None: ...
+def note_optimizer(optimizer: Any) -> None: ...
+def load_profile(path: str | PathLike[str]) -> tuple[Profile, list[tuple[str, int, str]]]: ...
+def profile_metadata(profile: Profile) -> list[tuple[str, str]]: ...
+def profile_loss(profile: Profile) -> dict[str, int]: ...
+def diff_profiles(
+    before: Profile,
+    after: Profile,
+    *,
+    by_shapes: bool,
+    include_python_functions: bool,
+    measure: str,
+) -> Diff: ...
+def run_command(arguments: Sequence[str]) -> int: ...
+
+@final
+class Diff:
+    def rows(self) -> list[dict[str, Any]]: ...
+    def worst(self) -> int | None: ...
+    def growth(self) -> float: ...
+    def is_none(self) -> bool: ...
+    def by_shapes(self) -> bool: ...
+    def wholes(self) -> tuple[dict[str, Any], dict[str, Any]]: ...
+    def table(
+        self,
+        row_limit: int,
+        max_name_column_width: int | None,
+        max_shapes_column_width: int | None,
+    ) -> str: ...
+    def json(self) -> str: ...
     def __len__(self) -> int: ...
 
 def write_chrome_trace(
@@ -287,12 +332,6 @@ class FunctionEvent:
     def self_device_memory_usage(self) -> Any: ...
     @property
     def self_device_time_total(self) -> Any: ...
-    @property
-    def python_id(self) -> int: ...
-    @property
-    def python_parent_id(self) -> int: ...
-    @property
-    def python_module_id(self) -> int: ...
     @property
     def sequence_nr(self) -> Any: ...
     @property

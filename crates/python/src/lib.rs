@@ -12,6 +12,8 @@ mod analyzed;
 mod argument;
 mod arrow;
 mod averages;
+mod command;
+mod diff;
 mod enter;
 mod error;
 mod event_export;
@@ -21,6 +23,8 @@ mod function_event;
 mod given;
 mod held;
 mod inputs;
+mod load;
+mod memory_timeline;
 mod names;
 mod numbers;
 mod profile;
@@ -39,6 +43,10 @@ mod _core {
     #[pymodule_export]
     use crate::averages::{Averages, percentiles_of};
     #[pymodule_export]
+    use crate::command::run_command;
+    #[pymodule_export]
+    use crate::diff::{Diff, diff_profiles};
+    #[pymodule_export]
     use crate::error::ProfilerError;
     #[pymodule_export]
     use crate::events::Events;
@@ -48,6 +56,10 @@ mod _core {
     use crate::function_event::FunctionEvent;
     #[pymodule_export]
     use crate::given::{given_groups, given_table, given_tree};
+    #[pymodule_export]
+    use crate::load::{load_profile, profile_loss, profile_metadata};
+    #[pymodule_export]
+    use crate::memory_timeline::{note_module, note_optimizer};
     #[pymodule_export]
     use crate::numbers::{format_memory, format_time, format_time_share, is_shown_frame};
     #[pymodule_export]

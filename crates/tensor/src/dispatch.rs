@@ -53,6 +53,7 @@ impl Argument for Tensor {
     const IS_TENSOR: bool = true;
 
     fn encode(&self, encoder: &mut InputsEncoder) {
+        encoder.storage(self.storage_address() as u64);
         encoder.tensor(self.dtype().into(), self.dims(), self.strides());
     }
 }

@@ -179,6 +179,11 @@ impl Tensor {
         self.storage.address() + self.offset() * self.dtype().bytes()
     }
 
+    /// Returns where the storage lies, by which the recorder knows it.
+    pub fn storage_address(&self) -> usize {
+        self.storage.address()
+    }
+
     /// Returns the bytes of the storage.
     pub fn storage_bytes(&self) -> usize {
         self.storage.bytes()

@@ -11,8 +11,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import mindtorch_v2 as torch
 from mindprof import _core
+from mindprof._core import note_module
+
+import mindtorch_v2 as torch
 from mindtorch_v2._gradient import clear_gradient
 from mindtorch_v2.nn import _hooks, _state, _text
 from mindtorch_v2.nn._members import Members
@@ -77,6 +79,7 @@ class Module(Members):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs `forward`, with the hooks around it."""
+        note_module(self)
         if (
             self._forward_hooks
             or self._forward_pre_hooks
