@@ -51,6 +51,7 @@ pub trait Element:
     fn to_scalar(self) -> Scalar;
 
     /// Adds another element; integers wrap, truth values are combined by `or`.
+    #[must_use]
     fn plus(self, other: Self) -> Self;
 }
 
