@@ -87,15 +87,9 @@ fuzz: ## Feed the reader of traces with damage, each target for FUZZ_SECONDS; ne
 			-max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 || exit 1; \
 	done
 
-TORCH_PYTHON ?= target/bench-torch/bin/python
-
 .PHONY: bench-torch
-bench-torch: build $(TORCH_PYTHON) ## Measure against the real torch.profiler, in an environment of its own
+bench-torch: build $(PARITY_READY) ## Measure against the real torch.profiler, in an environment of its own
 	$(BIN)/python benchmarks/bench_torch.py --torch-python $(TORCH_PYTHON)
-
-target/bench-torch/bin/python:
-	$(PYTHON) -m venv target/bench-torch
-	target/bench-torch/bin/pip install --quiet --disable-pip-version-check torch numpy
 
 .PHONY: ci
 ci: lint test ## What has to pass before a change lands

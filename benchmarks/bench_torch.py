@@ -1,9 +1,10 @@
 """How long torch.profiler and mindprof take from `stop()` to the first row, on one stream of ops.
 
 Each measurement is a process of its own: it records the same steps (`x + x` on 4x4 in a named range
-per hundred), stops, and asks for averages, again, by shape, by stack, and for every event. Run it
-with `make bench-torch`, which makes an environment with torch for it; `TORCH_PYTHON` names one that
-is there already.
+per hundred), stops, and asks for averages, again, by shape, by stack, and for every event. With
+`--everything` shapes, memory and stacks are recorded too, and the stacks written. Run it with
+`make bench-torch`, which makes an environment with torch for it; `TORCH_PYTHON` names one that is
+there already.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
@@ -36,13 +38,23 @@ def timed(action: Callable[[], Any]) -> tuple[float, Any]:
     return (time.perf_counter_ns() - started) / 1e6, result
 
 
+def all_flags(host: str) -> dict[str, Any]:
+    """Returns the arguments with which everything is recorded."""
+    flags: dict[str, Any] = {"record_shapes": True, "profile_memory": True, "with_stack": True}
+    if host == "torch":
+        # Without it torch's stacks stay empty.
+        config: Any = importlib.import_module("torch._C._profiler")._ExperimentalConfig
+        flags["experimental_config"] = config(verbose=True)
+    return flags
+
+
 def measure(host: str, events: int, *, everything: bool) -> dict[str, float]:
     """Records and looks, in this process. Returns milliseconds and bytes by name."""
     torch: Any = importlib.import_module(host)
     profiler: Any = importlib.import_module(f"{host}.profiler")
     x = torch.ones((4, 4))
-    flags = {"record_shapes": True} if everything else {}
-    profile = profiler.profile(**flags)
+    profile = profiler.profile(**(all_flags(host) if everything else {}))
+    before = resident_bytes()
     profile.start()
     for op in range(events - events // 101):
         if op % 100 == 0:
@@ -52,7 +64,6 @@ def measure(host: str, events: int, *, everything: bool) -> dict[str, float]:
         if op % 100 == 99:
             step.__exit__(None, None, None)
     found: dict[str, float] = {}
-    before = resident_bytes()
     found["stop"], _ = timed(profile.stop)
     found["first key_averages"], rows = timed(lambda: list(profile.key_averages()))
     found["bytes per event"] = (resident_bytes() - before) / events
@@ -60,14 +71,14 @@ def measure(host: str, events: int, *, everything: bool) -> dict[str, float]:
     found["again"], _ = timed(lambda: list(profile.key_averages()))
     by_shape = {"group_by_input_shape": True}
     found["by shape"], _ = timed(lambda: list(profile.key_averages(**by_shape)))
-    if hasattr(profile, "events"):
-        found["by stack"], _ = timed(lambda: list(profile.key_averages(group_by_stack_n=5)))
-        all_events = profile.events()
-    else:
-        # The list of events has no place in the profiler's own face yet.
-        event_list: Any = importlib.import_module("mindprof").EventList
-        all_events = event_list(profile._profile.events())
-        found["by stack"], _ = timed(lambda: list(all_events.key_averages(group_by_stack_n=5)))
+    found["by stack"], _ = timed(lambda: list(profile.key_averages(group_by_stack_n=5)))
+    all_events = profile.events()
+    if everything:
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/stacks.txt"
+            metric = "self_cpu_time_total"
+            found["export_stacks"], _ = timed(lambda: all_events.export_stacks(path, metric))
+            found["bytes of stacks"] = os.path.getsize(path)
     found["first event"], _ = timed(lambda: all_events[0])
     found["all events"], count = timed(lambda: sum(1 for _ in all_events))
     found["events"] = count
@@ -90,13 +101,13 @@ def compare(torch_python: str, everything: bool) -> None:
         runs = [run(sys.executable, "mindtorch_v2", events, everything) for _ in range(5)]
         ours = {name: min(found[name] for found in runs) for name in runs[0]}
         theirs = run(torch_python, "torch", events, everything) if events <= TORCH_LIMIT else {}
-        print(f"\n{events:,} events{', with shapes' if everything else ''}")
+        print(f"\n{events:,} events{', with shapes, memory and stacks' if everything else ''}")
         ours["stop + first key_averages"] = ours["stop"] + ours["first key_averages"]
         if theirs:
             theirs["stop + first key_averages"] = theirs["stop"] + theirs["first key_averages"]
         print(f"{'':28}{'mindprof':>14}{'torch':>14}{'times':>10}")
         for name, value in ours.items():
-            unit = "" if name in ("rows", "events", "bytes per event") else " ms"
+            unit = "" if name in ("rows", "events") or name.startswith("bytes") else " ms"
             line = f"{name:28}{value:>11.3f}{unit:3}"
             if name in theirs:
                 ratio = theirs[name] / value if value else float("inf")
@@ -110,7 +121,9 @@ def main() -> None:
     """Measures here, or has others measure and compares."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--torch-python", default=os.environ.get("TORCH_PYTHON", sys.executable))
-    parser.add_argument("--everything", action="store_true", help="record shapes too")
+    parser.add_argument(
+        "--everything", action="store_true", help="record shapes, memory and stacks too"
+    )
     parser.add_argument("--measure", help="the host to measure in this process")
     parser.add_argument("--events", type=int, default=SIZES[0])
     arguments = parser.parse_args()

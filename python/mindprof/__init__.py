@@ -22,7 +22,8 @@ from mindprof._activity import (
 from mindprof._core import ProfilerError, __version__, record_function
 from mindprof._device_type import DeviceType
 from mindprof._event_list import EventList
-from mindprof._function_event import FunctionEvent, FunctionEventAvg
+from mindprof._function_event import FunctionEvent
+from mindprof._function_event_avg import FunctionEventAvg
 from mindprof._observer import ExecutionTraceObserver
 from mindprof._profile import profile
 from mindprof._schedule import ProfilerAction, schedule

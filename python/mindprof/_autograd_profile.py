@@ -15,9 +15,10 @@ from typing import Any
 from mindprof import _core, _metadata, _results
 from mindprof._activity import ProfilerActivity, check_activity_types, supported_activities
 from mindprof._event_list import EventList
-from mindprof._function_event import FunctionEventAvg
-from mindprof._options import DEFAULT_BUDGET_BYTES, SessionOptions
+from mindprof._function_event_avg import FunctionEventAvg
+from mindprof._options import DEFAULT_BUDGET_BYTES, DEFAULT_STACK_DEPTH, SessionOptions
 from mindprof._profiler_config import ProfilerConfig, ProfilerState, _ExperimentalConfig, refuse
+from mindprof._source_roots import source_roots
 from mindprof._stats import _ProfilerStats
 
 # torch's name, because users set the level of this logger.
@@ -26,6 +27,11 @@ log = logging.getLogger("torch.autograd.profiler")
 TRACE_ONLY = (
     "events() is not available when trace_only=True in ExperimentalConfig. "
     "Use export_chrome_trace() instead."
+)
+
+NO_RECORDING = (
+    "'NoneType' object has no attribute 'save' (there is no finished recording; "
+    "stop the profiler before exporting)"
 )
 
 
@@ -52,8 +58,8 @@ class profile:
         record_shapes: Keep the shapes of what operators are given.
         with_flops: Estimate floating-point operations, for which shapes are kept.
         profile_memory: Record allocations.
-        with_stack: Record Python calls.
-        with_modules: Without effect, as in torch without TorchScript.
+        with_stack: Record Python calls, and by whom operators are called.
+        with_modules: Record calls of modules; `with_stack` does so too.
         use_kineto: Accepted; there is one recorder.
         use_cpu: Record the host.
         experimental_config: Options that torch calls experimental.
@@ -62,6 +68,7 @@ class profile:
         post_processing_timeout_s: How long results may take; at zero there are none.
         activity_filters: By group, the activity types to write into traces.
         budget_bytes: How much memory a recording may take.
+        stack_depth: How many calls deep Python is followed.
 
     Example:
         >>> with profile() as prof:
@@ -89,6 +96,7 @@ class profile:
         activity_filters: dict[ProfilerActivity, set[str]] | None = None,
         _profiler_extensions: dict[str, str] | None = None,
         budget_bytes: int = DEFAULT_BUDGET_BYTES,
+        stack_depth: int = DEFAULT_STACK_DEPTH,
     ) -> None:
         self.enabled = enabled
         if not enabled:
@@ -116,6 +124,7 @@ class profile:
         self.kineto_results: _core.Profile | None = None
         self._profiler_extensions = _profiler_extensions or {}
         self._budget_bytes = budget_bytes
+        self._stack_depth = stack_depth
         self._session: _core.Session | None = None
         self._finished: list[_core.Session] = []
         self._accumulated: _core.Profile | None = None
@@ -225,6 +234,8 @@ class profile:
                 with_flops=bool(self.with_flops),
                 with_modules=bool(self.with_modules),
                 budget_bytes=self._budget_bytes,
+                stack_depth=self._stack_depth,
+                source_roots=source_roots() if self.with_stack else (),
             )
             # One that is still open is closed by letting go of it, and what it recorded is
             # forgotten, as in torch. First, so that the new one begins with a whole budget.
@@ -368,10 +379,7 @@ class profile:
                 "return"
             )
         if self.kineto_results is None:
-            raise AttributeError(
-                "'NoneType' object has no attribute 'save' (there is no finished recording; "
-                "stop the profiler before exporting)"
-            )
+            raise AttributeError(NO_RECORDING)
         facts = {"trace_id": _metadata.quoted(self.trace_id)} if self.trace_id else {}
         facts["host_name"] = _metadata.host_name()
         types = self.activity_filters.get(ProfilerActivity.CPU)
@@ -399,6 +407,37 @@ class profile:
         if not self.with_stack:
             raise AssertionError("export_stacks() requires with_stack=True")
         _results.export_stacks(recording, path, metric)
+
+    def export_flamegraph(self, path: str, metric: str = "self_cpu_time_total") -> None:
+        """Draws a flame graph: who called, then what ran inside, as wide as what was spent in it.
+
+        Args:
+            path: Where to; a picture in SVG, with search and zoom in a browser.
+            metric: Which value; see `EventList.supported_export_stacks_metrics`.
+
+        Raises:
+            AttributeError: There is no finished recording.
+            ValueError: There is no such metric.
+        """
+        _results.check_metric(metric)
+        _core.write_flamegraph(self._finished_recording(), path, metric)
+
+    def export_speedscope(self, path: str) -> None:
+        """Writes a file that speedscope opens.
+
+        Args:
+            path: Where to.
+
+        Raises:
+            AttributeError: There is no finished recording.
+        """
+        _core.write_speedscope(self._finished_recording(), path)
+
+    def _finished_recording(self) -> _core.Profile:
+        recording = self._recording()
+        if recording is None:
+            raise AttributeError(NO_RECORDING)
+        return recording
 
     def toggle_collection_dynamic(
         self, enabled: bool, activities: Iterable[ProfilerActivity]

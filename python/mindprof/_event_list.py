@@ -1,36 +1,36 @@
 """`EventList`: events or rows, and what can be said about all of them.
 
-It is a real list. One of a recording begins with empty storage and a source in the engine: its
-length, tables, averages and exports come from there, so that nothing is made for events that no one
-looks at. Whoever looks at items makes them appear in the storage, from the front and in portions;
-then they are ordinary items. Whoever changes the list, or sets an attribute of one of its events,
-makes it a list like one that was put together by hand: from then on the engine computes from the
-attributes of the items.
+It is a real list. Of a recording, its length, tables, averages and files come from the engine, so
+that nothing is made for events that no one looks at. Whoever changes the list, or sets an attribute
+of one of its events, makes it a list like one that was put together by hand: from then on the
+engine computes from the attributes of the items.
 """
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Iterable, Iterator
-from importlib import import_module
-from itertools import chain
-from typing import Any, SupportsIndex, overload
+from collections.abc import Iterable
+from importlib.util import find_spec
+from typing import Any, SupportsIndex
 
 from mindprof import _core
-from mindprof._function_event import _DESCRIPTIONS, FunctionEvent, FunctionEventAvg
+from mindprof._device_type import DeviceType
+from mindprof._event_files import write_stacks, write_trace
+from mindprof._event_frames import columns, library, plain
+from mindprof._event_tree import build_tree
+from mindprof._function_event import FunctionEvent
+from mindprof._function_event_avg import DESCRIPTIONS, FunctionEventAvg
+from mindprof._lazy_list import LazyList
 
 Item = FunctionEvent | FunctionEventAvg
 Source = _core.Events | _core.Averages
 
-PORTION = 4096
-"""How many items appear at a time while someone walks over them."""
-
 _DEVICES = ("cuda", "xpu", "privateuse1")
+_DEVICE_WORK = ("CUDA", "PrivateUse1", "MTIA", "XPU")
 _SORT_KEYS = frozenset(_core.sort_keys())
 
 
-class EventList(list[Any]):
+class EventList(LazyList):
     """Events, or rows of events, as a list that can print itself as a table.
 
     Args:
@@ -38,7 +38,6 @@ class EventList(list[Any]):
         use_device: The device that worked beside the host.
         profile_memory: Memory was recorded.
         with_flops: Floating-point operations were counted.
-        profile: The profile that the rows are of, which says all of that itself.
 
     Example:
         >>> events = EventList([FunctionEvent(0, "aten::mm", 1, 0.0, 12.5)])
@@ -48,7 +47,7 @@ class EventList(list[Any]):
     """
 
     _source: Source | None = None
-    _filled = 0
+    _shares_shown = False
 
     def __init__(
         self,
@@ -56,9 +55,7 @@ class EventList(list[Any]):
         use_device: str | None = None,
         profile_memory: bool = False,
         with_flops: bool = False,
-        profile: _core.Profile | None = None,
     ) -> None:
-        del profile
         self._use_device = use_device
         self._profile_memory = profile_memory
         self._with_flops = with_flops
@@ -76,30 +73,20 @@ class EventList(list[Any]):
         self._loss = source.loss()
         self._tree_built = isinstance(source, _core.Events)
 
-    # The storage.
-
     def _make(self, begin: int, end: int) -> list[Any]:
         """Makes items of the source."""
         source = self._source
         if isinstance(source, _core.Events):
             return source.make(begin, end)
         assert source is not None
-        return [FunctionEventAvg._of(attributes) for attributes in source.make(begin, end)]
+        rows = [FunctionEventAvg._of(attributes) for attributes in source.make(begin, end)]
+        if self._shares_shown:
+            _show_shares(rows)
+        return rows
 
     def _fill(self, end: int | None = None) -> None:
-        """Lets items appear up to `end`."""
-        if self._source is None:
-            return
-        total = len(self._source)
-        end = total if end is None or isinstance(self._source, _core.Averages) else min(end, total)
-        if self._filled < end:
-            super().extend(self._make(self._filled, end))
-            self._filled = end
-
-    def _own(self) -> None:
-        """Makes the list one like any other, because it is about to change."""
-        self._fill()
-        self._source = None
+        # Rows are few, and made together.
+        super()._fill(None if isinstance(self._source, _core.Averages) else end)
 
     def _untouched(self) -> Source | None:
         """Returns the source if it still says what the list says."""
@@ -108,36 +95,6 @@ class EventList(list[Any]):
             return None
         # Rows are plain objects: once someone has them, anything may have been set on them.
         return source if isinstance(source, _core.Events) or self._filled == 0 else None
-
-    def __len__(self) -> int:
-        return super().__len__() if self._source is None else len(self._source)
-
-    @overload
-    def __getitem__(self, index: SupportsIndex, /) -> Any: ...
-    @overload
-    def __getitem__(self, index: slice, /) -> list[Any]: ...
-    def __getitem__(self, index: SupportsIndex | slice, /) -> Any:
-        if self._source is not None:
-            if isinstance(index, slice) or int(index) < 0:
-                self._fill()
-            else:
-                self._fill(int(index) + 1)
-        return super().__getitem__(index)
-
-    def __iter__(self) -> Iterator[Any]:
-        if self._source is None or self._filled == len(self._source):
-            return super().__iter__()
-        return chain.from_iterable(self._portions())
-
-    def _portions(self) -> Iterator[Iterable[Any]]:
-        begin = 0
-        while self._source is not None and begin < len(self._source):
-            self._fill(begin + PORTION)
-            portion = super().__getitem__(slice(begin, begin + PORTION))
-            begin += len(portion)
-            yield portion
-        if begin < super().__len__():
-            yield super().__getitem__(slice(begin, None))
 
     def __copy__(self) -> EventList:
         copied = EventList(
@@ -158,15 +115,6 @@ class EventList(list[Any]):
             "_loss": self._loss,
         }
         return EventList, (list(self),), state
-
-    def __eq__(self, other: object) -> bool:
-        return list(self) == (list(other) if isinstance(other, EventList) else other)
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    def __radd__(self, other: list[Any]) -> list[Any]:
-        return [*other, *self]
 
     # What is said.
 
@@ -212,6 +160,7 @@ class EventList(list[Any]):
         }
         source = self._untouched()
         if source is not None and (sort_by is None or _of_any_device(sort_by) in _SORT_KEYS):
+            self._shares_shown = True
             return source.table(arguments)
         rows: list[Any] = list(self)
         if sort_by is not None and rows:
@@ -223,7 +172,10 @@ class EventList(list[Any]):
             "with_flops": self._with_flops,
             "loss": self._loss,
         }
-        return _core.given_table(rows, facts, {**arguments, "sort_by": None})
+        text = _core.given_table(rows, facts, {**arguments, "sort_by": None})
+        if source is None:
+            _show_shares(rows)
+        return text
 
     def __str__(self) -> str:
         return self.table()
@@ -281,8 +233,9 @@ class EventList(list[Any]):
             profile_memory=self._profile_memory,
             with_flops=self._with_flops,
         )
-        for first, sums in _core.given_groups(events, grouping):
+        for first, sums, members in _core.given_groups(events, grouping):
             row = _row(events[first], sums)
+            row._spread = [events[member].cpu_time_total for member in members]
             row.stack = (row.stack or [])[:group_by_stack_n]
             if not group_by_input_shapes:
                 row.input_shapes = ""
@@ -307,7 +260,7 @@ class EventList(list[Any]):
                 "python_functions": True,
             }
             items = list(self)
-            ((_, sums),) = _core.given_groups(items, grouping)
+            ((_, sums, _),) = _core.given_groups(items, grouping)
             total = _row(items[-1], sums)
         total.key = "Total"
         return total
@@ -329,26 +282,11 @@ class EventList(list[Any]):
         Args:
             path: Where to.
         """
-        entries: list[dict[str, Any]] = []
-        arrow = f"cpu_to_{self._use_device or 'cuda'}"
-        number = 0
-        for event in self:
-            if event.trace_name is None:
-                continue
-            thread: Any = event.thread
-            if event.is_remote:
-                thread = f" node_id:{event.node_id}, thread_id:{event.thread} "
-            begin = event.time_range.start
-            place = {"tid": thread, "pid": "CPU functions"}
-            name = {"name": event.trace_name}
-            times = {"ph": "X", "ts": begin, "dur": event.time_range.elapsed_us()}
-            entries.append({**name, **times, **place, "args": {}})
-            for _ in event.kernels:
-                tail = {"id": number, "cat": arrow, "args": {}}
-                entries.append({**name, "ph": "s", "ts": begin, **place, **tail})
-                number += 1
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(entries, file)
+        source = self._untouched()
+        if isinstance(source, _core.Events):
+            source.write_event_list(path)
+        else:
+            write_trace(self, path, self._use_device or "cuda")
 
     def supported_export_stacks_metrics(self) -> list[str]:
         """Returns what `export_stacks` can weigh stacks by."""
@@ -369,94 +307,134 @@ class EventList(list[Any]):
         Raises:
             ValueError: There is no such metric.
         """
+        self._check_metric(metric)
+        source = self._untouched()
+        if isinstance(source, _core.Events):
+            source.write_folded(path, metric)
+        else:
+            write_stacks(self, path, _of_any_device(metric))
+
+    def export_flamegraph(
+        self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total"
+    ) -> None:
+        """Draws a flame graph, as an svg that browsers zoom and search.
+
+        Args:
+            path: Where to.
+            metric: What is drawn: one of `supported_export_stacks_metrics()`.
+
+        Raises:
+            ValueError: There is no such metric, or the list is no longer that of a recording.
+        """
+        self._check_metric(metric)
+        self._recorded().write_flamegraph(path, metric)
+
+    def export_speedscope(self, path: str | os.PathLike[str]) -> None:
+        """Writes a file that speedscope opens: when each event began and ended, thread by thread.
+
+        Args:
+            path: Where to.
+
+        Raises:
+            ValueError: The list is no longer that of a recording.
+        """
+        self._recorded().write_speedscope(path)
+
+    def export_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Writes the columns of `to_arrow()` as a Parquet file, a row per event.
+
+        Args:
+            path: Where to.
+
+        Raises:
+            ValueError: The list is no longer that of a recording.
+        """
+        self._recorded().write_parquet(path)
+
+    def _check_metric(self, metric: str) -> None:
         supported = self.supported_export_stacks_metrics()
         if metric not in supported:
             raise ValueError(f"metric should be one of: {supported}")
-        attribute = _of_any_device(metric)
-        blanks = str.maketrans(dict.fromkeys(" ;\t\n", "_"))
-        with open(path, "w", encoding="utf-8") as file:
-            for event in self:
-                weight = int(getattr(event, attribute))
-                if event.stack and weight > 0:
-                    frames = ";".join(frame.translate(blanks) for frame in reversed(event.stack))
-                    file.write(f"{frames} {weight}\n")
+
+    def _recorded(self) -> _core.Events:
+        source = self._untouched()
+        if not isinstance(source, _core.Events):
+            raise ValueError(
+                "expected the events of a recording as it is, found a list made of them"
+            )
+        return source
 
     # What other tools take.
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Returns the items as dicts of plain values."""
-        return [_plain(item) for item in self]
+        return [plain(item) for item in self]
 
     def to_arrow(self) -> Any:
-        """Returns the items as a table of pyarrow, which must be installed."""
-        return import_module("pyarrow").Table.from_pylist(self.to_dicts())
+        """Returns the items as a table of pyarrow.
+
+        Raises:
+            ImportError: pyarrow is not installed.
+        """
+        return library("pyarrow").table(self._columns())
 
     def to_pandas(self) -> Any:
-        """Returns the items as a data frame of pandas, which must be installed."""
-        return import_module("pandas").DataFrame(self.to_dicts())
+        """Returns the items as a data frame of pandas, through pyarrow if that is there.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        pandas = library("pandas")
+        if find_spec("pyarrow") is None:
+            return pandas.DataFrame(self.to_dicts())
+        return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
-        """Returns the items as a data frame of polars, which must be installed."""
-        return import_module("polars").DataFrame(self.to_dicts())
+        """Returns the items as a data frame of polars.
 
-    # The tree of events that were made by hand.
+        Raises:
+            ImportError: polars is not installed.
+        """
+        return library("polars").DataFrame(self._columns())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        """Hands the items over by column, as Arrow's C data interface says."""
+        return self._columns().__arrow_c_stream__(requested_schema)
+
+    def _columns(self) -> _core.ArrowTable:
+        source = self._untouched()
+        return columns(self) if source is None else source.arrow()
 
     def _build_tree(self) -> None:
         """Finds which event ran inside of which, and merges duplicates into their parents."""
         self._own()
-        events = list(self)
-        relations = _core.given_tree(events)
-        for event, (parent, _) in zip(events, relations, strict=True):
-            if parent is not None:
-                assert event.cpu_parent is None, (
-                    f"There is already a CPU parent event for {event.key}"
-                )
-
-        def begin(position: int) -> tuple[float, float]:
-            times = events[position].time_range
-            return times.start, -times.end
-
-        for position in sorted(range(len(events)), key=begin):
-            event, (parent, merged) = events[position], relations[position]
-            if parent is None:
-                continue
-            caller = events[parent]
-            if merged:
-                caller.kernels = event.kernels
-            else:
-                event.set_cpu_parent(caller)
-                caller.append_cpu_child(event)
-        kept = [event for event, (_, merged) in zip(events, relations, strict=True) if not merged]
-        self[:] = kept
-        self._show_forward_stacks()
+        self[:] = build_tree(list(self))
         self._tree_built = True
 
-    def _show_forward_stacks(self) -> None:
-        """Gives what runs inside a backward node the stack of its forward."""
-        nodes = [_backward_node(event) for event in self]
-        forward: dict[tuple[int, int | None], list[str]] = {}
-        for event, node in zip(self, nodes, strict=True):
-            if node is None and event.stack is not None:
-                forward.setdefault((event.sequence_nr, event.thread), event.stack)
-        for event, node in zip(self, nodes, strict=True):
-            if node is not None:
-                assert node.fwd_thread is not None, (
-                    "Expected fwd_thread to be set for backward parent"
-                )
-                event.stack = forward.get((node.sequence_nr, node.fwd_thread), [])
+
+def _show_shares(items: list[Any]) -> None:
+    """Sets what torch's tables leave behind on their rows: shares of the whole, as text."""
+    whole = sum(item.self_cpu_time_total for item in items)
+    devices = [item.self_device_time_total for item in items if _is_device_work(item)]
+    for item in items:
+        item.self_cpu_percent = _core.format_time_share(item.self_cpu_time_total, whole)
+        share = _core.format_time_share(item.cpu_time_total, whole)
+        item.total_cpu_percent = 0 if item.is_async else share
+        if any(item.self_device_time_total > 0 for item in items):
+            own = item.self_device_time_total
+            item.total_device_percent = _core.format_time_share(own, sum(devices))
 
 
-def _backward_node(event: FunctionEvent) -> FunctionEvent | None:
-    at: FunctionEvent | None = event
-    while at is not None and at.scope != 1:
-        at = at.cpu_parent
-    return at
+def _is_device_work(item: Any) -> bool:
+    if item.device_type == DeviceType.CPU:
+        return bool(item.is_legacy)
+    return item.device_type.name in _DEVICE_WORK and not item.is_user_annotation
 
 
 def _row(described: Item, sums: dict[str, Any]) -> FunctionEventAvg:
     """Returns a row with these sums that is described as another item is."""
     row = FunctionEventAvg()
-    for name in _DESCRIPTIONS:
+    for name in DESCRIPTIONS:
         setattr(row, name, getattr(described, name))
     row.__dict__.update(sums)
     return row
@@ -466,42 +444,6 @@ def _of_any_device(name: str) -> str:
     for device in _DEVICES:
         name = name.replace(device, "device")
     return name
-
-
-_COLUMNS = (
-    "key",
-    "count",
-    "cpu_time_total",
-    "self_cpu_time_total",
-    "device_time_total",
-    "self_device_time_total",
-    "cpu_memory_usage",
-    "self_cpu_memory_usage",
-    "device_memory_usage",
-    "self_device_memory_usage",
-    "flops",
-    "is_async",
-    "is_user_annotation",
-)
-
-
-def _plain(item: Item) -> dict[str, Any]:
-    values = {name: getattr(item, name, None) for name in _COLUMNS}
-    values["device_type"] = item.device_type.name
-    values["input_shapes"] = str(item.input_shapes) if item.input_shapes else ""
-    values["stack"] = ";".join(item.stack or [])
-    if isinstance(item, FunctionEventAvg):
-        values.update({name: getattr(item, name) for name in ("p50", "p90", "p99", "max")})
-    else:
-        values.update(
-            {
-                "thread": item.thread,
-                "start_us": item.time_range.start,
-                "end_us": item.time_range.end,
-                "sequence_nr": item.sequence_nr,
-            }
-        )
-    return values
 
 
 def _build_table(
@@ -529,29 +471,3 @@ def _build_table(
         top_level_events_only=top_level_events_only,
         time_unit=time_unit,
     )
-
-
-def _after(prepare: Callable[[EventList], None], name: str) -> Callable[..., Any]:
-    method = getattr(list, name)
-
-    def call(self: EventList, *args: Any, **kwargs: Any) -> Any:
-        prepare(self)
-        return method(self, *args, **kwargs)
-
-    call.__name__ = name
-    call.__qualname__ = f"EventList.{name}"
-    call.__doc__ = method.__doc__
-    return call
-
-
-_READING = (
-    "__contains__ __reversed__ __add__ __mul__ __rmul__ __lt__ __le__ __gt__ __ge__ __repr__ "
-    "index count copy"
-)
-_CHANGING = (
-    "__setitem__ __delitem__ __iadd__ __imul__ append extend insert pop remove clear reverse sort"
-)
-for _name in _READING.split():
-    setattr(EventList, _name, _after(EventList._fill, _name))
-for _name in _CHANGING.split():
-    setattr(EventList, _name, _after(EventList._own, _name))

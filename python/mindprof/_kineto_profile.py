@@ -12,7 +12,7 @@ from mindprof import _activity, _autograd_profile, _metadata
 from mindprof._activity import CuspyConfig, ProfilerActivity
 from mindprof._event_list import EventList
 from mindprof._observer import _ITraceObserver
-from mindprof._options import DEFAULT_BUDGET_BYTES
+from mindprof._options import DEFAULT_BUDGET_BYTES, DEFAULT_STACK_DEPTH
 from mindprof._profiler_config import _ExperimentalConfig
 from mindprof._stats import _ProfilerStats
 
@@ -50,6 +50,7 @@ class _KinetoProfile:
         custom_trace_id_callback: Callable[[], str] | None = None,
         post_processing_timeout_s: float | None = None,
         budget_bytes: int = DEFAULT_BUDGET_BYTES,
+        stack_depth: int = DEFAULT_STACK_DEPTH,
     ) -> None:
         self.activities = _activity.supported_activities()
         self.activity_configs: _activity.ActivityConfigs = {}
@@ -76,6 +77,7 @@ class _KinetoProfile:
         self.preset_metadata: dict[str, str] = {}
         self._trace_metadata: dict[str, str] = {}
         self._budget_bytes = budget_bytes
+        self._stack_depth = stack_depth
         self._has_new_results = False
         self._use_cuspy = self._wants_cuspy()
 
@@ -133,6 +135,7 @@ class _KinetoProfile:
             post_processing_timeout_s=self.post_processing_timeout_s,
             activity_filters=filters,
             budget_bytes=self._budget_bytes,
+            stack_depth=self._stack_depth,
         )
 
     def start_trace(self) -> None:
@@ -271,6 +274,32 @@ class _KinetoProfile:
             ValueError: There is no such metric.
         """
         self._initialized("exporting stacks").export_stacks(path, metric)
+
+    def export_flamegraph(self, path: str, metric: str = "self_cpu_time_total") -> None:
+        """Draws a flame graph: who called, then what ran inside, as wide as what was spent in it.
+
+        Args:
+            path: Where to; a picture in SVG, with search and zoom in a browser.
+            metric: Which value; see `EventList.supported_export_stacks_metrics`.
+
+        Raises:
+            AssertionError: The profiler was never started.
+            AttributeError: The profiler is recording.
+            ValueError: There is no such metric.
+        """
+        self._initialized("exporting a flame graph").export_flamegraph(path, metric)
+
+    def export_speedscope(self, path: str) -> None:
+        """Writes a file that speedscope opens.
+
+        Args:
+            path: Where to.
+
+        Raises:
+            AssertionError: The profiler was never started.
+            AttributeError: The profiler is recording.
+        """
+        self._initialized("exporting for speedscope").export_speedscope(path)
 
     def export_memory_timeline(self, path: str, device: str | None = None) -> None:
         """Writes how much memory was in use when, by what for.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 DEFAULT_BUDGET_BYTES = 256 << 20
+DEFAULT_STACK_DEPTH = 1000
 
 
 @dataclass(frozen=True)
@@ -14,10 +15,12 @@ class SessionOptions:
     Args:
         record_shapes: Keep the shapes of what operators are given.
         profile_memory: Record what memory operators take and give back.
-        with_stack: Record Python calls. Without effect so far.
+        with_stack: Record Python calls, and by whom operators are called.
         with_flops: Estimate floating-point operations, from shapes.
-        with_modules: Without effect, as in torch without TorchScript.
+        with_modules: Record calls of modules; `with_stack` does so too.
         budget_bytes: How much memory the recording may take.
+        stack_depth: How many calls deep Python is followed.
+        source_roots: What the names of source files are shortened by.
     """
 
     record_shapes: bool = False
@@ -26,3 +29,5 @@ class SessionOptions:
     with_flops: bool = False
     with_modules: bool = False
     budget_bytes: int = DEFAULT_BUDGET_BYTES
+    stack_depth: int = DEFAULT_STACK_DEPTH
+    source_roots: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from mindprof import _activity, _schedule, _transitions
 from mindprof._core import record_function
 from mindprof._kineto_profile import _KinetoProfile
 from mindprof._observer import ExecutionTraceObserver, _ITraceObserver
-from mindprof._options import DEFAULT_BUDGET_BYTES
+from mindprof._options import DEFAULT_BUDGET_BYTES, DEFAULT_STACK_DEPTH
 from mindprof._profiler_config import _ExperimentalConfig
 from mindprof._schedule import ProfilerAction, Schedule
 from mindprof._step_tracker import KinetoStepTracker
@@ -40,9 +40,9 @@ class profile(_KinetoProfile):
         on_trace_ready: Is called with the profiler at the end of each cycle.
         record_shapes: Keep the shapes of what operators are given.
         profile_memory: Record allocations.
-        with_stack: Record Python calls.
+        with_stack: Record Python calls, and by whom operators are called.
         with_flops: Estimate floating-point operations.
-        with_modules: Without effect, as in torch without TorchScript.
+        with_modules: Record calls of modules; `with_stack` does so too.
         experimental_config: Options that torch calls experimental.
         execution_trace_observer: Is started and stopped along with the recording.
         acc_events: Keep events over cycles.
@@ -51,6 +51,8 @@ class profile(_KinetoProfile):
         budget_bytes: How much memory the recording may take. Beyond it the newest events are
             dropped; how many is told in the table's footer, in exported traces and by
             `lost_events`.
+        stack_depth: How many calls deep Python is followed. Calls beyond it are not kept, but
+            counted; operators in them keep the line that calls them.
 
     Example:
         >>> import mindtorch_v2 as torch
@@ -77,6 +79,7 @@ class profile(_KinetoProfile):
         custom_trace_id_callback: Callable[[], str] | None = None,
         post_processing_timeout_s: float | None = None,
         budget_bytes: int = DEFAULT_BUDGET_BYTES,
+        stack_depth: int = DEFAULT_STACK_DEPTH,
     ) -> None:
         if activities is not None and not _activity.parse_activities(activities)[0]:
             raise AssertionError("No valid profiler activities found")
@@ -95,6 +98,7 @@ class profile(_KinetoProfile):
             custom_trace_id_callback=custom_trace_id_callback,
             post_processing_timeout_s=post_processing_timeout_s,
             budget_bytes=budget_bytes,
+            stack_depth=stack_depth,
         )
         self.schedule = schedule or _schedule.always_record
         # Steps are named in the trace only if someone has a use for them.

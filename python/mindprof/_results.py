@@ -56,11 +56,21 @@ STACK_METRICS = [
 def export_stacks(recording: _core.Profile | None, path: str, metric: str) -> None:
     """Writes the stacks of a recording with a value each.
 
-    EXTEND HERE: stacks are not recorded yet, so nothing can be written.
+    Raises:
+        ValueError: `metric` is none of those that there are.
+    """
+    check_metric(metric)
+    if recording is None:
+        EventList().export_stacks(path, metric)
+    else:
+        _core.write_stacks(recording, path, metric)
+
+
+def check_metric(metric: str) -> None:
+    """Refuses what stacks cannot be weighed by.
 
     Raises:
         ValueError: `metric` is none of those that there are.
     """
     if metric not in STACK_METRICS:
         raise ValueError(f"metric should be one of: {STACK_METRICS}")
-    raise NotImplementedError(f"stacks are not recorded yet: {recording} has none for {path}")

@@ -21,7 +21,9 @@ from mindprof._format import (
 from mindprof._format import (
     _rewrite_name as _rewrite_name,
 )
-from mindprof._function_event import FormattedTimesMixin, FunctionEvent, FunctionEventAvg
+from mindprof._formatted_times import FormattedTimesMixin
+from mindprof._function_event import FunctionEvent
+from mindprof._function_event_avg import FunctionEventAvg
 from mindprof._records import EventMetadata, Interval, Kernel, MemRecordsAcc, StringTable
 
 __all__ = [

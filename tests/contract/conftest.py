@@ -7,9 +7,6 @@ from collections.abc import Iterator
 import pytest
 from host import CLEARS_EVENTS, IS_TORCH, torch
 
-# The tables are made from events by hand, with what mindprof corrects in them.
-collect_ignore = ["test_tables.py"] if IS_TORCH else []
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leaves out what a host is known not to do."""

@@ -307,6 +307,67 @@ def test_percentiles_are_attributes_and_columns() -> None:
     assert FunctionEventAvg().p50 is None
 
 
+def test_percentiles_of_rows_made_by_hand() -> None:
+    events = EventList([event("a", 0, length) for length in (4, 1, 3, 2)])
+    events._tree_built = True
+    (row,) = events.key_averages()
+    assert (row.p50, row.p90, row.p99, row.max) == (2, 4, 4, 4)
+    assert "4.000us" in events.key_averages().table(percentiles=True).splitlines()[3]
+    added = FunctionEventAvg()
+    for one in events:
+        added += one
+    assert (added.p50, added.max) == (2, 4)
+    added += row
+    assert (added.count, added.p50, added.max) == (8, 2, 4)
+    # What a row of a recording was made of is not told, so a sum with it has no percentiles.
+    other = recorded().key_averages()[0]
+    other.key = "a"
+    added += other
+    assert added.p50 is None
+
+
+def test_recorded_events_leave_shares_behind_too() -> None:
+    events = recorded()
+    assert (events[0].self_cpu_percent, events[0].total_device_percent) == (-1, -1)
+    lines = events.table(row_limit=2).splitlines()[3:5]
+    for line, item in zip(lines, events, strict=False):
+        assert [item.self_cpu_percent, item.total_cpu_percent] == [line.split()[1], line.split()[3]]
+    assert events[0].total_device_percent == -1
+    assert not events._source.changed  # type: ignore[union-attr]
+    rows = events.key_averages()
+    rows.table()
+    assert rows[0].self_cpu_percent.endswith("%")
+
+
+def test_calls_of_python_functions_are_numbered_in_start_order() -> None:
+    calls = [item for item in recorded() if item.is_python_function]
+    assert [call.python_id for call in calls] == list(range(1, len(calls) + 1))
+    by_number = {call.python_id: call for call in calls}
+    assert calls[0].python_parent_id == -1
+    for call in calls[1:]:
+        caller = by_number[call.python_parent_id]
+        assert call.stack[0] == caller.name
+    modules = {call.name: call.python_module_id for call in calls if call.python_module_id >= 0}
+    assert modules["nn.Module: Conv2d_1"] == 1
+    other = next(item for item in recorded() if not item.is_python_function)
+    assert (other.python_id, other.python_parent_id, other.python_module_id) == (-1, -1, -1)
+
+
+def test_arrows_join_forward_and_backward() -> None:
+    ends = [item for item in recorded() if item.flow_id]
+    assert {item.flow_type for item in ends} == {1}
+    tails = {item.flow_id: item for item in ends if item.flow_start}
+    heads = {item.flow_id: item for item in ends if not item.flow_start}
+    assert tails.keys() == heads.keys()
+    for number, head in heads.items():
+        assert (head.scope, head.sequence_nr) == (1, tails[number].sequence_nr)
+    assert (recorded()[0].flow_id, recorded()[0].flow_type, recorded()[0].flow_start) == (
+        0,
+        0,
+        False,
+    )
+
+
 def test_what_flops_leave_out_is_told() -> None:
     events = recorded()
     missing = [row.key for row in events.uncounted_flops()]

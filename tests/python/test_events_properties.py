@@ -9,8 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mindprof import EventList, FunctionEvent, FunctionEventAvg
+from mindprof.profiler_util import Interval
 
-names = st.sampled_from(["aten::mm", "aten::add", "naïve 名前", "x" * 60])
+names = st.sampled_from(["aten::mm", "aten::add", "naïve 名前", "x" * 60]) | st.text(
+    st.characters(exclude_characters="\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"), max_size=70
+)
+"""Any text without a line break: what breaks lines breaks those of a table too, as in torch."""
+
 intervals = st.tuples(st.integers(0, 60), st.integers(0, 30))
 shapes = st.lists(st.lists(st.integers(0, 3), max_size=2), max_size=2)
 
@@ -120,3 +125,42 @@ def test_lines_are_of_one_length(made: list[FunctionEvent]) -> None:
         # As in torch, a header that is wider than its column moves the ones after it.
         del lines[1]
         assert {len(line) for line in lines[:-1]} == {len(lines[0])}
+
+
+@settings(deadline=None)
+@given(events(), st.randoms(use_true_random=False))
+def test_the_text_does_not_depend_on_the_order_of_equal_keys(
+    made: list[FunctionEvent], random: Any
+) -> None:
+    # One length, so that no row differs from another of its key but in what was first.
+    for one in made:
+        one.time_range = Interval(one.time_range.start, one.time_range.start + 5)
+        one.input_shapes, one.stack, one.overload_name = [], [], ""
+        one.is_async = one.is_user_annotation = False
+        one.flops = one.cpu_memory_usage = 0
+    shuffled = list(made)
+    random.shuffle(shuffled)
+    tables = []
+    for order in (made, shuffled):
+        listed = EventList(order)
+        listed._tree_built = True
+        rows = EventList(sorted(listed.key_averages(), key=lambda row: row.key))
+        tables.append(rows.table(sort_by="count", row_limit=-1))
+    assert tables[0] == tables[1]
+
+
+@settings(deadline=None)
+@given(events())
+def test_a_row_sums_what_its_events_say(made: list[FunctionEvent]) -> None:
+    built = EventList(made)
+    built._build_tree()
+    for row in built.key_averages():
+        mine = [
+            event
+            for event in built
+            if (event.key, event.is_user_annotation) == (row.key, row.is_user_annotation)
+        ]
+        assert row.count == len(mine)
+        for name in ("cpu_time_total", "self_cpu_time_total", "self_cpu_memory_usage"):
+            assert getattr(row, name) == pytest.approx(sum(getattr(one, name) for one in mine))
+        assert row.max == max(event.cpu_time_total for event in mine)

@@ -8,7 +8,10 @@ use mindprof_model::{
 
 use rustc_hash::FxHashMap;
 
-use crate::{Bytes, Children, Correlation, DeviceTimes, Keys, MemoryUse, Sources, Tree};
+use crate::{
+    Bytes, Children, Correlation, DeviceTimes, Keys, MemoryUse, PythonCall, PythonCalls, Sources,
+    Tree,
+};
 
 /// What a profile asks to be shown, as it says itself in its metadata.
 const ASKED_FOR_FLOPS: &str = "with_flops";
@@ -27,6 +30,7 @@ pub struct Analysis {
     thread_numbers: Vec<u32>,
     children: OnceLock<Children>,
     kernels: OnceLock<Kernels>,
+    python_calls: OnceLock<FxHashMap<EventId, PythonCall>>,
     accelerator: Option<DeviceKind>,
 }
 
@@ -48,6 +52,7 @@ impl Analysis {
             thread_numbers: thread_numbers(&profile),
             children: OnceLock::new(),
             kernels: OnceLock::new(),
+            python_calls: OnceLock::new(),
             accelerator: accelerator(&profile),
             keys,
             correlation,
@@ -69,6 +74,14 @@ impl Analysis {
     /// Returns what each event called. Worked out by the first call.
     pub fn children(&self) -> &Children {
         self.children.get_or_init(|| Children::build(&self.tree))
+    }
+
+    /// Returns the numbers of a call of a Python function. The first call numbers them all.
+    pub fn python_call(&self, id: EventId) -> Option<PythonCall> {
+        let calls = self
+            .python_calls
+            .get_or_init(|| PythonCalls::collect(&self.profile));
+        calls.get(&id).copied()
     }
 
     /// Returns the names under which events are grouped.

@@ -19,7 +19,7 @@ mod sums;
 mod tests;
 
 pub use percentiles::{Percentiles, percentiles};
-pub use sums::{Sums, sum_by_key};
+pub use sums::{SummedGroup, Sums, sum_by_key};
 
 /// The name of what a memory record without an event is shown as.
 pub const MEMORY_KEY: &str = "[memory]";

@@ -8,23 +8,27 @@ mod children;
 mod correlate;
 mod device_time;
 mod flops;
+mod folded;
 mod keys;
 mod lanes;
 mod memory_use;
+mod python_calls;
 mod source;
 mod tree;
 
 pub use analysis::{Analysis, Item};
 pub use averages::{
-    Average, Averages, GroupBy, MEMORY_KEY, Percentiles, Sums, averages, averages_of,
+    Average, Averages, GroupBy, MEMORY_KEY, Percentiles, SummedGroup, Sums, averages, averages_of,
     elapsed_micros, percentiles, sum_by_key,
 };
 pub use children::Children;
 pub use correlate::Correlation;
 pub use device_time::DeviceTimes;
 pub use flops::{Flops, uncounted};
+pub use folded::{Folded, StackMetric, stack_weights};
 pub use keys::Keys;
 pub use lanes::{Lanes, SpareLane};
 pub use memory_use::{Bytes, MemoryUse};
+pub use python_calls::{PythonCall, PythonCalls};
 pub use source::{Sources, is_shown_frame, shown_frames};
 pub use tree::Tree;

@@ -81,8 +81,8 @@ impl Sources {
     }
 }
 
-/// Returns the stack that each event was called from. One that has none takes that of the scope that asked for it, or
-/// else of what it ran inside of. Parents come before their children.
+/// Returns the stack that each event was called from. One that has none takes that of what it ran inside of, or of the
+/// scope that asked for it. Parents come before their children.
 fn own_stacks(profile: &Profile, tree: &Tree, correlation: &Correlation) -> Vec<StackId> {
     let mut stacks: Vec<StackId> = profile.events().iter().map(|event| event.stack).collect();
     for (index, event) in profile.events().iter().enumerate() {
@@ -90,13 +90,28 @@ fn own_stacks(profile: &Profile, tree: &Tree, correlation: &Correlation) -> Vec<
             continue;
         }
         let id = EventId::from_index(index);
-        stacks[index] = match (correlation.owner(id), tree.parent(id)) {
-            (Some(owner), _) => profile.event(owner).stack,
-            (None, Some(parent)) => inside(profile, parent, &stacks),
-            (None, None) => StackId::NONE,
+        let of_owner = correlation
+            .owner(id)
+            .map(|owner| profile.event(owner).stack);
+        // A call into the runtime is made where it runs; what a device does runs anywhere.
+        let found = if event.category == Category::Runtime {
+            let caller = runtime_caller(profile, tree, id);
+            let of_caller = caller.map(|caller| inside(profile, caller, &stacks));
+            of_caller.or(of_owner)
+        } else {
+            of_owner.or_else(|| Some(inside(profile, tree.parent(id)?, &stacks)))
         };
+        stacks[index] = found.unwrap_or(StackId::NONE);
     }
     stacks
+}
+
+/// Returns the event that a call into the runtime was made from: the nearest operator or Python function around it. A
+/// user's range only says where it was opened, so it speaks where there is nothing else.
+fn runtime_caller(profile: &Profile, tree: &Tree, id: EventId) -> Option<EventId> {
+    let around = || std::iter::successors(tree.parent(id), |&at| tree.parent(at));
+    let calls = |id: &EventId| profile.event(*id).category != Category::Annotation;
+    around().find(calls).or_else(|| around().next())
 }
 
 /// Returns the stack of what an event calls, which is longer than its own if it is a Python function.

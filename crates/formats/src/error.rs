@@ -75,6 +75,15 @@ pub enum Error {
     /// Rows have device times, and nothing says of which device.
     #[error("use_device is None, but there is device performance data.")]
     UnknownDevice,
+    /// Stacks cannot be weighed by this.
+    #[error("unknown metric `{name}`, expected one of {}", crate::STACK_METRICS.join(", "))]
+    UnknownStackMetric {
+        /// The metric that was asked for.
+        name: String,
+    },
+    /// A picture of times was asked for where there are none.
+    #[error("nothing was spent, expected at least one event with a time of its own")]
+    NothingSpent,
     /// There is no such unit of time.
     #[error("unknown time unit `{name}`, expected one of s, ms, us")]
     UnknownTimeUnit {

@@ -17,23 +17,25 @@ use crate::chrome::is_backward_wrapper;
 /// kernel                  '---->|-----|              correlation 12: the head
 /// ```
 #[derive(Debug, Default)]
-pub(crate) struct Flows {
+pub struct Flows {
     forward: FxHashMap<u32, EventId>,
     ends: FxHashMap<EventId, FlowEnd>,
 }
 
 /// One end of an arrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FlowEnd {
-    pub(crate) kind: FlowKind,
-    pub(crate) side: FlowSide,
+pub struct FlowEnd {
+    /// What the arrow stands for.
+    pub kind: FlowKind,
+    /// Where on the arrow it is.
+    pub side: FlowSide,
     /// The arrow's number, unique among those of its kind.
-    pub(crate) number: u32,
+    pub number: u32,
 }
 
 /// What an arrow stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FlowKind {
+pub enum FlowKind {
     /// A backward node follows from a forward operator.
     Backward,
     /// A device works because the host asked for it.
@@ -42,7 +44,7 @@ pub(crate) enum FlowKind {
 
 /// Where on an arrow an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FlowSide {
+pub enum FlowSide {
     /// The arrow leaves here.
     Tail,
     /// The arrow arrives here.
@@ -52,7 +54,7 @@ pub(crate) enum FlowSide {
 impl Flows {
     /// Finds the arrows of a profile. Those to backward nodes are numbered from one in the order of the nodes,
     /// those to devices by their correlation.
-    pub(crate) fn build(profile: &Profile) -> Self {
+    pub fn build(profile: &Profile) -> Self {
         let mut flows = Self::default();
         flows.find_backward(profile);
         if profile.has_links() {
@@ -62,12 +64,12 @@ impl Flows {
     }
 
     /// Returns the last forward operator of a sequence number.
-    pub(crate) fn forward(&self, sequence: u32) -> Option<EventId> {
+    pub fn forward(&self, sequence: u32) -> Option<EventId> {
         self.forward.get(&sequence).copied()
     }
 
     /// Returns the end of the arrow that leaves or reaches an event.
-    pub(crate) fn end_at(&self, id: EventId, event: &Event) -> Option<FlowEnd> {
+    pub fn end_at(&self, id: EventId, event: &Event) -> Option<FlowEnd> {
         let may_have_one = match event.category {
             Category::Operator => event.sequence().is_some(),
             Category::Runtime | Category::Kernel => true,

@@ -3,25 +3,41 @@
 //!
 //! Microseconds, column widths and torch's names for things exist here and not further inside.
 
+mod arrow;
 mod chrome;
+mod columns;
 mod error;
+mod event_list;
+mod flamegraph;
 mod flows;
+mod folded;
 mod number;
+mod parquet;
 mod perfetto;
 mod row;
 mod scan;
 mod shapes;
 mod sort;
+mod speedscope;
 mod table;
 mod whole_file;
 
+pub use arrow::record_batch;
 pub use chrome::{
     LeftOut, Progress, ReadOptions, Reading, Repair, Repairs, TraceOptions, category_name,
     input_types, read_trace, read_trace_file, read_trace_file_with, read_trace_with, write_trace,
     write_trace_file, write_trace_file_with, write_trace_with,
 };
+pub use columns::{Column, Values, average_columns, event_columns, text_values};
 pub use error::{Compression, Error, Result};
+pub use event_list::{write_event_list, write_event_list_file};
+pub use flamegraph::{write_flamegraph, write_flamegraph_file};
+pub use flows::{FlowEnd, FlowKind, FlowSide, Flows};
+pub use folded::{
+    STACK_METRICS, stack_metric, write_folded, write_folded_file, write_folded_with_short,
+};
 pub use number::{TimeUnit, memory_text, share_text, time_text};
+pub use parquet::{write_parquet, write_parquet_file};
 pub use perfetto::{
     is_perfetto_name, write_perfetto, write_perfetto_file, write_perfetto_file_with,
     write_perfetto_with,
@@ -29,5 +45,6 @@ pub use perfetto::{
 pub use row::{Row, Texts, add_percentiles, average_rows, device_name, event_rows, is_device_work};
 pub use shapes::shapes_text;
 pub use sort::SortBy;
+pub use speedscope::{write_speedscope, write_speedscope_file};
 pub use table::{NO_EVENTS, TableFacts, TableOptions, events_table, table, table_of_rows};
 pub use whole_file::write_file;

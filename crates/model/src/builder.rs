@@ -122,6 +122,11 @@ impl ProfileBuilder {
         self.loss.add(cause, count);
     }
 
+    /// Counts events that were not kept, for several causes.
+    pub fn add_losses(&mut self, loss: &Loss) {
+        self.loss.merge(loss);
+    }
+
     /// Builds the profile.
     ///
     /// # Errors

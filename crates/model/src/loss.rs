@@ -5,21 +5,25 @@
 pub enum LossCause {
     /// The byte budget of the recording was spent.
     Budget,
-    /// The scope was still open at the end, nested deeper than the recorder follows open scopes.
+    /// It was nested deeper than the recorder follows: a scope that was still open at the end, or a Python call.
     Depth,
+    /// A Python call that another tool kept the recorder from seeing. At least as many: only those are counted that were
+    /// still running when an operator looked.
+    Unseen,
     /// The event stood in a damaged part of a file.
     Damaged,
 }
 
 impl LossCause {
     /// Every cause, in the order in which they are shown.
-    pub const ALL: [Self; 3] = [Self::Budget, Self::Depth, Self::Damaged];
+    pub const ALL: [Self; 4] = [Self::Budget, Self::Depth, Self::Unseen, Self::Damaged];
 
     /// Returns the cause in words, to follow "lost".
     pub const fn describe(self) -> &'static str {
         match self {
             Self::Budget => "over the byte budget",
-            Self::Depth => "open too deep at the end",
+            Self::Depth => "nested too deep",
+            Self::Unseen => "in Python calls that another tool hides",
             Self::Damaged => "in a damaged part of the file",
         }
     }
@@ -42,6 +46,22 @@ impl Loss {
         self.counts[cause as usize]
     }
 
+    /// Returns what was lost since a moment at which `before` was lost.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let count = |index: usize| self.counts[index].saturating_sub(before.counts[index]);
+        Self {
+            counts: std::array::from_fn(count),
+        }
+    }
+
+    /// Adds what was lost elsewhere.
+    pub fn merge(&mut self, other: &Self) {
+        for (count, more) in self.counts.iter_mut().zip(other.counts) {
+            *count += more;
+        }
+    }
+
     /// Returns the number of events lost for any cause.
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
@@ -61,5 +81,17 @@ mod tests {
         assert_eq!(loss.count(LossCause::Budget), 5);
         assert_eq!(loss.count(LossCause::Damaged), 0);
         assert_eq!(loss.total(), 6);
+    }
+
+    #[test]
+    fn what_was_lost_between_two_moments_is_the_difference() {
+        let mut before = Loss::default();
+        before.add(LossCause::Unseen, 2);
+        let mut after = before;
+        after.add(LossCause::Unseen, 3);
+        after.add(LossCause::Budget, 1);
+        let mut sum = before;
+        sum.merge(&after.since(&before));
+        assert_eq!(sum, after);
     }
 }

@@ -4,12 +4,13 @@ use std::sync::{Arc, OnceLock};
 
 use mindprof_analyze::{Average, GroupBy, Percentiles, Sums, averages_of, percentiles};
 use mindprof_analyze::{Averages as Rows, Item, uncounted};
-use mindprof_formats::{average_rows, table};
+use mindprof_formats::{average_columns, average_rows, table};
 use mindprof_model::{LossCause, Nanos};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::analyzed::Analyzed;
+use crate::arrow::ArrowTable;
 use crate::enter::Enter;
 use crate::error::Error;
 use crate::events::Events;
@@ -108,6 +109,14 @@ impl Averages {
         })
     }
 
+    /// Returns the rows by column.
+    fn arrow(&self, py: Python<'_>) -> PyResult<ArrowTable> {
+        py.enter(|| {
+            let columns = average_columns(&self.analyzed.analysis, &self.rows, self.group_by);
+            Ok::<_, Error>(ArrowTable::new(columns))
+        })
+    }
+
     /// Returns what holds for all rows: the device's name, whether there is memory, whether FLOPs are counted.
     fn facts(&self) -> (Option<&'static str>, bool, bool) {
         let analysis = &self.analyzed.analysis;
@@ -155,6 +164,19 @@ impl Averages {
         dict.set_item("_first", first)?;
         Ok(dict)
     }
+}
+
+/// Returns p50, p90, p99 and the longest of times in microseconds.
+#[pyfunction]
+pub(crate) fn percentiles_of(times: Vec<f64>) -> [f64; 4] {
+    let mut times: Vec<Nanos> = times.into_iter().map(nanos).collect();
+    let found = Percentiles::of(&mut times);
+    [found.p50, found.p90, found.p99, found.max].map(microseconds)
+}
+
+/// Returns microseconds as whole nanoseconds. What is negative counts as nothing.
+pub(crate) fn nanos(microseconds: f64) -> Nanos {
+    Nanos((microseconds * 1e3).round() as u64)
 }
 
 /// Returns sums under torch's names.

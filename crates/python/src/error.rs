@@ -55,7 +55,9 @@ fn format_error(error: &FormatError) -> PyErr {
         FormatError::UnknownSortKey { name, .. } => PyAttributeError::new_err(format!(
             "'FunctionEventAvg' object has no attribute '{name}'"
         )),
-        FormatError::UnknownTimeUnit { .. } => PyValueError::new_err(message),
+        FormatError::UnknownTimeUnit { .. }
+        | FormatError::UnknownStackMetric { .. }
+        | FormatError::NothingSpent => PyValueError::new_err(message),
         _ => ProfilerError::new_err(message),
     }
 }

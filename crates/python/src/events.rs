@@ -13,9 +13,9 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use mindprof_analyze::{Flops, GroupBy, Item, MEMORY_KEY};
-use mindprof_formats::events_table;
-use mindprof_model::{EventId, LossCause};
+use mindprof_analyze::{Average, Flops, GroupBy, Item, MEMORY_KEY};
+use mindprof_formats::{Flows, events_table, is_device_work};
+use mindprof_model::{EventId, LossCause, Nanos};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -37,6 +37,16 @@ pub(crate) struct Events {
     flops: Mutex<Flops>,
     is_changed: AtomicBool,
     changes: Mutex<HashMap<ItemKey, Py<PyDict>>>,
+    flows: OnceLock<Flows>,
+    /// What shares are of, once the list was shown.
+    totals: OnceLock<ListTotals>,
+}
+
+/// What all events come to, in microseconds.
+pub(crate) struct ListTotals {
+    pub(crate) self_cpu: f64,
+    pub(crate) self_device: f64,
+    pub(crate) has_device: bool,
 }
 
 /// An item as the key of what was set on it.
@@ -50,7 +60,20 @@ impl Events {
             shown: OnceLock::new(),
             is_changed: AtomicBool::new(false),
             changes: Mutex::default(),
+            flows: OnceLock::new(),
+            totals: OnceLock::new(),
         }
+    }
+
+    /// Returns the arrows between events. The first call finds them.
+    pub(crate) fn flows(&self) -> &Flows {
+        self.flows
+            .get_or_init(|| Flows::build(self.analyzed.analysis.profile()))
+    }
+
+    /// Returns what shares are of; none before the list was shown, as in torch.
+    pub(crate) fn totals(&self) -> Option<&ListTotals> {
+        self.totals.get()
     }
 
     /// Returns the handle of an item.
@@ -175,6 +198,7 @@ impl Events {
     fn table(&self, py: Python<'_>, arguments: TableArguments) -> PyResult<String> {
         py.enter(|| {
             let options = arguments.options()?;
+            self.totals.get_or_init(|| ListTotals::of(&self.all_rows()));
             Ok::<_, Error>(events_table(&self.analyzed.analysis, &options))
         })
     }
@@ -200,6 +224,20 @@ impl Events {
             python_functions: true,
             ..GroupBy::default()
         })
+    }
+}
+
+impl ListTotals {
+    fn of(rows: &mindprof_analyze::Averages) -> Self {
+        let on_device = |row: &&Average| is_device_work(row.device) && !row.is_annotation();
+        let work = rows.rows.iter().filter(on_device);
+        let device: u64 = work.map(|row| row.sums.self_device_total.0).sum();
+        let mut sums = rows.rows.iter().map(|row| row.sums.self_device_total);
+        Self {
+            self_cpu: microseconds(rows.self_cpu_total()),
+            self_device: microseconds(Nanos(device)),
+            has_device: sums.any(|time| time > Nanos::ZERO),
+        }
     }
 }
 

@@ -7,26 +7,22 @@
     unsafe_code,
     reason = "the generic attribute lookup of Python has no safe wrapper in PyO3"
 )]
-#![expect(
-    clippy::unused_self,
-    reason = "a getter takes it, also where it says the same of every event"
-)]
 
-use mindprof_analyze::{Analysis, Bytes, Item, Keys, elapsed_micros, shown_frames};
-use mindprof_formats::{category_name, input_types};
-use mindprof_model::{
-    Category, DeviceKind, Event, EventId, Flags, InputsId, InputsIter, Links, StackId,
-};
+use mindprof_analyze::{Analysis, Bytes, Item, PythonCall};
+use mindprof_formats::FlowEnd;
+use mindprof_model::{Category, DeviceKind, Event, EventId, InputsId, InputsIter, Links};
 use pyo3::exceptions::PyAttributeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::types::PyString;
 
-use crate::averages::{microseconds, text_list};
-use crate::events::{Events, ItemKey, item_name};
-use crate::inputs::{Part, shapes, structured, values};
-use crate::names::{class, device_name, device_type, scope_number};
+use crate::events::{Events, ItemKey};
+use crate::names::class;
+
+mod amounts;
+mod given;
+mod identity;
 
 /// A recorded event.
 #[pyclass(frozen, name = "FunctionEvent", module = "mindprof.profiler_util")]
@@ -97,14 +93,24 @@ impl FunctionEvent {
         }
     }
 
+    fn flow_end(&self) -> Option<FlowEnd> {
+        let (id, event) = self.event()?;
+        self.store.get().flows().end_at(id, event)
+    }
+
+    fn python_call(&self) -> Option<PythonCall> {
+        let (id, event) = self.event()?;
+        // Others have no numbers either, but asking would number all calls.
+        let is_call = event.category == Category::PythonFunction;
+        is_call.then(|| self.analysis().python_call(id)).flatten()
+    }
+
     fn handle<'py>(&self, py: Python<'py>, id: EventId) -> PyResult<Bound<'py, Self>> {
         Events::handle(&self.store, py, Item::Event(id))
     }
 }
 
 static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-static INTERVAL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-static KERNEL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 #[pymethods]
 impl FunctionEvent {
@@ -187,312 +193,8 @@ impl FunctionEvent {
 
     /// The class that hand-made events are of, so that `isinstance` holds.
     #[getter(__class__)]
+    #[expect(clippy::unused_self, reason = "a getter takes it")]
     fn class<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         Ok(class(py, &CLASS, "FunctionEvent")?.clone())
-    }
-
-    #[getter]
-    fn id(&self) -> u32 {
-        let links = self.links();
-        match self.event() {
-            Some((_, event)) if event.category == Category::PythonFunction => 0,
-            Some((_, event)) if matches!(event.category, Category::Kernel | Category::Runtime) => {
-                links.correlation
-            }
-            Some((id, _)) if links.external == 0 => id.to_raw() + 1,
-            Some(_) => links.external,
-            None => 0,
-        }
-    }
-
-    #[getter]
-    fn name(&self) -> &str {
-        Keys::text(item_name(self.store.get(), self.item))
-    }
-
-    /// The name, also where one was set.
-    #[getter(key)]
-    fn key_text<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.getattr("name")
-    }
-
-    #[getter]
-    fn trace_name(&self) -> Option<&str> {
-        self.event().map(|_| item_name(self.store.get(), self.item))
-    }
-
-    #[getter]
-    fn overload_name(&self) -> &'static str {
-        ""
-    }
-
-    #[getter]
-    fn count(&self) -> u8 {
-        1
-    }
-
-    #[getter]
-    fn time_range<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let (start, end) = match self.item {
-            Item::Event(id) => {
-                let event = self.analysis().profile().event(id);
-                (event.start, event.end())
-            }
-            Item::Memory(record) => {
-                let time = self.analysis().profile().memory()[record as usize].time;
-                (time, time)
-            }
-        };
-        class(py, &INTERVAL, "Interval")?.call1((microseconds(start), microseconds(end)))
-    }
-
-    #[getter]
-    fn thread(&self) -> u32 {
-        match self.item {
-            Item::Event(id) => self.analysis().thread_number(id),
-            Item::Memory(record) => {
-                let record = &self.analysis().profile().memory()[record as usize];
-                self.analysis().memory_thread_number(record)
-            }
-        }
-    }
-
-    #[getter]
-    fn fwd_thread(&self) -> u32 {
-        match self.item {
-            Item::Event(id) => self.analysis().forward_thread_number(id),
-            Item::Memory(_) => self.thread(),
-        }
-    }
-
-    #[getter]
-    fn kernels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let list = PyList::empty(py);
-        let Some((id, _)) = self.event() else {
-            return Ok(list);
-        };
-        let kernel = class(py, &KERNEL, "Kernel")?;
-        let profile = self.analysis().profile();
-        for &found in self.analysis().kernels(id) {
-            let event = profile.event(found);
-            let device = profile.threads()[event.thread.index()].process;
-            let elapsed = microseconds(event.duration);
-            list.append(kernel.call1((profile.name(event), device, elapsed))?)?;
-        }
-        Ok(list)
-    }
-
-    #[getter]
-    fn cpu_children<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, Self>>> {
-        let Some((id, _)) = self.event() else {
-            return Ok(Vec::new());
-        };
-        let children = self.analysis().children().of(id).iter();
-        children.map(|&child| self.handle(py, child)).collect()
-    }
-
-    #[getter]
-    fn cpu_parent<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, Self>>> {
-        let parent = self
-            .event()
-            .and_then(|(id, _)| self.analysis().tree().parent(id));
-        parent.map(|parent| self.handle(py, parent)).transpose()
-    }
-
-    #[getter]
-    fn input_shapes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        shapes(py, self.inputs())
-    }
-
-    #[getter]
-    fn structured_input_shapes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        structured(py, self.inputs(), Part::Dims)
-    }
-
-    #[getter]
-    fn structured_input_strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        structured(py, self.inputs(), Part::Strides)
-    }
-
-    #[getter]
-    fn input_dtypes(&self) -> Vec<&'static str> {
-        input_types(self.inputs())
-    }
-
-    #[getter]
-    fn concrete_inputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        values(py, self.inputs())
-    }
-
-    #[getter]
-    fn kwinputs<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {
-        PyDict::new(py)
-    }
-
-    #[getter]
-    fn stack<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let stack = self
-            .event()
-            .map_or(StackId::NONE, |(id, _)| self.analysis().stack(id));
-        let profile = self.analysis().profile();
-        let frames = shown_frames(profile, stack);
-        text_list(py, frames.map(|frame| profile.strings().text(frame)))
-    }
-
-    #[getter]
-    fn scope(&self) -> u8 {
-        self.event()
-            .map_or(0, |(_, event)| scope_number(event.scope))
-    }
-
-    #[getter]
-    fn use_device(&self) -> Option<&'static str> {
-        self.analysis().accelerator().map(device_name)
-    }
-
-    #[getter]
-    fn cpu_memory_usage(&self) -> i64 {
-        self.memory().host
-    }
-
-    #[getter]
-    fn device_memory_usage(&self) -> i64 {
-        self.memory().device
-    }
-
-    #[getter]
-    fn self_cpu_memory_usage(&self) -> i64 {
-        self.own_memory().host
-    }
-
-    #[getter]
-    fn self_device_memory_usage(&self) -> i64 {
-        self.own_memory().device
-    }
-
-    #[getter]
-    fn cpu_time_total(&self) -> f64 {
-        match self.event() {
-            Some((_, event)) if self.device() == DeviceKind::Cpu => elapsed_micros(event),
-            Some(_) | None => 0.0,
-        }
-    }
-
-    #[getter]
-    fn self_cpu_time_total(&self) -> f64 {
-        match self.event() {
-            Some((id, _)) => microseconds(self.analysis().tree().self_time(id)),
-            None => 0.0,
-        }
-    }
-
-    #[getter]
-    fn device_time_total(&self) -> f64 {
-        match self.event() {
-            Some((id, _)) if self.device() == DeviceKind::Cpu => {
-                self.analysis().device_times().total_micros(id)
-            }
-            Some((_, event)) => elapsed_micros(event),
-            None => 0.0,
-        }
-    }
-
-    #[getter]
-    fn self_device_time_total(&self) -> f64 {
-        match self.event() {
-            Some((id, _)) if self.device() == DeviceKind::Cpu => {
-                microseconds(self.analysis().device_times().own(id))
-            }
-            Some((_, event)) => microseconds(event.duration),
-            None => 0.0,
-        }
-    }
-
-    #[getter]
-    fn flops(&self) -> Option<u64> {
-        self.event().map(|(id, _)| self.store.get().flops(id))
-    }
-
-    #[getter]
-    fn is_async(&self) -> bool {
-        self.event()
-            .is_some_and(|(_, event)| event.flags.contains(Flags::ASYNC))
-    }
-
-    #[getter]
-    fn is_remote(&self) -> bool {
-        false
-    }
-
-    #[getter]
-    fn is_legacy(&self) -> bool {
-        false
-    }
-
-    #[getter]
-    fn is_user_annotation(&self) -> bool {
-        self.event()
-            .is_some_and(|(id, _)| self.analysis().is_annotation(id))
-    }
-
-    #[getter]
-    fn is_python_function(&self) -> bool {
-        self.is(Category::PythonFunction)
-    }
-
-    #[getter]
-    fn sequence_nr(&self) -> i64 {
-        let sequence = self.event().and_then(|(_, event)| event.sequence());
-        sequence.map_or(-1, i64::from)
-    }
-
-    #[getter]
-    fn node_id(&self) -> i8 {
-        -1
-    }
-
-    #[getter]
-    fn device_type<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        device_type(py, self.device())
-    }
-
-    #[getter]
-    fn device_index(&self) -> u64 {
-        let threads = self.analysis().profile().threads();
-        self.event()
-            .map_or(0, |(_, event)| threads[event.thread.index()].process)
-    }
-
-    #[getter]
-    fn device_resource_id(&self) -> u64 {
-        let threads = self.analysis().profile().threads();
-        match self.event() {
-            Some((_, event)) => threads[event.thread.index()].native,
-            None => u64::from(self.thread()),
-        }
-    }
-
-    #[getter]
-    fn activity_type(&self) -> Option<&'static str> {
-        let (_, event) = self.event()?;
-        let analysis = self.analysis();
-        let name = analysis.profile().name(event);
-        Some(category_name(event.category, name, analysis.accelerator()))
-    }
-
-    #[getter]
-    fn external_id(&self) -> u32 {
-        if matches!(self.device(), DeviceKind::Cpu) && !self.is(Category::Runtime) {
-            return self.id();
-        }
-        self.links().external
-    }
-
-    #[getter]
-    fn linked_correlation_id(&self) -> u32 {
-        if self.is(Category::Kernel) || self.is(Category::Runtime) {
-            return self.links().external;
-        }
-        0
     }
 }

@@ -12,12 +12,12 @@ use std::rc::Rc;
 use mindprof_analyze::{Bytes, Correlation, Keys, Sums, Tree, sum_by_key};
 use mindprof_formats::{Row, is_device_work, table_of_rows};
 use mindprof_model::{
-    Category, DeviceKind, Event, EventId, Nanos, ProfileBuilder, StringTable, Thread, ThreadId,
+    Category, DeviceKind, Event, EventId, ProfileBuilder, StringTable, Thread, ThreadId,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::averages::sums_dict;
+use crate::averages::{nanos, sums_dict};
 use crate::error::Error;
 use crate::table::{ListFacts, TableArguments};
 
@@ -51,13 +51,16 @@ pub(crate) struct GroupArguments {
     python_functions: bool,
 }
 
-/// Groups events. Returns for each group the position of its first event, and its sums.
+/// What a group of events has: the position of its first one, its sums, and the positions of all.
+type Group<'py> = (usize, Bound<'py, PyDict>, Vec<usize>);
+
+/// Groups events.
 #[pyfunction]
 pub(crate) fn given_groups<'py>(
     py: Python<'py>,
     events: Vec<Bound<'py, PyAny>>,
     arguments: GroupArguments,
-) -> PyResult<Vec<(usize, Bound<'py, PyDict>)>> {
+) -> PyResult<Vec<Group<'py>>> {
     let mut positions = Vec::new();
     let mut parts = Vec::new();
     for (position, event) in events.iter().enumerate() {
@@ -69,7 +72,11 @@ pub(crate) fn given_groups<'py>(
     }
     sum_by_key(parts)
         .into_iter()
-        .map(|(first, sums)| Ok((positions[first], sums_dict(py, &sums)?)))
+        .map(|row| {
+            let members = row.members.into_iter().map(|member| positions[member]);
+            let members: Vec<usize> = members.collect();
+            Ok((members[0], sums_dict(py, &row.sums)?, members))
+        })
         .collect()
 }
 
@@ -248,11 +255,6 @@ fn sums(object: &Bound<'_, PyAny>) -> PyResult<Sums> {
         cpu_micros: cpu,
         device_micros: device,
     })
-}
-
-/// Returns microseconds as whole nanoseconds. What is negative counts as nothing.
-fn nanos(microseconds: f64) -> Nanos {
-    Nanos((microseconds * 1e3).round() as u64)
 }
 
 fn number(object: &Bound<'_, PyAny>, name: &str) -> PyResult<f64> {

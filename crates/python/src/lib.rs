@@ -10,9 +10,11 @@
 
 mod analyzed;
 mod argument;
+mod arrow;
 mod averages;
 mod enter;
 mod error;
+mod event_export;
 mod events;
 mod export;
 mod function_event;
@@ -22,16 +24,20 @@ mod inputs;
 mod names;
 mod numbers;
 mod profile;
+mod python_calls;
 mod range;
 mod record_function;
 mod session;
+mod stacks;
 mod table;
 mod tensor;
 
 #[pyo3::pymodule(gil_used = true)]
 mod _core {
     #[pymodule_export]
-    use crate::averages::Averages;
+    use crate::arrow::ArrowTable;
+    #[pymodule_export]
+    use crate::averages::{Averages, percentiles_of};
     #[pymodule_export]
     use crate::error::ProfilerError;
     #[pymodule_export]
@@ -47,6 +53,8 @@ mod _core {
     #[pymodule_export]
     use crate::profile::Profile;
     #[pymodule_export]
+    use crate::python_calls::{follow_thread, name_module_calls};
+    #[pymodule_export]
     use crate::range::{
         RangeHandle, RecordFunctionFast, record_function_with_args_enter,
         record_function_with_args_exit,
@@ -55,6 +63,8 @@ mod _core {
     use crate::record_function::RecordFunction;
     #[pymodule_export]
     use crate::session::{Session, is_profiling};
+    #[pymodule_export]
+    use crate::stacks::{write_flamegraph, write_speedscope, write_stacks};
     #[pymodule_export]
     use crate::table::sort_keys;
     #[pymodule_export]

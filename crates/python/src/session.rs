@@ -3,10 +3,11 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mindprof_model::Metadata;
-use mindprof_record::{Capture, Options, Session as Window};
+use mindprof_record::{Calls, Capture, Options, Session as Window};
 use pyo3::prelude::*;
 
 use crate::profile::Profile;
+use crate::python_calls::{Following, Wanted};
 
 /// Records from its construction until `stop()`.
 #[pyclass(frozen, module = "mindprof._core")]
@@ -18,24 +19,31 @@ pub(crate) struct Session {
 #[derive(Default)]
 struct State {
     window: Option<Window>,
+    /// What follows Python's calls while the window is open, if it wants them.
+    following: Option<Following>,
     capture: Option<Capture>,
     /// What the profile says about itself.
     facts: Metadata,
 }
 
 /// What Python says about a session, by the names of its attributes.
+#[expect(clippy::struct_excessive_bools, reason = "they are torch's flags")]
 #[derive(FromPyObject)]
 struct SessionOptions {
     record_shapes: bool,
     profile_memory: bool,
     with_flops: bool,
+    with_stack: bool,
+    with_modules: bool,
+    stack_depth: usize,
+    source_roots: Vec<String>,
     budget_bytes: usize,
 }
 
 #[pymethods]
 impl Session {
     #[new]
-    fn new(options: SessionOptions) -> Self {
+    fn new(py: Python<'_>, options: SessionOptions) -> PyResult<Self> {
         let mut facts = Metadata::default();
         let said = [
             ("profile_memory", options.profile_memory),
@@ -44,20 +52,37 @@ impl Session {
         for (key, _) in said.into_iter().filter(|(_, is_on)| *is_on) {
             facts.set(key, "1");
         }
+        let wanted = Wanted {
+            calls: match (options.with_stack, options.with_modules) {
+                (true, _) => Calls::All,
+                (false, true) => Calls::Modules,
+                (false, false) => Calls::None,
+            },
+            depth: options.stack_depth,
+            roots: options.source_roots,
+        };
         let options = Options {
             // Operations are counted from shapes.
             inputs: options.record_shapes || options.with_flops,
             memory: options.profile_memory,
+            calls: wanted.calls,
             budget_bytes: options.budget_bytes,
         };
+        let window = Window::start(options);
+        let following = if wanted.calls == Calls::None {
+            None
+        } else {
+            Following::begin(py, wanted)?
+        };
         let state = State {
-            window: Some(Window::start(options)),
+            window: Some(window),
+            following,
             capture: None,
             facts,
         };
-        Self {
+        Ok(Self {
             state: Mutex::new(state),
-        }
+        })
     }
 
     /// Keeps what begins from now on out of the window. Returns false if it is closed.
@@ -96,6 +121,7 @@ impl Session {
             let mut capture = window.stop();
             capture.metadata = state.facts.clone();
             state.capture = Some(capture);
+            drop(state.following.take());
         }
         let capture = state.capture.clone();
         capture.expect("a session without a window has a capture")

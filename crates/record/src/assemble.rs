@@ -1,8 +1,8 @@
 //! From a capture to a profile: the one place where ticks become nanoseconds and recorder's names become strings.
 
 use mindprof_model::{
-    DeviceKind, Event, Flags, InputsId, LossCause, Nanos, Profile, ProfileBuilder, StringId,
-    Thread, ThreadId,
+    DeviceKind, Event, Flags, InputsId, LossCause, Nanos, Profile, ProfileBuilder, StackId,
+    StringId, Thread, ThreadId,
 };
 use rustc_hash::FxHashSet;
 
@@ -12,6 +12,7 @@ use crate::clock::{Anchor, Scale};
 use crate::local::ASYNC_BIT;
 use crate::memory::{Piece, Pieces};
 use crate::name::{self, NameKind};
+use crate::stack::{CALL_BIT, Calls, Stack};
 
 /// Makes the profile of a capture and of the earlier ones that belong to it.
 pub(crate) fn assemble(capture: &Capture) -> Profile {
@@ -41,14 +42,21 @@ fn add_window(capture: &Capture, names: &mut Names, builder: &mut ProfileBuilder
     let span = Nanos(scale.nanoseconds(capture.window.end));
     builder.span = builder.span.max(span);
     for thread in &capture.threads {
-        builder.add_loss(LossCause::Budget, thread.lost);
+        builder.add_losses(&thread.lost);
         builder.add_loss(LossCause::Depth, thread.open.deeper);
         let open = still_open(capture, thread);
-        let (scopes, pieces) = of_window(capture, thread, &open);
+        let (mut scopes, pieces) = of_window(capture, thread, &open);
+        if capture.keep_calls == Calls::Modules {
+            scopes
+                .retain(|record| record.stack & CALL_BIT == 0 || names.is_module(record, builder));
+        }
         if scopes.is_empty() && pieces.is_empty() {
             continue;
         }
-        let inputs = merge_inputs(capture, thread, builder);
+        let tables = Tables {
+            inputs: merge_inputs(capture, thread, builder),
+            stacks: merge_stacks(capture, thread, names, builder),
+        };
         let name = builder.strings.intern(&thread.name);
         let id = builder.add_thread(Thread {
             process: u64::from(std::process::id()),
@@ -60,7 +68,7 @@ fn add_window(capture: &Capture, names: &mut Names, builder: &mut ProfileBuilder
         let events = start_order(&scopes)
             .into_iter()
             .map(|index| scopes[index as usize])
-            .map(|record| names.event(record, id, &inputs, &scale, window_end, builder))
+            .map(|record| names.event(record, id, &tables, &scale, window_end, builder))
             .collect();
         builder.add_events(events);
         for piece in pieces {
@@ -82,7 +90,7 @@ fn of_window<'a>(
     let mut scopes: Vec<&Record> = Vec::with_capacity(thread.len() + open.len());
     let mut pieces = Pieces::default();
     for record in thread.records() {
-        if !pieces.takes(record) && capture.wants(record.start) {
+        if !pieces.takes(record) && is_wanted(capture, record) {
             scopes.push(record);
         }
     }
@@ -99,19 +107,28 @@ fn of_window<'a>(
     (scopes, pieces)
 }
 
+/// Returns whether a record is of the window. Calls go on while scopes are not wanted.
+fn is_wanted(capture: &Capture, record: &Record) -> bool {
+    if record.stack & CALL_BIT == 0 {
+        return capture.wants(record.start);
+    }
+    capture.keep_calls != Calls::None && capture.window.contains(&record.start)
+}
+
 /// Returns records of the scopes that were open when the window closed, innermost first.
 fn still_open(capture: &Capture, thread: &ThreadCapture) -> Vec<Record> {
     let entries = thread.open.entries.iter().rev();
-    let wanted = entries.filter(|entry| capture.wants(entry.start));
-    let record = wanted.map(|entry| Record {
+    let records = entries.map(|entry| Record {
         start: entry.start,
         end: u64::MAX,
         name: entry.name,
         inputs: 0,
-        stack: 0,
+        stack: entry.stack,
         sequence: u32::MAX,
     });
-    record.collect()
+    records
+        .filter(|record| is_wanted(capture, record))
+        .collect()
 }
 
 /// Returns the start order of records that lie in end order, the longer of two with one start first, without comparing
@@ -165,6 +182,38 @@ fn merge_inputs(
         .collect()
 }
 
+/// Maps the thread's numbers of stacks to the profile's; empty if the window did not ask for stacks. Callers come first.
+fn merge_stacks(
+    capture: &Capture,
+    thread: &ThreadCapture,
+    names: &mut Names,
+    builder: &mut ProfileBuilder,
+) -> Vec<StackId> {
+    if capture.keep_calls != Calls::All {
+        return Vec::new();
+    }
+    let mut stacks = Vec::with_capacity(thread.stacks.len() + 1);
+    stacks.push(StackId::NONE);
+    for &[caller, frame] in &thread.stacks {
+        let (frame, _) = names.find(frame, builder);
+        let stack = builder.stacks.push(
+            stacks
+                .get(caller as usize)
+                .copied()
+                .unwrap_or(StackId::NONE),
+            frame,
+        );
+        stacks.push(stack);
+    }
+    stacks
+}
+
+/// The profile's ids by the numbers of one thread.
+struct Tables {
+    inputs: Vec<InputsId>,
+    stacks: Vec<StackId>,
+}
+
 /// The profile's strings by the recorder's numbers, filled as they are met.
 #[derive(Default)]
 struct Names {
@@ -176,7 +225,7 @@ impl Names {
         &mut self,
         record: &Record,
         thread: ThreadId,
-        inputs: &[InputsId],
+        tables: &Tables,
         scale: &Scale,
         window_end: u64,
         builder: &mut ProfileBuilder,
@@ -187,10 +236,11 @@ impl Names {
         let end = scale.nanoseconds(record.end.min(window_end));
         let mut event = Event::new(category, name, thread, Nanos(start), Nanos(end - start));
         event.scope = scope;
-        event.inputs = inputs
-            .get(record.inputs as usize)
-            .copied()
-            .unwrap_or(InputsId::NONE);
+        let inputs = tables.inputs.get(record.inputs as usize);
+        event.inputs = inputs.copied().unwrap_or(InputsId::NONE);
+        let stack = Stack::from_record(record.stack);
+        let stack = tables.stacks.get(stack.raw() as usize);
+        event.stack = stack.copied().unwrap_or(StackId::NONE);
         event.set_sequence((record.sequence != u32::MAX).then_some(record.sequence));
         if record.end > window_end {
             event.flags = event.flags.union(Flags::UNFINISHED);
@@ -199,6 +249,11 @@ impl Names {
             event.flags = event.flags.union(Flags::ASYNC);
         }
         event
+    }
+
+    fn is_module(&mut self, record: &Record, builder: &mut ProfileBuilder) -> bool {
+        let (_, kind) = self.find(record.name & !ASYNC_BIT, builder);
+        kind == NameKind::Module
     }
 
     fn find(&mut self, number: u32, builder: &mut ProfileBuilder) -> (StringId, NameKind) {

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mindprof_model::InputsTable;
+use mindprof_model::{InputsTable, Loss, LossCause};
 
 use crate::chunk::Chunk;
 use crate::open::OpenStack;
@@ -21,7 +21,7 @@ pub(crate) struct Buffer {
     /// The scopes that are open on it.
     pub(crate) open: OpenStack,
     native: AtomicU64,
-    lost: AtomicU64,
+    lost: [AtomicU64; LossCause::ALL.len()],
     retired: AtomicBool,
     contents: Mutex<Contents>,
 }
@@ -35,6 +35,8 @@ pub(crate) struct Contents {
     pub(crate) chunks: Vec<Arc<Chunk>>,
     /// The distinct input lists.
     pub(crate) inputs: InputsTable,
+    /// The distinct stacks, each as the number of its caller and the number of its innermost frame's name.
+    pub(crate) stacks: Vec<[u32; 2]>,
 }
 
 impl Buffer {
@@ -46,7 +48,7 @@ impl Buffer {
             name: native_name(native),
             open: OpenStack::new(),
             native: AtomicU64::new(native),
-            lost: AtomicU64::new(0),
+            lost: Default::default(),
             retired: AtomicBool::new(false),
             contents: Mutex::default(),
         }
@@ -77,19 +79,30 @@ impl Buffer {
         };
         self.open.clear();
         // Relaxed: read together with the epoch, under the lock that is held here.
-        self.lost.store(0, Ordering::Relaxed);
+        for count in &self.lost {
+            count.store(0, Ordering::Relaxed);
+        }
     }
 
-    /// Counts an event that could not be kept. Called by the owner alone.
+    /// Counts an event that there was no room for. Called by the owner alone.
     pub(crate) fn count_lost(&self) {
+        self.count_lost_for(LossCause::Budget, 1);
+    }
+
+    /// Counts events that could not be kept. Called by the owner alone.
+    pub(crate) fn count_lost_for(&self, cause: LossCause, events: u64) {
+        let count = &self.lost[cause as usize];
         // Relaxed: a plain count. One writer, so a load and a store do.
-        self.lost
-            .store(self.lost.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        count.store(count.load(Ordering::Relaxed) + events, Ordering::Relaxed);
     }
 
     /// Returns how many events could not be kept in this recording.
-    pub(crate) fn lost(&self) -> u64 {
-        self.lost.load(Ordering::Relaxed)
+    pub(crate) fn lost(&self) -> Loss {
+        let mut loss = Loss::default();
+        for cause in LossCause::ALL {
+            loss.add(cause, self.lost[cause as usize].load(Ordering::Relaxed));
+        }
+        loss
     }
 
     /// Says that the thread has ended.

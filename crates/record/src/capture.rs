@@ -3,13 +3,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use mindprof_model::{InputsTable, Metadata, Profile};
+use mindprof_model::{InputsTable, Loss, Metadata, Profile};
 
 use crate::assemble;
 use crate::buffer::Buffer;
 use crate::chunk::{Chunk, Record};
 use crate::clock::Anchor;
 use crate::open::OpenSnapshot;
+use crate::stack::Calls;
 
 /// The recording of one window, ready to become a profile. A copy shares the records.
 #[derive(Clone, Debug)]
@@ -24,6 +25,7 @@ pub struct Capture {
     pub(crate) closed: Anchor,
     pub(crate) keep_inputs: bool,
     pub(crate) keep_memory: bool,
+    pub(crate) keep_calls: Calls,
     pub(crate) threads: Vec<ThreadCapture>,
     /// The windows before this one that the profile is about too.
     pub(crate) earlier: Vec<Capture>,
@@ -57,14 +59,15 @@ pub(crate) struct ThreadCapture {
     pub(crate) native: u64,
     pub(crate) name: Box<str>,
     pub(crate) open: OpenSnapshot,
-    pub(crate) lost: u64,
+    pub(crate) lost: Loss,
     pub(crate) inputs: InputsTable,
+    pub(crate) stacks: Vec<[u32; 2]>,
     chunks: Vec<(Arc<Chunk>, usize)>,
 }
 
 impl ThreadCapture {
     /// Takes what `buffer` holds at this moment.
-    pub(crate) fn take(buffer: &Arc<Buffer>, lost_before: u64) -> Self {
+    pub(crate) fn take(buffer: &Arc<Buffer>, lost_before: &Loss) -> Self {
         // The open scopes come first: one that closes in between is then found among the records, and one that is found in both
         // places is told once.
         let open = buffer.open.snapshot();
@@ -73,8 +76,9 @@ impl ThreadCapture {
             native: buffer.native(),
             name: buffer.name.clone(),
             open,
-            lost: buffer.lost().saturating_sub(lost_before),
+            lost: buffer.lost().since(lost_before),
             inputs: contents.inputs.clone(),
+            stacks: contents.stacks.clone(),
             chunks: contents
                 .chunks
                 .iter()

@@ -4,6 +4,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::stack::Calls;
+
 // Relaxed everywhere: the word carries all that a scope decides by, and nothing else is published through it.
 static GATE: AtomicU64 = AtomicU64::new(0);
 
@@ -20,12 +22,16 @@ pub(crate) struct Wanted {
     pub(crate) inputs: bool,
     /// Memory that is taken and given back, also while scopes are not wanted.
     pub(crate) memory: bool,
+    /// Calls of the host's language, also while scopes are not wanted.
+    pub(crate) calls: Calls,
 }
 
 impl Gate {
     const SCOPES: u64 = 1;
     const INPUTS: u64 = 2;
     const MEMORY: u64 = 4;
+    const STACKS: u64 = 8;
+    const MODULES: u64 = 16;
     const EPOCH_SHIFT: u32 = 8;
 
     /// Reads the gate.
@@ -36,11 +42,17 @@ impl Gate {
 
     /// Sets what recording number `epoch` wants from now on.
     pub(crate) fn set(epoch: u32, wanted: Wanted) {
-        let scopes = if wanted.scopes { Self::SCOPES } else { 0 };
-        let inputs = if wanted.inputs { Self::INPUTS } else { 0 };
-        let memory = if wanted.memory { Self::MEMORY } else { 0 };
+        let bits = [
+            (wanted.scopes, Self::SCOPES),
+            (wanted.inputs, Self::INPUTS),
+            (wanted.memory, Self::MEMORY),
+            (wanted.calls == Calls::All, Self::STACKS),
+            (wanted.calls == Calls::Modules, Self::MODULES),
+        ];
+        let wanted = bits.into_iter().filter(|(is_wanted, _)| *is_wanted);
+        let bits = wanted.fold(0, |bits, (_, bit)| bits | bit);
         GATE.store(
-            u64::from(epoch) << Self::EPOCH_SHIFT | scopes | inputs | memory,
+            u64::from(epoch) << Self::EPOCH_SHIFT | bits,
             Ordering::Relaxed,
         );
     }
@@ -66,6 +78,18 @@ impl Gate {
     #[inline]
     pub(crate) const fn wants_memory(self) -> bool {
         self.0 & Self::MEMORY != 0
+    }
+
+    /// Returns whether some window wants stacks and all calls.
+    #[inline]
+    pub(crate) const fn wants_stacks(self) -> bool {
+        self.0 & Self::STACKS != 0
+    }
+
+    /// Returns whether some window wants calls, be it of modules only.
+    #[inline]
+    pub(crate) const fn wants_calls(self) -> bool {
+        self.0 & (Self::STACKS | Self::MODULES) != 0
     }
 
     /// Returns the number of the recording: it grows each time the gate goes from closed to open.

@@ -19,6 +19,7 @@ mod open;
 mod recorder;
 mod scope;
 mod session;
+mod stack;
 mod sync;
 
 pub use capture::Capture;
@@ -26,6 +27,10 @@ pub use memory::memory;
 pub use name::{Name, NameKind, Site};
 pub use scope::{OpenScope, Scope, is_profiling, is_recording, open, open_with, scope, scope_with};
 pub use session::{Options, Session};
+pub use stack::{
+    Calls, Stack, StackSource, count_deep_calls, count_unseen_calls, open_call, recording_number,
+    set_stack_source, wants_calls, wants_stacks,
+};
 
 /// The parts that the benchmark measures beside the whole: not an interface.
 #[doc(hidden)]

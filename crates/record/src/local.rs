@@ -12,7 +12,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::ptr;
 use std::sync::Arc;
 
-use mindprof_model::InputsEncoder;
+use mindprof_model::{InputsEncoder, LossCause};
 use rustc_hash::FxHashMap;
 
 use crate::buffer::Buffer;
@@ -22,6 +22,7 @@ use crate::gate::Gate;
 use crate::name::Name;
 use crate::open::OpenEntry;
 use crate::scope::OpenScope;
+use crate::stack::Stack;
 use crate::{budget, recorder};
 
 /// Marks, in a record's name, a scope that ended on another thread than it began on.
@@ -67,27 +68,28 @@ impl Place {
 
 /// Begins a scope on this thread, or counts it as lost.
 #[inline(never)]
-pub(crate) fn begin(gate: Gate, name: Name, inputs: u32) -> Begun {
+pub(crate) fn begin(gate: Gate, name: Name, inputs: u32, stack: Stack) -> Begun {
     if let Some(local) = here()
         && local.epoch.get() == gate.epoch()
         && !name.is_refused()
         && inputs != NO_ROOM
+        && stack != Stack::NO_ROOM
     {
-        return local.begin(name);
+        return local.begin(name, stack);
     }
-    begin_slowly(gate, name, inputs)
+    begin_slowly(gate, name, inputs, stack)
 }
 
 #[cold]
 #[inline(never)]
-fn begin_slowly(gate: Gate, name: Name, inputs: u32) -> Begun {
+fn begin_slowly(gate: Gate, name: Name, inputs: u32, stack: Stack) -> Begun {
     let begun = with(|local| {
         local.follow(gate);
-        if name.is_refused() || inputs == NO_ROOM {
+        if name.is_refused() || inputs == NO_ROOM || stack == Stack::NO_ROOM {
             local.buffer.count_lost();
             return None;
         }
-        Some(local.begin(name))
+        Some(local.begin(name, stack))
     });
     begun.flatten().unwrap_or((0, Place::NOWHERE))
 }
@@ -102,19 +104,21 @@ pub(crate) fn end(scope: &OpenScope, end: u64) {
         what,
         pair(scope.sequence, scope.epoch),
         scope.place,
+        scope.stack,
     );
 }
 
 /// Ends a scope that comes as plain words, which travel in registers: a reference would pin the guard to memory, which costs
 /// also when nothing records.
 #[inline(never)]
-fn end_words(start: u64, end: u64, what: u64, sequence_and_epoch: u64, place: Place) {
+fn end_words(start: u64, end: u64, what: u64, sequence_and_epoch: u64, place: Place, stack: u32) {
     let (name, inputs) = halves(what);
     let (sequence, epoch) = halves(sequence_and_epoch);
     let scope = OpenScope {
         start,
         name,
         inputs,
+        stack,
         sequence,
         epoch,
         place,
@@ -160,6 +164,22 @@ pub(crate) fn intern_inputs(gate: Gate, inputs: impl FnOnce(&mut InputsEncoder))
     with(|local| local.intern_inputs(gate, inputs)).unwrap_or(NO_ROOM)
 }
 
+/// Returns the number of the stack of `frame` called from `caller`, on this thread.
+#[inline(never)]
+pub(crate) fn push_frame(gate: Gate, caller: Stack, frame: Name) -> Stack {
+    with(|local| local.push_frame(gate, caller, frame)).unwrap_or(Stack::NO_ROOM)
+}
+
+/// Counts events of this thread that could not be kept.
+#[cold]
+pub(crate) fn count_lost(gate: Gate, cause: LossCause, events: u64) {
+    // A thread that is ending has no buffer any more, and records nothing that could be missed.
+    let _ = with(|local| {
+        local.follow(gate);
+        local.buffer.count_lost_for(cause, events);
+    });
+}
+
 /// Returns the buffer of this thread, if it has one.
 pub(crate) fn own_buffer() -> Option<Arc<Buffer>> {
     let own = |local: &OnceCell<Local>| local.get().map(|local| Arc::clone(&local.buffer));
@@ -194,6 +214,7 @@ pub(crate) struct Local {
     chunk: Cell<*const Chunk>,
     chunk_owner: RefCell<Option<Arc<Chunk>>>,
     inputs: RefCell<KnownInputs>,
+    stacks: RefCell<FxHashMap<(Stack, Name), Stack>>,
 }
 
 /// The input lists that this thread has seen, for finding them without a lock.
@@ -213,14 +234,15 @@ impl Local {
             chunk: Cell::new(ptr::null()),
             chunk_owner: RefCell::default(),
             inputs: RefCell::default(),
+            stacks: RefCell::default(),
         }
     }
 
     #[inline]
-    fn begin(&self, name: Name) -> Begun {
+    fn begin(&self, name: Name, stack: Stack) -> Begun {
         let start = ticks();
-        let name = name.raw();
-        let depth = self.buffer.open.push(OpenEntry { start, name });
+        let (name, stack) = (name.raw(), stack.raw());
+        let depth = self.buffer.open.push(OpenEntry { start, name, stack });
         (start, Place::new(self.thread, depth))
     }
 
@@ -264,8 +286,9 @@ impl Local {
         }
         let mut record = scope.record(end);
         record.name |= ASYNC_BIT;
-        // Lists of inputs are numbered by thread.
+        // Lists of inputs and stacks are numbered by thread.
         record.inputs = 0;
+        record.stack = 0;
         if !self.push(record) {
             self.push_to_new_chunk(record);
         }
@@ -307,6 +330,7 @@ impl Local {
         self.buffer.begin_epoch(epoch);
         self.set_chunk(None);
         self.inputs.borrow_mut().ids.clear();
+        self.stacks.borrow_mut().clear();
         self.epoch.set(epoch);
     }
 
@@ -341,6 +365,37 @@ impl Local {
         let id = self.buffer.contents().inputs.intern(words).to_raw();
         known.ids.insert(words.into(), id);
         id
+    }
+}
+
+impl Local {
+    fn push_frame(&self, gate: Gate, caller: Stack, frame: Name) -> Stack {
+        self.follow(gate);
+        let mut known = self.stacks.borrow_mut();
+        match known.get(&(caller, frame)) {
+            Some(&stack) => stack,
+            None => self.add_stack(&mut known, caller, frame),
+        }
+    }
+
+    #[cold]
+    fn add_stack(
+        &self,
+        known: &mut FxHashMap<(Stack, Name), Stack>,
+        caller: Stack,
+        frame: Name,
+    ) -> Stack {
+        // The shared node, and an entry here in a table that is on average three quarters full.
+        const BYTES: usize = size_of::<[u32; 2]>() + 4 * size_of::<[u32; 3]>() / 3 + 1;
+        let is_known = caller != Stack::NO_ROOM && !frame.is_refused();
+        if !is_known || budget::charge(BYTES, BYTES) == 0 {
+            return Stack::NO_ROOM;
+        }
+        let stacks = &mut self.buffer.contents().stacks;
+        stacks.push([caller.raw(), frame.raw()]);
+        let stack = Stack::from_len(stacks.len());
+        known.insert((caller, frame), stack);
+        stack
     }
 }
 

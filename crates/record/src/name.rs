@@ -26,6 +26,10 @@ pub enum NameKind {
     Backward,
     /// A range that the user named.
     Annotation,
+    /// A function of the host's language.
+    Function,
+    /// A module of the host: a function too, which is wanted more often than others.
+    Module,
 }
 
 impl NameKind {
@@ -35,12 +39,13 @@ impl NameKind {
             Self::Operator => (Category::Operator, ScopeKind::Function),
             Self::Backward => (Category::Operator, ScopeKind::Backward),
             Self::Annotation => (Category::Annotation, ScopeKind::User),
+            Self::Function | Self::Module => (Category::PythonFunction, ScopeKind::Function),
         }
     }
 }
 
 /// A name in the recorder's table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Name(u32);
 
 impl Name {
@@ -50,9 +55,9 @@ impl Name {
     /// Returns the name of `text`, adding it to the table at first sight.
     pub fn intern(text: &str, kind: NameKind) -> Self {
         thread_local! {
-            static REMEMBERED: RefCell<FxHashMap<Box<str>, [Option<Name>; 3]>> = RefCell::default();
+            static REMEMBERED: RefCell<FxHashMap<Box<str>, [Option<Name>; 5]>> = RefCell::default();
         }
-        let find = |names: &RefCell<FxHashMap<Box<str>, [Option<Self>; 3]>>| {
+        let find = |names: &RefCell<FxHashMap<Box<str>, [Option<Self>; 5]>>| {
             let mut names = names.borrow_mut();
             if let Some(name) = names.get(text).and_then(|kinds| kinds[kind as usize]) {
                 return name;

@@ -6,9 +6,10 @@
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// How deep open scopes are followed. Deeper ones are recorded when they close, and counted as lost when they don't.
+/// How deep open scopes are followed, calls of Python included. Deeper ones are recorded when they close, and counted as lost
+/// when they don't.
 #[cfg(not(loom))]
-pub(crate) const DEPTH: usize = 64;
+pub(crate) const DEPTH: usize = 1024;
 #[cfg(loom)]
 pub(crate) const DEPTH: usize = 2;
 
@@ -20,6 +21,8 @@ const CLOSED: u32 = 0;
 pub(crate) struct OpenEntry {
     pub(crate) start: u64,
     pub(crate) name: u32,
+    /// As in a record.
+    pub(crate) stack: u32,
 }
 
 /// The open scopes of one moment, outermost first, and how many more there were below them.
@@ -33,6 +36,7 @@ pub(crate) struct OpenSnapshot {
 struct Slot {
     start: AtomicU64,
     name: AtomicU32,
+    stack: AtomicU32,
 }
 
 /// The stack of open scopes of one thread.
@@ -47,6 +51,7 @@ impl OpenStack {
         let slot = || Slot {
             start: AtomicU64::new(0),
             name: AtomicU32::new(CLOSED),
+            stack: AtomicU32::new(0),
         };
         Self {
             state: AtomicU64::new(0),
@@ -62,6 +67,7 @@ impl OpenStack {
             // Release: a snapshot that reads this value must then also see the state of the pop before it, or it
             // would mix two scopes; pairs with the acquire fence in `snapshot`.
             slot.start.store(entry.start, Ordering::Release);
+            slot.stack.store(entry.stack, Ordering::Release);
             slot.name.store(entry.name, Ordering::Release);
         }
         self.set_state(depth + 1, changes);
@@ -114,6 +120,7 @@ impl OpenStack {
         let entries = self.slots.iter().take(depth).map(|slot| OpenEntry {
             start: slot.start.load(Ordering::Relaxed),
             name: slot.name.load(Ordering::Relaxed),
+            stack: slot.stack.load(Ordering::Relaxed),
         });
         let entries = entries.filter(|entry| entry.name != CLOSED).collect();
         // Acquire: pairs with the release stores in `push`; see there.
@@ -155,6 +162,7 @@ mod tests {
         OpenEntry {
             start,
             name: start as u32,
+            stack: start as u32,
         }
     }
 
@@ -219,6 +227,7 @@ mod tests {
                 loom::thread::spawn(move || {
                     for entry in stack.snapshot().entries {
                         assert_eq!(entry.start, u64::from(entry.name));
+                        assert_eq!(entry.name, entry.stack);
                     }
                 })
             };

@@ -6,6 +6,8 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use mindprof_model::Loss;
+
 use crate::budget;
 use crate::buffer::Buffer;
 use crate::capture::ThreadCapture;
@@ -44,7 +46,7 @@ struct Pause {
 
 /// Numbers of lost events by thread.
 #[derive(Default)]
-struct Losses(Vec<(u32, u64)>);
+struct Losses(Vec<(u32, Loss)>);
 
 /// An open window: its number and the moment from which on events belong to it.
 #[derive(Clone, Copy, Debug)]
@@ -149,7 +151,7 @@ pub(crate) fn close_window(window: Window) -> Taken {
     recorder.set_gate();
     let threads = recorder
         .of_this_epoch()
-        .map(|buffer| ThreadCapture::take(buffer, closed.not_lost_here.of(buffer.index)))
+        .map(|buffer| ThreadCapture::take(buffer, &closed.not_lost_here.of(buffer.index)))
         .collect();
     if recorder.windows.is_empty() {
         recorder.release();
@@ -171,17 +173,17 @@ impl OpenWindow {
 }
 
 impl Losses {
-    fn of(&self, thread: u32) -> u64 {
+    fn of(&self, thread: u32) -> Loss {
         let found = self.0.iter().find(|(index, _)| *index == thread);
-        found.map_or(0, |(_, lost)| *lost)
+        found.map_or_else(Loss::default, |(_, lost)| *lost)
     }
 
     /// Adds what was lost between two moments.
     fn add_between(&mut self, before: &Self, after: &Self) {
         for &(thread, lost) in &after.0 {
-            let between = lost.saturating_sub(before.of(thread));
+            let between = lost.since(&before.of(thread));
             match self.0.iter_mut().find(|(index, _)| *index == thread) {
-                Some(entry) => entry.1 += between,
+                Some(entry) => entry.1.merge(&between),
                 None => self.0.push((thread, between)),
             }
         }
@@ -236,6 +238,10 @@ impl Recorder {
                 .any(|window| window.paused_now.is_none()),
             inputs: options().any(|options| options.inputs),
             memory: options().any(|options| options.memory),
+            calls: options()
+                .map(|options| options.calls)
+                .max()
+                .unwrap_or_default(),
         };
         Gate::set(self.epoch, wanted);
     }

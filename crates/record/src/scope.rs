@@ -13,6 +13,7 @@ use crate::clock::ticks;
 use crate::gate::Gate;
 use crate::local::{self, Place};
 use crate::name::{Name, Site};
+use crate::stack::{self, Stack};
 
 /// Opens a scope that closes when the returned value is dropped.
 #[inline]
@@ -97,6 +98,7 @@ pub struct OpenScope {
     pub(crate) start: u64,
     pub(crate) name: u32,
     pub(crate) inputs: u32,
+    pub(crate) stack: u32,
     pub(crate) sequence: u32,
     pub(crate) epoch: u32,
     pub(crate) place: Place,
@@ -108,6 +110,7 @@ impl OpenScope {
         start: 0,
         name: 0,
         inputs: 0,
+        stack: 0,
         sequence: 0,
         epoch: 0,
         place: Place::NOWHERE,
@@ -133,7 +136,18 @@ impl OpenScope {
         } else {
             0
         };
-        let (start, place) = local::begin(gate, name, inputs);
+        let stack = if gate.wants_stacks() {
+            stack::current()
+        } else {
+            Stack::NONE
+        };
+        Self::begin_at(gate, name, inputs, stack)
+    }
+
+    /// Begins a scope whose inputs and stack are known.
+    #[inline]
+    pub(crate) fn begin_at(gate: Gate, name: Name, inputs: u32, stack: Stack) -> Self {
+        let (start, place) = local::begin(gate, name, inputs, stack);
         if place == Place::NOWHERE {
             return Self::NONE;
         }
@@ -141,6 +155,7 @@ impl OpenScope {
             start,
             name: name.raw(),
             inputs,
+            stack: stack.raw(),
             sequence: u32::MAX,
             epoch: gate.epoch(),
             place,
@@ -148,7 +163,7 @@ impl OpenScope {
     }
 
     #[inline]
-    const fn is_recorded(&self) -> bool {
+    pub(crate) const fn is_recorded(&self) -> bool {
         self.epoch != 0
     }
 
@@ -160,7 +175,7 @@ impl OpenScope {
             end,
             name: self.name,
             inputs: self.inputs,
-            stack: 0,
+            stack: self.stack,
             sequence: self.sequence,
         }
     }

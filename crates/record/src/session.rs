@@ -6,6 +6,7 @@ use crate::capture::Capture;
 use crate::clock::Anchor;
 use crate::fork;
 use crate::recorder::{self, Taken, Window};
+use crate::stack::Calls;
 
 /// What a window wants.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +15,8 @@ pub struct Options {
     pub inputs: bool,
     /// Whether memory that the host takes and gives back is recorded.
     pub memory: bool,
+    /// Which calls of the host's language are recorded, as the host tells of them.
+    pub calls: Calls,
     /// How many bytes the recording may hold. The newest events beyond it are dropped and counted. While several
     /// windows are open, the largest of their budgets is in force.
     pub budget_bytes: usize,
@@ -24,6 +27,7 @@ impl Default for Options {
         Self {
             inputs: false,
             memory: false,
+            calls: Calls::None,
             budget_bytes: 256 << 20,
         }
     }
@@ -85,6 +89,7 @@ impl Session {
             closed,
             keep_inputs: self.options.inputs,
             keep_memory: self.options.memory,
+            keep_calls: self.options.calls,
             threads: taken.threads,
             earlier: Vec::new(),
         }

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import mindtorch_v2 as torch
+from mindprof import _core
 from mindtorch_v2._gradient import clear_gradient
 from mindtorch_v2._typename import typename
 from mindtorch_v2.nn import _hooks, _names, _state, _text
@@ -476,3 +477,7 @@ def _once(members: Any, remove_duplicate: bool = True) -> Iterator[tuple[str, An
             if remove_duplicate:
                 seen.add(member)
             yield name, member
+
+
+# A profile tells calls of modules by the modules' names.
+_core.name_module_calls(Module.__call__)

@@ -49,17 +49,26 @@ impl Sums {
     }
 }
 
-/// Sums what shares a key, in the order in which keys are first met. Returns the position of the first of each key, and
-/// its sums.
-pub fn sum_by_key<K: Eq + Hash>(parts: impl IntoIterator<Item = (K, Sums)>) -> Vec<(usize, Sums)> {
-    let mut rows: Vec<(usize, Sums)> = Vec::new();
+/// What shares a key, summed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SummedGroup {
+    /// The positions of what was summed, in order.
+    pub members: Vec<usize>,
+    /// What they come to together.
+    pub sums: Sums,
+}
+
+/// Sums what shares a key, in the order in which keys are first met.
+pub fn sum_by_key<K: Eq + Hash>(parts: impl IntoIterator<Item = (K, Sums)>) -> Vec<SummedGroup> {
+    let mut rows: Vec<SummedGroup> = Vec::new();
     let mut by_key: FxHashMap<K, usize> = FxHashMap::default();
     for (position, (key, part)) in parts.into_iter().enumerate() {
         let row = *by_key.entry(key).or_insert(rows.len());
         if row == rows.len() {
-            rows.push((position, Sums::default()));
+            rows.push(SummedGroup::default());
         }
-        rows[row].1.add(&part);
+        rows[row].members.push(position);
+        rows[row].sums.add(&part);
     }
     rows
 }
@@ -75,6 +84,10 @@ mod tests {
             ..Sums::default()
         };
         let rows = sum_by_key([("a", part(1)), ("b", part(2)), ("a", part(4))]);
-        assert_eq!(rows, [(0, part(5)), (1, part(2))]);
+        let group = |members: &[usize], count| SummedGroup {
+            members: members.to_vec(),
+            sums: part(count),
+        };
+        assert_eq!(rows, [group(&[0, 2], 5), group(&[1], 2)]);
     }
 }

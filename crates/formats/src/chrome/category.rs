@@ -110,6 +110,7 @@ pub(crate) const fn loss_key(cause: LossCause) -> &'static str {
     match cause {
         LossCause::Budget => "budget",
         LossCause::Depth => "depth",
+        LossCause::Unseen => "unseen",
         LossCause::Damaged => "damaged",
     }
 }

@@ -5,11 +5,11 @@
 
 use std::io::Write;
 
+use mindprof_analyze::PythonCalls;
 use mindprof_model::{Category, Event, EventId, Flags, Links, Metadata, Nanos, Profile, ScopeKind};
 
 use self::memory::memory_head;
 use self::pieces::Pieces;
-use self::python::PythonNumbers;
 use self::text::Text;
 use self::tracks::{Tracks, drawn};
 use super::category::{DEVICE_ANNOTATION_MARGIN, is_backward_wrapper};
@@ -97,7 +97,7 @@ struct Writer<'a> {
     memory_head: String,
     tracks: Tracks,
     flows: Flows,
-    python: PythonNumbers,
+    python: PythonCalls,
     /// The number of each thread, from one up in the order in which they began to work.
     thread_numbers: Vec<i64>,
 }
@@ -112,7 +112,7 @@ impl<'a> Writer<'a> {
             memory_head: memory_head(),
             tracks: Tracks::build(profile),
             flows: Flows::build(profile),
-            python: PythonNumbers::new(profile),
+            python: PythonCalls::new(profile),
             thread_numbers: thread_numbers(profile),
         }
     }

@@ -43,6 +43,13 @@ impl Session {
         serde_json::from_slice(&decompress(&self.path("says.json.gz"))).unwrap()
     }
 
+    /// Returns the stacks that torch wrote of the session, if it was recorded with stacks.
+    pub(crate) fn stacks(self) -> Option<String> {
+        let path = self.path("stacks.txt.gz");
+        let found = path.exists();
+        found.then(|| String::from_utf8(decompress(&path)).unwrap())
+    }
+
     fn path(self, suffix: &str) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../../tests/goldens")

@@ -8,3 +8,4 @@ mod files;
 mod goldens;
 mod perfetto;
 mod round_trip;
+mod stacks;

@@ -5,6 +5,7 @@
 mod loss;
 mod memory;
 mod scopes;
+mod stacks;
 mod windows;
 
 use mindprof_model::Profile;

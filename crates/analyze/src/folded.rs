@@ -1,0 +1,177 @@
+//! Stacks with what was spent in them: what folded stacks, flame graphs and their kin are drawn from.
+//!
+//! torch weighs the callers of single events ([`stack_weights`]); a picture wants whole paths, each once ([`Folded`]).
+
+use mindprof_model::{Category, DeviceKind, EventId, Nanos, StackId, StackTable, StringId};
+
+use crate::{Analysis, Item, shown_frames};
+
+#[cfg(test)]
+mod tests;
+
+/// What a stack is weighed by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum StackMetric {
+    /// The time on the host without the children.
+    #[default]
+    SelfCpuTime,
+    /// The time on devices without the children's.
+    SelfDeviceTime,
+}
+
+impl StackMetric {
+    /// Returns the weight of an event.
+    pub fn of(self, analysis: &Analysis, id: EventId) -> Nanos {
+        let on_host = analysis.device(id) == DeviceKind::Cpu;
+        match self {
+            Self::SelfCpuTime => analysis.tree().self_time(id),
+            Self::SelfDeviceTime if on_host => analysis.device_times().own(id),
+            Self::SelfDeviceTime => analysis.profile().event(id).duration,
+        }
+    }
+}
+
+/// Walks the events that have callers, in the order in which they are shown, with the stack of the callers and the weight.
+pub fn stack_weights(
+    analysis: &Analysis,
+    metric: StackMetric,
+) -> impl Iterator<Item = (StackId, Nanos)> {
+    analysis.items().filter_map(move |item| match item {
+        Item::Event(id) => {
+            let stack = analysis.stack(id);
+            (stack != StackId::NONE).then(|| (stack, metric.of(analysis, id)))
+        }
+        Item::Memory(_) => None,
+    })
+}
+
+/// The paths of a profile's events, each once, with what was spent at their ends.
+///
+/// A path is who called, then the scopes inside of each other, then the event. Without stacks it is the scopes alone.
+///
+/// ```text
+/// train.py(7): main ── aten::linear ── aten::addmm     3 us
+///                 └─── aten::relu                      1 us
+/// ```
+#[derive(Clone, Debug)]
+pub struct Folded {
+    paths: StackTable,
+    weights: Vec<Nanos>,
+}
+
+impl Folded {
+    /// Folds a profile in time linear in the number of its events.
+    ///
+    /// Of device time, what devices did by themselves counts where no scope asked for it; the rest is its scope's.
+    pub fn build(analysis: &Analysis, metric: StackMetric) -> Self {
+        let mut paths = Paths::new(analysis);
+        let mut weights: Vec<Nanos> = Vec::new();
+        for index in 0..analysis.profile().events().len() {
+            let id = EventId::from_index(index);
+            let path = paths.of_event(id);
+            if weights.len() < paths.table.len() {
+                weights.resize(paths.table.len(), Nanos::ZERO);
+            }
+            let is_counted = analysis.is_shown(id)
+                && (metric == StackMetric::SelfCpuTime || !is_counted_elsewhere(analysis, id));
+            if is_counted {
+                let weight = &mut weights[path.index()];
+                *weight = *weight + metric.of(analysis, id);
+            }
+        }
+        Self {
+            paths: paths.table,
+            weights,
+        }
+    }
+
+    /// Walks the paths that something was spent at the ends of, in the order in which they were first met.
+    pub fn iter(&self) -> impl Iterator<Item = (StackId, Nanos)> {
+        let weights = self.weights.iter().enumerate();
+        let spent = weights.filter(|(_, weight)| **weight > Nanos::ZERO);
+        spent.map(|(index, weight)| (StackId::from_index(index), *weight))
+    }
+
+    /// Returns the names along a path, outermost first.
+    ///
+    /// # Panics
+    /// When `path` is of another profile.
+    pub fn frames(&self, path: StackId) -> Vec<StringId> {
+        let mut frames: Vec<StringId> = self.paths.frames(path).collect();
+        frames.reverse();
+        frames
+    }
+
+    /// Returns everything that was spent.
+    pub fn total(&self) -> Nanos {
+        Nanos(self.weights.iter().map(|weight| weight.0).sum())
+    }
+}
+
+/// Returns whether the device time of an event is that of others: a kernel's is its scope's, an annotation's is that of
+/// the kernels under it.
+fn is_counted_elsewhere(analysis: &Analysis, id: EventId) -> bool {
+    match analysis.profile().event(id).category {
+        Category::DeviceAnnotation => true,
+        Category::Kernel => analysis.correlation().owner(id).is_some(),
+        Category::Operator
+        | Category::Annotation
+        | Category::PythonFunction
+        | Category::Runtime
+        | Category::Other => false,
+    }
+}
+
+/// Finds the path of each event. Parents come before their children.
+struct Paths<'a> {
+    analysis: &'a Analysis,
+    table: StackTable,
+    of_events: Vec<StackId>,
+    /// The path of each stack's shown frames, where it was asked for.
+    of_stacks: Vec<Option<StackId>>,
+}
+
+impl<'a> Paths<'a> {
+    fn new(analysis: &'a Analysis) -> Self {
+        let profile = analysis.profile();
+        Self {
+            analysis,
+            table: StackTable::new(),
+            of_events: Vec::with_capacity(profile.events().len()),
+            of_stacks: vec![None; profile.stacks().len()],
+        }
+    }
+
+    /// Returns the path of the next event.
+    fn of_event(&mut self, id: EventId) -> StackId {
+        let event = self.analysis.profile().event(id);
+        let parent = self.analysis.tree().parent(id);
+        let stack = self.analysis.stack(id);
+        let caller = match parent {
+            Some(parent) if !self.is_call(parent) || stack == StackId::NONE => {
+                self.of_events[parent.index()]
+            }
+            Some(_) | None => self.of_stack(stack),
+        };
+        let path = self.table.push(caller, event.name);
+        self.of_events.push(path);
+        path
+    }
+
+    fn is_call(&self, id: EventId) -> bool {
+        self.analysis.profile().event(id).category == Category::PythonFunction
+    }
+
+    fn of_stack(&mut self, stack: StackId) -> StackId {
+        if let Some(known) = self.of_stacks[stack.index()] {
+            return known;
+        }
+        let frames: Vec<StringId> = shown_frames(self.analysis.profile(), stack).collect();
+        let mut path = StackId::NONE;
+        for &frame in frames.iter().rev() {
+            path = self.table.push(path, frame);
+        }
+        self.of_stacks[stack.index()] = Some(path);
+        path
+    }
+}

@@ -1,0 +1,120 @@
+use mindprof_model::{Category, Event, Nanos, ProfileBuilder, StringTable, Thread, Timeline};
+use proptest::prelude::*;
+
+use super::*;
+
+fn lines(analysis: &Analysis) -> Vec<(String, u64)> {
+    let folded = Folded::build(analysis, StackMetric::SelfCpuTime);
+    let strings = analysis.profile().strings();
+    let text = |path| {
+        let frames = folded.frames(path);
+        let names: Vec<&str> = frames.iter().map(|&frame| strings.text(frame)).collect();
+        names.join(";")
+    };
+    folded
+        .iter()
+        .map(|(path, weight)| (text(path), weight.0))
+        .collect()
+}
+
+// step     |--------------------|   0..100
+// linear     |-----|  |-----|       10..40, 50..80
+// addmm        |-|                  20..30
+#[test]
+fn equal_paths_are_summed_and_without_stacks_scopes_make_them() {
+    let profile = Timeline::draw(|time| {
+        time.annotation("step", |time| {
+            time.idle(10);
+            time.scope("linear", |time| {
+                time.idle(10);
+                time.op("addmm", 10);
+                time.idle(10);
+            });
+            time.idle(10);
+            time.op("linear", 30);
+            time.idle(20);
+        });
+    });
+    let found = lines(&Analysis::build(profile));
+    let expected = [("step", 40), ("step;linear", 50), ("step;linear;addmm", 10)];
+    assert_eq!(found, expected.map(|(path, weight)| (path.into(), weight)));
+}
+
+/// A call of a Python function, an operator inside of it that knows its stack, and one inside of that.
+fn with_stacks() -> Analysis {
+    let mut builder = ProfileBuilder::new();
+    let thread = builder.add_thread(Thread {
+        process: 1,
+        native: 1,
+        name: StringTable::EMPTY,
+        device: DeviceKind::Cpu,
+    });
+    let [call, linear, addmm] =
+        ["a.py(1): main", "linear", "addmm"].map(|name| builder.strings.intern(name));
+    let inside = builder.stacks.push(StackId::NONE, call);
+    let mut add = |category, name, start, duration, stack| {
+        let mut event = Event::new(category, name, thread, Nanos(start), Nanos(duration));
+        event.stack = stack;
+        builder.add_event(event);
+    };
+    add(Category::PythonFunction, call, 0, 100, StackId::NONE);
+    add(Category::Operator, linear, 10, 50, inside);
+    add(Category::Operator, addmm, 20, 20, inside);
+    Analysis::build(builder.build().unwrap())
+}
+
+#[test]
+fn callers_come_before_scopes() {
+    let expected = [
+        ("a.py(1): main", 50),
+        ("a.py(1): main;linear", 30),
+        ("a.py(1): main;linear;addmm", 20),
+    ];
+    assert_eq!(
+        lines(&with_stacks()),
+        expected.map(|(path, weight)| (path.into(), weight))
+    );
+}
+
+#[test]
+fn weights_are_those_of_events_that_have_callers() {
+    let analysis = with_stacks();
+    let found: Vec<u64> = stack_weights(&analysis, StackMetric::SelfCpuTime)
+        .map(|(_, weight)| weight.0)
+        .collect();
+    assert_eq!(found, [30, 20]);
+    assert_eq!(
+        stack_weights(&analysis, StackMetric::SelfDeviceTime).count(),
+        2
+    );
+    assert_eq!(
+        Folded::build(&analysis, StackMetric::SelfDeviceTime).total(),
+        Nanos::ZERO
+    );
+}
+
+proptest! {
+    #[test]
+    fn nothing_is_lost_in_the_fold(
+        intervals in prop::collection::vec((0_u64..60, 0_u64..20, 0_usize..3), 0..60),
+    ) {
+        let mut builder = ProfileBuilder::new();
+        let thread = builder.add_thread(Thread {
+            process: 1,
+            native: 1,
+            name: StringTable::EMPTY,
+            device: DeviceKind::Cpu,
+        });
+        for (start, duration, name) in intervals {
+            let name = builder.strings.intern(["a", "b", "c"][name]);
+            let times = (Nanos(start), Nanos(duration));
+            builder.add_event(Event::new(Category::Operator, name, thread, times.0, times.1));
+        }
+        let analysis = Analysis::build(builder.build().unwrap());
+        let events = (0..analysis.profile().events().len()).map(EventId::from_index);
+        let spent: u64 = events.map(|id| analysis.tree().self_time(id).0).sum();
+        let folded = Folded::build(&analysis, StackMetric::SelfCpuTime);
+        prop_assert_eq!(folded.total(), Nanos(spent));
+        prop_assert_eq!(folded.iter().map(|(_, weight)| weight.0).sum::<u64>(), spent);
+    }
+}

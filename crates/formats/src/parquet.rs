@@ -1,0 +1,183 @@
+//! Events as Apache Parquet: the columns of data frames in a file that every analysis tool reads.
+
+use std::io::{self, Write};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use mindprof_analyze::Analysis;
+use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::types::Type;
+
+use crate::columns::event_columns;
+use crate::{Column, Result, Values, write_file};
+
+/// Readers take a group of rows at a time: this many are some megabytes.
+const GROUP: usize = 1 << 20;
+
+/// Writes everything that a profile shows, a row each, as Parquet.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn write_parquet(analysis: &Analysis, mut out: impl Write) -> Result<()> {
+    let bytes = encode(&event_columns(analysis)).map_err(io::Error::other)?;
+    Ok(out.write_all(&bytes)?)
+}
+
+/// Writes a Parquet file.
+///
+/// # Errors
+/// When the file cannot be written; the error names it.
+pub fn write_parquet_file(analysis: &Analysis, path: &Path) -> Result<()> {
+    write_file(path, |out| write_parquet(analysis, out))
+}
+
+/// The bytes are small beside the columns they are made from, so they are made in memory.
+fn encode(columns: &[Column]) -> std::result::Result<Vec<u8>, ParquetError> {
+    let mut bytes = Vec::new();
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
+    let mut writer =
+        SerializedFileWriter::new(&mut bytes, schema(columns)?, Arc::new(properties.build()))?;
+    let rows = columns.first().map_or(0, |column| column.values.len());
+    for begin in (0..rows).step_by(GROUP) {
+        let range = begin..rows.min(begin + GROUP);
+        let mut group = writer.next_row_group()?;
+        for column in columns {
+            let mut sink = group.next_column()?.expect("the schema has all columns");
+            write_column(&mut sink, column, range.clone())?;
+            sink.close()?;
+        }
+        group.close()?;
+    }
+    writer.close()?;
+    Ok(bytes)
+}
+
+fn schema(columns: &[Column]) -> std::result::Result<Arc<Type>, ParquetError> {
+    let field = |column: &Column| {
+        let (physical, logical) = match column.values {
+            Values::Text { .. } => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            Values::Int(_) => (Physical::INT64, None),
+            Values::Float(_) => (Physical::DOUBLE, None),
+            Values::Bool(_) => (Physical::BOOLEAN, None),
+        };
+        let repetition = match column.known {
+            Some(_) => Repetition::OPTIONAL,
+            None => Repetition::REQUIRED,
+        };
+        Type::primitive_type_builder(&column.name, physical)
+            .with_logical_type(logical)
+            .with_repetition(repetition)
+            .build()
+            .map(Arc::new)
+    };
+    let fields: std::result::Result<_, _> = columns.iter().map(field).collect();
+    let schema = Type::group_type_builder("events").with_fields(fields?);
+    schema.build().map(Arc::new)
+}
+
+fn write_column(
+    sink: &mut SerializedColumnWriter<'_>,
+    column: &Column,
+    range: Range<usize>,
+) -> std::result::Result<(), ParquetError> {
+    let known = column.known.as_ref().map(|known| &known[range.clone()]);
+    match &column.values {
+        Values::Text { numbers, texts } => {
+            let texts: Vec<ByteArray> = texts.iter().map(|text| text.as_str().into()).collect();
+            let values = numbers[range].iter();
+            let values: Vec<ByteArray> = values
+                .map(|&number| texts[number as usize].clone())
+                .collect();
+            write_values::<ByteArrayType>(sink, &values, known)
+        }
+        Values::Int(values) => write_values::<Int64Type>(sink, &values[range], known),
+        Values::Float(values) => write_values::<DoubleType>(sink, &values[range], known),
+        Values::Bool(values) => write_values::<BoolType>(sink, &values[range], known),
+    }
+}
+
+/// Parquet takes the values that are known, and a level for each value that says whether it is.
+fn write_values<T: DataType>(
+    sink: &mut SerializedColumnWriter<'_>,
+    values: &[T::T],
+    known: Option<&[bool]>,
+) -> std::result::Result<(), ParquetError> {
+    let writer = sink.typed::<T>();
+    match known {
+        None => writer.write_batch(values, None, None)?,
+        Some(known) => {
+            let pairs = values.iter().zip(known);
+            let kept: Vec<T::T> = pairs
+                .filter(|(_, known)| **known)
+                .map(|(value, _)| value.clone())
+                .collect();
+            let levels: Vec<i16> = known.iter().map(|&known| i16::from(known)).collect();
+            writer.write_batch(&kept, Some(&levels), None)?
+        }
+    };
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use mindprof_model::Timeline;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::RowAccessor;
+
+    use super::*;
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let profile = Timeline::draw(|time| {
+            time.annotation("schön", |time| {
+                time.idle(1000);
+                time.op("aten::mm", 2500);
+            });
+        });
+        let mut out = Vec::new();
+        write_parquet(&Analysis::build(profile), &mut out).unwrap();
+        let reader = SerializedFileReader::new(bytes::Bytes::from(out)).unwrap();
+        let rows: Vec<_> = reader
+            .get_row_iter(None)
+            .unwrap()
+            .map(|row| row.unwrap())
+            .collect();
+        let found: Vec<_> = rows
+            .iter()
+            .map(|row| {
+                (
+                    row.get_string(0).unwrap().as_str(),
+                    row.get_double(2).unwrap(),
+                )
+            })
+            .collect();
+        assert_eq!(found, [("schön", 3.5), ("aten::mm", 2.5)]);
+    }
+
+    #[test]
+    fn a_profile_without_events_has_no_rows() {
+        let mut out = Vec::new();
+        write_parquet(&Analysis::build(Timeline::draw(|_| {})), &mut out).unwrap();
+        let reader = SerializedFileReader::new(bytes::Bytes::from(out)).unwrap();
+        assert_eq!(reader.get_row_iter(None).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn values_that_are_not_known_are_left_out() {
+        let columns = [Column {
+            name: "flops".into(),
+            values: Values::Int(vec![1, 0, 3]),
+            known: Some(vec![true, false, true]),
+        }];
+        let bytes = encode(&columns).unwrap();
+        let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+        let rows = reader.get_row_iter(None).unwrap();
+        let found: Vec<_> = rows.map(|row| row.unwrap().get_long(0).ok()).collect();
+        assert_eq!(found, [Some(1), None, Some(3)]);
+    }
+}

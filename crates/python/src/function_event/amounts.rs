@@ -1,0 +1,149 @@
+//! How long an event took, and what it took beside time.
+
+#![expect(
+    clippy::unused_self,
+    reason = "a getter takes it, also where it says the same of every event"
+)]
+
+use mindprof_analyze::{Item, elapsed_micros};
+use mindprof_formats::share_text;
+use mindprof_model::DeviceKind;
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+use super::FunctionEvent;
+use crate::averages::microseconds;
+use crate::events::ListTotals;
+use crate::names::class;
+
+static INTERVAL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+/// What torch has for a share before the list was shown.
+const UNSHOWN: i64 = -1;
+
+#[pymethods]
+impl FunctionEvent {
+    #[getter]
+    fn count(&self) -> u8 {
+        1
+    }
+
+    #[getter]
+    fn time_range<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (start, end) = match self.item {
+            Item::Event(id) => {
+                let event = self.analysis().profile().event(id);
+                (event.start, event.end())
+            }
+            Item::Memory(record) => {
+                let time = self.analysis().profile().memory()[record as usize].time;
+                (time, time)
+            }
+        };
+        class(py, &INTERVAL, "Interval")?.call1((microseconds(start), microseconds(end)))
+    }
+
+    #[getter]
+    fn cpu_time_total(&self) -> f64 {
+        match self.event() {
+            Some((_, event)) if self.device() == DeviceKind::Cpu => elapsed_micros(event),
+            Some(_) | None => 0.0,
+        }
+    }
+
+    #[getter]
+    fn self_cpu_time_total(&self) -> f64 {
+        match self.event() {
+            Some((id, _)) => microseconds(self.analysis().tree().self_time(id)),
+            None => 0.0,
+        }
+    }
+
+    #[getter]
+    fn device_time_total(&self) -> f64 {
+        match self.event() {
+            Some((id, _)) if self.device() == DeviceKind::Cpu => {
+                self.analysis().device_times().total_micros(id)
+            }
+            Some((_, event)) => elapsed_micros(event),
+            None => 0.0,
+        }
+    }
+
+    #[getter]
+    fn self_device_time_total(&self) -> f64 {
+        match self.event() {
+            Some((id, _)) if self.device() == DeviceKind::Cpu => {
+                microseconds(self.analysis().device_times().own(id))
+            }
+            Some((_, event)) => microseconds(event.duration),
+            None => 0.0,
+        }
+    }
+
+    #[getter]
+    fn cpu_memory_usage(&self) -> i64 {
+        self.memory().host
+    }
+
+    #[getter]
+    fn device_memory_usage(&self) -> i64 {
+        self.memory().device
+    }
+
+    #[getter]
+    fn self_cpu_memory_usage(&self) -> i64 {
+        self.own_memory().host
+    }
+
+    #[getter]
+    fn self_device_memory_usage(&self) -> i64 {
+        self.own_memory().device
+    }
+
+    #[getter]
+    fn flops(&self) -> Option<u64> {
+        self.event().map(|(id, _)| self.store.get().flops(id))
+    }
+
+    /// A share of the list's total as text, once the list was shown as a table.
+    #[getter]
+    fn self_cpu_percent<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.share(py, self.self_cpu_time_total(), |totals| totals.self_cpu)
+    }
+
+    #[getter]
+    fn total_cpu_percent<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if self.is_async() && self.store.get().totals().is_some() {
+            return 0_i64.into_bound_py_any(py);
+        }
+        self.share(py, self.cpu_time_total(), |totals| totals.self_cpu)
+    }
+
+    #[getter]
+    fn total_device_percent<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match self.store.get().totals() {
+            Some(totals) if totals.has_device => {
+                self.share(py, self.self_device_time_total(), |totals| {
+                    totals.self_device
+                })
+            }
+            Some(_) | None => UNSHOWN.into_bound_py_any(py),
+        }
+    }
+}
+
+impl FunctionEvent {
+    fn share<'py>(
+        &self,
+        py: Python<'py>,
+        part: f64,
+        whole: impl Fn(&ListTotals) -> f64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match self.store.get().totals() {
+            Some(totals) => share_text(part, whole(totals)).into_bound_py_any(py),
+            None => UNSHOWN.into_bound_py_any(py),
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Which event it is, and how it hangs together with others.
+
+#![expect(
+    clippy::unused_self,
+    reason = "a getter takes it, also where it says the same of every event"
+)]
+
+use mindprof_analyze::{Item, Keys};
+use mindprof_formats::{FlowKind, FlowSide, category_name};
+use mindprof_model::{Category, DeviceKind, Flags};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyList;
+
+use super::FunctionEvent;
+use crate::averages::microseconds;
+use crate::events::item_name;
+use crate::names::{class, device_name, device_type, scope_number};
+
+static KERNEL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+#[pymethods]
+impl FunctionEvent {
+    #[getter]
+    fn id(&self) -> u32 {
+        let links = self.links();
+        match self.event() {
+            Some((_, event)) if event.category == Category::PythonFunction => 0,
+            Some((_, event)) if matches!(event.category, Category::Kernel | Category::Runtime) => {
+                links.correlation
+            }
+            Some((id, _)) if links.external == 0 => id.to_raw() + 1,
+            Some(_) => links.external,
+            None => 0,
+        }
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        Keys::text(item_name(self.store.get(), self.item))
+    }
+
+    /// The name, also where one was set.
+    #[getter(key)]
+    fn key_text<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.getattr("name")
+    }
+
+    #[getter]
+    fn trace_name(&self) -> Option<&str> {
+        self.event().map(|_| item_name(self.store.get(), self.item))
+    }
+
+    #[getter]
+    fn overload_name(&self) -> &'static str {
+        ""
+    }
+
+    #[getter]
+    fn thread(&self) -> u32 {
+        match self.item {
+            Item::Event(id) => self.analysis().thread_number(id),
+            Item::Memory(record) => {
+                let record = &self.analysis().profile().memory()[record as usize];
+                self.analysis().memory_thread_number(record)
+            }
+        }
+    }
+
+    #[getter]
+    fn fwd_thread(&self) -> u32 {
+        match self.item {
+            Item::Event(id) => self.analysis().forward_thread_number(id),
+            Item::Memory(_) => self.thread(),
+        }
+    }
+
+    #[getter]
+    fn sequence_nr(&self) -> i64 {
+        let sequence = self.event().and_then(|(_, event)| event.sequence());
+        sequence.map_or(-1, i64::from)
+    }
+
+    #[getter]
+    fn node_id(&self) -> i8 {
+        -1
+    }
+
+    #[getter]
+    fn scope(&self) -> u8 {
+        self.event()
+            .map_or(0, |(_, event)| scope_number(event.scope))
+    }
+
+    #[getter]
+    fn activity_type(&self) -> Option<&'static str> {
+        let (_, event) = self.event()?;
+        let analysis = self.analysis();
+        let name = analysis.profile().name(event);
+        Some(category_name(event.category, name, analysis.accelerator()))
+    }
+
+    #[getter]
+    fn external_id(&self) -> u32 {
+        if matches!(self.device(), DeviceKind::Cpu) && !self.is(Category::Runtime) {
+            return self.id();
+        }
+        self.links().external
+    }
+
+    #[getter]
+    fn linked_correlation_id(&self) -> u32 {
+        if self.is(Category::Kernel) || self.is(Category::Runtime) {
+            return self.links().external;
+        }
+        0
+    }
+
+    #[getter]
+    fn device_type<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        device_type(py, self.device())
+    }
+
+    #[getter]
+    fn device_index(&self) -> u64 {
+        let threads = self.analysis().profile().threads();
+        self.event()
+            .map_or(0, |(_, event)| threads[event.thread.index()].process)
+    }
+
+    #[getter]
+    fn device_resource_id(&self) -> u64 {
+        let threads = self.analysis().profile().threads();
+        match self.event() {
+            Some((_, event)) => threads[event.thread.index()].native,
+            None => u64::from(self.thread()),
+        }
+    }
+
+    #[getter]
+    fn use_device(&self) -> Option<&'static str> {
+        self.analysis().accelerator().map(device_name)
+    }
+
+    #[getter]
+    pub(super) fn is_async(&self) -> bool {
+        self.event()
+            .is_some_and(|(_, event)| event.flags.contains(Flags::ASYNC))
+    }
+
+    #[getter]
+    fn is_remote(&self) -> bool {
+        false
+    }
+
+    #[getter]
+    fn is_legacy(&self) -> bool {
+        false
+    }
+
+    #[getter]
+    fn is_user_annotation(&self) -> bool {
+        self.event()
+            .is_some_and(|(id, _)| self.analysis().is_annotation(id))
+    }
+
+    #[getter]
+    fn is_python_function(&self) -> bool {
+        self.is(Category::PythonFunction)
+    }
+
+    #[getter]
+    fn cpu_children<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, Self>>> {
+        let Some((id, _)) = self.event() else {
+            return Ok(Vec::new());
+        };
+        let children = self.analysis().children().of(id).iter();
+        children.map(|&child| self.handle(py, child)).collect()
+    }
+
+    #[getter]
+    fn cpu_parent<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, Self>>> {
+        let parent = self
+            .event()
+            .and_then(|(id, _)| self.analysis().tree().parent(id));
+        parent.map(|parent| self.handle(py, parent)).transpose()
+    }
+
+    #[getter]
+    fn kernels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        let Some((id, _)) = self.event() else {
+            return Ok(list);
+        };
+        let kernel = class(py, &KERNEL, "Kernel")?;
+        let profile = self.analysis().profile();
+        for &found in self.analysis().kernels(id) {
+            let event = profile.event(found);
+            let device = profile.threads()[event.thread.index()].process;
+            let elapsed = microseconds(event.duration);
+            list.append(kernel.call1((profile.name(event), device, elapsed))?)?;
+        }
+        Ok(list)
+    }
+
+    #[getter]
+    fn flow_id(&self) -> u32 {
+        self.flow_end().map_or(0, |end| end.number)
+    }
+
+    #[getter]
+    fn flow_type(&self) -> u8 {
+        self.flow_end().map_or(0, |end| match end.kind {
+            FlowKind::Backward => 1,
+            FlowKind::Launch => 2,
+        })
+    }
+
+    #[getter]
+    fn flow_start(&self) -> bool {
+        self.flow_end()
+            .is_some_and(|end| end.side == FlowSide::Tail)
+    }
+
+    #[getter]
+    fn python_id(&self) -> i64 {
+        self.python_call().map_or(-1, |call| call.number.into())
+    }
+
+    #[getter]
+    fn python_parent_id(&self) -> i64 {
+        let caller = self.python_call().and_then(|call| call.caller);
+        caller.map_or(-1, i64::from)
+    }
+
+    #[getter]
+    fn python_module_id(&self) -> i64 {
+        let module = self.python_call().and_then(|call| call.module);
+        module.map_or(-1, i64::from)
+    }
+}

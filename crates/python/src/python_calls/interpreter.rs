@@ -1,0 +1,279 @@
+//! What is asked of the interpreter about frames, through functions that the stable interface does not list.
+//!
+//! They are looked up by name when they are first needed, so that one library serves every version: those that a version
+//! lacks are done without. All of this needs the GIL; a value of [`Attached`] says that it is held.
+
+#![expect(
+    unsafe_code,
+    reason = "frames and the profile hook of the interpreter have no safe wrappers in PyO3"
+)]
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::OnceLock;
+
+use pyo3::ffi::{self, PyFrameObject, PyObject};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+/// What the interpreter calls at every call and return.
+pub(super) type Hook =
+    unsafe extern "C" fn(*mut PyObject, *mut PyFrameObject, c_int, *mut PyObject) -> c_int;
+
+type SetProfile = unsafe extern "C" fn(Option<Hook>, *mut PyObject);
+
+/// The functions of the running interpreter.
+struct Interpreter {
+    set_profile: SetProfile,
+    /// From 3.12 on.
+    set_profile_all_threads: Option<SetProfile>,
+    is_attached: unsafe extern "C" fn() -> c_int,
+    back: unsafe extern "C" fn(*mut PyFrameObject) -> *mut PyFrameObject,
+    /// From 3.11 on.
+    instruction: Option<unsafe extern "C" fn(*mut PyFrameObject) -> c_int>,
+    /// From 3.12 on.
+    variable: Option<unsafe extern "C" fn(*mut PyFrameObject, *const c_char) -> *mut PyObject>,
+}
+
+static INTERPRETER: OnceLock<Option<Interpreter>> = OnceLock::new();
+
+/// Looks the functions up. Returns false if this system or interpreter does not have them, and calls cannot be followed.
+pub(super) fn is_supported() -> bool {
+    INTERPRETER.get_or_init(Interpreter::find).is_some()
+}
+
+fn interpreter() -> Option<&'static Interpreter> {
+    INTERPRETER.get().and_then(Option::as_ref)
+}
+
+impl Interpreter {
+    fn find() -> Option<Self> {
+        // SAFETY: each name is that of a function of CPython, which has this signature in every version that has it.
+        unsafe {
+            Some(Self {
+                set_profile: symbol(c"PyEval_SetProfile")?,
+                set_profile_all_threads: symbol(c"PyEval_SetProfileAllThreads"),
+                is_attached: symbol(c"PyGILState_Check")?,
+                back: symbol(c"PyFrame_GetBack")?,
+                instruction: symbol(c"PyFrame_GetLasti"),
+                variable: symbol(c"PyFrame_GetVarString"),
+            })
+        }
+    }
+}
+
+/// Returns the function of this name in the process.
+///
+/// # Safety
+/// `F` is the type of a pointer to that function.
+#[cfg(unix)]
+unsafe fn symbol<F: Copy>(name: &CStr) -> Option<F> {
+    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+    // SAFETY: the name ends in a zero.
+    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    if address.is_null() {
+        return None;
+    }
+    // SAFETY: a pointer to a function is as large as one to data here, and `F` is its type, by the caller's word.
+    Some(unsafe { std::mem::transmute_copy::<*mut c_void, F>(&address) })
+}
+
+#[cfg(not(unix))]
+unsafe fn symbol<F: Copy>(_name: &CStr) -> Option<F> {
+    None
+}
+
+/// Says that this thread holds the GIL. What is asked of it needs that, and not always the word itself.
+#[derive(Clone, Copy)]
+pub(super) struct Attached<'py>(Python<'py>);
+
+#[expect(clippy::unused_self, reason = "it is the word that the GIL is held")]
+impl<'py> Attached<'py> {
+    /// Returns the word of a caller that knows it.
+    pub(super) const fn new(py: Python<'py>) -> Self {
+        Self(py)
+    }
+
+    pub(super) const fn python(self) -> Python<'py> {
+        self.0
+    }
+
+    /// Returns the innermost frame of this thread.
+    #[inline]
+    pub(super) fn current_frame(self) -> Option<Frame<'py>> {
+        // SAFETY: the GIL is held. The reference is borrowed from the thread, whose innermost frame does not end before it
+        // goes on, which is after the call that we are in.
+        let frame = unsafe { ffi::PyEval_GetFrame() };
+        (!frame.is_null()).then_some(Frame {
+            pointer: frame,
+            attached: self,
+        })
+    }
+
+    /// Returns the frame that the hook was called with.
+    ///
+    /// # Safety
+    /// The pointer is that of a frame that lives as long as the call.
+    pub(super) const unsafe fn frame(self, pointer: *mut PyFrameObject) -> Frame<'py> {
+        Frame {
+            pointer,
+            attached: self,
+        }
+    }
+
+    /// Has `hook` called in this thread, with `marker` as what `sys.getprofile` returns.
+    pub(super) fn set_hook(self, hook: Hook, marker: &Bound<'py, PyAny>) {
+        if let Some(interpreter) = interpreter() {
+            // SAFETY: the GIL is held, the hook never unwinds, and the interpreter takes a reference of its own.
+            unsafe { (interpreter.set_profile)(Some(hook), marker.as_ptr()) };
+        }
+    }
+
+    /// Has `hook` called in every thread, where the interpreter can do so.
+    pub(super) fn set_hook_everywhere(self, hook: Hook, marker: &Bound<'py, PyAny>) {
+        if let Some(set) = interpreter().and_then(|interpreter| interpreter.set_profile_all_threads)
+        {
+            // SAFETY: as in `set_hook`.
+            unsafe { set(Some(hook), marker.as_ptr()) };
+        }
+    }
+
+    /// Has no hook called in this thread any more.
+    pub(super) fn remove_hook(self) {
+        if let Some(interpreter) = interpreter() {
+            // SAFETY: the GIL is held.
+            unsafe { (interpreter.set_profile)(None, std::ptr::null_mut()) };
+        }
+    }
+}
+
+/// Returns the word that this thread holds the GIL, if it does.
+#[inline]
+pub(super) fn attached<'py>() -> Option<Attached<'py>> {
+    let interpreter = interpreter()?;
+    // SAFETY: the function asks for nothing; and if it says that the GIL is held, it is, for as long as the call into the
+    // recorder lasts: whoever called holds it.
+    unsafe {
+        let is_attached = (interpreter.is_attached)() == 1;
+        is_attached.then(|| Attached(Python::assume_attached()))
+    }
+}
+
+/// A frame that is running or waiting for one that it called. Not owned: it is looked at while it cannot end.
+#[derive(Clone, Copy)]
+pub(super) struct Frame<'py> {
+    pointer: *mut PyFrameObject,
+    attached: Attached<'py>,
+}
+
+impl<'py> Frame<'py> {
+    /// Returns what tells it apart from other frames that live.
+    #[inline]
+    pub(super) fn identity(self) -> usize {
+        self.pointer as usize
+    }
+
+    /// Returns its code.
+    #[inline]
+    pub(super) fn code(self) -> Bound<'py, PyAny> {
+        // SAFETY: the frame lives, the GIL is held, and the function returns a reference that is ours.
+        unsafe {
+            let code = ffi::PyFrame_GetCode(self.pointer);
+            Bound::from_owned_ptr(self.attached.python(), code.cast())
+        }
+    }
+
+    /// Returns the frame that called it. That one waits for it, and so lives as long.
+    #[inline]
+    pub(super) fn back(self) -> Option<Self> {
+        let interpreter = interpreter()?;
+        // SAFETY: the frame lives and the GIL is held. The reference that is returned is ours, and is given up at once:
+        // the caller of a running frame is kept by the thread.
+        let pointer = unsafe {
+            let back = (interpreter.back)(self.pointer);
+            ffi::Py_XDECREF(back.cast());
+            back
+        };
+        (!pointer.is_null()).then_some(Self { pointer, ..self })
+    }
+
+    /// Returns the position of the instruction that it is at.
+    #[inline]
+    pub(super) fn instruction(self) -> c_int {
+        match interpreter().and_then(|interpreter| interpreter.instruction) {
+            // SAFETY: the frame lives and the GIL is held.
+            Some(instruction) => unsafe { instruction(self.pointer) },
+            None => self.instruction_by_name(),
+        }
+    }
+
+    #[cold]
+    fn instruction_by_name(self) -> c_int {
+        let position = self.object().getattr(pyo3::intern!(self.py(), "f_lasti"));
+        position
+            .and_then(|position| position.extract())
+            .unwrap_or(-1)
+    }
+
+    /// Returns the line that it is at. Takes time by the length of the function.
+    #[cold]
+    pub(super) fn line(self) -> c_int {
+        // SAFETY: the frame lives and the GIL is held.
+        unsafe { ffi::PyFrame_GetLineNumber(self.pointer) }
+    }
+
+    /// Returns the argument of this name, right after the function was called.
+    pub(super) fn argument(self, name: &CStr) -> Option<Bound<'py, PyAny>> {
+        if let Some(variable) = interpreter()?.variable {
+            // SAFETY: the frame lives, the GIL is held, and the function returns a reference that is ours, or none and an
+            // error, which is taken away.
+            return unsafe {
+                let value = variable(self.pointer, name.as_ptr());
+                let value = Bound::from_owned_ptr_or_opt(self.py(), value);
+                if value.is_none() {
+                    ffi::PyErr_Clear();
+                }
+                value
+            };
+        }
+        let locals = self.object().getattr(pyo3::intern!(self.py(), "f_locals"));
+        let name = PyString::new(self.py(), name.to_str().ok()?);
+        locals.and_then(|locals| locals.get_item(name)).ok()
+    }
+
+    fn object(self) -> Bound<'py, PyAny> {
+        // SAFETY: a frame that lives is an object; the reference that is taken here is given back by `Bound`.
+        unsafe { Bound::from_borrowed_ptr(self.py(), self.pointer.cast()) }
+    }
+
+    const fn py(self) -> Python<'py> {
+        self.attached.python()
+    }
+}
+
+/// A function written in C, as the interpreter lays it out: after the head of every object comes its definition.
+#[repr(C)]
+struct NativeFunction {
+    head: PyObject,
+    definition: *const Definition,
+}
+
+/// The beginning of a definition of such a function.
+#[repr(C)]
+struct Definition {
+    name: *const c_char,
+}
+
+/// Returns what tells a function written in C apart from others, whichever object it is bound to, and its name. None of
+/// what is no such function.
+pub(super) fn native_function<'a>(function: &Bound<'a, PyAny>) -> Option<(usize, &'a CStr)> {
+    // SAFETY: the check tells that the object is laid out as `NativeFunction`, whose definition and name live as long as the
+    // function.
+    unsafe {
+        if ffi::PyCFunction_Check(function.as_ptr()) == 0 {
+            return None;
+        }
+        let definition = (*function.as_ptr().cast::<NativeFunction>()).definition;
+        let name = (*definition).name;
+        Some((definition as usize, CStr::from_ptr(name)))
+    }
+}

@@ -1,0 +1,78 @@
+//! Modules of the host: which function calls them, and the numbers of those that were called.
+//!
+//! A module is `nn.Module: Linear_0`, counted by class in the order of first calls. It is told apart by a weak reference, so
+//! that it may die and another take its address.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use mindprof_record::{Name, NameKind};
+use pyo3::prelude::*;
+use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
+use rustc_hash::FxHashMap;
+
+use super::interpreter::Frame;
+
+/// The code of the functions that call modules. They are of classes that live as long as the process.
+static CALLERS: Mutex<Vec<Py<PyAny>>> = Mutex::new(Vec::new());
+
+static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
+
+/// The modules that were called.
+#[derive(Default)]
+struct Known {
+    by_address: FxHashMap<usize, (Option<Py<PyWeakrefReference>>, Name)>,
+    counts: FxHashMap<String, u64>,
+}
+
+/// Says that `code` is of a function that calls the module it is given as `self`.
+pub(super) fn add_caller(code: Bound<'_, PyAny>) {
+    lock(&CALLERS).push(code.unbind());
+}
+
+/// Returns whether `code` is of a function that calls modules.
+pub(super) fn are_called_by(code: &Bound<'_, PyAny>) -> bool {
+    lock(&CALLERS).iter().any(|caller| caller.is(code))
+}
+
+/// Forgets all modules: the next recording counts anew.
+pub(super) fn release() {
+    let known = lock(&KNOWN).take();
+    drop(known);
+}
+
+/// Returns the name of the module that a frame calls.
+pub(super) fn name(frame: Frame<'_>) -> Option<Name> {
+    let module = frame.argument(c"self")?;
+    let address = module.as_ptr() as usize;
+    if let Some(name) = find(&module, address) {
+        return Some(name);
+    }
+    // Made before the lock is taken: making an object can run finalizers, and those any code.
+    let class = module.get_type().name().ok()?.to_string();
+    let weak = PyWeakrefReference::new(&module).ok().map(Bound::unbind);
+    let mut known = lock(&KNOWN);
+    let known = known.get_or_insert_default();
+    let count = known.counts.entry(class.clone()).or_default();
+    let name = Name::intern(&format!("nn.Module: {class}_{count}"), NameKind::Module);
+    *count += 1;
+    known.by_address.insert(address, (weak, name));
+    Some(name)
+}
+
+fn find(module: &Bound<'_, PyAny>, address: usize) -> Option<Name> {
+    let known = lock(&KNOWN);
+    let (weak, name) = known.as_ref()?.by_address.get(&address)?;
+    let is_same = match weak {
+        Some(weak) => weak
+            .bind(module.py())
+            .upgrade()
+            .is_some_and(|known| known.is(module)),
+        // A class without weak references: the address is all there is.
+        None => true,
+    };
+    is_same.then_some(*name)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,153 @@
+//! What calls and frames are called: made once per function and place, and found by number from then on.
+//!
+//! Code objects are kept alive while calls are followed, so that a number stands for one function; nothing else is.
+
+use std::ffi::c_int;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use mindprof_record::{Name, NameKind};
+use pyo3::prelude::*;
+use rustc_hash::FxHashMap;
+
+use super::interpreter::{Frame, native_function};
+use super::modules;
+
+/// Functions that can put another hook in the place of ours, by their names.
+const SWITCHES: [&str; 4] = ["setprofile", "_setprofileallthreads", "enable", "disable"];
+
+/// The code objects that are kept alive.
+static KEPT: Mutex<Vec<Py<PyAny>>> = Mutex::new(Vec::new());
+
+/// Where source files are found: what their names are shortened by, longest first.
+static ROOTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Says by what the names of source files are shortened.
+pub(super) fn set_roots(mut roots: Vec<String>) {
+    roots.sort_unstable_by(|a, b| b.cmp(a));
+    *lock(&ROOTS) = roots;
+}
+
+/// Lets go of everything that was kept alive.
+pub(super) fn release() {
+    let kept = std::mem::take(&mut *lock(&KEPT));
+    drop(kept);
+    modules::release();
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a function is to us.
+#[derive(Clone, Copy)]
+pub(super) struct Function {
+    /// `file.py(10): function`, with the line where it is defined.
+    pub(super) name: Name,
+    /// Whether it is what calls a module.
+    pub(super) calls_module: bool,
+}
+
+/// A function written in C.
+#[derive(Clone, Copy)]
+pub(super) struct Native {
+    /// `<built-in method name of type object at 0x...>`.
+    pub(super) name: Name,
+    /// Whether it can put another hook in the place of ours.
+    pub(super) is_switch: bool,
+}
+
+/// The names that one thread has met.
+#[derive(Default)]
+pub(super) struct Names {
+    functions: FxHashMap<usize, Function>,
+    places: FxHashMap<(usize, c_int), Name>,
+    natives: FxHashMap<usize, Native>,
+}
+
+impl Names {
+    /// Forgets all: what was kept alive may be gone.
+    pub(super) fn clear(&mut self) {
+        self.functions.clear();
+        self.places.clear();
+        self.natives.clear();
+    }
+
+    /// Returns what the function of `code` is.
+    #[inline]
+    pub(super) fn function(&mut self, code: &Bound<'_, PyAny>) -> Function {
+        match self.functions.get(&(code.as_ptr() as usize)) {
+            Some(function) => *function,
+            None => self.add_function(code),
+        }
+    }
+
+    #[cold]
+    fn add_function(&mut self, code: &Bound<'_, PyAny>) -> Function {
+        let line = code.getattr(pyo3::intern!(code.py(), "co_firstlineno"));
+        let line = line.and_then(|line| line.extract()).unwrap_or(0);
+        let function = Function {
+            name: place_name(code, line),
+            calls_module: modules::are_called_by(code),
+        };
+        lock(&KEPT).push(code.clone().unbind());
+        self.functions.insert(code.as_ptr() as usize, function);
+        function
+    }
+
+    /// Returns the name of the place that a frame of `code` is at: `file.py(12): function`.
+    #[inline]
+    pub(super) fn place(&mut self, code: usize, instruction: c_int, frame: Frame<'_>) -> Name {
+        match self.places.get(&(code, instruction)) {
+            Some(name) => *name,
+            None => self.add_place(instruction, frame),
+        }
+    }
+
+    #[cold]
+    fn add_place(&mut self, instruction: c_int, frame: Frame<'_>) -> Name {
+        let code = frame.code();
+        // Keeps the code alive.
+        self.function(&code);
+        let name = place_name(&code, frame.line());
+        self.places
+            .insert((code.as_ptr() as usize, instruction), name);
+        name
+    }
+
+    /// Returns what a function written in C is; none of an object that is no such function.
+    #[inline]
+    pub(super) fn native(&mut self, function: &Bound<'_, PyAny>) -> Option<Native> {
+        let (definition, name) = native_function(function)?;
+        if let Some(native) = self.natives.get(&definition) {
+            return Some(*native);
+        }
+        let text = function.repr().ok()?;
+        let native = Native {
+            name: Name::intern(&text.to_string_lossy(), NameKind::Function),
+            is_switch: SWITCHES
+                .iter()
+                .any(|switch| switch.as_bytes() == name.to_bytes()),
+        };
+        self.natives.insert(definition, native);
+        Some(native)
+    }
+}
+
+fn place_name(code: &Bound<'_, PyAny>, line: c_int) -> Name {
+    let text = |attribute| {
+        let value: PyResult<Bound<'_, PyAny>> = code.getattr(attribute);
+        value.map_or_else(|_| String::from("?"), |value| value.to_string())
+    };
+    let file = text(pyo3::intern!(code.py(), "co_filename"));
+    let function = text(pyo3::intern!(code.py(), "co_name"));
+    let file = shortened(&file);
+    Name::intern(&format!("{file}({line}): {function}"), NameKind::Function)
+}
+
+fn shortened(file: &str) -> String {
+    let roots = lock(&ROOTS);
+    let rest = roots
+        .iter()
+        .find_map(|root| file.strip_prefix(root.as_str()));
+    rest.unwrap_or(file).to_owned()
+}

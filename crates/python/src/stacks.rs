@@ -1,0 +1,52 @@
+//! The stacks of a profile as files: torch's lines, a flame graph, and what speedscope opens.
+
+use std::path::PathBuf;
+
+use mindprof_formats::{
+    stack_metric, write_file, write_flamegraph_file, write_folded_with_short, write_speedscope_file,
+};
+use pyo3::prelude::*;
+
+use crate::enter::Enter;
+use crate::profile::Profile;
+
+/// Writes the stacks of `profile`, a line for each, with what was spent in them.
+#[pyfunction]
+pub(crate) fn write_stacks(
+    py: Python<'_>,
+    profile: PyRef<'_, Profile>,
+    path: PathBuf,
+    metric: String,
+) -> PyResult<()> {
+    let profile = &*profile;
+    py.enter(move || {
+        let (metric, analysis) = (stack_metric(&metric)?, &profile.analyzed().analysis);
+        write_file(&path, |out| write_folded_with_short(analysis, metric, out))
+    })
+}
+
+/// Draws the stacks of `profile` as a flame graph.
+#[pyfunction]
+pub(crate) fn write_flamegraph(
+    py: Python<'_>,
+    profile: PyRef<'_, Profile>,
+    path: PathBuf,
+    metric: String,
+) -> PyResult<()> {
+    let profile = &*profile;
+    py.enter(move || {
+        let metric = stack_metric(&metric)?;
+        write_flamegraph_file(&profile.analyzed().analysis, metric, &path)
+    })
+}
+
+/// Writes `profile` as a file that speedscope opens.
+#[pyfunction]
+pub(crate) fn write_speedscope(
+    py: Python<'_>,
+    profile: PyRef<'_, Profile>,
+    path: PathBuf,
+) -> PyResult<()> {
+    let profile = &*profile;
+    py.enter(move || write_speedscope_file(&profile.analyzed().analysis, &path))
+}

@@ -1,0 +1,189 @@
+"""`FunctionEventAvg`: a row, the sum of many events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mindprof import _core
+from mindprof._device_type import DeviceType
+from mindprof._formatted_times import FormattedTimesMixin
+from mindprof._function_event import FunctionEvent
+
+_SUMS = (
+    "cpu_time_total",
+    "device_time_total",
+    "self_cpu_time_total",
+    "self_device_time_total",
+    "cpu_memory_usage",
+    "device_memory_usage",
+    "self_cpu_memory_usage",
+    "self_device_memory_usage",
+    "count",
+)
+
+DESCRIPTIONS = (
+    "key",
+    "node_id",
+    "is_async",
+    "is_remote",
+    "cpu_parent",
+    "cpu_children",
+    "overload_name",
+    "input_shapes",
+    "stack",
+    "scope",
+    "device_type",
+    "is_legacy",
+    "use_device",
+    "is_user_annotation",
+)
+
+
+class FunctionEventAvg(FormattedTimesMixin):
+    """A row: events that belong together, summed. A new one sums nothing.
+
+    Example:
+        >>> row = FunctionEventAvg()
+        >>> for end in (10.0, 30.0):
+        ...     row += FunctionEvent(0, "aten::mm", 1, 0.0, end)
+        >>> row.count, row.cpu_time
+        (2, 20.0)
+    """
+
+    key: str | None
+    is_user_annotation: bool
+
+    def __init__(self) -> None:
+        self.key = None
+        self.count = 0
+        self.node_id = 0
+        self.is_async = False
+        self.is_remote = False
+        self.use_device: str | None = None
+        self.cpu_time_total: float = 0
+        self.device_time_total: float = 0
+        self.self_cpu_time_total: float = 0
+        self.self_device_time_total: float = 0
+        self.input_shapes: Any = None
+        self.overload_name: str | None = None
+        self.stack: list[str] | None = None
+        self.scope: int | None = None
+        self.cpu_memory_usage = 0
+        self.device_memory_usage = 0
+        self.self_cpu_memory_usage = 0
+        self.self_device_memory_usage = 0
+        self.device_type = DeviceType.CPU
+        self.is_legacy = False
+        self.flops = 0
+
+    # Who was first, and where the times of all are known, or these times. None is known of a row to
+    # which something was added that does not say them.
+    _first: FunctionEvent | None = None
+    _spread: tuple[_core.Averages, int] | list[float] | None = None
+    _parent: FunctionEvent | None = None
+    _children: list[FunctionEvent] | None = None
+
+    @classmethod
+    def _of(cls, attributes: dict[str, Any]) -> FunctionEventAvg:
+        """Makes a row of attributes that were worked out before."""
+        row = cls.__new__(cls)
+        row.__dict__ = attributes
+        return row
+
+    @property
+    def cpu_parent(self) -> FunctionEvent | None:
+        """What the first of the events ran inside of."""
+        return self._parent if self._first is None else self._first.cpu_parent
+
+    @cpu_parent.setter
+    def cpu_parent(self, parent: FunctionEvent | None) -> None:
+        self._settle()
+        self._parent = parent
+
+    @property
+    def cpu_children(self) -> list[FunctionEvent] | None:
+        """What ran inside of the first of the events."""
+        return self._children if self._first is None else self._first.cpu_children
+
+    @cpu_children.setter
+    def cpu_children(self, children: list[FunctionEvent] | None) -> None:
+        self._settle()
+        self._children = children
+
+    def _settle(self) -> None:
+        """Takes over what is known of the first event, so that it can be set."""
+        if self._first is not None:
+            self._parent, self._children = self._first.cpu_parent, self._first.cpu_children
+            self._first = None
+
+    def _percentiles(self) -> tuple[float, float, float, float] | None:
+        if self._spread is None:
+            return None
+        if isinstance(self._spread, list):
+            return _core.percentiles_of(self._spread)
+        averages, index = self._spread
+        return averages.percentiles(index)
+
+    @property
+    def p50(self) -> float | None:
+        """The time on the host that half of the events do not exceed; None if unknown."""
+        found = self._percentiles()
+        return None if found is None else found[0]
+
+    @property
+    def p90(self) -> float | None:
+        """The time on the host that nine of ten events do not exceed."""
+        found = self._percentiles()
+        return None if found is None else found[1]
+
+    @property
+    def p99(self) -> float | None:
+        """The time on the host that 99 of 100 events do not exceed."""
+        found = self._percentiles()
+        return None if found is None else found[2]
+
+    @property
+    def max(self) -> float | None:
+        """The longest time on the host."""
+        found = self._percentiles()
+        return None if found is None else found[3]
+
+    def add(self, other: FunctionEvent | FunctionEventAvg) -> FunctionEventAvg:
+        """Adds an event or another row. The first one says what the row is of.
+
+        Raises:
+            AssertionError: `other` is of another key, or neither an event nor a row.
+        """
+        if self.key is None:
+            for name in DESCRIPTIONS:
+                setattr(self, name, getattr(other, name))
+            self._spread = []
+        assert isinstance(other, (FunctionEvent, FunctionEventAvg)), (
+            "Expected other to be a FunctionEvent or FunctionEventAvg"
+        )
+        assert other.key == self.key, f"Expected keys to match, but got {other.key} vs {self.key}"
+        times = other._spread if isinstance(other, FunctionEventAvg) else [other.cpu_time_total]
+        if isinstance(self._spread, list) and isinstance(times, list):
+            self._spread.extend(times)
+        else:
+            self._spread = None
+        for name in _SUMS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        if self.flops is None:
+            self.flops = other.flops
+        elif other.flops is not None:
+            self.flops += other.flops
+        return self
+
+    def __iadd__(self, other: FunctionEvent | FunctionEventAvg) -> FunctionEventAvg:
+        return self.add(other)
+
+    def __repr__(self) -> str:
+        device = self.use_device or "cuda"
+        return (
+            f"<FunctionEventAvg key={self.key} self_cpu_time={self.self_cpu_time_total_str} "
+            f"cpu_time={self.cpu_time_str}  self_{device}_time={self.self_device_time_total_str} "
+            f"{device}_time={self.device_time_str} input_shapes={self.input_shapes!s} "
+            f"cpu_memory_usage={self.cpu_memory_usage} "
+            f"{device}_memory_usage={self.device_memory_usage}>"
+        )

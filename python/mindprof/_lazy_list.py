@@ -1,0 +1,106 @@
+"""`LazyList`: a real list whose items appear when someone looks at them.
+
+It begins with empty storage and a source. Whoever looks at items makes them appear in the storage,
+from the front and in portions; then they are ordinary items. Whoever changes the list makes it one
+like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sized
+from itertools import chain
+from typing import Any, SupportsIndex, overload
+
+PORTION = 4096
+"""How many items appear at a time while someone walks over them."""
+
+
+class LazyList(list[Any]):
+    """A list that may have a source. Subclasses say how items are made of it."""
+
+    _source: Sized | None = None
+    _filled = 0
+
+    def _make(self, begin: int, end: int) -> list[Any]:
+        """Makes items of the source."""
+        raise NotImplementedError
+
+    def _fill(self, end: int | None = None) -> None:
+        """Lets items appear up to `end`."""
+        if self._source is None:
+            return
+        total = len(self._source)
+        end = total if end is None else min(end, total)
+        if self._filled < end:
+            super().extend(self._make(self._filled, end))
+            self._filled = end
+
+    def _own(self) -> None:
+        """Makes the list one like any other, because it is about to change."""
+        self._fill()
+        self._source = None
+
+    def __len__(self) -> int:
+        return super().__len__() if self._source is None else len(self._source)
+
+    @overload
+    def __getitem__(self, index: SupportsIndex, /) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> list[Any]: ...
+    def __getitem__(self, index: SupportsIndex | slice, /) -> Any:
+        if self._source is not None:
+            if isinstance(index, slice) or int(index) < 0:
+                self._fill()
+            else:
+                self._fill(int(index) + 1)
+        return super().__getitem__(index)
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._source is None or self._filled == len(self._source):
+            return super().__iter__()
+        return chain.from_iterable(self._portions())
+
+    def _portions(self) -> Iterator[Iterable[Any]]:
+        begin = 0
+        while self._source is not None and begin < len(self._source):
+            self._fill(begin + PORTION)
+            portion = super().__getitem__(slice(begin, begin + PORTION))
+            begin += len(portion)
+            yield portion
+        if begin < super().__len__():
+            yield super().__getitem__(slice(begin, None))
+
+    def __eq__(self, other: object) -> bool:
+        return list(self) == (list(other) if isinstance(other, LazyList) else other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __radd__(self, other: list[Any]) -> list[Any]:
+        return [*other, *self]
+
+
+def _after(prepare: Callable[[LazyList], None], name: str) -> Callable[..., Any]:
+    method = getattr(list, name)
+
+    def call(self: LazyList, *args: Any, **kwargs: Any) -> Any:
+        prepare(self)
+        return method(self, *args, **kwargs)
+
+    call.__name__ = name
+    call.__qualname__ = f"LazyList.{name}"
+    call.__doc__ = method.__doc__
+    return call
+
+
+_READING = (
+    "__contains__ __reversed__ __add__ __mul__ __rmul__ __lt__ __le__ __gt__ __ge__ __repr__ "
+    "index count copy"
+)
+_CHANGING = (
+    "__setitem__ __delitem__ __iadd__ __imul__ append extend insert pop remove clear reverse sort"
+)
+for _name in _READING.split():
+    setattr(LazyList, _name, _after(LazyList._fill, _name))
+for _name in _CHANGING.split():
+    setattr(LazyList, _name, _after(LazyList._own, _name))

@@ -1,0 +1,15 @@
+"""Where source files are found: what is cut off their names when stacks are shown."""
+
+from __future__ import annotations
+
+import os
+import site
+import sys
+from pathlib import Path
+
+
+def source_roots() -> tuple[str, ...]:
+    """Returns the folders that modules are imported from, each with a separator at its end."""
+    folders = [*sys.path, *site.getsitepackages(), site.getuserbase(), site.getusersitepackages()]
+    folders.append(str(Path(__file__).parent.parent))
+    return tuple({os.path.abspath(folder) + os.sep for folder in folders})
