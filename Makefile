@@ -91,6 +91,10 @@ fuzz: ## Feed the reader of traces with damage, each target for FUZZ_SECONDS; ne
 bench-torch: build $(PARITY_READY) ## Measure against the real torch.profiler, in an environment of its own
 	$(BIN)/python benchmarks/bench_torch.py --torch-python $(TORCH_PYTHON)
 
+.PHONY: bench-write
+bench-write: build $(PARITY_READY) ## Measure writing of traces against the real torch.profiler
+	$(BIN)/python benchmarks/write_trace.py --torch-python $(TORCH_PYTHON)
+
 .PHONY: ci
 ci: lint test ## What has to pass before a change lands
 

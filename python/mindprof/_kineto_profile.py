@@ -8,9 +8,10 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from mindprof import _activity, _autograd_profile, _metadata
+from mindprof import _activity, _autograd_profile, _core, _metadata
 from mindprof._activity import CuspyConfig, ProfilerActivity
 from mindprof._event_list import EventList
+from mindprof._memory_timeline import MemoryProfileTimeline
 from mindprof._observer import _ITraceObserver
 from mindprof._options import DEFAULT_BUDGET_BYTES, DEFAULT_STACK_DEPTH
 from mindprof._profiler_config import _ExperimentalConfig
@@ -72,7 +73,7 @@ class _KinetoProfile:
         self.post_processing_timeout_s = post_processing_timeout_s
         self.profiler: _autograd_profile.profile | None = None
         self.has_cudagraphs = False
-        self.mem_tl: Any = None
+        self.mem_tl: MemoryProfileTimeline | None = None
         self.use_device = _activity.device_of(self.activities)
         self.preset_metadata: dict[str, str] = {}
         self._trace_metadata: dict[str, str] = {}
@@ -304,12 +305,17 @@ class _KinetoProfile:
     def export_memory_timeline(self, path: str, device: str | None = None) -> None:
         """Writes how much memory was in use when, by what for.
 
+        The end of the name says what is written: `.html` a page with a chart, `raw.json.gz` one row
+        for each change, anything else the sizes by category over time; with `.gz` compressed.
+
         Args:
             path: Where to.
             device: Of which device; the host's if None.
 
         Raises:
             ValueError: The profiler does not record what this needs.
+            AssertionError: The profiler was never started, or has not stopped.
+            RuntimeError: There is no such device.
         """
         warnings.warn(
             "`export_memory_timeline` is deprecated and will be removed in a future version. "
@@ -318,10 +324,11 @@ class _KinetoProfile:
             FutureWarning,
             stacklevel=2,
         )
-        self._memory_profile()
-        raise NotImplementedError(f"memory is not recorded yet: nothing for {device} in {path}")
+        recording = self._memory_profile()
+        self.mem_tl = MemoryProfileTimeline(recording)
+        recording.write_memory_timeline(path, "cpu" if device is None else device)
 
-    def _memory_profile(self) -> None:
+    def _memory_profile(self) -> _core.Profile:
         missing = [f"{flag}=True" for flag in MEMORY_FLAGS if not getattr(self, flag)]
         if missing:
             raise ValueError(f"{', '.join(missing)} required for memory profiling.")
@@ -329,6 +336,7 @@ class _KinetoProfile:
             raise AssertionError(
                 "Profiler and kineto_results must be initialized for memory profiling"
             )
+        return self.profiler.kineto_results
 
     def wait_for_exports(self) -> None:
         """Does nothing: an export returns when its file is whole."""

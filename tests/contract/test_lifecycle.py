@@ -509,7 +509,7 @@ def test_activity_types_filter_the_trace_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("missing", ["record_shapes", "profile_memory", "with_stack"])
-def test_the_memory_timeline_needs_three_flags(missing: str) -> None:
+def test_m_1_the_memory_timeline_needs_three_flags(missing: str) -> None:
     flags = {"record_shapes": True, "profile_memory": True, "with_stack": True, missing: False}
     text = f"^{missing}=True required for memory profiling.$"
     with (
@@ -519,7 +519,7 @@ def test_the_memory_timeline_needs_three_flags(missing: str) -> None:
         profile(**flags).export_memory_timeline("x.json")
 
 
-def test_the_memory_timeline_names_all_missing_flags() -> None:
+def test_m_1_the_memory_timeline_names_all_missing_flags() -> None:
     text = "^record_shapes=True, profile_memory=True, with_stack=True required for memory profiling"
     with (
         pytest.warns(FutureWarning, match="`export_memory_timeline` is deprecated"),

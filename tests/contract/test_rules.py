@@ -21,7 +21,8 @@ P_RULES = [
     *range(90, 107),
     *range(110, 114),
 ]
-RULES = [f"P-{number}" for number in P_RULES] + [f"R-{number}" for number in range(1, 13)]
+RULES = [f"P-{number}" for number in P_RULES]
+RULES += [f"R-{number}" for number in range(1, 13)] + [f"M-{number}" for number in range(1, 5)]
 
 MODULES = [
     "mindtorch_v2.profiler",
@@ -40,7 +41,7 @@ def functions() -> Iterator[ast.FunctionDef]:
 
 def rules_of(test: str) -> list[str]:
     """Returns the rules that a test names."""
-    return [f"{group.upper()}-{number}" for group, number in re.findall(r"_([pr])_(\d+)", test)]
+    return [f"{group.upper()}-{number}" for group, number in re.findall(r"_([prm])_(\d+)", test)]
 
 
 def differences() -> dict[str, str]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gc
+import json
 import weakref
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import mindtorch_v2 as torch
+import pytest
 from mindtorch_v2 import nn
 from mindtorch_v2.profiler import profile
 
@@ -149,7 +149,7 @@ class TestModulesAlone:
 
     def test_a_module_that_raises(self) -> None:
         class Broken(nn.Module):
-            def forward(self, x: Any) -> Any:
+            def forward(self, _x: Any) -> Any:
                 raise ValueError("broken")
 
         net, x = nn.Sequential(Broken()), torch.ones((2, 4))
@@ -160,8 +160,6 @@ class TestModulesAlone:
         assert names(prof) == ["Sequential_0", "Broken_0"] * 2
 
     def test_the_trace_has_the_number_of_the_module(self, tmp_path: Path) -> None:
-        import json
-
         net, x = model(), torch.ones((2, 4))
         with profile(with_modules=True) as prof:
             net(x)

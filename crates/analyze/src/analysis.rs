@@ -9,8 +9,8 @@ use mindprof_model::{
 use rustc_hash::FxHashMap;
 
 use crate::{
-    Bytes, Children, Correlation, DeviceTimes, Keys, MemoryUse, PythonCall, PythonCalls, Sources,
-    Tree,
+    Bytes, Children, Correlation, DeviceTimes, Keys, MemoryTimeline, MemoryUse, PythonCall,
+    PythonCalls, Sources, Tree,
 };
 
 /// What a profile asks to be shown, as it says itself in its metadata.
@@ -30,6 +30,7 @@ pub struct Analysis {
     thread_numbers: Vec<u32>,
     children: OnceLock<Children>,
     kernels: OnceLock<Kernels>,
+    memory_timeline: OnceLock<MemoryTimeline>,
     python_calls: OnceLock<FxHashMap<EventId, PythonCall>>,
     accelerator: Option<DeviceKind>,
 }
@@ -52,6 +53,7 @@ impl Analysis {
             thread_numbers: thread_numbers(&profile),
             children: OnceLock::new(),
             kernels: OnceLock::new(),
+            memory_timeline: OnceLock::new(),
             python_calls: OnceLock::new(),
             accelerator: accelerator(&profile),
             keys,
@@ -102,6 +104,12 @@ impl Analysis {
     /// Returns the memory that host events took.
     pub const fn memory(&self) -> &MemoryUse {
         &self.memory
+    }
+
+    /// Returns what memory was in use when, and what for. Worked out by the first call.
+    pub fn memory_timeline(&self) -> &MemoryTimeline {
+        let build = || MemoryTimeline::build(self);
+        self.memory_timeline.get_or_init(build)
     }
 
     /// Returns the stack that is shown for an event.

@@ -8,6 +8,10 @@ use std::cmp::Reverse;
 use mindprof_model::{Category, Event, EventId, Flags, Nanos, Profile, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// How many spare lanes of a thread are tried before another is opened: enough for real overlaps, and few enough for a
+/// file in which everything overlaps.
+const TRIED_LANES: usize = 64;
+
 /// Which lane each event of a profile lies on. Any two events of a lane are apart or one lies within the other.
 #[derive(Clone, Debug, Default)]
 pub struct Lanes {
@@ -107,24 +111,25 @@ impl<'a, I: Fn(&Event) -> (Nanos, Nanos)> Walk<'a, I> {
     /// Puts each event on the first lane of its thread that takes it; those in `apart` on spare lanes only.
     fn place(&self, apart: &FxHashSet<EventId>) -> Lanes {
         let mut lanes = Lanes::default();
-        let mut own: Vec<OpenLane> = Vec::new();
-        own.resize_with(self.profile.threads().len(), OpenLane::default);
+        let threads = self.profile.threads().len();
+        let mut own = vec![OpenLane::default(); threads];
         let mut spare: Vec<OpenLane> = Vec::new();
+        let mut spare_of: Vec<Vec<usize>> = vec![Vec::new(); threads];
         for (id, event) in self.events() {
             let (start, end) = (self.interval)(event);
             if !apart.contains(&id) && own[event.thread.index()].take(start, end) {
                 continue;
             }
-            let of_thread = |lane: &SpareLane| lane.thread == event.thread;
-            let fitting = lanes
-                .spare
-                .iter()
-                .zip(&mut spare)
-                .position(|(lane, open)| of_thread(lane) && open.take(start, end));
+            let beside = &mut spare_of[event.thread.index()];
+            let tried = beside.len().saturating_sub(TRIED_LANES);
+            let mut tried = beside[tried..].iter().copied();
+            let fitting = tried.find(|&lane| spare[lane].take(start, end));
             let lane = fitting.unwrap_or_else(|| {
-                let number = lanes.spare.iter().filter(|lane| of_thread(lane)).count() + 1;
-                let thread = event.thread;
-                lanes.spare.push(SpareLane { thread, number });
+                beside.push(spare.len());
+                lanes.spare.push(SpareLane {
+                    thread: event.thread,
+                    number: beside.len(),
+                });
                 spare.push(OpenLane { ends: vec![end] });
                 spare.len() - 1
             });

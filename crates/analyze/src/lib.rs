@@ -7,13 +7,17 @@ mod averages;
 mod children;
 mod correlate;
 mod device_time;
+mod diff;
 mod flops;
 mod folded;
 mod keys;
 mod lanes;
+mod memory_timeline;
 mod memory_use;
 mod python_calls;
+mod slim;
 mod source;
+mod summary;
 mod tree;
 
 pub use analysis::{Analysis, Item};
@@ -24,11 +28,18 @@ pub use averages::{
 pub use children::Children;
 pub use correlate::Correlation;
 pub use device_time::DeviceTimes;
+pub use diff::{Change, Diff, DiffOptions, Measure, Whole};
 pub use flops::{Flops, uncounted};
 pub use folded::{Folded, StackMetric, stack_weights};
 pub use keys::Keys;
 pub use lanes::{Lanes, SpareLane};
+pub use memory_timeline::{
+    CategoryBytes, MemoryAction, MemoryBlock, MemoryCategory, MemoryChange, MemoryDevice,
+    MemoryHolder, MemoryPeak, MemoryTimeline,
+};
 pub use memory_use::{Bytes, MemoryUse};
 pub use python_calls::{PythonCall, PythonCalls};
+pub use slim::{Cut, CutReport, Slimmed, slim};
 pub use source::{Sources, is_shown_frame, shown_frames};
+pub use summary::{Step, Summary, Track, steps};
 pub use tree::Tree;

@@ -16,6 +16,8 @@ pub struct PythonCall {
     pub caller: Option<u32>,
     /// Which instance of its class the module is, of a call of one.
     pub module: Option<u32>,
+    /// Whether the innermost frame of its stack is the line that it was made from, and not just the name of its caller.
+    pub has_line: bool,
 }
 
 /// The calls of Python functions that are going on while the events go by in start order.
@@ -64,13 +66,12 @@ impl PythonCalls {
     pub fn next(&mut self, profile: &Profile, event: &Event) -> PythonCall {
         let open = &mut self.open[event.thread.index()];
         while open.pop_if(|call| call.end < event.start).is_some() {}
-        let caller = if event.stack == StackId::NONE {
-            None
-        } else {
-            let mut calls = open.iter().rev();
-            let leading = calls.find(|call| call.inside == Some(event.stack));
-            leading.or_else(|| open.iter().rfind(|call| event.end() <= call.end))
-        };
+        let has_stack = event.stack != StackId::NONE;
+        let mut calls = open.iter().rev().filter(|_| has_stack);
+        let leading = calls.find(|call| call.inside == Some(event.stack));
+        let around = || open.iter().rfind(|call| event.end() <= call.end);
+        let has_line = has_stack && leading.is_none();
+        let caller = if has_line { around() } else { leading };
         let caller = caller.map(|call| call.number);
         self.last += 1;
         open.push(OpenCall {
@@ -82,6 +83,7 @@ impl PythonCalls {
             number: self.last,
             caller,
             module: module_number(profile.name(event)),
+            has_line,
         }
     }
 }

@@ -72,6 +72,14 @@ pub enum Error {
         /// The keys there are.
         expected: String,
     },
+    /// Not even an empty trace is as small as was asked for.
+    #[error("at least {least} bytes are needed, expected at most {max_bytes}")]
+    TooLarge {
+        /// How many bytes were allowed.
+        max_bytes: u64,
+        /// How many bytes a trace without events has.
+        least: u64,
+    },
     /// Rows have device times, and nothing says of which device.
     #[error("use_device is None, but there is device performance data.")]
     UnknownDevice,
@@ -84,6 +92,23 @@ pub enum Error {
     /// A picture of times was asked for where there are none.
     #[error("nothing was spent, expected at least one event with a time of its own")]
     NothingSpent,
+    /// There is no such kind of device.
+    #[error("Expected one of {expected} device type at start of device string: {name}")]
+    UnknownDeviceKind {
+        /// The device that was asked for.
+        name: String,
+        /// The kinds there are.
+        expected: String,
+    },
+    /// What follows the kind of a device is not a number.
+    #[error("Invalid device string: '{name}'")]
+    BadDeviceNumber {
+        /// The device that was asked for.
+        name: String,
+    },
+    /// A device without a name.
+    #[error("Device string must not be empty")]
+    NoDeviceName,
     /// There is no such unit of time.
     #[error("unknown time unit `{name}`, expected one of s, ms, us")]
     UnknownTimeUnit {

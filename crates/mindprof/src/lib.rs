@@ -21,7 +21,8 @@ mod scope;
 
 pub use mindprof_analyze::{Analysis, Average, Averages, GroupBy, Sums, averages};
 pub use mindprof_formats::{
-    Error, Result, SortBy, TableOptions, TimeUnit, read_trace_file, write_trace_file,
+    Error, Result, SortBy, TableOptions, TimeUnit, read_trace_file, write_perfetto_file,
+    write_trace_file,
 };
 pub use mindprof_model::{Event, Loss, LossCause, Nanos, Profile};
 pub use mindprof_record::{Options, Scope, Session};

@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 
 use crate::{
     Category, Error, Event, EventId, InputsTable, Links, Loss, LossCause, MemoryRecord, Metadata,
-    Nanos, Profile, Result, StackId, StackTable, StringId, StringTable, Thread, ThreadId,
+    Nanos, Profile, Result, RoleRecord, StackId, StackTable, StorageLists, StringId, StringTable,
+    Thread, ThreadId,
 };
 
 /// Collects the parts of a profile and checks what every reader relies on.
@@ -27,6 +28,8 @@ pub struct ProfileBuilder {
     /// The identifiers of the events: none, or one for each.
     links: Vec<Links>,
     memory: Vec<MemoryRecord>,
+    storages: StorageLists,
+    roles: Vec<RoleRecord>,
     loss: Loss,
 }
 
@@ -98,6 +101,16 @@ impl ProfileBuilder {
         self.memory.push(record);
     }
 
+    /// Says where the tensors lie that an event was given; `index` counts the events in the order in which they were added.
+    pub fn set_storages(&mut self, index: usize, addresses: &[u64]) {
+        self.storages.set(index, addresses);
+    }
+
+    /// Adds what a tensor was said to be. Any order will do.
+    pub fn add_role(&mut self, record: RoleRecord) {
+        self.roles.push(record);
+    }
+
     /// Adds records of memory taken or given back, in any order.
     pub fn add_memory_records(&mut self, records: Vec<MemoryRecord>) {
         if self.memory.is_empty() {
@@ -145,7 +158,11 @@ impl ProfileBuilder {
             self.check_memory(record)?;
             last_end = last_end.max(record.time);
         }
+        for record in &self.roles {
+            self.check_thread(record.thread)?;
+        }
         self.memory.sort_by_key(|record| record.time);
+        self.roles.sort_by_key(|record| record.time);
         if !is_sorted {
             self.sort();
         }
@@ -159,6 +176,8 @@ impl ProfileBuilder {
             events: self.events,
             links: self.links,
             memory: self.memory,
+            storages: self.storages,
+            roles: self.roles,
             metadata: self.metadata,
             loss: self.loss,
         })
@@ -168,24 +187,32 @@ impl ProfileBuilder {
     /// outer one.
     fn sort(&mut self) {
         let key = |event: &Event| (event.start, Reverse(event.end()));
-        if self.links.is_empty() {
+        if self.links.is_empty() && self.storages.is_empty() {
             self.events.sort_by_key(key);
         } else {
             let mut order: Vec<u32> = (0..self.events.len() as u32).collect();
             order.sort_by_key(|&index| key(&self.events[index as usize]));
             self.events = order.iter().map(|&i| self.events[i as usize]).collect();
-            self.links = order.iter().map(|&i| self.links[i as usize]).collect();
+            if !self.links.is_empty() {
+                self.links = order.iter().map(|&i| self.links[i as usize]).collect();
+            }
+            self.storages.reorder(&order);
         }
     }
 
     fn check_memory(&self, record: &MemoryRecord) -> Result<()> {
-        if record.thread.index() >= self.threads.len() {
-            return Err(Error::UnknownMemoryThread {
-                thread: record.thread,
-                threads: self.threads.len(),
-            });
-        }
+        self.check_thread(record.thread)?;
         self.check_stack(record.stack)
+    }
+
+    fn check_thread(&self, thread: ThreadId) -> Result<()> {
+        if thread.index() < self.threads.len() {
+            return Ok(());
+        }
+        Err(Error::UnknownMemoryThread {
+            thread,
+            threads: self.threads.len(),
+        })
     }
 
     fn check_stack(&self, stack: StackId) -> Result<()> {

@@ -70,6 +70,18 @@ impl DType {
             .copied()
             .unwrap_or(Self::Unknown)
     }
+
+    /// Returns how many bytes one element takes; none are known of a type that is not known.
+    pub const fn bytes(self) -> u64 {
+        match self {
+            Self::Unknown => 0,
+            Self::U8 | Self::I8 | Self::Bool => 1,
+            Self::I16 | Self::F16 | Self::BF16 => 2,
+            Self::I32 | Self::F32 => 4,
+            Self::I64 | Self::F64 | Self::C64 => 8,
+            Self::C128 => 16,
+        }
+    }
 }
 
 /// The kind of one input, as its header stores it.
@@ -144,17 +156,30 @@ pub enum Input<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct InputsEncoder {
     words: Vec<u64>,
+    storages: Vec<u64>,
 }
 
 impl InputsEncoder {
     /// Forgets the list, keeping the memory.
     pub fn clear(&mut self) {
         self.words.clear();
+        self.storages.clear();
     }
 
     /// Returns the list so far.
     pub fn words(&self) -> &[u64] {
         &self.words
+    }
+
+    /// Returns where the tensors lie, one address for each of them, lists included. Not part of the list itself: equal
+    /// lists are held once, wherever their tensors lie.
+    pub fn storages(&self) -> &[u64] {
+        &self.storages
+    }
+
+    /// Says where the storage of the tensor lies that is added next.
+    pub fn storage(&mut self, address: u64) {
+        self.storages.push(address);
     }
 
     /// Adds a tensor. Dims beyond the shorter of the two slices are left out.

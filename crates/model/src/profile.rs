@@ -1,7 +1,8 @@
 //! The waist of the program: one immutable profile, however it came about.
 
 use crate::{
-    Event, EventId, InputsTable, Links, Loss, MemoryRecord, Nanos, StackTable, StringTable, Thread,
+    Event, EventId, InputsTable, Links, Loss, MemoryRecord, Nanos, RoleRecord, StackTable,
+    StorageLists, StringTable, Thread,
 };
 
 /// Everything that is known of one window of time. Made by [`crate::ProfileBuilder`].
@@ -16,6 +17,8 @@ pub struct Profile {
     pub(crate) events: Vec<Event>,
     pub(crate) links: Vec<Links>,
     pub(crate) memory: Vec<MemoryRecord>,
+    pub(crate) storages: StorageLists,
+    pub(crate) roles: Vec<RoleRecord>,
     pub(crate) metadata: Metadata,
     pub(crate) loss: Loss,
 }
@@ -77,6 +80,16 @@ impl Profile {
     /// Returns the memory records, ordered by time.
     pub fn memory(&self) -> &[MemoryRecord] {
         &self.memory
+    }
+
+    /// Returns where the tensors lie that events were given.
+    pub const fn storages(&self) -> &StorageLists {
+        &self.storages
+    }
+
+    /// Returns what tensors were said to be, ordered by time.
+    pub fn roles(&self) -> &[RoleRecord] {
+        &self.roles
     }
 
     /// Returns the name of an event.

@@ -220,12 +220,17 @@ fn follow_threads(py: Python<'_>) -> PyResult<()> {
 fn unfollow_threads(py: Python<'_>) {
     let attached = Attached::new(py);
     let remove = || -> PyResult<()> {
-        if is_ours(&py.import("sys")?.call_method0("getprofile")?)? {
+        let is_here = is_ours(&py.import("sys")?.call_method0("getprofile")?)?;
+        if is_here {
             attached.remove_hook();
         }
         let threading = py.import("threading")?;
         if is_ours(&threading.call_method0("getprofile")?)? {
             threading.call_method1("setprofile", (py.None(),))?;
+            if is_here {
+                // No other tool has shown itself, so that what other threads have is ours.
+                attached.remove_hook_everywhere();
+            }
         }
         Ok(())
     };

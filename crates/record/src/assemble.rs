@@ -13,6 +13,7 @@ use crate::local::ASYNC_BIT;
 use crate::memory::{Piece, Pieces};
 use crate::name::{self, NameKind};
 use crate::stack::{CALL_BIT, Calls, Stack};
+use crate::storages::{Notes, Said};
 
 /// Makes the profile of a capture and of the earlier ones that belong to it.
 pub(crate) fn assemble(capture: &Capture) -> Profile {
@@ -45,7 +46,7 @@ fn add_window(capture: &Capture, names: &mut Names, builder: &mut ProfileBuilder
         builder.add_losses(&thread.lost);
         builder.add_loss(LossCause::Depth, thread.open.deeper);
         let open = still_open(capture, thread);
-        let (mut scopes, pieces) = of_window(capture, thread, &open);
+        let (mut scopes, pieces, notes) = of_window(capture, thread, &open);
         if capture.keep_calls == Calls::Modules {
             scopes
                 .retain(|record| record.stack & CALL_BIT == 0 || names.is_module(record, builder));
@@ -65,19 +66,43 @@ fn add_window(capture: &Capture, names: &mut Names, builder: &mut ProfileBuilder
             device: DeviceKind::Cpu,
         });
         let window_end = capture.window.end;
-        let events = start_order(&scopes)
-            .into_iter()
-            .map(|index| scopes[index as usize])
+        let order = start_order(&scopes);
+        let in_order = || order.iter().map(|&index| scopes[index as usize]);
+        let events = in_order()
             .map(|record| names.event(record, id, &tables, &scale, window_end, builder))
             .collect();
+        let first = builder.len();
         builder.add_events(events);
+        if capture.keep_inputs && capture.keep_memory {
+            add_notes(&notes, in_order(), first, builder);
+            let in_window = |role: &&Said| capture.window.contains(&role.time);
+            for role in notes.roles().iter().filter(in_window) {
+                builder.add_role(role.assemble(id, &scale));
+            }
+        }
         for piece in pieces {
             builder.add_memory(piece.assemble(id, &scale));
         }
     }
 }
 
-/// Returns the scopes that began within the window, in end order, and its memory. Scopes that were open when it closed
+/// Adds where the tensors lie of scopes that come in start order, the first of which is the builder's event `first`.
+fn add_notes<'a>(
+    notes: &Notes,
+    scopes: impl Iterator<Item = &'a Record>,
+    first: usize,
+    builder: &mut ProfileBuilder,
+) {
+    let mut find = notes.walk();
+    for (index, record) in scopes.enumerate().filter(|(_, record)| record.inputs != 0) {
+        let addresses = find(record.start);
+        if !addresses.is_empty() {
+            builder.set_storages(first + index, addresses);
+        }
+    }
+}
+
+/// Returns the scopes that began within the window, in end order, its memory and what is known of tensors. Scopes that were open when it closed
 /// come last, innermost first.
 ///
 /// A recording is large and is read once, so that its records are looked at where they lie: copies would cost more in
@@ -86,11 +111,11 @@ fn of_window<'a>(
     capture: &Capture,
     thread: &'a ThreadCapture,
     open: &'a [Record],
-) -> (Vec<&'a Record>, Vec<Piece>) {
+) -> (Vec<&'a Record>, Vec<Piece>, Notes) {
     let mut scopes: Vec<&Record> = Vec::with_capacity(thread.len() + open.len());
-    let mut pieces = Pieces::default();
+    let (mut pieces, mut notes) = (Pieces::default(), Notes::default());
     for record in thread.records() {
-        if !pieces.takes(record) && is_wanted(capture, record) {
+        if !pieces.takes(record) && !notes.takes(record) && is_wanted(capture, record) {
             scopes.push(record);
         }
     }
@@ -104,7 +129,7 @@ fn of_window<'a>(
     scopes.extend(open.iter().filter(unknown));
     let mut pieces = pieces.finish();
     pieces.retain(|piece| capture.keep_memory && capture.window.contains(&piece.time));
-    (scopes, pieces)
+    (scopes, pieces, notes)
 }
 
 /// Returns whether a record is of the window. Calls go on while scopes are not wanted.

@@ -80,6 +80,13 @@ impl Gate {
         self.0 & Self::MEMORY != 0
     }
 
+    /// Returns whether some window wants to know where tensors lie: of what memory is for, inputs tell.
+    #[inline]
+    pub(crate) const fn wants_storages(self) -> bool {
+        const BOTH: u64 = Gate::INPUTS | Gate::MEMORY;
+        self.0 & BOTH == BOTH
+    }
+
     /// Returns whether some window wants stacks and all calls.
     #[inline]
     pub(crate) const fn wants_stacks(self) -> bool {

@@ -20,6 +20,7 @@ mod recorder;
 mod scope;
 mod session;
 mod stack;
+mod storages;
 mod sync;
 
 pub use capture::Capture;
@@ -31,6 +32,7 @@ pub use stack::{
     Calls, Stack, StackSource, count_deep_calls, count_unseen_calls, open_call, recording_number,
     set_stack_source, wants_calls, wants_stacks,
 };
+pub use storages::{tensor_role, wants_storages};
 
 /// The parts that the benchmark measures beside the whole: not an interface.
 #[doc(hidden)]

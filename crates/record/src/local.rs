@@ -23,7 +23,7 @@ use crate::name::Name;
 use crate::open::OpenEntry;
 use crate::scope::OpenScope;
 use crate::stack::Stack;
-use crate::{budget, recorder};
+use crate::{budget, recorder, storages};
 
 /// Marks, in a record's name, a scope that ended on another thread than it began on.
 pub(crate) const ASYNC_BIT: u32 = 1 << 31;
@@ -154,8 +154,27 @@ fn end_slowly(scope: &OpenScope, end: u64) {
 /// Appends the two records of a piece of memory.
 #[inline(never)]
 pub(crate) fn push_pair(gate: Gate, records: [Record; 2]) {
+    if let Some(local) = here() {
+        local.push_pair(gate, records);
+        return;
+    }
     // A thread that is ending has no buffer any more: what it gives back then is not told.
     let _ = with(|local| local.push_pair(gate, records));
+}
+
+/// Writes where the tensors lie of the list of inputs that this thread looked up last, under the start of its scope.
+#[inline(never)]
+pub(crate) fn push_storages(start: u64) {
+    let _ = with(|local| local.push_storages(start));
+}
+
+/// Appends a record that is no event: if there is no room for it, nothing is counted.
+#[inline(never)]
+pub(crate) fn push_note(gate: Gate, record: Record) {
+    let _ = with(|local| {
+        local.follow(gate);
+        local.push_or_leave(record)
+    });
 }
 
 /// Returns the number of the list that the closure writes.
@@ -167,7 +186,10 @@ pub(crate) fn intern_inputs(gate: Gate, inputs: impl FnOnce(&mut InputsEncoder))
 /// Returns the number of the stack of `frame` called from `caller`, on this thread.
 #[inline(never)]
 pub(crate) fn push_frame(gate: Gate, caller: Stack, frame: Name) -> Stack {
-    with(|local| local.push_frame(gate, caller, frame)).unwrap_or(Stack::NO_ROOM)
+    match here() {
+        Some(local) => local.push_frame(gate, caller, frame),
+        None => with(|local| local.push_frame(gate, caller, frame)).unwrap_or(Stack::NO_ROOM),
+    }
 }
 
 /// Counts events of this thread that could not be kept.
@@ -256,6 +278,18 @@ impl Local {
         }
     }
 
+    /// Writes where the tensors lie of the list of inputs that was looked up last.
+    fn push_storages(&self, start: u64) {
+        // As in `intern_inputs`: the closure of an outer scope may be writing.
+        if let Ok(known) = self.inputs.try_borrow() {
+            storages::write(start, &known.encoder, |record| self.push_or_leave(record));
+        }
+    }
+
+    fn push_or_leave(&self, record: Record) -> bool {
+        self.push(record) || self.push_to_new_chunk_if_room(record)
+    }
+
     /// Empties the buffer if the gate is of another recording than the last event.
     #[inline]
     fn follow(&self, gate: Gate) {
@@ -303,6 +337,15 @@ impl Local {
 
     #[cold]
     fn push_to_new_chunk(&self, record: Record) -> bool {
+        let has_room = self.push_to_new_chunk_if_room(record);
+        if !has_room {
+            self.buffer.count_lost();
+        }
+        has_room
+    }
+
+    #[cold]
+    fn push_to_new_chunk_if_room(&self, record: Record) -> bool {
         let wanted = match self.chunk_owner.borrow().as_ref() {
             Some(chunk) => (chunk.capacity() * GROWTH).min(FULL),
             None => FIRST,
@@ -315,7 +358,6 @@ impl Local {
             Chunk::new(capacity)
         };
         let Some(chunk) = chunk.map(Arc::new) else {
-            self.buffer.count_lost();
             return false;
         };
         // SAFETY: as in `push`.

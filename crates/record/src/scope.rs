@@ -151,6 +151,9 @@ impl OpenScope {
         if place == Place::NOWHERE {
             return Self::NONE;
         }
+        if gate.wants_storages() && inputs != 0 {
+            local::push_storages(start);
+        }
         Self {
             start,
             name: name.raw(),

@@ -3,28 +3,30 @@
 //! Each thread counts what it allocates and frees in a counter of its own, without the price of a shared one on every
 //! operator; the sum over all threads is the answer, even where one thread frees what another allocated.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// What threads that have ended, or are ending, leave behind.
+/// What threads that are ending free when their counter is given back.
 static ENDED: AtomicUsize = AtomicUsize::new(0);
 
-/// The counters of the threads that have any.
-static COUNTERS: Mutex<Vec<Weak<Counter>>> = Mutex::new(Vec::new());
+/// The first of all counters. A list that only grows, so that it is read without a lock: every allocation that is profiled asks
+/// for the sum.
+static FIRST: OnceLock<&'static Counter> = OnceLock::new();
 
 thread_local! {
-    static OWN: Arc<Counter> = register();
+    static OWN: Own = Own(Counter::take());
 }
 
 /// Returns the bytes of all tensors' storages that are alive in this process.
 pub fn live_bytes() -> usize {
-    let counters = COUNTERS.lock().unwrap_or_else(PoisonError::into_inner);
-    // Relaxed: a statistic that orders nothing. The lock keeps a counter from ending between the two reads.
-    let running = counters.iter().filter_map(Weak::upgrade);
-    let running = running.fold(0_usize, |sum, counter| {
-        sum.wrapping_add(counter.bytes.load(Ordering::Relaxed))
-    });
-    running.wrapping_add(ENDED.load(Ordering::Relaxed))
+    // Relaxed: a statistic that orders nothing.
+    let mut sum = ENDED.load(Ordering::Relaxed);
+    let mut next = &FIRST;
+    while let Some(counter) = next.get() {
+        sum = sum.wrapping_add(counter.bytes.load(Ordering::Relaxed));
+        next = &counter.next;
+    }
+    sum
 }
 
 /// Counts bytes that begin to live.
@@ -41,7 +43,7 @@ pub(crate) fn subtract(bytes: usize) {
 
 #[inline]
 fn change(difference: usize) {
-    let counted = OWN.try_with(|own| {
+    let counted = OWN.try_with(|Own(own)| {
         // Only this thread writes its counter, so a load and a store are enough. Relaxed: see `live_bytes`.
         let bytes = own.bytes.load(Ordering::Relaxed);
         own.bytes
@@ -53,26 +55,47 @@ fn change(difference: usize) {
     }
 }
 
-/// One thread's allocations less its frees, wrapping around zero.
+/// Allocations less frees of one thread, and of those that had the counter before it, wrapping around zero.
 struct Counter {
     bytes: AtomicUsize,
+    is_taken: AtomicBool,
+    next: OnceLock<&'static Counter>,
 }
 
-impl Drop for Counter {
-    fn drop(&mut self) {
-        // Relaxed: see `live_bytes`.
-        ENDED.fetch_add(*self.bytes.get_mut(), Ordering::Relaxed);
+impl Counter {
+    /// Takes a counter that a thread has given back, or adds one to the list.
+    fn take() -> &'static Self {
+        let mut next = &FIRST;
+        while let Some(counter) = next.get() {
+            // Acquire: pairs with the release of the thread that gave it back, whose last count comes first.
+            if !counter.is_taken.swap(true, Ordering::Acquire) {
+                return counter;
+            }
+            next = &counter.next;
+        }
+        let added: &Self = Box::leak(Box::new(Self {
+            bytes: AtomicUsize::new(0),
+            is_taken: AtomicBool::new(true),
+            next: OnceLock::new(),
+        }));
+        // Where another thread was faster, the end is further on.
+        while next.set(added).is_err() {
+            if let Some(counter) = next.get() {
+                next = &counter.next;
+            }
+        }
+        added
     }
 }
 
-fn register() -> Arc<Counter> {
-    let counter = Arc::new(Counter {
-        bytes: AtomicUsize::new(0),
-    });
-    let mut counters = COUNTERS.lock().unwrap_or_else(PoisonError::into_inner);
-    counters.retain(|counter| counter.strong_count() > 0);
-    counters.push(Arc::downgrade(&counter));
-    counter
+/// The counter of a thread, given back when it ends.
+struct Own(&'static Counter);
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        // Release: pairs with the acquire in `Counter::take`.
+        self.0.is_taken.store(false, Ordering::Release);
+    }
 }
 
 #[cfg(test)]
@@ -97,5 +120,12 @@ mod tests {
         );
         subtract(60);
         assert_eq!(live_bytes(), before);
+    }
+
+    #[test]
+    fn a_thread_takes_the_counter_of_one_that_has_ended() {
+        let take = || thread::spawn(|| OWN.with(|Own(own)| std::ptr::from_ref(*own) as usize));
+        let first = take().join().unwrap();
+        assert_eq!(take().join().unwrap(), first);
     }
 }

@@ -1,5 +1,6 @@
 """Events, rows and their lists at torch's path: the same objects as in `mindprof.profiler_util`."""
 
+from mindprof.profiler_util import DeviceType as DeviceType
 from mindprof.profiler_util import (
     EventList,
     EventMetadata,

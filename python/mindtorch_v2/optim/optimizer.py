@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from mindprof import record_function
+from mindprof._core import note_optimizer
 
 import mindtorch_v2 as torch
 from mindtorch_v2._gradient import clear_gradient
@@ -158,6 +159,8 @@ def _with_scope_and_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
                     )
                 args, kwargs = result
             output = step(*args, **kwargs)
+            # After the step, when what it keeps is there.
+            note_optimizer(self)
             if "_opt_called" in self.__dict__:  # a scheduler asks whether it comes first
                 self._opt_called = True
             for post_hook in list(self._step_post_hooks.values()):

@@ -25,4 +25,5 @@ pub use reading::{
     Progress, ReadOptions, Reading, read_trace, read_trace_file, read_trace_file_with,
 };
 pub use repairs::{Repair, Repairs};
+pub(crate) use text::json_value;
 pub use write::{TraceOptions, write_trace, write_trace_with};

@@ -43,6 +43,12 @@ impl Session {
         serde_json::from_slice(&decompress(&self.path("says.json.gz"))).unwrap()
     }
 
+    /// Returns the memory timeline that torch wrote for a device.
+    pub(crate) fn memory(self, device: &str) -> Value {
+        let suffix = format!("memory-{}.json.gz", device.replace(':', ""));
+        serde_json::from_slice(&decompress(&self.path(&suffix))).unwrap()
+    }
+
     /// Returns the stacks that torch wrote of the session, if it was recorded with stacks.
     pub(crate) fn stacks(self) -> Option<String> {
         let path = self.path("stacks.txt.gz");

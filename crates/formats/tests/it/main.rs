@@ -6,6 +6,7 @@ mod corpus;
 mod damage;
 mod files;
 mod goldens;
+mod memory;
 mod perfetto;
 mod round_trip;
 mod stacks;

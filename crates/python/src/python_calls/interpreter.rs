@@ -137,6 +137,15 @@ impl<'py> Attached<'py> {
         }
     }
 
+    /// Has no hook called in any thread any more, where the interpreter can do so.
+    pub(super) fn remove_hook_everywhere(self) {
+        if let Some(set) = interpreter().and_then(|interpreter| interpreter.set_profile_all_threads)
+        {
+            // SAFETY: the GIL is held.
+            unsafe { set(None, std::ptr::null_mut()) };
+        }
+    }
+
     /// Has no hook called in this thread any more.
     pub(super) fn remove_hook(self) {
         if let Some(interpreter) = interpreter() {

@@ -165,16 +165,18 @@ impl Shadow {
         let Some(native) = self.names.native(function) else {
             return;
         };
-        if native.is_switch {
-            self.state = State::Doubtful;
-            return;
-        }
         if self.is_full() {
             self.beyond += 1;
             count_deep_calls(1);
             return;
         }
         let callers = self.stack_at(frame);
+        if native.is_switch {
+            // Whether its return will be told is not known: it is recorded as over at once.
+            self.state = State::Doubtful;
+            let _ = open_call(native.name, callers).map(OpenScope::close);
+            return;
+        }
         self.calls.push(Call {
             kind: Kind::Native,
             frame: frame.identity(),

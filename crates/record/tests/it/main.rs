@@ -6,6 +6,7 @@ mod loss;
 mod memory;
 mod scopes;
 mod stacks;
+mod storages;
 mod windows;
 
 use mindprof_model::Profile;

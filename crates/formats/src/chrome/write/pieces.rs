@@ -22,6 +22,8 @@ pub(super) struct Pieces<'a> {
     other_heads: FxHashMap<(StringId, Category), Box<str>>,
     inputs: Vec<String>,
     stacks: Vec<Option<Box<str>>>,
+    /// By stack, the argument that says where its innermost frame called.
+    call_places: Vec<Option<Box<str>>>,
     stack_bytes: usize,
     /// The stack that was too much to keep.
     passing_stack: Box<str>,
@@ -37,6 +39,7 @@ impl<'a> Pieces<'a> {
             other_heads: FxHashMap::default(),
             inputs: profile.inputs().iter().map(inputs_piece).collect(),
             stacks: vec![None; profile.stacks().len()],
+            call_places: vec![None; profile.stacks().len()],
             stack_bytes: 0,
             passing_stack: "".into(),
         }
@@ -65,6 +68,17 @@ impl<'a> Pieces<'a> {
         &self.inputs[event.inputs.index()]
     }
 
+    /// Returns the argument that says where the innermost frame of a stack called, with a comma after it.
+    pub(super) fn call_place(&mut self, stack: StackId) -> &str {
+        let profile = self.profile;
+        self.call_places[stack.index()].get_or_insert_with(|| {
+            let frame = profile.stacks().frames(stack).next();
+            frame.map_or_else(Box::default, |frame| {
+                call_place_piece(profile.strings().text(frame))
+            })
+        })
+    }
+
     /// Returns the argument of a stack, innermost frame first, with a comma after it.
     pub(super) fn stack(&mut self, stack: StackId) -> &str {
         if stack == StackId::NONE {
@@ -84,6 +98,18 @@ impl<'a> Pieces<'a> {
     }
 }
 
+/// Returns the line of a frame, `file.py:12` of `file.py(12): function`; empty for what is no such frame.
+fn call_place_piece(frame: &str) -> Box<str> {
+    let place = frame
+        .rsplit_once("): ")
+        .and_then(|(place, _)| place.rsplit_once('('))
+        .filter(|(_, line)| line.bytes().all(|byte| byte.is_ascii_digit()));
+    place.map_or_else(Box::default, |(file, line)| {
+        let place = json_string(&format!("{file}:{line}"));
+        format!("\"CallFrom\":{place},").into()
+    })
+}
+
 fn inputs_piece(words: &[u64]) -> String {
     if words.is_empty() {
         return String::new();
@@ -97,4 +123,24 @@ fn stack_piece(profile: &Profile, stack: StackId) -> Box<str> {
         .flat_map(|frame| [profile.strings().text(frame), ";"])
         .collect();
     format!("\"Call stack\":{},", json_string(&text)).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_of_a_call_is_the_line_of_its_frame() {
+        for (frame, expected) in [
+            ("a/b.py(12): f", "\"CallFrom\":\"a/b.py:12\","),
+            (
+                "C:\\b (1).py(3): <lambda>",
+                "\"CallFrom\":\"C:\\\\b (1).py:3\",",
+            ),
+            ("<built-in function len>", ""),
+            ("nn.Module: Linear_0", ""),
+        ] {
+            assert_eq!(&*call_place_piece(frame), expected);
+        }
+    }
 }

@@ -5,9 +5,12 @@ use mindprof_model::Event;
 use super::Writer;
 
 impl Writer<'_> {
-    /// Writes the number of a call, of its caller and of its module, each with a comma after it.
+    /// Writes where a call was made, its number, those of its caller and of its module, each with a comma after it.
     pub(super) fn push_python_numbers(&mut self, event: &Event) {
         let call = self.python.next(self.profile, event);
+        if call.has_line {
+            self.text.push(self.pieces.call_place(event.stack));
+        }
         if let Some(caller) = call.caller {
             self.text.push_argument("Python parent id", caller);
         }

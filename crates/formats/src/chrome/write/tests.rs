@@ -176,6 +176,35 @@ fn python_calls_name_their_callers_on_their_own_thread() {
 }
 
 #[test]
+fn python_calls_say_the_line_they_were_made_from() {
+    // a.py(1): outer |--------------|   0..20
+    //   inner    |--|                   4..8, called in line 7
+    let (mut builder, thread) = builder(Metadata::default());
+    let line = builder.strings.intern("a.py(7): outer");
+    let in_outer = builder.stacks.push(StackId::NONE, line);
+    for (name, start, length, stack) in [
+        ("a.py(1): outer", 0, 20, StackId::NONE),
+        ("a.py(3): inner", 4, 4, in_outer),
+    ] {
+        let name = builder.strings.intern(name);
+        let (start, length) = (Nanos(start), Nanos(length));
+        let mut event = Event::new(Category::PythonFunction, name, thread, start, length);
+        event.stack = stack;
+        builder.add_event(event);
+    }
+    let trace = written(&builder.build().unwrap());
+    let inner = &event(&trace, "a.py(3): inner")["args"];
+    assert_eq!(
+        (&inner["CallFrom"], &inner["Python parent id"]),
+        (&"a.py:7".into(), &1.into())
+    );
+    assert_eq!(
+        event(&trace, "a.py(1): outer")["args"]["CallFrom"],
+        Value::Null
+    );
+}
+
+#[test]
 fn arrows_lead_from_calls_to_the_work_of_devices() {
     let (mut builder, thread) = builder(Metadata::default());
     for (category, name, correlation) in [

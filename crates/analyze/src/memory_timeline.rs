@@ -1,0 +1,252 @@
+//! Who held memory when, and what for: the blocks of a profile, their lives, and the categories that follow from how data
+//! flowed through operators.
+//!
+//! `blocks` tells storages apart, `flow` finds what each operator read, wrote, made and dropped, `categories` concludes what
+//! each block was for; here the three become one list of changes, ordered by time.
+
+mod blocks;
+mod categories;
+mod flow;
+mod peak;
+mod schema;
+
+#[cfg(test)]
+mod tests;
+
+use mindprof_model::{DeviceKind, EventId, Nanos, StackId};
+
+use crate::Analysis;
+use blocks::Blocks;
+use categories::Categories;
+use flow::Flow;
+pub use peak::{MemoryHolder, MemoryPeak};
+
+/// What memory is for. The order is that in which files list them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum MemoryCategory {
+    /// What is trained.
+    Parameter,
+    /// What an optimizer keeps from one step to the next.
+    OptimizerState,
+    /// What a program is given from outside.
+    Input,
+    /// What an operator made and dropped again.
+    Temporary,
+    /// What forward operators made of inputs and parameters.
+    Activation,
+    /// The gradients of parameters.
+    Gradient,
+    /// What the backward pass made on its way.
+    AutogradDetail,
+    /// What nothing is known of.
+    Unknown,
+}
+
+impl MemoryCategory {
+    /// Every category, in order.
+    pub const ALL: [Self; 8] = [
+        Self::Parameter,
+        Self::OptimizerState,
+        Self::Input,
+        Self::Temporary,
+        Self::Activation,
+        Self::Gradient,
+        Self::AutogradDetail,
+        Self::Unknown,
+    ];
+
+    /// Returns the place of the category among all.
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// What happened to a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum MemoryAction {
+    /// It was there before the window opened.
+    Preexisting = 1,
+    /// It was taken.
+    Create,
+    /// It was written to, and may be for something else from then on.
+    IncrementVersion,
+    /// It was given back.
+    Destroy,
+}
+
+/// Where a block lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MemoryDevice {
+    /// The kind of device.
+    pub kind: DeviceKind,
+    /// Which of the devices of that kind; -1 where there is only one.
+    pub index: i16,
+}
+
+impl MemoryDevice {
+    /// The host.
+    pub const HOST: Self = Self {
+        kind: DeviceKind::Cpu,
+        index: -1,
+    };
+}
+
+/// A piece of memory from its allocation to its release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryBlock {
+    /// Where it lies.
+    pub address: u64,
+    /// On which device.
+    pub device: MemoryDevice,
+    /// How large it is.
+    pub bytes: u64,
+    /// When it was taken; none if that was before the window.
+    pub created: Option<Nanos>,
+    /// When it was given back; none if it outlives the window.
+    pub destroyed: Option<Nanos>,
+    /// The outermost operator that took it, or else the innermost range that it was taken in.
+    pub owner: Option<EventId>,
+    /// Who called for it.
+    pub stack: StackId,
+}
+
+/// One step of the timeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryChange {
+    /// When it happened; none before the window.
+    pub time: Option<Nanos>,
+    /// What happened.
+    pub action: MemoryAction,
+    /// To which block.
+    pub block: u32,
+    /// How often the block had been written to before.
+    pub version: u32,
+    /// How large the block is.
+    pub bytes: u64,
+    /// What the block was for up to here, or from here on if it begins here.
+    pub category: MemoryCategory,
+    /// What it is for afterwards: another category only when it was written to.
+    pub after: MemoryCategory,
+}
+
+/// The memory of a profile over time, on every device.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryTimeline {
+    blocks: Vec<MemoryBlock>,
+    changes: Vec<MemoryChange>,
+}
+
+impl MemoryTimeline {
+    /// Builds the timeline in time linear in the events and records, but for the sort of the changes by time.
+    ///
+    /// Blocks whose tensors no operator was seen to use, or a profile that does not tell where tensors lie, leave all as
+    /// [`MemoryCategory::Unknown`]; times and sizes are right even so.
+    pub fn build(analysis: &Analysis) -> Self {
+        let blocks = Blocks::build(analysis.profile());
+        let flow = Flow::build(analysis, &blocks);
+        let categories = Categories::build(analysis, &blocks, &flow);
+        let changes = changes(&blocks, &flow, &categories);
+        Self {
+            blocks: blocks.finish(analysis, &flow),
+            changes,
+        }
+    }
+
+    /// Returns the blocks, in the order in which they were first seen.
+    pub fn blocks(&self) -> &[MemoryBlock] {
+        &self.blocks
+    }
+
+    /// Returns the changes on all devices, ordered by time: what was there before comes first.
+    pub fn changes(&self) -> &[MemoryChange] {
+        &self.changes
+    }
+
+    /// Walks the changes on one device.
+    pub fn changes_on(&self, device: MemoryDevice) -> impl Iterator<Item = &MemoryChange> {
+        let is_there = move |block: u32| self.blocks[block as usize].device == device;
+        let changes = self.changes.iter();
+        changes.filter(move |change| is_there(change.block))
+    }
+
+    /// Returns the devices that blocks lie on, in order.
+    pub fn devices(&self) -> Vec<MemoryDevice> {
+        let mut devices: Vec<_> = self.blocks.iter().map(|block| block.device).collect();
+        devices.sort_unstable();
+        devices.dedup();
+        devices
+    }
+
+    /// Returns when the most memory of a device was in use, and who held it.
+    pub fn peak(&self, analysis: &Analysis, device: MemoryDevice) -> MemoryPeak {
+        MemoryPeak::find(self, analysis, device)
+    }
+}
+
+/// Bytes by category.
+pub type CategoryBytes = [i64; MemoryCategory::ALL.len()];
+
+impl MemoryChange {
+    /// Adds to `bytes` what the change does to them.
+    pub fn apply(&self, bytes: &mut CategoryBytes) {
+        let size = self.bytes as i64;
+        match self.action {
+            MemoryAction::Preexisting | MemoryAction::Create => {
+                bytes[self.category.index()] += size;
+            }
+            MemoryAction::IncrementVersion => {
+                bytes[self.category.index()] -= size;
+                bytes[self.after.index()] += size;
+            }
+            MemoryAction::Destroy => bytes[self.category.index()] -= size,
+        }
+    }
+}
+
+/// Lists what happened to every block: its life from the memory records, its versions from the flow of data.
+///
+/// ```text
+/// block 1   (before)────────v1──────────v2──────     Preexisting, IncrementVersion, IncrementVersion
+/// block 2           ├───────v1───┤                   Create, IncrementVersion, Destroy (of version 1)
+/// ```
+fn changes(blocks: &Blocks, flow: &Flow, categories: &Categories) -> Vec<MemoryChange> {
+    let mut changes = Vec::with_capacity(blocks.len() * 2);
+    let change = |block: u32, version: u32, time, action| {
+        let category = categories.of(flow, block, version);
+        MemoryChange {
+            time,
+            action,
+            block,
+            version,
+            bytes: blocks.bytes(block),
+            category,
+            after: category,
+        }
+    };
+    for block in 0..blocks.len() as u32 {
+        let (created, destroyed) = blocks.life(block);
+        let is_known = flow.touches(block) || categories.is_told(block);
+        if created.is_some() {
+            changes.push(change(block, 0, created, MemoryAction::Create));
+        } else if destroyed.is_some() || is_known {
+            changes.push(change(block, 0, None, MemoryAction::Preexisting));
+        }
+        if destroyed.is_some() {
+            let last = flow.last_version(block);
+            changes.push(change(block, last, destroyed, MemoryAction::Destroy));
+        }
+    }
+    for node in flow.nodes() {
+        for (block, version) in node.bumps() {
+            // An operation on one thread may begin before another thread takes the block that it then writes to.
+            let time = blocks.life(block).0.max(Some(node.start));
+            let mut written = change(block, version, time, MemoryAction::IncrementVersion);
+            written.after = categories.of(flow, block, version + 1);
+            changes.push(written);
+        }
+    }
+    changes.sort_by_key(|change| (change.time, change.action));
+    changes
+}

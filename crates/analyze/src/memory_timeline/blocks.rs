@@ -1,0 +1,291 @@
+//! Which block each address meant when: blocks of memory, and which of them tensors lay in.
+
+use std::iter::{Enumerate, Peekable};
+use std::slice::Iter;
+
+use mindprof_model::{
+    DType, Event, Input, InputsId, MemoryRecord, Nanos, Profile, RoleRecord, StackId,
+};
+use rustc_hash::FxHashMap;
+
+use super::flow::Flow;
+use super::{MemoryBlock, MemoryDevice};
+use crate::Analysis;
+
+/// Stands for an input that lies in no block: a tensor without elements.
+pub(super) const NO_BLOCK: u32 = u32::MAX;
+
+/// Stands for the creation of a block that was there before the window.
+const NO_RECORD: u32 = u32::MAX;
+
+/// The blocks of a profile, and which ones events, memory records and roles speak of.
+#[derive(Debug, Default)]
+pub(super) struct Blocks {
+    list: Vec<MemoryBlock>,
+    /// Whether a tensor was seen to lie in each block.
+    hold_tensors: Vec<bool>,
+    /// The record of each block's creation.
+    creations: Vec<u32>,
+    /// The block of each memory record.
+    of_records: Vec<u32>,
+    /// The block of each role.
+    of_roles: Vec<u32>,
+    /// Where the inputs of each event begin; one more entry than events, or none at all.
+    begins: Vec<u32>,
+    inputs: Vec<TensorInput>,
+}
+
+/// A tensor that an event was given.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TensorInput {
+    pub(super) block: u32,
+    /// Its place among the event's arguments; those of a list share one.
+    pub(super) place: u32,
+}
+
+impl Blocks {
+    /// Builds them with one sweep over events, memory records and roles, all in time order.
+    ///
+    /// ```text
+    /// address 7   ──seen──free    alloc──seen──seen──free    alloc──
+    /// block       0 (before)      1                          2
+    /// ```
+    pub(super) fn build(profile: &Profile) -> Self {
+        let mut sweep = Sweep {
+            blocks: Self::default(),
+            live: FxHashMap::default(),
+            records: profile.memory().iter().enumerate().peekable(),
+            roles: profile.roles().iter().peekable(),
+        };
+        if !profile.storages().is_empty() {
+            let tensors = TensorLists::build(profile);
+            for (index, event) in profile.events().iter().enumerate() {
+                sweep.advance(event.start);
+                sweep.event(profile, index, event, &tensors);
+            }
+            sweep.blocks.begins.push(sweep.blocks.inputs.len() as u32);
+        }
+        sweep.advance(Nanos(u64::MAX));
+        sweep.blocks
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(super) fn bytes(&self, block: u32) -> u64 {
+        self.list[block as usize].bytes
+    }
+
+    /// Returns when a block was taken and given back.
+    pub(super) fn life(&self, block: u32) -> (Option<Nanos>, Option<Nanos>) {
+        let block = &self.list[block as usize];
+        (block.created, block.destroyed)
+    }
+
+    /// Returns whether a tensor was seen to lie in a block.
+    pub(super) fn holds_tensor(&self, block: u32) -> bool {
+        self.hold_tensors[block as usize]
+    }
+
+    pub(super) fn of_record(&self, record: usize) -> u32 {
+        self.of_records[record]
+    }
+
+    pub(super) fn of_role(&self, role: usize) -> u32 {
+        self.of_roles[role]
+    }
+
+    /// Returns the tensors that the event at `index` was given.
+    pub(super) fn inputs(&self, index: usize) -> &[TensorInput] {
+        match (self.begins.get(index), self.begins.get(index + 1)) {
+            (Some(&begin), Some(&end)) => &self.inputs[begin as usize..end as usize],
+            _ => &[],
+        }
+    }
+
+    /// Returns the blocks, each with who took it.
+    pub(super) fn finish(self, analysis: &Analysis, flow: &Flow) -> Vec<MemoryBlock> {
+        let mut list = self.list;
+        let known = list.iter_mut().zip(self.creations);
+        for (block, record) in known.filter(|(_, record)| *record != NO_RECORD) {
+            block.owner = flow.owner(record);
+            let told = analysis.profile().memory()[record as usize].stack;
+            block.stack = match block.owner {
+                Some(owner) if told == StackId::NONE => analysis.stack(owner),
+                Some(_) | None => told,
+            };
+        }
+        list
+    }
+}
+
+struct Sweep<'a> {
+    blocks: Blocks,
+    /// The block that an address means at the moment.
+    live: FxHashMap<(MemoryDevice, u64), u32>,
+    records: Peekable<Enumerate<Iter<'a, MemoryRecord>>>,
+    roles: Peekable<Iter<'a, RoleRecord>>,
+}
+
+impl Sweep<'_> {
+    /// Takes the memory records and roles before `time`, in their order.
+    fn advance(&mut self, time: Nanos) {
+        while let Some(role) = self.roles.next_if(|role| role.time < time) {
+            self.take_records(role.time);
+            let block = if role.bytes == 0 {
+                NO_BLOCK
+            } else {
+                self.tensor(role.address, role.bytes)
+            };
+            self.blocks.of_roles.push(block);
+        }
+        self.take_records(time);
+    }
+
+    fn take_records(&mut self, time: Nanos) {
+        while let Some((index, record)) = self.records.next_if(|(_, next)| next.time < time) {
+            self.record(index, record);
+        }
+    }
+
+    fn event(&mut self, profile: &Profile, index: usize, event: &Event, tensors: &TensorLists) {
+        self.blocks.begins.push(self.blocks.inputs.len() as u32);
+        let addresses = profile.storages().of(index);
+        for (tensor, &address) in tensors.of(event.inputs).iter().zip(addresses) {
+            let block = if tensor.bytes == 0 {
+                NO_BLOCK
+            } else {
+                self.tensor(address, tensor.bytes)
+            };
+            let place = tensor.place;
+            self.blocks.inputs.push(TensorInput { block, place });
+        }
+    }
+
+    /// Returns the block of a tensor that was seen.
+    fn tensor(&mut self, address: u64, bytes: u64) -> u32 {
+        let index = self.find(MemoryDevice::HOST, address);
+        let block = &mut self.blocks.list[index as usize];
+        self.blocks.hold_tensors[index as usize] = true;
+        // What an allocation says is certain; what is seen through a tensor may be a part of the block.
+        if block.created.is_none() {
+            block.bytes = block.bytes.max(bytes);
+        }
+        index
+    }
+
+    fn record(&mut self, index: usize, record: &MemoryRecord) {
+        let device = MemoryDevice {
+            kind: record.device,
+            index: record.device_index,
+        };
+        let key = (device, record.address);
+        if record.bytes > 0 {
+            // A block at the same place whose release was not recorded cannot live on.
+            if let Some(previous) = self.live.remove(&key) {
+                self.blocks.list[previous as usize].destroyed = Some(record.time);
+            }
+        }
+        let block = self.find(device, record.address);
+        let known = &mut self.blocks.list[block as usize];
+        if record.bytes > 0 {
+            known.created = Some(record.time);
+            self.blocks.creations[block as usize] = index as u32;
+            known.bytes = record.bytes as u64;
+        } else {
+            known.destroyed = Some(record.time);
+            if known.created.is_none() {
+                known.bytes = record.bytes.unsigned_abs();
+            }
+            self.live.remove(&key);
+        }
+        self.blocks.of_records.push(block);
+    }
+
+    /// Returns the block at an address; a new one if nothing is known to be there.
+    fn find(&mut self, device: MemoryDevice, address: u64) -> u32 {
+        let blocks = &mut self.blocks;
+        *self.live.entry((device, address)).or_insert_with(|| {
+            blocks.list.push(MemoryBlock {
+                address,
+                device,
+                bytes: 0,
+                created: None,
+                destroyed: None,
+                owner: None,
+                stack: StackId::NONE,
+            });
+            blocks.hold_tensors.push(false);
+            blocks.creations.push(NO_RECORD);
+            blocks.list.len() as u32 - 1
+        })
+    }
+}
+
+/// The tensors of each distinct list of inputs.
+struct TensorLists {
+    begins: Vec<u32>,
+    tensors: Vec<SeenTensor>,
+}
+
+#[derive(Clone, Copy)]
+struct SeenTensor {
+    place: u32,
+    bytes: u64,
+}
+
+impl TensorLists {
+    fn build(profile: &Profile) -> Self {
+        let mut lists = Self {
+            begins: vec![0],
+            tensors: Vec::new(),
+        };
+        for words in profile.inputs().iter() {
+            let inputs = mindprof_model::InputsIter::new(words);
+            for (place, input) in inputs.enumerate() {
+                lists.add(place as u32, input);
+            }
+            lists.begins.push(lists.tensors.len() as u32);
+        }
+        lists
+    }
+
+    fn add(&mut self, place: u32, input: Input<'_>) {
+        match input {
+            Input::Tensor {
+                dtype,
+                dims,
+                strides,
+            } => {
+                let bytes = spanned_bytes(dtype, dims, strides);
+                self.tensors.push(SeenTensor { place, bytes });
+            }
+            Input::TensorList(list) => {
+                for tensor in list {
+                    self.add(place, tensor);
+                }
+            }
+            Input::Other
+            | Input::Int(_)
+            | Input::Float(_)
+            | Input::Bool(_)
+            | Input::IntList(_)
+            | Input::FloatList(_)
+            | Input::BoolList(_) => {}
+        }
+    }
+
+    fn of(&self, list: InputsId) -> &[SeenTensor] {
+        let [begin, end] = [list.index(), list.index() + 1].map(|at| self.begins[at] as usize);
+        &self.tensors[begin..end]
+    }
+}
+
+/// Returns how much of its storage a tensor is known to span, as torch reckons it: by its widest dimension.
+fn spanned_bytes(dtype: DType, dims: &[u64], strides: &[u64]) -> u64 {
+    let spans = dims.iter().zip(strides).map(|(&dim, &stride)| {
+        u64::try_from((stride as i64).saturating_mul(dim as i64)).unwrap_or_default()
+    });
+    spans.max().unwrap_or(1).saturating_mul(dtype.bytes())
+}

@@ -1,0 +1,133 @@
+//! When the most memory was in use, and who held it then.
+
+use mindprof_model::{Nanos, StackId, StringId};
+use rustc_hash::FxHashMap;
+
+use super::{
+    CategoryBytes, MemoryAction, MemoryCategory, MemoryChange, MemoryDevice, MemoryTimeline,
+};
+use crate::Analysis;
+
+/// The moment at which a device held the most.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemoryPeak {
+    /// When it was; none if it was before the window.
+    pub time: Option<Nanos>,
+    /// What was in use then, by category.
+    pub bytes: CategoryBytes,
+    /// What was in use at the end of the window, by category.
+    pub at_end: CategoryBytes,
+    /// Who held it, the largest first.
+    pub holders: Vec<MemoryHolder>,
+}
+
+/// Blocks that live at the same time, are for the same thing and were taken at the same place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryHolder {
+    /// The operator or range that took them; none if that was outside of all, or before the window.
+    pub owner: Option<StringId>,
+    /// Who called for them.
+    pub stack: StackId,
+    /// What they are for.
+    pub category: MemoryCategory,
+    /// Whether they were there before the window opened.
+    pub is_preexisting: bool,
+    /// How large they are together.
+    pub bytes: u64,
+    /// How many they are.
+    pub blocks: u64,
+}
+
+impl MemoryPeak {
+    /// Returns what was in use at the peak.
+    pub fn total(&self) -> i64 {
+        self.bytes.iter().sum()
+    }
+
+    /// Finds the peak: the first moment after whose changes the most is in use.
+    ///
+    /// ```text
+    ///            ┌──┐
+    ///        ┌───┘  └──┐ ┌──┐
+    ///   ─────┘         └─┘  └──
+    ///            ^ here
+    /// ```
+    pub(super) fn find(
+        timeline: &MemoryTimeline,
+        analysis: &Analysis,
+        device: MemoryDevice,
+    ) -> Self {
+        let changes: Vec<&MemoryChange> = timeline.changes_on(device).collect();
+        let mut peak = Self::default();
+        let mut bytes = CategoryBytes::default();
+        let mut upto = 0;
+        for (index, change) in changes.iter().enumerate() {
+            change.apply(&mut bytes);
+            let is_moment_over = changes
+                .get(index + 1)
+                .is_none_or(|next| next.time != change.time);
+            if is_moment_over && bytes.iter().sum::<i64>() > peak.total() {
+                peak.bytes = bytes;
+                peak.time = change.time;
+                upto = index + 1;
+            }
+        }
+        peak.at_end = bytes;
+        peak.holders = holders(timeline, analysis, &changes[..upto]);
+        peak
+    }
+}
+
+fn holders(
+    timeline: &MemoryTimeline,
+    analysis: &Analysis,
+    changes: &[&MemoryChange],
+) -> Vec<MemoryHolder> {
+    let mut live: FxHashMap<u32, MemoryCategory> = FxHashMap::default();
+    for change in changes {
+        if change.action == MemoryAction::Destroy {
+            live.remove(&change.block);
+        } else {
+            live.insert(change.block, change.after);
+        }
+    }
+    let mut groups: FxHashMap<_, MemoryHolder> = FxHashMap::default();
+    for (block, category) in live {
+        let block = &timeline.blocks[block as usize];
+        let owner = block
+            .owner
+            .map(|event| analysis.profile().event(event).name);
+        let is_preexisting = block.created.is_none();
+        let key = (owner, block.stack, category, is_preexisting);
+        let holder = groups.entry(key).or_insert(MemoryHolder {
+            owner,
+            stack: block.stack,
+            category,
+            is_preexisting,
+            bytes: 0,
+            blocks: 0,
+        });
+        holder.bytes += block.bytes;
+        holder.blocks += 1;
+    }
+    let mut holders: Vec<_> = groups.into_values().collect();
+    let order = |holder: &MemoryHolder| {
+        let MemoryHolder {
+            owner,
+            stack,
+            category,
+            is_preexisting,
+            bytes,
+            ..
+        } = *holder;
+        (
+            std::cmp::Reverse(bytes),
+            category,
+            owner,
+            stack,
+            is_preexisting,
+        )
+    };
+    holders.sort_unstable_by_key(order);
+    holders
+}

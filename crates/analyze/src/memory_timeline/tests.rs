@@ -1,0 +1,457 @@
+//! Tests of the timeline: lives of blocks, versions, categories, the peak.
+
+use mindprof_model::{
+    Category, DType, DeviceKind, Event, InputsEncoder, MemoryRecord, Nanos, Profile,
+    ProfileBuilder, RoleRecord, ScopeKind, StackId, StringTable, TensorRole, Thread, ThreadId,
+};
+use proptest::prelude::*;
+use rustc_hash::FxHashMap;
+
+use super::*;
+
+/// Draws operators with their tensors and the memory they take, on a clock that moves by ten with everything.
+struct Draw {
+    builder: ProfileBuilder,
+    now: u64,
+}
+
+impl Draw {
+    fn new() -> Self {
+        let mut builder = ProfileBuilder::new();
+        builder.add_thread(Thread {
+            process: 1,
+            native: 1,
+            name: StringTable::EMPTY,
+            device: DeviceKind::Cpu,
+        });
+        Self { builder, now: 0 }
+    }
+
+    fn tick(&mut self) -> Nanos {
+        self.now += 10;
+        Nanos(self.now)
+    }
+
+    /// Adds an operator that is given tensors of four bytes that lie at `addresses`.
+    fn op(&mut self, name: &str, addresses: &[u64], inside: impl FnOnce(&mut Self)) {
+        self.scope(ScopeKind::Function, name, addresses, inside);
+    }
+
+    fn backward(&mut self, name: &str, addresses: &[u64], inside: impl FnOnce(&mut Self)) {
+        self.scope(ScopeKind::Backward, name, addresses, inside);
+    }
+
+    fn scope(
+        &mut self,
+        scope: ScopeKind,
+        name: &str,
+        addresses: &[u64],
+        inside: impl FnOnce(&mut Self),
+    ) {
+        let start = self.tick();
+        let mut encoder = InputsEncoder::default();
+        for _ in addresses {
+            encoder.tensor(DType::F32, &[1], &[1]);
+        }
+        inside(self);
+        let name = self.builder.strings.intern(name);
+        let end = self.tick();
+        let thread = ThreadId::from_raw(0);
+        let mut event = Event::new(
+            Category::Operator,
+            name,
+            thread,
+            start,
+            Nanos(end.0 - start.0),
+        );
+        event.scope = scope;
+        event.inputs = self.builder.inputs.intern(encoder.words());
+        let index = self.builder.len();
+        self.builder.add_event(event);
+        self.builder.set_storages(index, addresses);
+    }
+
+    fn memory(&mut self, address: u64, bytes: i64) {
+        let time = self.tick();
+        self.builder.add_memory(MemoryRecord {
+            time,
+            address,
+            bytes,
+            total_allocated: 0,
+            total_reserved: 0,
+            thread: ThreadId::from_raw(0),
+            stack: StackId::NONE,
+            device: DeviceKind::Cpu,
+            device_index: -1,
+        });
+    }
+
+    fn role(&mut self, role: TensorRole, address: u64) {
+        let time = self.tick();
+        self.builder.add_role(RoleRecord {
+            time,
+            address,
+            bytes: 4,
+            thread: ThreadId::from_raw(0),
+            role,
+        });
+    }
+
+    fn finish(self) -> Analysis {
+        Analysis::build(self.builder.build().unwrap())
+    }
+}
+
+/// Returns the changes of the blocks at `address`: action, bytes, and category after.
+fn story(analysis: &Analysis, address: u64) -> Vec<(MemoryAction, u64, MemoryCategory)> {
+    let timeline = analysis.memory_timeline();
+    let is_there =
+        |change: &&MemoryChange| timeline.blocks()[change.block as usize].address == address;
+    let changes = timeline.changes().iter().filter(is_there);
+    changes
+        .map(|change| (change.action, change.bytes, change.after))
+        .collect()
+}
+
+const WEIGHT: u64 = 1;
+const INPUT: u64 = 2;
+const OUTPUT: u64 = 3;
+const GRADIENT: u64 = 4;
+const SCRATCH: u64 = 5;
+const DETAIL: u64 = 6;
+const MOMENTUM: u64 = 7;
+
+/// ```text
+/// randn                 input
+/// mul                   input, weight -> output, with scratch
+/// MulBackward0          output -> detail, gradient
+/// AccumulateGrad        detach(gradient)
+/// add_                  momentum += gradient
+/// add_                  weight += momentum
+/// ```
+fn training_step(tells: bool) -> Analysis {
+    let mut draw = Draw::new();
+    draw.op("aten::randn", &[], |draw| draw.memory(INPUT, 4));
+    if tells {
+        draw.role(TensorRole::Parameter, WEIGHT);
+    }
+    draw.op("aten::mul", &[INPUT, WEIGHT], |draw| {
+        draw.memory(SCRATCH, 64);
+        draw.op("aten::abs", &[SCRATCH], |_| ());
+        draw.memory(OUTPUT, 4);
+        draw.memory(SCRATCH, -64);
+    });
+    draw.backward("MulBackward0", &[OUTPUT], |draw| {
+        draw.memory(DETAIL, 4);
+        draw.memory(GRADIENT, 4);
+        draw.op("aten::mul", &[DETAIL, OUTPUT], |_| ());
+    });
+    draw.backward("torch::autograd::AccumulateGrad", &[GRADIENT], |draw| {
+        draw.op("aten::detach", &[GRADIENT], |_| ());
+    });
+    draw.memory(DETAIL, -4);
+    draw.op("aten::add_", &[MOMENTUM, GRADIENT], |_| ());
+    draw.op("aten::add_", &[WEIGHT, MOMENTUM], |_| ());
+    if tells {
+        draw.role(TensorRole::OptimizerState, MOMENTUM);
+    }
+    draw.memory(OUTPUT, -4);
+    draw.finish()
+}
+
+#[test]
+fn a_training_step_shows_what_its_memory_is_for() {
+    use MemoryAction::{Create, Destroy, IncrementVersion, Preexisting};
+    use MemoryCategory::{Activation, AutogradDetail, Gradient, Input, OptimizerState, Parameter};
+    let step = training_step(true);
+    assert_eq!(
+        story(&step, WEIGHT),
+        [
+            (Preexisting, 4, Parameter),
+            (IncrementVersion, 4, Parameter)
+        ]
+    );
+    assert_eq!(story(&step, INPUT), [(Create, 4, Input)]);
+    assert_eq!(
+        story(&step, OUTPUT),
+        [(Create, 4, Activation), (Destroy, 4, Activation)]
+    );
+    assert_eq!(story(&step, GRADIENT), [(Create, 4, Gradient)]);
+    assert_eq!(
+        story(&step, DETAIL),
+        [(Create, 4, AutogradDetail), (Destroy, 4, AutogradDetail)]
+    );
+    assert_eq!(
+        story(&step, SCRATCH),
+        [
+            (Create, 64, MemoryCategory::Temporary),
+            (Destroy, 64, MemoryCategory::Temporary)
+        ]
+    );
+    let momentum = story(&step, MOMENTUM);
+    assert_eq!(momentum[0], (Preexisting, 4, OptimizerState));
+    assert_eq!(momentum[1], (IncrementVersion, 4, OptimizerState));
+}
+
+#[test]
+fn a_parameter_that_nobody_told_of_is_found_by_its_use() {
+    let step = training_step(false);
+    let found: Vec<_> = [WEIGHT, INPUT, OUTPUT, GRADIENT]
+        .map(|address| story(&step, address)[0].2)
+        .into();
+    assert_eq!(
+        found,
+        [
+            MemoryCategory::Parameter,
+            MemoryCategory::Input,
+            MemoryCategory::Activation,
+            MemoryCategory::Gradient
+        ]
+    );
+}
+
+#[test]
+fn an_address_that_is_taken_again_is_another_block() {
+    let mut draw = Draw::new();
+    draw.op("aten::ones", &[], |draw| draw.memory(9, 8));
+    draw.op("aten::neg", &[9], |_| ());
+    draw.memory(9, -8);
+    draw.op("aten::ones", &[], |draw| draw.memory(9, 16));
+    let analysis = draw.finish();
+    let timeline = analysis.memory_timeline();
+    let sizes: Vec<_> = timeline.blocks().iter().map(|block| block.bytes).collect();
+    assert_eq!(sizes, [8, 16]);
+    assert_eq!(timeline.changes().len(), 3);
+}
+
+#[test]
+fn a_block_of_before_that_is_given_back_was_there_at_the_start() {
+    let mut draw = Draw::new();
+    draw.memory(9, -8);
+    let analysis = draw.finish();
+    assert_eq!(
+        story(&analysis, 9),
+        [
+            (MemoryAction::Preexisting, 8, MemoryCategory::Unknown),
+            (MemoryAction::Destroy, 8, MemoryCategory::Unknown)
+        ]
+    );
+    let peak = analysis
+        .memory_timeline()
+        .peak(&analysis, MemoryDevice::HOST);
+    assert_eq!((peak.total(), peak.time), (8, None));
+    assert_eq!(peak.at_end, CategoryBytes::default());
+}
+
+#[test]
+fn a_tensor_of_which_only_a_part_is_seen_has_the_size_of_its_allocation() {
+    let mut draw = Draw::new();
+    draw.op("aten::ones", &[], |draw| draw.memory(9, 400));
+    draw.op("aten::neg", &[9], |_| ());
+    assert_eq!(story(&draw.finish(), 9)[0].1, 400);
+}
+
+// bytes  |     ┌──┐ 12
+//        |  ┌──┘  └──┐ 8
+//        └──┘        └── 0
+#[test]
+fn the_peak_names_who_holds_it() {
+    let mut draw = Draw::new();
+    draw.op("aten::ones", &[], |draw| draw.memory(1, 8));
+    draw.op("aten::neg", &[1], |draw| {
+        draw.op("aten::empty", &[], |draw| draw.memory(2, 4));
+    });
+    let highest = draw.now;
+    draw.memory(2, -4);
+    draw.memory(1, -8);
+    let analysis = draw.finish();
+    let peak = analysis
+        .memory_timeline()
+        .peak(&analysis, MemoryDevice::HOST);
+    assert_eq!(peak.total(), 12);
+    assert!(peak.time.unwrap() < Nanos(highest));
+    let names: Vec<_> = peak
+        .holders
+        .iter()
+        .map(|holder| {
+            let owner = analysis.profile().strings().text(holder.owner.unwrap());
+            (owner, holder.bytes, holder.blocks)
+        })
+        .collect();
+    assert_eq!(names, [("aten::ones", 8, 1), ("aten::neg", 4, 1)]);
+    assert_eq!(peak.at_end.iter().sum::<i64>(), 0);
+}
+
+#[test]
+fn each_device_has_a_timeline_of_its_own() {
+    let mut draw = Draw::new();
+    draw.memory(1, 8);
+    let mut record = MemoryRecord {
+        device: DeviceKind::Cuda,
+        device_index: 1,
+        ..draw.finish_records()[0]
+    };
+    record.time = Nanos(100);
+    let mut draw = Draw::new();
+    draw.memory(1, 8);
+    draw.builder.add_memory(record);
+    let analysis = draw.finish();
+    let timeline = analysis.memory_timeline();
+    let devices = timeline.devices();
+    assert_eq!(devices.len(), 2);
+    for device in devices {
+        assert_eq!(timeline.changes_on(device).count(), 1);
+    }
+}
+
+impl Draw {
+    fn finish_records(self) -> Vec<MemoryRecord> {
+        self.builder.build().unwrap().memory().to_vec()
+    }
+}
+
+/// One step of a program that takes, gives back and uses memory at a few addresses.
+#[derive(Clone, Debug)]
+enum Step {
+    Take(u64, i64),
+    Give(u64, i64),
+    Use(&'static str, Vec<u64>),
+    Backward(Vec<u64>, Vec<u64>),
+    Tell(TensorRole, u64),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let address = || 1_u64..8;
+    let addresses = || prop::collection::vec(address(), 0..4);
+    let names = prop::sample::select(vec![
+        "aten::add",
+        "aten::add_",
+        "aten::_foreach_add_",
+        "my_range",
+        "autograd::engine::evaluate_function: X",
+    ]);
+    let role = prop::sample::select(TensorRole::ALL.to_vec());
+    prop::collection::vec(
+        prop_oneof![
+            (address(), 1_i64..100).prop_map(|(at, bytes)| Step::Take(at, bytes)),
+            (address(), 1_i64..100).prop_map(|(at, bytes)| Step::Give(at, bytes)),
+            (names, addresses()).prop_map(|(name, at)| Step::Use(name, at)),
+            (addresses(), addresses()).prop_map(|(read, made)| Step::Backward(read, made)),
+            (role, address()).prop_map(|(role, at)| Step::Tell(role, at)),
+        ],
+        0..60,
+    )
+}
+
+fn drawn(steps: &[Step]) -> Profile {
+    let mut draw = Draw::new();
+    // What is given back is as large as it was when it was taken; what is used without that was there before.
+    let mut live: FxHashMap<u64, i64> = FxHashMap::default();
+    for step in steps {
+        match step {
+            Step::Take(at, bytes) => {
+                if !live.contains_key(at) {
+                    live.insert(*at, *bytes);
+                    draw.memory(*at, *bytes);
+                }
+            }
+            Step::Give(at, bytes) => {
+                let bytes = live.remove(at).unwrap_or(*bytes);
+                draw.memory(*at, -bytes);
+            }
+            Step::Use(name, at) => {
+                for &at in at {
+                    live.entry(at).or_insert(4);
+                }
+                draw.op(name, at, |_| ());
+            }
+            Step::Backward(read, made) => {
+                for &at in read {
+                    live.entry(at).or_insert(4);
+                }
+                draw.backward("XBackward0", read, |draw| {
+                    for at in made {
+                        if !live.contains_key(at) {
+                            live.insert(*at, 8);
+                            draw.memory(*at, 8);
+                        }
+                    }
+                    draw.op("aten::mul", made, |_| ());
+                });
+            }
+            Step::Tell(role, at) => {
+                live.entry(*at).or_insert(4);
+                draw.role(*role, *at);
+            }
+        }
+    }
+    draw.builder.build().unwrap()
+}
+
+proptest! {
+    #[test]
+    fn totals_are_those_of_a_count_by_hand(steps in steps()) {
+        let profile = drawn(&steps);
+        let analysis = Analysis::build(profile);
+        let timeline = analysis.memory_timeline();
+        let mut bytes = CategoryBytes::default();
+        let before: i64 = timeline
+            .changes()
+            .iter()
+            .take_while(|change| change.time.is_none())
+            .map(|change| change.bytes as i64)
+            .sum();
+        let mut records = analysis.profile().memory().iter().peekable();
+        let mut by_hand = before;
+        for (index, change) in timeline.changes().iter().enumerate() {
+            change.apply(&mut bytes);
+            for (category, &bytes) in bytes.iter().enumerate() {
+                prop_assert!(bytes >= 0, "category {category} after change {index}: {bytes}");
+            }
+            let next = timeline.changes().get(index + 1);
+            if change.time.is_none() || next.is_some_and(|next| next.time == change.time) {
+                continue;
+            }
+            while let Some(record) = records.next_if(|record| Some(record.time) <= change.time) {
+                by_hand += record.bytes;
+            }
+            prop_assert_eq!(bytes.iter().sum::<i64>(), by_hand);
+        }
+        prop_assert!(records.next().is_none(), "every record is in the timeline");
+    }
+
+    #[test]
+    fn versions_of_a_block_follow_each_other(steps in steps()) {
+        let analysis = Analysis::build(drawn(&steps));
+        let timeline = analysis.memory_timeline();
+        let mut last: FxHashMap<u32, (u32, MemoryCategory)> = FxHashMap::default();
+        for change in timeline.changes() {
+            let known = last.get(&change.block).copied();
+            match change.action {
+                MemoryAction::Preexisting | MemoryAction::Create => {
+                    prop_assert_eq!(known, None);
+                    last.insert(change.block, (0, change.after));
+                }
+                MemoryAction::IncrementVersion => {
+                    prop_assert_eq!(known, Some((change.version, change.category)));
+                    last.insert(change.block, (change.version + 1, change.after));
+                }
+                MemoryAction::Destroy => {
+                    prop_assert_eq!(known, Some((change.version, change.category)));
+                    last.insert(change.block, (u32::MAX, change.category));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn holders_at_the_peak_hold_the_peak(steps in steps()) {
+        let analysis = Analysis::build(drawn(&steps));
+        let peak = analysis.memory_timeline().peak(&analysis, MemoryDevice::HOST);
+        for category in MemoryCategory::ALL {
+            let holders = peak.holders.iter().filter(|holder| holder.category == category);
+            let held: u64 = holders.map(|holder| holder.bytes).sum();
+            prop_assert_eq!(held as i64, peak.bytes[category.index()]);
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The timeline as a file, whose name says which kind.
+
+use std::path::Path;
+
+use mindprof_analyze::{Analysis, MemoryDevice};
+
+use super::{write_memory_timeline, write_memory_timeline_html, write_memory_timeline_raw};
+use crate::{Result, write_file};
+
+/// Writes the memory timeline of a device: a page if the name ends in `.html`, one row for each change if it ends in
+/// `raw.json.gz`, points otherwise; compressed if it ends in `.gz`.
+///
+/// # Errors
+/// When the file cannot be written; the error names it.
+pub fn write_memory_timeline_file(
+    analysis: &Analysis,
+    device: MemoryDevice,
+    path: &Path,
+) -> Result<()> {
+    let name = path.to_string_lossy();
+    write_file(path, |out| {
+        if name.ends_with(".html") {
+            write_memory_timeline_html(analysis, device, out)
+        } else if name.ends_with("raw.json.gz") {
+            write_memory_timeline_raw(analysis, device, out)
+        } else {
+            write_memory_timeline(analysis, device, out)
+        }
+    })
+}

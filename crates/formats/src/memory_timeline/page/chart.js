@@ -1,0 +1,67 @@
+// Pure functions: numbers in, numbers and texts out. Nothing here touches the page.
+const chart = (() => {
+  const UNITS = ["B", "KB", "MB", "GB"];
+
+  function bytesText(bytes) {
+    let value = bytes, unit = 0;
+    while (Math.abs(value) >= 1024 && unit < UNITS.length - 1) { value /= 1024; unit += 1; }
+    return `${unit === 0 ? value : value.toFixed(2)} ${UNITS[unit]}`;
+  }
+
+  function timeText(microseconds) {
+    if (microseconds >= 1e6) return `${(microseconds / 1e6).toFixed(3)} s`;
+    if (microseconds >= 1e3) return `${(microseconds / 1e3).toFixed(3)} ms`;
+    return `${microseconds} us`;
+  }
+
+  // Returns the last index whose time is not after `time`; the first one if all are.
+  function indexAt(times, time) {
+    let low = 0, high = times.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (times[middle] <= time) low = middle + 1; else high = middle;
+    }
+    return Math.max(0, low - 1);
+  }
+
+  // Returns, for each category that is shown, the lower and upper edges of its layer at each point.
+  function layers(rows, shown) {
+    const floor = rows.map(() => 0);
+    return shown.map((isShown, category) => {
+      if (!isShown) return null;
+      const lower = floor.slice();
+      rows.forEach((row, index) => { floor[index] += Math.max(0, row[category]); });
+      return { lower, upper: floor.slice() };
+    });
+  }
+
+  function highest(layered) {
+    let most = 0;
+    for (const layer of layered) if (layer) for (const value of layer.upper) most = Math.max(most, value);
+    return most;
+  }
+
+  // Returns round numbers from zero to at least `most`.
+  function ticks(most, count, base) {
+    if (most <= 0) return [0];
+    const rough = most / count;
+    const power = base ** Math.floor(Math.log(rough) / Math.log(base));
+    const steps = base === 2 ? [1, 2] : [1, 2, 5, 10];
+    const step = power * steps.find((factor) => power * factor >= rough);
+    const found = [];
+    for (let value = 0; value <= most + step / 2; value += step) found.push(value);
+    return found;
+  }
+
+  // Returns the outline of a layer: memory keeps its size until it changes, so edges are steps.
+  function outline(layer, xs, end, y) {
+    const edge = (values) => values.map((value, index) => {
+      const next = index + 1 < xs.length ? xs[index + 1] : end;
+      return [[xs[index], y(value)], [next, y(value)]];
+    }).flat();
+    const points = edge(layer.upper).concat(edge(layer.lower).reverse());
+    return "M" + points.map(([px, py]) => `${px.toFixed(1)},${py.toFixed(1)}`).join("L") + "Z";
+  }
+
+  return { bytesText, timeText, indexAt, layers, highest, ticks, outline };
+})();

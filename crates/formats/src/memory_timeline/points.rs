@@ -1,0 +1,63 @@
+//! The timeline as points: how much there was of each category after each microsecond in which something changed.
+
+use mindprof_analyze::{Analysis, CategoryBytes, MemoryCategory, MemoryDevice};
+
+/// Times and sizes of one device.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemoryPoints {
+    /// The times, in microseconds since the Unix epoch. What was there before the window shares the first time.
+    pub times: Vec<u64>,
+    /// The bytes by category after each time.
+    pub bytes: Vec<CategoryBytes>,
+}
+
+impl MemoryPoints {
+    /// Collects the points of a device.
+    pub fn build(analysis: &Analysis, device: MemoryDevice) -> Self {
+        let (times, bytes) = points(analysis, device).unzip();
+        Self { times, bytes }
+    }
+}
+
+/// Walks the points of a device. Changes within one microsecond are one point.
+///
+/// ```text
+/// changes   (before) a b        c  d d     e
+/// points    0        1          2  3       4     0 shares the time of 1, in whose microsecond a and b are
+/// ```
+pub(super) fn points(
+    analysis: &Analysis,
+    device: MemoryDevice,
+) -> impl Iterator<Item = (u64, CategoryBytes)> {
+    let reference = analysis.profile().reference_unix_ns();
+    let changes = || analysis.memory_timeline().changes_on(device);
+    let microseconds = move |nanoseconds: u64| (reference + nanoseconds) / 1000;
+    let first = changes().find_map(|change| change.time);
+    let first = microseconds(first.map_or(0, |time| time.0));
+    let mut bytes = CategoryBytes::default();
+    let mut rest = changes().peekable();
+    std::iter::from_fn(move || {
+        let change = rest.next()?;
+        let time = change.time.map(|time| microseconds(time.0));
+        change.apply(&mut bytes);
+        let is_together = |other: Option<u64>| other.map(microseconds) == time;
+        while let Some(other) = rest.next_if(|next| is_together(next.time.map(|time| time.0))) {
+            other.apply(&mut bytes);
+        }
+        Some((time.unwrap_or(first), bytes))
+    })
+}
+
+/// Returns the name of a category, as torch's enumeration has it.
+pub const fn memory_category_name(category: MemoryCategory) -> &'static str {
+    match category {
+        MemoryCategory::Parameter => "PARAMETER",
+        MemoryCategory::OptimizerState => "OPTIMIZER_STATE",
+        MemoryCategory::Input => "INPUT",
+        MemoryCategory::Temporary => "TEMPORARY",
+        MemoryCategory::Activation => "ACTIVATION",
+        MemoryCategory::Gradient => "GRADIENT",
+        MemoryCategory::AutogradDetail => "AUTOGRAD_DETAIL",
+        MemoryCategory::Unknown => "UNKNOWN",
+    }
+}
