@@ -73,6 +73,19 @@ lint: build ## Check format, lints, types, stubs, docs and the direction of the 
 bench: build ## Measure: a recorded scope, ops, the Python face
 	cargo bench --quiet --package mindprof-record
 	$(BIN)/python benchmarks/python_face.py
+	cargo build --quiet --release --package mindprof-cli
+	$(BIN)/python benchmarks/read_trace.py
+
+FUZZ_SECONDS ?= 600
+FUZZ_TARGETS := bytes events compressed
+
+.PHONY: fuzz
+fuzz: ## Feed the reader of traces with damage, each target for FUZZ_SECONDS; needs nightly Rust and cargo-fuzz
+	for target in $(FUZZ_TARGETS); do \
+		mkdir -p fuzz/corpus/$$target && \
+		cargo +nightly fuzz run $$target fuzz/corpus/$$target fuzz/seeds -- \
+			-max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 || exit 1; \
+	done
 
 .PHONY: bench-torch
 bench-torch: build $(PARITY_READY) ## Measure against the real torch.profiler, in an environment of its own

@@ -24,6 +24,7 @@ EDGES: dict[str, set[str]] = {
         "mindprof-record",
         "mindprof-analyze",
         "mindprof-formats",
+        "mindprof-cli",
         "mindtorch-tensor",
     },
     "mindprof-cli": {"mindprof-model", "mindprof-analyze", "mindprof-formats"},
@@ -34,7 +35,10 @@ EDGES: dict[str, set[str]] = {
 OWNED: dict[str, str] = {
     "pyo3": "mindprof-python",
     "clap": "mindprof-cli",
+    "clap_complete": "mindprof-cli",
+    "clap_mangen": "mindprof-cli",
     "anyhow": "mindprof-cli",
+    "indicatif": "mindprof-cli",
 }
 
 # The model is plain data: what it may use beyond the standard library.

@@ -21,9 +21,11 @@ from mindprof._activity import (
 )
 from mindprof._core import ProfilerError, __version__, record_function
 from mindprof._device_type import DeviceType
+from mindprof._diff import DiffRow, ProfileDiff, diff
 from mindprof._event_list import EventList
 from mindprof._function_event import FunctionEvent
 from mindprof._function_event_avg import FunctionEventAvg
+from mindprof._load import LoadedProfile, RepairWarning, load
 from mindprof._observer import ExecutionTraceObserver
 from mindprof._profile import profile
 from mindprof._schedule import ProfilerAction, schedule
@@ -32,17 +34,23 @@ from mindprof._tensorboard import tensorboard_trace_handler
 __all__ = [
     "CuspyConfig",
     "DeviceType",
+    "DiffRow",
     "EventList",
     "ExecutionTraceObserver",
     "FunctionEvent",
     "FunctionEventAvg",
+    "LoadedProfile",
     "PerformanceMetricsConfig",
+    "ProfileDiff",
     "ProfilerAction",
     "ProfilerActivity",
     "ProfilerActivityConfig",
     "ProfilerError",
+    "RepairWarning",
     "__version__",
+    "diff",
     "kineto_available",
+    "load",
     "profile",
     "record_function",
     "schedule",

@@ -415,14 +415,17 @@ class EventList(LazyList):
 def _show_shares(items: list[Any]) -> None:
     """Sets what torch's tables leave behind on their rows: shares of the whole, as text."""
     whole = sum(item.self_cpu_time_total for item in items)
-    devices = [item.self_device_time_total for item in items if _is_device_work(item)]
+    devices = sum(item.self_device_time_total for item in items if _is_device_work(item))
+    has_device = any(item.self_device_time_total > 0 for item in items)
     for item in items:
-        item.self_cpu_percent = _core.format_time_share(item.self_cpu_time_total, whole)
-        share = _core.format_time_share(item.cpu_time_total, whole)
-        item.total_cpu_percent = 0 if item.is_async else share
-        if any(item.self_device_time_total > 0 for item in items):
-            own = item.self_device_time_total
-            item.total_device_percent = _core.format_time_share(own, sum(devices))
+        item.self_cpu_percent = _share(item.self_cpu_time_total, whole)
+        item.total_cpu_percent = 0 if item.is_async else _share(item.cpu_time_total, whole)
+        if has_device:
+            item.total_device_percent = _share(item.self_device_time_total, devices)
+
+
+def _share(part: float, whole: float) -> str:
+    return _core.format_time_share(part, whole) if whole else "NaN"
 
 
 def _is_device_work(item: Any) -> bool:

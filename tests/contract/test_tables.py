@@ -10,7 +10,7 @@ import pytest
 from host import torch
 
 util = torch.autograd.profiler_util
-DeviceType = util.DeviceType
+DeviceType = torch.profiler.DeviceType
 
 EXPECTED = Path(__file__).with_name("tables.txt").read_text()
 

@@ -331,7 +331,8 @@ def test_recorded_events_leave_shares_behind_too() -> None:
     assert (events[0].self_cpu_percent, events[0].total_device_percent) == (-1, -1)
     lines = events.table(row_limit=2).splitlines()[3:5]
     for line, item in zip(lines, events, strict=False):
-        assert [item.self_cpu_percent, item.total_cpu_percent] == [line.split()[1], line.split()[3]]
+        assert f" {item.self_cpu_percent} " in line
+        assert f" {item.total_cpu_percent} " in line
     assert events[0].total_device_percent == -1
     assert not events._source.changed  # type: ignore[union-attr]
     rows = events.key_averages()
@@ -346,7 +347,8 @@ def test_calls_of_python_functions_are_numbered_in_start_order() -> None:
     assert calls[0].python_parent_id == -1
     for call in calls[1:]:
         caller = by_number[call.python_parent_id]
-        assert call.stack[0] == caller.name
+        # Frames of the framework itself are not shown.
+        assert call.stack[0] == caller.name or not _core.is_shown_frame(caller.name)
     modules = {call.name: call.python_module_id for call in calls if call.python_module_id >= 0}
     assert modules["nn.Module: Conv2d_1"] == 1
     other = next(item for item in recorded() if not item.is_python_function)

@@ -22,7 +22,9 @@ impl Correlation {
     /// gemm kernel                   |-------|   external id 7: belongs to aten::mm
     /// ```
     pub fn build(profile: &Profile) -> Self {
-        if !profile.has_links() {
+        let of_devices =
+            |event: &Event| matches!(event.category, Category::Kernel | Category::Runtime);
+        if !profile.has_links() || !profile.events().iter().any(of_devices) {
             return Self::default();
         }
         let ids = || (0..profile.events().len()).map(EventId::from_index);
@@ -47,7 +49,7 @@ impl Correlation {
         Self { owners }
     }
 
-    /// Returns whether the profile had no identifiers to find anything by.
+    /// Returns whether the profile had nothing to find, or no identifiers to find it by.
     pub fn is_empty(&self) -> bool {
         self.owners.is_empty()
     }

@@ -46,6 +46,11 @@ impl Keys {
             name
         }
     }
+
+    /// Returns the number of the step that a name stands for, if it stands for one.
+    pub fn step_number(name: &str) -> Option<u64> {
+        name.strip_prefix(STEP_PREFIX)?.parse().ok()
+    }
 }
 
 #[cfg(test)]

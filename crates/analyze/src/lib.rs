@@ -7,6 +7,7 @@ mod averages;
 mod children;
 mod correlate;
 mod device_time;
+mod diff;
 mod flops;
 mod folded;
 mod keys;
@@ -14,7 +15,9 @@ mod lanes;
 mod memory_timeline;
 mod memory_use;
 mod python_calls;
+mod slim;
 mod source;
+mod summary;
 mod tree;
 
 pub use analysis::{Analysis, Item};
@@ -25,6 +28,7 @@ pub use averages::{
 pub use children::Children;
 pub use correlate::Correlation;
 pub use device_time::DeviceTimes;
+pub use diff::{Change, Diff, DiffOptions, Measure, Whole};
 pub use flops::{Flops, uncounted};
 pub use folded::{Folded, StackMetric, stack_weights};
 pub use keys::Keys;
@@ -35,5 +39,7 @@ pub use memory_timeline::{
 };
 pub use memory_use::{Bytes, MemoryUse};
 pub use python_calls::{PythonCall, PythonCalls};
+pub use slim::{Cut, CutReport, Slimmed, slim};
 pub use source::{Sources, is_shown_frame, shown_frames};
+pub use summary::{Step, Summary, Track, steps};
 pub use tree::Tree;

@@ -1,44 +1,102 @@
 //! What the user sees when something went wrong: one line, and one more where there is advice.
 
+use std::fmt;
 use std::io::{self, Write};
-use std::process::ExitCode;
 
 use mindprof_formats::Error;
+
+/// What a command that did its work found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Nothing that a script would have to act upon.
+    Fine,
+    /// What the command looks for: a repaired file, a difference over the limit.
+    Found,
+    /// That the file cannot be read, for a command whose answer that is.
+    Unreadable,
+}
+
+impl Outcome {
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            Self::Fine => 0,
+            Self::Found => 1,
+            Self::Unreadable => 2,
+        }
+    }
+}
+
+/// An error of the program itself, with advice.
+#[derive(Debug)]
+pub(crate) struct Advised {
+    message: String,
+    hint: String,
+}
+
+impl fmt::Display for Advised {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Advised {}
+
+/// Makes an error with advice.
+pub(crate) fn advised(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
+    let (message, hint) = (message.into(), hint.into());
+    Advised { message, hint }.into()
+}
 
 /// Says what went wrong and returns the exit code for it.
 ///
 /// A reader that has seen enough, as in `| head`, is no failure.
-pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+pub(crate) fn report(error: &anyhow::Error, code: u8) -> u8 {
     if is_closed_pipe(error) {
-        return ExitCode::SUCCESS;
+        return Outcome::Fine.code();
     }
-    let hint = match error.downcast_ref::<Error>().and_then(hint) {
-        Some(hint) => format!("hint: {hint}\n"),
-        None => String::new(),
-    };
     // When stderr is gone there is no one left to tell.
-    let _ = write!(io::stderr(), "error: {error}\n{hint}");
-    ExitCode::FAILURE
+    let _ = io::stderr().write_all(describe(error).as_bytes());
+    code
+}
+
+/// Returns what is said about an error.
+fn describe(error: &anyhow::Error) -> String {
+    let of_formats = error.downcast_ref::<Error>().and_then(hint);
+    let own = || error.downcast_ref::<Advised>().map(|own| own.hint.as_str());
+    match of_formats.or_else(own) {
+        Some(hint) => format!("error: {error}\nhint: {hint}\n"),
+        None => format!("error: {error}\n"),
+    }
 }
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error
-        .downcast_ref::<io::Error>()
-        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    let is_closed = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+    let of_file = error.downcast_ref::<Error>().and_then(io_cause);
+    let own = error.downcast_ref::<io::Error>();
+    own.or(of_file).is_some_and(is_closed)
+}
+
+fn io_cause(error: &Error) -> Option<&io::Error> {
+    match error {
+        Error::File { source, .. } => io_cause(source),
+        Error::Io(source) => Some(source),
+        _ => None,
+    }
 }
 
 fn hint(error: &Error) -> Option<&'static str> {
     match error {
         Error::File { source, .. } => hint(source),
         Error::Io(source) if source.kind() == io::ErrorKind::IsADirectory => {
-            Some("give the path of one trace file in it")
+            Some("give the path of one file in it")
         }
-        Error::Empty | Error::Truncated { .. } | Error::Gzip => {
+        Error::Empty | Error::Truncated { .. } | Error::Compressed(_) | Error::TooLong { .. } => {
             Some("the program that wrote it may have ended too early; record again or copy it anew")
         }
         Error::NotJson { .. } | Error::NotATrace { .. } => {
             Some("give a file that export_chrome_trace wrote")
         }
+        Error::TooLarge { .. } => Some("allow more bytes, or end the name in .gz"),
         _ => None,
     }
 }

@@ -1,22 +1,7 @@
-//! The mindprof program: reads trace files and says what is in them.
-//!
-//! Data goes to stdout, everything else to stderr.
-
-mod args;
-mod commands;
-mod failure;
+//! The program itself: the library's `run` on the arguments of the process.
 
 use std::process::ExitCode;
 
-use args::{Args, Command};
-use clap::Parser;
-
 fn main() -> ExitCode {
-    let done = match Args::parse().command {
-        Command::Table(args) => commands::table::run(&args),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failure::report(&error),
-    }
+    ExitCode::from(mindprof_cli::run(std::env::args_os()))
 }

@@ -92,8 +92,10 @@ pub fn event_columns(analysis: &Analysis) -> Vec<Column> {
     }
     let mut columns = shared.finish();
     if is_event.contains(&false) {
-        let flops = columns.iter_mut().find(|column| column.name == "flops");
-        flops.expect("it is one of them").known = Some(is_event);
+        // Of memory records it is not known how many operations they are.
+        for column in columns.iter_mut().filter(|column| column.name == "flops") {
+            column.known = Some(is_event.clone());
+        }
     }
     columns.push(column("thread", Values::Int(thread)));
     columns.push(column("start_us", Values::Float(start)));

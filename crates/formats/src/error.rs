@@ -1,5 +1,6 @@
 //! What can go wrong between bytes and profiles.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -22,8 +23,16 @@ pub enum Error {
     #[error("the file is empty, expected a Chrome trace")]
     Empty,
     /// The compressed bytes do not give back what was compressed.
-    #[error("the gzip data is damaged or cut off")]
-    Gzip,
+    #[error("the {0} data is damaged or cut off")]
+    Compressed(Compression),
+    /// One value of the JSON is longer than any that a trace has.
+    #[error("the value at byte {offset} is longer than {limit} bytes, expected a Chrome trace")]
+    TooLong {
+        /// Where it begins in the unpacked text.
+        offset: u64,
+        /// How long a value may be.
+        limit: u64,
+    },
     /// The JSON stops before it is complete.
     #[error("the JSON ends too early, at line {line} column {column}: the file was cut off")]
     Truncated {
@@ -62,6 +71,14 @@ pub enum Error {
         name: String,
         /// The keys there are.
         expected: String,
+    },
+    /// Not even an empty trace is as small as was asked for.
+    #[error("at least {least} bytes are needed, expected at most {max_bytes}")]
+    TooLarge {
+        /// How many bytes were allowed.
+        max_bytes: u64,
+        /// How many bytes a trace without events has.
+        least: u64,
     },
     /// Rows have device times, and nothing says of which device.
     #[error("use_device is None, but there is device performance data.")]
@@ -108,6 +125,24 @@ impl Error {
             path: path.to_path_buf(),
             source: Box::new(self),
         }
+    }
+}
+
+/// How the bytes of a file are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// By gzip.
+    Gzip,
+    /// By zstd.
+    Zstd,
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+        })
     }
 }
 

@@ -6,35 +6,45 @@
 mod arrow;
 mod chrome;
 mod columns;
+mod diff;
 mod error;
 mod event_list;
 mod flamegraph;
 mod flows;
 mod folded;
+mod grid;
+mod info;
 mod memory_timeline;
 mod number;
 mod parquet;
+mod paths;
 mod perfetto;
 mod row;
+mod scan;
 mod shapes;
+mod slim;
 mod sort;
 mod speedscope;
 mod table;
+mod table_json;
 mod whole_file;
 
 pub use arrow::record_batch;
 pub use chrome::{
-    TraceOptions, category_name, input_types, read_trace, read_trace_file, write_trace,
-    write_trace_file, write_trace_file_with, write_trace_with,
+    LeftOut, Progress, ReadOptions, Reading, Repair, Repairs, TraceOptions,
+    category_name, input_types, read_trace, read_trace_file, read_trace_file_with,
+    read_trace_with, write_trace, write_trace_file, write_trace_file_with, write_trace_with,
 };
 pub use columns::{Column, Values, average_columns, event_columns, text_values};
-pub use error::{Error, Result};
+pub use diff::{DiffLayout, change_state, diff_json, diff_text, measure_name};
+pub use error::{Compression, Error, Result};
 pub use event_list::{write_event_list, write_event_list_file};
 pub use flamegraph::{write_flamegraph, write_flamegraph_file};
 pub use flows::{FlowEnd, FlowKind, FlowSide, Flows};
 pub use folded::{
     STACK_METRICS, stack_metric, write_folded, write_folded_file, write_folded_with_short,
 };
+pub use info::{Info, verify_json};
 pub use memory_timeline::{
     MemoryPoints, memory_category_name, memory_device, memory_device_name, memory_summary,
     memory_summary_json, write_memory_timeline, write_memory_timeline_file,
@@ -42,13 +52,16 @@ pub use memory_timeline::{
 };
 pub use number::{TimeUnit, memory_text, share_text, time_text};
 pub use parquet::{write_parquet, write_parquet_file};
+pub use paths::{paths_json, write_paths};
 pub use perfetto::{
     is_perfetto_name, write_perfetto, write_perfetto_file, write_perfetto_file_with,
     write_perfetto_with,
 };
 pub use row::{Row, Texts, add_percentiles, average_rows, device_name, event_rows, is_device_work};
 pub use shapes::shapes_text;
+pub use slim::{SLIM_KEY, slim_json, write_slim_file};
 pub use sort::SortBy;
 pub use speedscope::{write_speedscope, write_speedscope_file};
 pub use table::{NO_EVENTS, TableFacts, TableOptions, events_table, table, table_of_rows};
+pub use table_json::table_json;
 pub use whole_file::write_file;

@@ -303,10 +303,10 @@ mod tests {
     fn calls_of_python_functions_say_where_they_stand() {
         let found = written(Timeline::draw(|time| {
             time.event(Category::PythonFunction, "a b.py(12): <lambda>", |time| {
-                time.idle(1)
+                time.idle(1);
             });
             time.event(Category::PythonFunction, "<built-in method x>", |time| {
-                time.idle(1)
+                time.idle(1);
             });
         }));
         let expected = json!([

@@ -234,7 +234,7 @@ fn characters(text: &str) -> usize {
     text.chars().count()
 }
 
-fn shown_rows<'a, 'r>(rows: &'a [Row<'r>], options: &TableOptions) -> Vec<&'a Row<'r>> {
+pub(crate) fn shown_rows<'a, 'r>(rows: &'a [Row<'r>], options: &TableOptions) -> Vec<&'a Row<'r>> {
     let mut rows: Vec<&Row<'r>> = rows.iter().collect();
     if let Some(sort_by) = options.sort_by {
         rows.sort_by(|a, b| sort_by.compare(a, b));

@@ -4,7 +4,7 @@
 //! and compresses by name.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -61,12 +61,39 @@ fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) ->
     written
 }
 
+/// Returns how many bytes [`write_file`] would write, without writing any.
+///
+/// # Errors
+/// When `write` fails; the error names the file.
+pub(crate) fn file_size(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> Result<()>,
+) -> Result<u64> {
+    let mut counter = Counter(0);
+    write_to(path, &mut counter, write).map_err(|error| error.at(path))?;
+    Ok(counter.0)
+}
+
+/// Counts the bytes that it is given.
+struct Counter(u64);
+
+impl Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 fn write_to(
     path: &Path,
-    file: File,
+    out: impl Write,
     write: impl FnOnce(&mut dyn Write) -> Result<()>,
 ) -> Result<()> {
-    let mut buffered = BufWriter::new(file);
+    let mut buffered = BufWriter::new(out);
     if is_compressed(path) {
         let mut encoder = GzEncoder::new(buffered, Compression::new(GZIP_LEVEL));
         write(&mut encoder)?;

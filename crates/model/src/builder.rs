@@ -63,6 +63,24 @@ impl ProfileBuilder {
         }
     }
 
+    /// Adds events, each with the numbers that tie it to others at the same place of `links`; without links, none has any.
+    ///
+    /// # Panics
+    /// When there are links, but not one for each event.
+    pub fn add_linked_events(&mut self, events: Vec<Event>, links: Vec<Links>) {
+        if links.is_empty() {
+            return self.add_events(events);
+        }
+        assert_eq!(events.len(), links.len(), "each event has its links");
+        if self.events.is_empty() {
+            (self.events, self.links) = (events, links);
+        } else {
+            self.links.resize(self.events.len(), Links::default());
+            self.events.extend(events);
+            self.links.extend(links);
+        }
+    }
+
     /// Adds an event. Any order will do; one that is ordered already is not sorted again.
     pub fn add_event(&mut self, event: Event) {
         self.events.push(event);
@@ -91,6 +109,15 @@ impl ProfileBuilder {
     /// Adds what a tensor was said to be. Any order will do.
     pub fn add_role(&mut self, record: RoleRecord) {
         self.roles.push(record);
+    }
+
+    /// Adds records of memory taken or given back, in any order.
+    pub fn add_memory_records(&mut self, records: Vec<MemoryRecord>) {
+        if self.memory.is_empty() {
+            self.memory = records;
+        } else {
+            self.memory.extend(records);
+        }
     }
 
     /// Returns the number of events added so far.

@@ -118,6 +118,6 @@ fn known_or_zero<T>(values: &[Bound<'_, PyAny>]) -> PyResult<Vec<T>>
 where
     T: Default + for<'a, 'py> FromPyObject<'a, 'py, Error = PyErr>,
 {
-    let values = values.iter().map(|value| value.extract::<Option<T>>());
+    let values = values.iter().map(PyAnyMethods::extract::<Option<T>>);
     values.map(|value| Ok(value?.unwrap_or_default())).collect()
 }

@@ -12,6 +12,8 @@ mod analyzed;
 mod argument;
 mod arrow;
 mod averages;
+mod command;
+mod diff;
 mod enter;
 mod error;
 mod event_export;
@@ -21,6 +23,7 @@ mod function_event;
 mod given;
 mod held;
 mod inputs;
+mod load;
 mod memory_timeline;
 mod names;
 mod numbers;
@@ -40,6 +43,10 @@ mod _core {
     #[pymodule_export]
     use crate::averages::{Averages, percentiles_of};
     #[pymodule_export]
+    use crate::command::run_command;
+    #[pymodule_export]
+    use crate::diff::{Diff, diff_profiles};
+    #[pymodule_export]
     use crate::error::ProfilerError;
     #[pymodule_export]
     use crate::events::Events;
@@ -49,6 +56,8 @@ mod _core {
     use crate::function_event::FunctionEvent;
     #[pymodule_export]
     use crate::given::{given_groups, given_table, given_tree};
+    #[pymodule_export]
+    use crate::load::{load_profile, profile_loss, profile_metadata};
     #[pymodule_export]
     use crate::memory_timeline::{note_module, note_optimizer};
     #[pymodule_export]
@@ -73,11 +82,12 @@ mod _core {
     #[pymodule_export]
     use crate::tensor::{
         DType, Device, FunctionNode, HookHandle, Tensor, adaptive_avg_pool2d, arange, backward,
-        batch_norm, broadcast_tensors, cat, conv2d, cross_entropy, dropout, embedding, empty, eye,
-        finish_function, from_numpy, full, gelu, grad, is_grad_enabled, layer_norm, linear,
-        linspace, live_bytes, manual_seed, max_pool2d, mse_loss, nll_loss, ones, print_options,
-        rand, randint, randn, randperm, scaled_dot_product_attention, set_grad_enabled,
-        set_printoptions, stack, tensor, r#where, zeros,
+        batch_norm, broadcast_tensors, cat, clear_autocast_cache, conv2d, cross_entropy,
+        current_autocast, dropout, embedding, empty, enter_autocast, eye, finish_function,
+        from_numpy, full, gelu, grad, is_grad_enabled, layer_norm, leave_autocast, linear,
+        linspace, live_bytes, manual_seed, max_pool2d, maximum, minimum, mse_loss, nll_loss, ones,
+        print_options, rand, randint, randn, randperm, scaled_dot_product_attention,
+        set_grad_enabled, set_printoptions, stack, tensor, r#where, zeros,
     };
 
     use pyo3::prelude::*;

@@ -1,7 +1,7 @@
 //! A profile as Python holds it: a recording that becomes a profile when someone looks, or one read from a file.
 
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mindprof_analyze::GroupBy;
 use mindprof_formats::read_trace_file;
@@ -17,25 +17,34 @@ use crate::events::Events;
 /// One profile with its analysis. Both are computed once, by the first call that needs them.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct Profile {
-    capture: Option<Capture>,
+    /// The recording, until it has become the analysis: its memory is as much as the profile's.
+    capture: Mutex<Option<Capture>>,
     analyzed: OnceLock<Arc<Analyzed>>,
 }
 
 impl Profile {
     pub(crate) fn from_capture(capture: Capture) -> Self {
         Self {
-            capture: Some(capture),
+            capture: Mutex::new(Some(capture)),
             analyzed: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn from_analyzed(analyzed: Arc<Analyzed>) -> Self {
+        Self {
+            capture: Mutex::default(),
+            analyzed: OnceLock::from(analyzed),
         }
     }
 
     /// Returns the analysis, made at the first call.
     pub(crate) fn analyzed(&self) -> &Arc<Analyzed> {
         self.analyzed.get_or_init(|| {
-            let profile = match &self.capture {
-                Some(capture) => capture.assemble(),
-                None => unreachable!("a profile without a capture is made with its analysis"),
-            };
+            let mut capture = self.capture.lock().unwrap_or_else(PoisonError::into_inner);
+            let recorded = capture.take();
+            let profile = recorded
+                .expect("a profile without a capture is made with its analysis")
+                .assemble();
             Analyzed::new(profile)
         })
     }
@@ -47,10 +56,7 @@ impl Profile {
     #[staticmethod]
     fn read(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let analyzed = py.enter(move || Ok::<_, Error>(Analyzed::new(read_trace_file(&path)?)))?;
-        Ok(Self {
-            capture: None,
-            analyzed: OnceLock::from(analyzed),
-        })
+        Ok(Self::from_analyzed(analyzed))
     }
 
     /// Returns the events of the profile.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::program::table;
+use crate::program::{run, table};
 
 #[test]
 fn bad_input_is_named_with_the_reason() {
@@ -52,7 +52,7 @@ fn a_directory_is_no_trace() {
     assert_eq!(
         run.stderr,
         format!(
-            "error: {}: is a directory, expected a file\nhint: give the path of one trace file in it\n",
+            "error: {}: is a directory, expected a file\nhint: give the path of one file in it\n",
             folder.path().display()
         )
     );
@@ -70,4 +70,52 @@ fn an_unknown_sort_key_is_named() {
     );
     assert!(run.stderr.contains(known), "{}", run.stderr);
     assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
+}
+
+#[test]
+fn every_command_names_a_file_that_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.json");
+    let out = out.to_str().unwrap();
+    for (arguments, code) in [
+        (&["table", "missing.json"][..], 1),
+        (&["stacks", "missing.json"], 1),
+        (&["memory", "missing.json"], 1),
+        (&["info", "missing.json"], 1),
+        (&["verify", "missing.json"], 2),
+        (&["convert", "missing.json", out], 1),
+        (&["slim", "missing.json", out], 1),
+        (&["diff", "missing.json", "missing.json"], 2),
+    ] {
+        let run = run(arguments);
+        assert_eq!(
+            run.stderr,
+            "error: missing.json: no such file or directory\n"
+        );
+        assert_eq!(
+            (run.code, run.stdout.as_str()),
+            (Some(code), ""),
+            "{arguments:?}"
+        );
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn arguments_that_make_no_sense_are_refused() {
+    for arguments in [
+        &[][..],
+        &["tables"],
+        &["table"],
+        &["convert", "a"],
+        &["diff", "a"],
+    ] {
+        let run = run(arguments);
+        assert_eq!(
+            (run.code, run.stdout.as_str()),
+            (Some(2), ""),
+            "{arguments:?}"
+        );
+        assert!(!run.stderr.is_empty());
+    }
 }

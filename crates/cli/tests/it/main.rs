@@ -2,6 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod completions;
+mod convert;
+mod diff;
 mod failures;
+mod info;
+mod man;
+mod memory;
 mod program;
+mod slim;
+mod stacks;
 mod table;
+mod verify;

@@ -1,5 +1,6 @@
 //! The program and the recorded traces it is run on.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -26,6 +27,24 @@ pub(crate) fn mindprof() -> Command {
     Command::new(env!("CARGO_BIN_EXE_mindprof"))
 }
 
+/// Runs the program with arguments.
+pub(crate) fn run<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Run {
+    mindprof().args(arguments).output().unwrap().into()
+}
+
+impl Run {
+    /// Returns what was printed, of a run that went well and had nothing else to say.
+    pub(crate) fn printed(self) -> String {
+        assert_eq!((self.code, self.stderr.as_str()), (Some(0), ""));
+        self.stdout
+    }
+
+    /// Returns what was printed as JSON, whatever the exit code.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout).unwrap()
+    }
+}
+
 /// Runs `mindprof table TRACE` with further arguments.
 pub(crate) fn table(trace: &Path, arguments: &[&str]) -> Run {
     let mut command = mindprof();
@@ -43,4 +62,25 @@ pub(crate) fn golden_of(name: &str, suffix: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../tests/goldens/cpu-torch2.15")
         .join(format!("{name}.{suffix}"))
+}
+
+/// Returns the path of a recorded trace with a device.
+pub(crate) fn device_golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/goldens/h200-torch2.11")
+        .join(format!("{name}.trace.json.gz"))
+}
+
+/// Writes a small trace of operators one after the other: names, and microseconds.
+pub(crate) fn write_trace(path: &Path, operators: &[(&str, u64)]) {
+    let mut start = 100;
+    let mut events = Vec::new();
+    for (name, duration) in operators {
+        events.push(serde_json::json!({
+            "ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 2, "ts": start, "dur": duration,
+        }));
+        start += duration;
+    }
+    let trace = serde_json::json!({ "traceEvents": events });
+    std::fs::write(path, trace.to_string()).unwrap();
 }

@@ -117,3 +117,44 @@ fn help_has_an_example_and_the_defaults() {
         assert!(help.contains(part), "{part} is missing in\n{}", run.stdout);
     }
 }
+
+#[test]
+fn groupings_have_a_short_name() {
+    let trace = golden_of("cnn-full", "trace.json.gz");
+    let short = table(&trace, &["--group-by", "shape,stack:2"]);
+    let long = table(
+        &trace,
+        &["--group-by-input-shape", "--group-by-stack-n", "2"],
+    );
+    assert_eq!((short.stdout, short.code), (long.stdout, Some(0)));
+}
+
+#[test]
+fn json_has_the_rows_under_torchs_names() {
+    let json = table(
+        &golden_of("cnn-full", "trace.json.gz"),
+        &[
+            "--json",
+            "--sort-by",
+            "count",
+            "--row-limit",
+            "3",
+            "--percentiles",
+        ],
+    )
+    .json();
+    let says = says("cnn-full");
+    let rows = json["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 3);
+    let said = says["default"].as_array().unwrap();
+    for row in rows {
+        let said = said.iter().find(|said| said["key"] == row["key"]).unwrap();
+        for name in ["count", "cpu_time_total", "cpu_memory_usage", "flops"] {
+            assert_eq!(row[name].as_f64(), said[name].as_f64(), "{name}");
+        }
+        assert_eq!(row["percentiles"].as_array().unwrap().len(), 4);
+    }
+    let total = json["self_cpu_time_total"].as_f64().unwrap();
+    assert!((total - says["self_cpu_time_total"].as_f64().unwrap()).abs() < 0.01);
+    assert_eq!(json["lost"]["total"], 0);
+}

@@ -85,6 +85,11 @@ fn is_driver_call(name: &str) -> bool {
     name.starts_with("cu") && !name.starts_with("cuda")
 }
 
+/// Returns whether a moment of this name marks where the window begins or ends.
+pub(super) fn is_mark(name: &str) -> bool {
+    name == "Record Window End" || name.starts_with("Iteration Start: ")
+}
+
 /// Returns whether events of this name are left out of every analysis.
 pub(super) fn is_hidden(name: &str) -> bool {
     HIDDEN.contains(&name)

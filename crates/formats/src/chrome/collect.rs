@@ -2,357 +2,414 @@
 
 use mindprof_model::{
     Category, DeviceKind, Event, Flags, InputsEncoder, InputsId, Links, LossCause, MemoryRecord,
-    Nanos, Profile, ProfileBuilder, ScopeKind, StackId, StringId, StringTable, Thread, ThreadId,
+    Nanos, ProfileBuilder, ScopeKind, StackId, ThreadId,
 };
-use rustc_hash::{FxHashMap, FxHashSet};
-use serde_json::value::RawValue;
+use rustc_hash::FxHashMap;
 
+use self::meaning::{Meanings, Role};
 use self::python::PythonCalls;
+use self::spans::Spans;
+use self::tracks::Tracks;
 use super::category;
-use super::event::{RawArguments, RawEvent, number_of, text_of};
-use super::time::parse_microseconds;
-use crate::Result;
+use super::event::{RawArguments, RawEvent, Texts, integer_of, number_of};
+use super::inputs::RawInputs;
+use super::left_out::LeftOut;
+use super::repairs::{Repair, Repairs};
+use super::time::Stated;
+use crate::scan::{Fragment, decode, inside_quotes};
+use crate::{Reading, Result};
 
+mod meaning;
+mod order;
 mod python;
+mod spans;
+mod tracks;
 
-/// The parts of a profile so far. Times are relative to the trace's base until all are known.
+/// Half the range, so that no difference of two times can overflow.
+const TIME_LIMIT: i64 = i64::MAX / 2;
+
+/// The parts of a profile so far.
+///
+/// Times are relative to the trace's base until all are known, and may lie before it: until then the
+/// starts of events and the times of memory records hold the bits of signed numbers.
 #[derive(Default)]
 pub(super) struct Collector {
     pub(super) profile: ProfileBuilder,
     pub(super) base_ns: u64,
+    pub(super) repairs: Repairs,
+    left_out: LeftOut,
     /// Where the window begins and how long it is, if the trace says so.
     window: Option<(i64, Nanos)>,
-    events: Vec<Collected>,
-    /// Memory records with their times since the base.
-    memory: Vec<(i64, MemoryRecord)>,
-    tracks: FxHashMap<(DeviceKind, Label, Label), ThreadId>,
-    /// The threads that spare tracks belong to, by process and track.
-    spare_tracks: FxHashMap<(Label, Label), Label>,
-    threads: Vec<(Label, Label, DeviceKind)>,
-    thread_names: FxHashMap<(Label, Label), StringId>,
+    events: Vec<Event>,
+    /// As long as the events, or empty while no event has any.
+    links: Vec<Links>,
+    memory: Vec<MemoryRecord>,
+    tracks: Tracks,
     /// The kind of the devices, where a category says that it is not CUDA.
     device: Option<DeviceKind>,
-    inputs: FxHashMap<String, InputsId>,
-    stacks: FxHashMap<Box<str>, StackId>,
+    meanings: Meanings,
+    inputs: FxHashMap<[Fragment; 4], InputsId>,
     python: PythonCalls,
+    spans: Spans,
     encoder: InputsEncoder,
-}
-
-/// One event with what is settled when all are known.
-struct Collected {
-    /// Since the base, and maybe before it.
-    start: i64,
-    event: Event,
-    external: u32,
-    correlation: u32,
-    /// The number of the forward thread, zero where there is none.
-    forward: u32,
-}
-
-/// A process or thread as a trace names it: mostly a number, sometimes a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Label {
-    Number(i64),
-    Text(StringId),
-}
-
-impl Label {
-    /// Returns the number; of a text, the number of the text.
-    fn number(self) -> u64 {
-        match self {
-            Self::Number(number) => number as u64,
-            Self::Text(text) => u64::from(text.to_raw()),
-        }
-    }
+    /// Whether a time is finer than a microsecond.
+    has_nanoseconds: bool,
 }
 
 impl Collector {
     /// Takes what a profile keeps of one event.
-    pub(super) fn add(&mut self, event: &RawEvent<'_>) {
-        match event.phase.0.as_ref() {
-            "X" => self.add_complete(event),
-            "i" if event.name.0 == category::MEMORY => self.add_memory(event),
-            "M" if event.name.0 == "thread_name" => self.add_thread_name(event),
-            _ => {}
-        }
-    }
-
-    /// Builds the profile: the window's start becomes time zero, or the first event if that is earlier.
-    pub(super) fn build(mut self) -> Result<Profile> {
-        let starts = self.events.iter().map(|event| event.start);
-        let first = starts
-            .chain(self.memory.iter().map(|(time, _)| *time))
-            .min();
-        let window = self.window.map(|(start, _)| start);
-        let zero = [first, window].into_iter().flatten().min().unwrap_or(0);
-        let reference = i128::from(self.base_ns) + i128::from(zero);
-        self.profile.reference_unix_ns = u64::try_from(reference).unwrap_or(0);
-        if let Some((start, span)) = self.window {
-            self.profile.span = Nanos(start.wrapping_sub(zero) as u64 + span.0);
-        }
-        let events = self.events.iter_mut().map(|collected| &mut collected.event);
-        self.python.fill_stacks(events, &mut self.profile.stacks);
-        self.find_backward_nodes();
-        self.add_threads();
-        self.add_events(zero);
-        for (time, mut record) in std::mem::take(&mut self.memory) {
-            record.time = Nanos(time.abs_diff(zero));
-            self.profile.add_memory(record);
-        }
-        Ok(self.profile.build()?)
-    }
-
-    /// Not every backward node says where its forward ran; but each has a wrapper that ends in its name.
-    fn find_backward_nodes(&mut self) {
-        let strings = &self.profile.strings;
-        let wrapped = strings.iter().filter_map(category::wrapped_node);
-        let nodes: FxHashSet<StringId> = wrapped.filter_map(|name| strings.find(name)).collect();
-        for collected in &mut self.events {
-            let event = &mut collected.event;
-            if event.category == Category::Operator && nodes.contains(&event.name) {
-                event.scope = ScopeKind::Backward;
-            }
-        }
-    }
-
-    fn add_events(&mut self, zero: i64) {
-        let threads = self.threads_by_number();
-        for mut collected in std::mem::take(&mut self.events) {
-            collected.event.start = Nanos(collected.start.abs_diff(zero));
-            let mut links = Links::new(collected.external, collected.correlation);
-            let number = (collected.forward as usize).checked_sub(1);
-            links.set_forward_thread(number.and_then(|number| threads.get(number)).copied());
-            if links == Links::default() {
-                self.profile.add_event(collected.event);
-            } else {
-                self.profile.add_linked_event(collected.event, links);
-            }
-        }
-    }
-
-    /// Returns the host's threads in the order in which they began to work, which is how they are numbered.
-    fn threads_by_number(&self) -> Vec<ThreadId> {
-        let mut first: FxHashMap<ThreadId, i64> = FxHashMap::default();
-        for collected in &self.events {
-            let of_host = matches!(
-                collected.event.category,
-                Category::Operator | Category::Annotation | Category::PythonFunction
-            );
-            if of_host {
-                let start = first.entry(collected.event.thread).or_insert(i64::MAX);
-                *start = collected.start.min(*start);
-            }
-        }
-        let mut threads: Vec<_> = first.into_iter().collect();
-        threads.sort_unstable_by_key(|&(thread, start)| (start, thread));
-        threads.into_iter().map(|(thread, _)| thread).collect()
-    }
-
-    fn add_complete(&mut self, event: &RawEvent<'_>) {
-        let Some((mut start, mut duration)) = interval(event) else {
-            self.profile.add_loss(LossCause::Damaged, 1);
-            return;
-        };
-        let category_name = event.category.as_ref().map(|text| text.0.as_ref());
-        if category_name == Some(category::WINDOW) {
-            self.window = Some((start, duration));
-            return;
-        }
-        let process = self.label(event.process);
-        let thread = self.label(event.thread);
-        let (category, device) = match category_name {
-            Some(name) => category::from_name(name),
-            // The older exporter of torch's event lists writes operators without a category.
-            None if self.is_event_list(process) => (Category::Operator, DeviceKind::Cpu),
-            None => (Category::Other, DeviceKind::Cpu),
-        };
-        self.device = self
-            .device
-            .or_else(|| category::other_device(category_name?));
-        if category == Category::DeviceAnnotation {
-            start += category::DEVICE_ANNOTATION_MARGIN as i64;
-            duration = duration.saturating_sub(Nanos(2 * category::DEVICE_ANNOTATION_MARGIN));
-        }
-        let name = self.profile.strings.intern(&event.name.0);
-        let track = self.track(device, process, thread);
-        let mut kept = Event::new(category, name, track, Nanos::ZERO, duration);
-        if category::is_hidden(&event.name.0) {
-            kept.flags = kept.flags.union(Flags::HIDDEN);
-        }
-        let arguments = RawArguments::of(event);
-        let is_scope = matches!(category, Category::Operator | Category::Annotation);
-        if is_scope {
-            self.add_arguments(&mut kept, event, &arguments);
-        }
-        if category == Category::PythonFunction {
-            kept.stack = self.intern_stack(arguments.call_stack);
-            self.python.add(self.events.len(), &arguments);
-        }
-        self.events.push(Collected {
-            start,
-            event: kept,
-            external: number_of(arguments.external),
-            correlation: number_of(arguments.correlation),
-            forward: if is_scope {
-                number_of(arguments.forward_thread)
-            } else {
-                0
-            },
-        });
-    }
-
-    fn add_arguments(
-        &mut self,
-        kept: &mut Event,
-        event: &RawEvent<'_>,
-        arguments: &RawArguments<'_>,
-    ) {
-        let is = |value: Option<&RawValue>, text| value.is_some_and(|value| value.get() == text);
-        if is(arguments.finished, "false") {
-            kept.flags = kept.flags.union(Flags::UNFINISHED);
-        }
-        if is(arguments.asynchronous, "true") {
-            kept.flags = kept.flags.union(Flags::ASYNC);
-        }
-        let sequence = arguments
-            .sequence
-            .and_then(|value| value.get().parse().ok());
-        kept.set_sequence(sequence);
-        let forward_thread: u64 = number_of(arguments.forward_thread);
-        if forward_thread > 0 && !category::is_backward_wrapper(&event.name.0) {
-            kept.scope = ScopeKind::Backward;
-        }
-        if arguments.inputs.dims.is_some() {
-            kept.inputs = self.intern_inputs(arguments);
-        }
-        kept.stack = self.intern_stack(arguments.call_stack);
-    }
-
-    fn add_memory(&mut self, event: &RawEvent<'_>) {
-        let Some((time, _)) = interval(event) else {
-            self.profile.add_loss(LossCause::Damaged, 1);
-            return;
-        };
-        let arguments = RawArguments::of(event);
-        let (process, thread) = (self.label(event.process), self.label(event.thread));
-        let device = DeviceKind::from_number(number_of(arguments.memory.device));
-        let record = MemoryRecord {
-            time: Nanos::ZERO,
-            address: number_of(arguments.memory.address),
-            bytes: number_of(arguments.memory.bytes),
-            total_allocated: number_of(arguments.memory.total_allocated),
-            total_reserved: number_of(arguments.memory.total_reserved),
-            thread: self.track(DeviceKind::Cpu, process, thread),
-            stack: self.intern_stack(arguments.call_stack),
-            device: device.unwrap_or(DeviceKind::Meta),
-            device_index: number_of(arguments.memory.device_index),
-        };
-        self.memory.push((time, record));
-    }
-
-    /// Understands each distinct text of inputs once.
-    fn intern_inputs(&mut self, arguments: &RawArguments<'_>) -> InputsId {
-        let fingerprint = arguments.inputs.fingerprint();
-        if let Some(&id) = self.inputs.get(&fingerprint) {
-            return id;
-        }
-        self.encoder.clear();
-        arguments.inputs.encode(&mut self.encoder);
-        let id = self.profile.inputs.intern(self.encoder.words());
-        self.inputs.insert(fingerprint, id);
-        id
-    }
-
-    /// Understands each distinct text of a stack once: frames with a `;` behind each, innermost first.
-    fn intern_stack(&mut self, raw: Option<&RawValue>) -> StackId {
-        let Some(raw) = raw else {
-            return StackId::NONE;
-        };
-        if let Some(&known) = self.stacks.get(raw.get()) {
-            return known;
-        }
-        let text = text_of(raw).unwrap_or_default();
-        let mut stack = StackId::NONE;
-        for frame in text.rsplit(';').filter(|frame| !frame.is_empty()) {
-            let frame = self.profile.strings.intern(frame);
-            stack = self.profile.stacks.push(stack, frame);
-        }
-        self.stacks.insert(raw.get().into(), stack);
-        stack
-    }
-
-    fn add_thread_name(&mut self, event: &RawEvent<'_>) {
-        let arguments = RawArguments::of(event);
-        let Some(name) = arguments.name.and_then(text_of) else {
-            return;
-        };
-        let key = (self.label(event.process), self.label(event.thread));
-        let name = self.profile.strings.intern(bare_thread_name(&name));
-        self.thread_names.insert(key, name);
-    }
-
-    fn is_event_list(&self, process: Label) -> bool {
-        match process {
-            Label::Number(_) => false,
-            Label::Text(text) => self.profile.strings.text(text) == "CPU functions",
-        }
-    }
-
-    fn label(&mut self, raw: Option<&RawValue>) -> Label {
-        let Some(raw) = raw else {
-            return Label::Number(0);
-        };
-        let text = text_of(raw).unwrap_or(raw.get().into());
-        match text.parse() {
-            Ok(number) => Label::Number(number),
-            Err(_) => Label::Text(self.profile.strings.intern(&text)),
+    pub(super) fn add(&mut self, event: &RawEvent<'_>, texts: &Texts) {
+        match event.phase {
+            b'X' => self.add_complete(event, texts),
+            b'B' => self.add_begin(event, texts),
+            b'E' => self.add_end(event, texts),
+            b'i' | b'I' => self.add_instant(event, texts),
+            b'M' => self.add_fact(event, texts),
+            b's' | b't' | b'f' if is_told_otherwise(event, texts) => {}
+            0 => self.repairs.add(Repair::NotAnEvent, 1),
+            phase => self.left_out.add(phase),
         }
     }
 
     /// Takes the events of a track for events of the thread `of`.
     pub(super) fn add_spare_track(&mut self, process: i64, track: i64, of: i64) {
-        let [process, track, of] = [process, track, of].map(Label::Number);
-        self.spare_tracks.insert((process, track), of);
+        self.tracks.add_spare(process, track, of);
     }
 
-    fn track(&mut self, device: DeviceKind, process: Label, thread: Label) -> ThreadId {
-        let thread = *self.spare_tracks.get(&(process, thread)).unwrap_or(&thread);
-        let next = ThreadId::from_index(self.threads.len());
-        let id = *self.tracks.entry((device, process, thread)).or_insert(next);
-        if id == next {
-            self.threads.push((process, thread, device));
+    /// Counts an event that could not be read.
+    pub(super) fn add_damage(&mut self, repair: Repair) {
+        self.repairs.add(repair, 1);
+        self.profile.add_loss(LossCause::Damaged, 1);
+    }
+
+    /// Builds the profile: the window's start becomes time zero, or the first event if that is earlier.
+    pub(super) fn build(mut self) -> Result<Reading> {
+        self.spans.close(&mut self.events, &mut self.repairs);
+        self.python
+            .finish(&mut self.events, &mut self.profile.stacks);
+        let zero = self.shift_to_zero();
+        let reference = i128::from(self.base_ns) + i128::from(zero);
+        self.profile.reference_unix_ns = u64::try_from(reference).unwrap_or(0);
+        if let Some((start, span)) = self.window {
+            self.profile.span = Nanos(start.wrapping_sub(zero) as u64 + span.0);
         }
+        self.find_backward_nodes();
+        order::sort(&mut self.events, &mut self.links);
+        self.settle_forward_threads();
+        let resolution = if self.has_nanoseconds { 0 } else { 1000 };
+        let crossing = order::nest(&mut self.events, &self.tracks.are_whole(), resolution);
+        self.repairs.add(Repair::Crossing, crossing);
+        self.repairs.add(Repair::BadText, self.meanings.bad_texts());
+        self.tracks.add_to(&mut self.profile, self.device);
+        self.profile.add_linked_events(self.events, self.links);
+        self.profile.add_memory_records(self.memory);
+        Ok(Reading {
+            profile: self.profile.build()?,
+            repairs: self.repairs,
+            left_out: self.left_out,
+        })
+    }
+
+    /// Makes all times relative to the first of them, and returns that.
+    fn shift_to_zero(&mut self) -> i64 {
+        let starts = self.events.iter().map(|event| event.start.0 as i64);
+        let times = self.memory.iter().map(|record| record.time.0 as i64);
+        let window = self.window.map(|(start, _)| start);
+        let zero = starts.chain(times).chain(window).min().unwrap_or(0);
+        for event in &mut self.events {
+            event.start = Nanos((event.start.0 as i64).abs_diff(zero));
+        }
+        for record in &mut self.memory {
+            record.time = Nanos((record.time.0 as i64).abs_diff(zero));
+        }
+        zero
+    }
+
+    /// Not every backward node says where its forward ran; but each has a wrapper that ends in its name.
+    fn find_backward_nodes(&mut self) {
+        let strings = &self.profile.strings;
+        let mut is_node = vec![false; strings.len()];
+        for name in strings.iter().filter_map(category::wrapped_node) {
+            if let Some(id) = strings.find(name) {
+                is_node[id.index()] = true;
+            }
+        }
+        for event in &mut self.events {
+            if event.category == Category::Operator && is_node[event.name.index()] {
+                event.scope = ScopeKind::Backward;
+            }
+        }
+    }
+
+    /// Forward threads are known by number: the host's threads in the order in which they began to work.
+    fn settle_forward_threads(&mut self) {
+        let mut threads = Vec::new();
+        let mut is_known = vec![false; self.tracks.len()];
+        for event in &self.events {
+            let of_host = matches!(
+                event.category,
+                Category::Operator | Category::Annotation | Category::PythonFunction
+            );
+            let is_known = &mut is_known[event.thread.index()];
+            if of_host && !*is_known {
+                *is_known = true;
+                threads.push(event.thread);
+            }
+        }
+        for links in &mut self.links {
+            if let Some(number) = links.forward_thread() {
+                links.set_forward_thread(threads.get(number.index()).copied());
+            }
+        }
+    }
+
+    /// Returns start and duration, if they are times and the end is one too.
+    fn interval(&mut self, event: &RawEvent<'_>) -> Option<(i64, Nanos)> {
+        let start = self.time(event.start)?;
+        let duration = match Stated::read(event.duration) {
+            Stated::Nothing => {
+                self.repairs.add(Repair::NoDuration, 1);
+                0
+            }
+            Stated::NotANumber => {
+                self.repairs.add(Repair::NotANumber, 1);
+                0
+            }
+            Stated::NanosInText(duration) => {
+                self.repairs.add(Repair::StringTimestamp, 1);
+                duration
+            }
+            Stated::Nanos(duration) => duration,
+        };
+        if duration < 0 {
+            self.repairs.add(Repair::NegativeDuration, 1);
+        }
+        if duration > TIME_LIMIT {
+            self.add_damage(Repair::NoTime);
+            return None;
+        }
+        self.has_nanoseconds |= duration % 1000 != 0;
+        Some((start, Nanos(duration.max(0) as u64)))
+    }
+
+    /// Returns a time since the base. An event without one is counted as lost.
+    fn time(&mut self, raw: &[u8]) -> Option<i64> {
+        let time = match Stated::read(raw) {
+            Stated::Nanos(time) => Some(time),
+            Stated::NanosInText(time) => {
+                self.repairs.add(Repair::StringTimestamp, 1);
+                Some(time)
+            }
+            Stated::NotANumber => {
+                self.repairs.add(Repair::NotANumber, 1);
+                None
+            }
+            Stated::Nothing => None,
+        };
+        let time = time.filter(|time| time.abs() <= TIME_LIMIT);
+        match time {
+            Some(time) => self.has_nanoseconds |= time % 1000 != 0,
+            None => self.add_damage(Repair::NoTime),
+        }
+        time
+    }
+
+    fn add_complete(&mut self, event: &RawEvent<'_>, texts: &Texts) {
+        let Some((start, duration)) = self.interval(event) else {
+            return;
+        };
+        self.add_interval(event, texts, start, duration);
+    }
+
+    fn add_begin(&mut self, event: &RawEvent<'_>, texts: &Texts) {
+        let Some(start) = self.time(event.start) else {
+            return;
+        };
+        let index = self.events.len();
+        self.add_interval(event, texts, start, Nanos::ZERO);
+        if let Some(added) = self.events.get(index) {
+            self.spans.begin(start, added.thread, index);
+        }
+    }
+
+    fn add_end(&mut self, event: &RawEvent<'_>, texts: &Texts) {
+        let Some(time) = self.time(event.start) else {
+            return;
+        };
+        let device = self.meanings.category(event.category, texts).device;
+        let strings = &mut self.profile.strings;
+        let thread = self
+            .tracks
+            .track(device, event.process, event.thread, strings);
+        self.spans.end(time, thread);
+    }
+
+    fn add_interval(
+        &mut self,
+        event: &RawEvent<'_>,
+        texts: &Texts,
+        mut start: i64,
+        mut duration: Nanos,
+    ) {
+        let meant = self.meanings.category(event.category, texts);
+        if meant.is_window {
+            self.window = Some((start, duration));
+            return;
+        }
+        let (mut category, device) = (meant.category, meant.device);
+        // The older exporter of torch's event lists writes operators without a category.
+        if event.category == Fragment::NONE && event.process == b"\"CPU functions\"" {
+            category = Category::Operator;
+        }
+        self.device = self.device.or(meant.other_device);
+        if category == Category::DeviceAnnotation {
+            start += category::DEVICE_ANNOTATION_MARGIN as i64;
+            duration = duration.saturating_sub(Nanos(2 * category::DEVICE_ANNOTATION_MARGIN));
+        }
+        let strings = &mut self.profile.strings;
+        let name = self.meanings.name(event.name, texts, strings);
+        let track = self
+            .tracks
+            .track(device, event.process, event.thread, strings);
+        let mut kept = Event::new(category, name.string, track, Nanos(start as u64), duration);
+        if name.role.is_hidden() {
+            kept.flags = kept.flags.union(Flags::HIDDEN);
+        }
+        let arguments = &event.arguments;
+        let mut links = Links::new(
+            number_of(arguments.external),
+            number_of(arguments.correlation),
+        );
+        if matches!(category, Category::Operator | Category::Annotation) {
+            let forward: u32 = number_of(arguments.forward_thread);
+            links.set_forward_thread(forward.checked_sub(1).map(ThreadId::from_raw));
+            if number_of::<u64>(arguments.forward_thread) > 0 && name.role != Role::BackwardWrapper
+            {
+                kept.scope = ScopeKind::Backward;
+            }
+            self.add_arguments(&mut kept, arguments, texts);
+        }
+        if category == Category::PythonFunction {
+            kept.stack = self.stack(arguments.call_stack, texts);
+            let call = python::Call {
+                event: self.events.len() as u32,
+                number: number_of(arguments.python),
+                caller: number_of(arguments.python_parent),
+            };
+            self.python.add(call, &mut kept, &mut self.profile.stacks);
+        }
+        self.push(kept, links);
+    }
+
+    fn push(&mut self, event: Event, links: Links) {
+        if links != Links::default() || !self.links.is_empty() {
+            self.links.resize(self.events.len(), Links::default());
+            self.links.push(links);
+        }
+        self.events.push(event);
+    }
+
+    fn add_arguments(&mut self, kept: &mut Event, arguments: &RawArguments<'_>, texts: &Texts) {
+        if arguments.finished == b"false" {
+            kept.flags = kept.flags.union(Flags::UNFINISHED);
+        }
+        if arguments.asynchronous == b"true" {
+            kept.flags = kept.flags.union(Flags::ASYNC);
+        }
+        kept.set_sequence(integer_of(arguments.sequence));
+        kept.inputs = self.inputs(arguments.inputs, texts);
+        kept.stack = self.stack(arguments.call_stack, texts);
+    }
+
+    /// Takes a moment: memory, or what becomes an event without a duration.
+    fn add_instant(&mut self, event: &RawEvent<'_>, texts: &Texts) {
+        let strings = &mut self.profile.strings;
+        let name = self.meanings.name(event.name, texts, strings);
+        if name.role == Role::Mark && event.category == Fragment::NONE {
+            return;
+        }
+        let Some(time) = self.time(event.start) else {
+            return;
+        };
+        if name.role == Role::Memory && event.phase == b'i' {
+            self.add_memory(event, texts, time);
+        } else {
+            self.add_interval(event, texts, time, Nanos::ZERO);
+        }
+    }
+
+    fn add_memory(&mut self, event: &RawEvent<'_>, texts: &Texts, time: i64) {
+        let said = &event.arguments.memory;
+        let strings = &mut self.profile.strings;
+        let record = MemoryRecord {
+            time: Nanos(time as u64),
+            address: number_of(said.address),
+            bytes: number_of(said.bytes),
+            total_allocated: number_of(said.total_allocated),
+            total_reserved: number_of(said.total_reserved),
+            thread: self
+                .tracks
+                .track(DeviceKind::Cpu, event.process, event.thread, strings),
+            stack: self.stack(event.arguments.call_stack, texts),
+            device: DeviceKind::from_number(number_of(said.device)).unwrap_or(DeviceKind::Meta),
+            device_index: number_of(said.device_index),
+        };
+        self.memory.push(record);
+    }
+
+    /// Understands each distinct text of inputs once.
+    fn inputs(&mut self, lists: [Fragment; 4], texts: &Texts) -> InputsId {
+        if lists[0] == Fragment::NONE {
+            return InputsId::NONE;
+        }
+        if let Some(&id) = self.inputs.get(&lists) {
+            return id;
+        }
+        let [dims, types, strides, values] = lists.map(|list| texts.text(list));
+        let raw = RawInputs {
+            dims,
+            types,
+            strides,
+            values,
+        };
+        self.encoder.clear();
+        raw.encode(&mut self.encoder);
+        let id = self.profile.inputs.intern(self.encoder.words());
+        self.inputs.insert(lists, id);
         id
     }
 
-    fn add_threads(&mut self) {
-        for (process, thread, device) in std::mem::take(&mut self.threads) {
-            let said = self.thread_names.get(&(process, thread)).copied();
-            let label = match thread {
-                Label::Number(_) => StringTable::EMPTY,
-                Label::Text(text) => text,
-            };
-            let on_host = device == DeviceKind::Cpu;
-            self.profile.add_thread(Thread {
-                process: process.number(),
-                native: thread.number(),
-                name: said.unwrap_or(label),
-                device: self.device.filter(|_| !on_host).unwrap_or(device),
-            });
+    fn stack(&mut self, fragment: Fragment, texts: &Texts) -> StackId {
+        if fragment == Fragment::NONE {
+            return StackId::NONE;
         }
+        self.meanings.stack(fragment, texts, &mut self.profile)
+    }
+
+    /// Takes a fact about a process or a thread. Those that a writer finds by itself are not kept.
+    fn add_fact(&mut self, event: &RawEvent<'_>, texts: &Texts) {
+        let fact = inside_quotes(texts.text(event.name)).unwrap_or_default();
+        match fact {
+            b"thread_name" => self.add_thread_name(event, texts),
+            b"process_name" | b"process_labels" | b"process_sort_index" | b"thread_sort_index" => {}
+            _ => self.left_out.add(event.phase),
+        }
+    }
+
+    fn add_thread_name(&mut self, event: &RawEvent<'_>, texts: &Texts) {
+        let Some(name) = inside_quotes(texts.text(event.arguments.name)) else {
+            return;
+        };
+        let (name, _) = decode(name);
+        let strings = &mut self.profile.strings;
+        let name = strings.intern(bare_thread_name(&name));
+        self.tracks.name(event.process, event.thread, name, strings);
     }
 }
 
-/// Returns start and duration, if they are times and the end is one too.
-fn interval(event: &RawEvent<'_>) -> Option<(i64, Nanos)> {
-    let start = parse_microseconds(event.start?.get())?;
-    let duration = event
-        .duration
-        .map_or(Some(0), |raw| parse_microseconds(raw.get()))?;
-    // Half the range, so that no difference of two times can overflow.
-    let limit = i64::MAX / 2;
-    let fits = start.abs() <= limit && (0..=limit).contains(&duration);
-    fits.then_some((start, Nanos(duration as u64)))
+/// Returns whether the profile tells by other means what a flow says.
+fn is_told_otherwise(event: &RawEvent<'_>, texts: &Texts) -> bool {
+    matches!(texts.text(event.category), b"\"fwdbwd\"" | b"\"ac2g\"")
 }
 
 /// Takes the name out of `thread 12 (name)`, which is how a trace shows it.

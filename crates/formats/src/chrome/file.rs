@@ -1,23 +1,11 @@
-//! Traces as files: compressed by name when written and by content when read.
+//! Traces as files that are written: compressed by name.
 
-use std::fs;
 use std::path::Path;
 
 use mindprof_model::Profile;
 
-use super::{TraceOptions, read_trace, write_trace_with};
-use crate::{Error, Result, write_file};
-
-/// Reads the trace in a file, which may be compressed with gzip whatever its name.
-///
-/// # Errors
-/// When the file cannot be read or holds no trace; the error names the file.
-pub fn read_trace_file(path: &Path) -> Result<Profile> {
-    fs::read(path)
-        .map_err(Error::from)
-        .and_then(|bytes| read_trace(&bytes))
-        .map_err(|error| error.at(path))
-}
+use super::{TraceOptions, write_trace_with};
+use crate::{Result, write_file};
 
 /// Writes `profile` as a trace to a file, as [`write_file`] does.
 ///

@@ -6,7 +6,6 @@
 
 use mindprof_model::{DType, Input, InputsEncoder, InputsIter};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use super::text::json_string;
 use crate::shapes::integers_text;
@@ -17,23 +16,16 @@ mod tests;
 /// A list of numbers longer than this is not shown.
 const LONGEST_LIST: usize = 30;
 
-/// The four lists as the text of a trace, before they are understood.
+/// The four lists as the text of a trace, before they are understood; empty for one that is not there.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RawInputs<'a> {
-    pub(super) dims: Option<&'a RawValue>,
-    pub(super) types: Option<&'a RawValue>,
-    pub(super) strides: Option<&'a RawValue>,
-    pub(super) values: Option<&'a RawValue>,
+    pub(super) dims: &'a [u8],
+    pub(super) types: &'a [u8],
+    pub(super) strides: &'a [u8],
+    pub(super) values: &'a [u8],
 }
 
 impl RawInputs<'_> {
-    /// Returns a text that two equal sets of lists share.
-    pub(super) fn fingerprint(&self) -> String {
-        [self.dims, self.types, self.strides, self.values]
-            .map(|list| list.map_or("", RawValue::get))
-            .join("\n")
-    }
-
     /// Encodes the inputs. Lists that cannot be understood, or are not there, add what they can.
     pub(super) fn encode(&self, encoder: &mut InputsEncoder) {
         let dims: Vec<Sizes> = parse(self.dims);
@@ -83,9 +75,8 @@ enum Sizes {
     Nested(Vec<Vec<i64>>),
 }
 
-fn parse<'a, T: Deserialize<'a>>(list: Option<&'a RawValue>) -> Vec<T> {
-    list.and_then(|list| serde_json::from_str(list.get()).ok())
-        .unwrap_or_default()
+fn parse<'a, T: Deserialize<'a>>(list: &'a [u8]) -> Vec<T> {
+    serde_json::from_slice(list).unwrap_or_default()
 }
 
 fn encode_input(

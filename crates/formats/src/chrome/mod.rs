@@ -5,7 +5,10 @@ mod collect;
 mod event;
 mod file;
 mod inputs;
+mod left_out;
 mod read;
+mod reading;
+mod repairs;
 mod text;
 mod time;
 mod write;
@@ -13,8 +16,14 @@ mod write;
 pub(crate) use category::is_backward_wrapper;
 pub(crate) use category::loss_key;
 pub use category::to_name as category_name;
-pub use file::{read_trace_file, write_trace_file, write_trace_file_with};
+pub use file::{write_trace_file, write_trace_file_with};
 pub use inputs::input_types;
 pub(crate) use inputs::inputs_lists;
-pub use read::read_trace;
+pub use left_out::LeftOut;
+pub use read::read_trace_with;
+pub use reading::{
+    Progress, ReadOptions, Reading, read_trace, read_trace_file, read_trace_file_with,
+};
+pub use repairs::{Repair, Repairs};
+pub(crate) use text::json_value;
 pub use write::{TraceOptions, write_trace, write_trace_with};

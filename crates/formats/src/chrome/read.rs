@@ -1,157 +1,210 @@
-//! Reads a Chrome trace into a profile, in one pass over its text.
+//! Reads a trace into a profile, in one pass over its text.
 //!
-//! Both forms of a trace are taken: an object with `traceEvents`, and the bare array of events.
+//! Both forms are taken: an object with `traceEvents`, and the bare array of events. What is damaged is
+//! passed over and counted; only what is no trace at all is an error.
 
-use std::fmt;
 use std::io::Read;
 
-use flate2::read::MultiGzDecoder;
-use mindprof_model::{LossCause, Profile};
+use mindprof_model::LossCause;
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
-use serde::de::{
-    DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
-};
-use serde_json::value::RawValue;
 
+use self::entries::Entry;
+use self::events::Events;
 use super::category::loss_key;
 use super::collect::Collector;
-use super::event::RawEvent;
+use super::reading::{ReadOptions, Reading};
+use super::repairs::Repair;
+use crate::scan::{Source, Stop};
 use crate::{Error, Result};
 
+mod entries;
+mod events;
+#[cfg(test)]
+mod oracle;
 #[cfg(test)]
 mod tests;
 
-const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
-
-/// Reads a trace from its bytes, which may be compressed with gzip.
-///
-/// Events whose times make no sense are counted as lost, not kept.
+/// Reads a trace from its bytes, compressed or not, and says what was wrong with it.
 ///
 /// # Errors
-/// When the bytes are empty, damaged, not JSON or JSON of another kind; the error says where.
-pub fn read_trace(bytes: &[u8]) -> Result<Profile> {
-    if bytes.starts_with(&GZIP_MAGIC) {
-        let mut text = Vec::new();
-        let read = MultiGzDecoder::new(bytes).read_to_end(&mut text);
-        read.map_err(|_| Error::Gzip)?;
-        return read_text(&text);
-    }
-    read_text(bytes)
+/// When the bytes are no trace; the error says where that shows.
+pub fn read_trace_with(bytes: &[u8], options: &ReadOptions<'_>) -> Result<Reading> {
+    read_from(bytes, bytes.len() as u64, options)
 }
 
-fn read_text(text: &[u8]) -> Result<Profile> {
-    if text.iter().all(u8::is_ascii_whitespace) {
-        return Err(Error::Empty);
-    }
-    let mut collector = Collector::default();
-    let mut deserializer = serde_json::Deserializer::from_slice(text);
-    TraceSeed(&mut collector)
-        .deserialize(&mut deserializer)
-        .and_then(|()| deserializer.end())
-        .map_err(|error| located(&error))?;
-    collector.build()
-}
-
-/// Turns an error of the JSON reader into ours: the place apart from what was expected there.
-fn located(error: &serde_json::Error) -> Error {
-    let (line, column) = (error.line(), error.column());
-    let message = error.to_string();
-    let what = match message.rsplit_once(" at line ") {
-        Some((what, _)) => what.to_owned(),
-        None => message,
+/// Reads a trace from `file`, which has `total` bytes, or zero where that is not known.
+pub(super) fn read_from(file: impl Read, total: u64, options: &ReadOptions<'_>) -> Result<Reading> {
+    let mut reader = Reader {
+        source: Source::open(file, total, options.progress)?,
+        events: Events::new(),
     };
-    match error.classify() {
-        serde_json::error::Category::Eof => Error::Truncated { line, column },
-        serde_json::error::Category::Data => Error::NotATrace { line, column, what },
-        serde_json::error::Category::Syntax | serde_json::error::Category::Io => {
-            Error::NotJson { line, column, what }
+    reader.read()?;
+    if reader.source.is_damaged() {
+        reader.events.damage(Repair::DamagedCompression);
+    }
+    reader.events.collector.build()
+}
+
+/// What is read, with what it becomes.
+struct Reader<'a> {
+    source: Source<'a>,
+    events: Events,
+}
+
+/// Which of the two forms a trace has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Object,
+    /// Its last bracket may be missing.
+    Array,
+}
+
+impl Reader<'_> {
+    fn read(&mut self) -> Result<()> {
+        self.source.pass_mark()?;
+        let Some(first) = self.source.peek()? else {
+            return Err(Error::Empty);
+        };
+        match first {
+            b'{' => self.read_object(),
+            b'[' => {
+                self.source.pass(1);
+                if self.read_events(Form::Array)? {
+                    self.read_behind()?;
+                }
+                Ok(())
+            }
+            _ => Err(self.not_a_trace()),
         }
     }
-}
 
-/// Reads a whole trace, of either form.
-struct TraceSeed<'c>(&'c mut Collector);
-
-impl<'de> DeserializeSeed<'de> for TraceSeed<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(
-        self,
-        deserializer: D,
-    ) -> std::result::Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for TraceSeed<'_> {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an object with \"traceEvents\" or an array of events")
+    /// Says what a text is that begins as no trace does.
+    fn not_a_trace(&self) -> Error {
+        const WORDS: [&[u8]; 3] = [b"true", b"false", b"null"];
+        let window = self.source.window();
+        let is_json = matches!(window.first(), Some(b'"' | b'-' | b'0'..=b'9'))
+            || WORDS.iter().any(|word| window.starts_with(word));
+        if is_json {
+            let what = "expected an object with \"traceEvents\" or an array of events";
+            return self.source.not_a_trace(0, what);
+        }
+        self.source.not_json(0, "expected value")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, events: A) -> std::result::Result<(), A::Error> {
-        EventsSeed(self.0).visit_seq(events)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<(), A::Error> {
+    /// Reads the object form: events under their key, facts about the whole trace under the others.
+    fn read_object(&mut self) -> Result<()> {
+        self.source.pass(1);
         let mut has_events = false;
-        while let Some(key) = map.next_key::<String>()? {
-            match key.as_str() {
-                "traceEvents" => {
+        let mut is_first = true;
+        loop {
+            match self.source.scan(|cursor| entries::scan(cursor, is_first))? {
+                Ok(Entry::End) => break,
+                Ok(Entry::Events) => {
                     has_events = true;
-                    map.next_value_seed(EventsSeed(self.0))?;
+                    if !self.read_events(Form::Object)? {
+                        return Ok(());
+                    }
                 }
-                "baseTimeNanoseconds" => {
-                    let base: &RawValue = map.next_value()?;
-                    self.0.base_ns = base.get().parse().unwrap_or(0);
+                Ok(Entry::Fact(key, value)) => self.add_fact(&key, &value)?,
+                Err(fault) if self.events.whole > 0 => {
+                    self.events.damage(match fault.stop {
+                        Stop::More => Repair::Truncated,
+                        Stop::Bad(_) | Stop::Stranger(_) => Repair::Malformed,
+                    });
+                    return Ok(());
                 }
-                "mindprof" => map.next_value::<Mark>()?.apply(self.0),
-                // Said anew by whoever writes the profile.
-                "schemaVersion" | "displayTimeUnit" | "traceName" => {
-                    map.next_value::<IgnoredAny>()?;
-                }
-                _ => {
-                    let value: &RawValue = map.next_value()?;
-                    self.0.profile.metadata.set(key, value.get());
+                Err(fault) => {
+                    let error = self.source.error(fault);
+                    if fault.stop == Stop::More || !self.source.seek(entries::EVENTS_KEY)? {
+                        return Err(error);
+                    }
+                    self.events.damage(Repair::Malformed);
+                    is_first = true;
+                    continue;
                 }
             }
+            is_first = false;
         }
-        if has_events {
-            Ok(())
-        } else {
-            Err(A::Error::custom(
-                "expected the key \"traceEvents\" in the object",
-            ))
+        if !has_events {
+            let what = "expected the key \"traceEvents\" in the object";
+            return Err(self.source.lacks(what));
         }
-    }
-}
-
-/// Reads the array of events.
-struct EventsSeed<'c>(&'c mut Collector);
-
-impl<'de> DeserializeSeed<'de> for EventsSeed<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(
-        self,
-        deserializer: D,
-    ) -> std::result::Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for EventsSeed<'_> {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an array of events")
+        self.read_behind()
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut events: A) -> std::result::Result<(), A::Error> {
-        while let Some(event) = events.next_element::<RawEvent<'de>>()? {
-            self.0.add(&event);
+    /// Reads the events up to the closing bracket. Returns whether that was there.
+    fn read_events(&mut self, form: Form) -> Result<bool> {
+        let closed = loop {
+            let (bytes, paused) = self.events.scan(self.source.window());
+            if self.events.whole > 0 {
+                self.source.forget_lines();
+            }
+            if let Some(fault) = self.events.first_fault.filter(|_| self.events.whole == 0)
+                && self.events.first_error.is_none()
+            {
+                self.events.first_error = Some(self.source.error(fault));
+            }
+            self.source.pass(bytes);
+            if paused == events::Paused::Closed {
+                break true;
+            }
+            match self.source.more() {
+                Ok(true) => {}
+                Ok(false) => break false,
+                // One event that never ends takes nothing from those before it.
+                Err(Error::TooLong { .. }) if self.events.whole > 0 => {
+                    self.events.damage(Repair::Malformed);
+                    return Ok(false);
+                }
+                Err(error) => return Err(error),
+            }
+        };
+        if self.events.whole == 0
+            && let Some(error) = self.events.first_error.take()
+        {
+            return Err(error);
+        }
+        if closed {
+            return Ok(true);
+        }
+        let is_legal = form == Form::Array && self.source.window().is_empty();
+        if self.events.whole == 0 {
+            return Err(self.source.cut_off());
+        }
+        if !is_legal && !self.events.is_lost() && !self.source.is_damaged() {
+            self.events.damage(Repair::Truncated);
+        }
+        Ok(false)
+    }
+
+    /// Looks whether anything stands behind the end.
+    fn read_behind(&mut self) -> Result<()> {
+        if self.source.peek()?.is_some() {
+            self.events.damage(Repair::Malformed);
+        }
+        Ok(())
+    }
+
+    fn add_fact(&mut self, key: &str, value: &[u8]) -> Result<()> {
+        let collector = &mut self.events.collector;
+        match key {
+            "traceEvents" => {
+                let what = "expected an array of events under \"traceEvents\"";
+                return Err(self.source.lacks(what));
+            }
+            "baseTimeNanoseconds" => {
+                collector.base_ns = super::event::number_of(value);
+            }
+            "mindprof" => serde_json::from_slice::<Mark>(value)
+                .unwrap_or_default()
+                .apply(collector),
+            // Said anew by whoever writes the profile.
+            "schemaVersion" | "displayTimeUnit" | "traceName" => {}
+            _ => {
+                let value = String::from_utf8_lossy(value);
+                collector.profile.metadata.set(key, value);
+            }
         }
         Ok(())
     }

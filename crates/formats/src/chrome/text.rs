@@ -7,7 +7,7 @@ pub(super) fn json_string(text: &str) -> String {
 }
 
 /// Returns a text as it is if it is JSON, else as a JSON string.
-pub(super) fn json_value(text: &str) -> String {
+pub(crate) fn json_value(text: &str) -> String {
     match serde_json::from_str::<serde::de::IgnoredAny>(text) {
         Ok(_) => text.into(),
         Err(_) => json_string(text),

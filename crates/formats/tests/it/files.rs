@@ -1,9 +1,17 @@
 //! Files are whole or absent, and errors name them.
 
 use std::fs;
+use std::io::{self, Write};
+use std::sync::Mutex;
 
-use mindprof_formats::{read_trace_file, write_trace_file};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use mindprof_formats::{
+    ReadOptions, Repair, read_trace, read_trace_file, read_trace_file_with, read_trace_with,
+    write_trace, write_trace_file,
+};
 use mindprof_model::{Profile, Timeline};
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 fn profile() -> Profile {
     Timeline::draw(|time| time.op("op", 5))
@@ -36,6 +44,88 @@ fn gzip_is_known_by_content_and_not_by_name() {
     write_trace_file(&profile(), &compressed).unwrap();
     fs::rename(&compressed, &renamed).unwrap();
     assert_eq!(read_trace_file(&renamed).unwrap().events().len(), 1);
+}
+
+#[test]
+fn zstd_is_known_by_content() {
+    let mut text = Vec::new();
+    write_trace(&profile(), "trace.json", &mut text).unwrap();
+    let packed = compress_to_vec(text.as_slice(), CompressionLevel::Fastest);
+    assert_eq!(read_trace(&packed).unwrap().events().len(), 1);
+    let error = read_trace(&packed[..packed.len() / 2]).unwrap_err();
+    assert_eq!(error.to_string(), "the zstd data is damaged or cut off");
+}
+
+fn gzip(write: impl FnOnce(&mut GzEncoder<Vec<u8>>) -> io::Result<()>) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    write(&mut encoder).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn what_comes_out_of_damaged_gzip_is_kept() {
+    let event = r#"{"ph": "X", "name": "a", "ts": 1.5, "dur": 1}"#;
+    let whole = gzip(|out| {
+        write!(out, "[{event}")?;
+        (0..20_000).try_for_each(|_| write!(out, ",{event}"))?;
+        write!(out, "]")
+    });
+    let options = ReadOptions::default();
+    let cut = read_trace_with(&whole[..whole.len() / 2], &options).unwrap();
+    assert_eq!(cut.repairs.count(Repair::DamagedCompression), 1);
+    assert_eq!(cut.repairs.total(), 1);
+    let kept = cut.profile.events().len();
+    assert!((1000..20_000).contains(&kept), "{kept}");
+    // The sum at the end does not agree with what it is of.
+    let mut wrong = whole.clone();
+    let last = wrong.len() - 6;
+    wrong[last] ^= 1;
+    let wrong = read_trace_with(&wrong, &options).unwrap();
+    assert_eq!(wrong.repairs.count(Repair::DamagedCompression), 1);
+    assert_eq!(wrong.profile.events().len(), 20_001);
+}
+
+/// What unpacks to far more than it is: white space is let go, one text without an end is refused.
+#[test]
+fn bombs_do_no_harm() {
+    const MEGABYTE: usize = 1 << 20;
+    let bomb = |before: &str, filling: u8, behind: &str| {
+        gzip(|out| {
+            out.write_all(before.as_bytes())?;
+            (0..80).try_for_each(|_| out.write_all(&vec![filling; MEGABYTE]))?;
+            out.write_all(behind.as_bytes())
+        })
+    };
+    let event = r#"{"ph": "X", "name": "a", "ts": 1.5, "dur": 1}"#;
+    let spaces = bomb("[", b' ', &format!("{event}]"));
+    assert_eq!(read_trace(&spaces).unwrap().events().len(), 1);
+    let nothings = bomb(&format!("[{event}"), b',', "]");
+    assert_eq!(read_trace(&nothings).unwrap().events().len(), 1);
+    for bomb in [
+        bomb("[{\"name\": \"", b'x', "\"}]"),
+        bomb("{\"traceEvents\": [", b'[', "]"),
+        bomb("{\"x\": ", b'{', "}"),
+    ] {
+        let error = read_trace(&bomb).unwrap_err().to_string();
+        assert!(error.contains("is longer than 67108864 bytes"), "{error}");
+    }
+}
+
+#[test]
+fn progress_is_told_in_bytes_of_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.json.gz");
+    write_trace_file(&profile(), &path).unwrap();
+    let bytes = fs::metadata(&path).unwrap().len();
+    let told = Mutex::new(Vec::new());
+    let tell = |done, total| told.lock().unwrap().push((done, total));
+    let options = ReadOptions {
+        progress: Some(&tell),
+    };
+    read_trace_file_with(&path, &options).unwrap();
+    let told = told.into_inner().unwrap();
+    assert!(told.is_sorted());
+    assert_eq!(told.last(), Some(&(bytes, bytes)));
 }
 
 #[test]

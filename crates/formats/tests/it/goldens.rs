@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use mindprof_analyze::{Analysis, Average, GroupBy, Item, averages, averages_of, shown_frames};
 use mindprof_formats::{
-    TableFacts, TableOptions, average_rows, event_rows, read_trace_file, shapes_text, table,
-    table_of_rows,
+    ReadOptions, TableFacts, TableOptions, average_rows, event_rows, read_trace_file,
+    read_trace_file_with, shapes_text, table, table_of_rows,
 };
 use mindprof_model::{Category, DeviceKind, Event, EventId, Profile, ProfileBuilder};
 use serde_json::Value;
@@ -229,6 +229,17 @@ fn rows_agree(grouping: &str, group_by: GroupBy) -> usize {
         checked += 1;
     }
     checked
+}
+
+#[test]
+fn recorded_traces_are_read_without_a_complaint() {
+    for session in Session::ALL {
+        let reading = read_trace_file_with(&session.trace_path(), &ReadOptions::default()).unwrap();
+        let told: Vec<_> = reading.repairs.iter().collect();
+        assert_eq!(told, [], "{session:?}");
+        assert!(reading.left_out.is_empty(), "{session:?}");
+        assert_eq!(reading.profile.loss().total(), 0, "{session:?}");
+    }
 }
 
 #[test]

@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 
-use mindprof_formats::{read_trace, read_trace_file, write_trace};
+use mindprof_formats::{ReadOptions, read_trace, read_trace_file, read_trace_with, write_trace};
 use mindprof_model::{
-    Category, DType, DeviceKind, Event, EventId, Flags, InputsEncoder, LossCause, MemoryRecord,
-    Nanos, Profile, ProfileBuilder, ScopeKind, StackId, StringTable, Thread, ThreadId,
+    Category, DType, DeviceKind, Event, EventId, Flags, InputsEncoder, Links, LossCause,
+    MemoryRecord, Nanos, Profile, ProfileBuilder, ScopeKind, StackId, StringTable, Thread,
+    ThreadId,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -182,24 +183,87 @@ const CATEGORIES: [Category; 7] = [
     Category::Other,
 ];
 
-type AnyEvent = (String, usize, u64, u64, Option<u32>, bool, u8);
+#[derive(Clone, Debug)]
+struct AnyEvent {
+    name: String,
+    category: usize,
+    start: u64,
+    duration: u64,
+    sequence: Option<u32>,
+    backward: bool,
+    dims: u8,
+    frames: Vec<String>,
+    links: (u32, u32),
+}
+
+/// A text that a stack may hold: frames are told apart by `;`.
+fn any_frame() -> impl Strategy<Value = String> {
+    any::<String>().prop_map(|text| text.replace(';', ":") + ")")
+}
 
 fn any_event() -> impl Strategy<Value = AnyEvent> {
-    (
+    let times = (0..1_u64 << 50, 0..1_u64 << 50);
+    let numbers = (prop::option::of(0..9_u32), any::<bool>(), 0..4_u8);
+    let frames = prop::collection::vec(any_frame(), 0..3);
+    let parts = (
         any::<String>(),
         0..CATEGORIES.len(),
-        0..1_u64 << 50,
-        0..1_u64 << 50,
-        prop::option::of(0..9_u32),
-        any::<bool>(),
-        0..4_u8,
+        times,
+        numbers,
+        frames,
+        any::<(u32, u32)>(),
+    );
+    parts.prop_map(
+        |(name, category, (start, duration), (sequence, backward, dims), frames, links)| AnyEvent {
+            name,
+            category,
+            start,
+            duration,
+            sequence,
+            backward,
+            dims,
+            frames,
+            links,
+        },
     )
 }
 
-fn build(events: Vec<AnyEvent>, reference_unix_ns: u64, lost: u64) -> Profile {
+fn any_memory() -> impl Strategy<Value = (MemoryRecord, Vec<String>)> {
+    let numbers = (
+        0..1_u64 << 50,
+        any::<(u64, i64, u64, u64)>(),
+        0..DeviceKind::ALL.len(),
+        any::<i16>(),
+    );
+    let frames = prop::collection::vec(any_frame(), 0..3);
+    (numbers, frames).prop_map(
+        |((time, (address, bytes, all, held), device, index), frames)| {
+            let record = MemoryRecord {
+                time: Nanos(time),
+                address,
+                bytes,
+                total_allocated: all,
+                total_reserved: held,
+                thread: ThreadId::from_raw(0),
+                stack: StackId::NONE,
+                device: DeviceKind::ALL[device],
+                device_index: index,
+            };
+            (record, frames)
+        },
+    )
+}
+
+fn intern_stack(builder: &mut ProfileBuilder, frames: &[String]) -> StackId {
+    frames.iter().fold(StackId::NONE, |stack, frame| {
+        let frame = builder.strings.intern(frame);
+        builder.stacks.push(stack, frame)
+    })
+}
+
+/// Everything that a profile may hold and a trace file keeps.
+fn build(events: &[AnyEvent], memory: &[(MemoryRecord, Vec<String>)]) -> ProfileBuilder {
     let mut builder = ProfileBuilder::new();
-    builder.reference_unix_ns = reference_unix_ns;
-    builder.add_loss(LossCause::Depth, lost);
     let threads = [(1, DeviceKind::Cpu), (0, DeviceKind::Cuda)].map(|(process, device)| {
         let name = if device == DeviceKind::Cpu {
             StringTable::EMPTY
@@ -213,39 +277,83 @@ fn build(events: Vec<AnyEvent>, reference_unix_ns: u64, lost: u64) -> Profile {
             device,
         })
     });
-    for (name, category, start, duration, sequence, backward, dims) in events {
-        let category = CATEGORIES[category];
+    for any in events {
+        let category = CATEGORIES[any.category];
         let on_device = matches!(category, Category::Kernel | Category::DeviceAnnotation);
-        let name = builder.strings.intern(&name);
+        let name = builder.strings.intern(&any.name);
         let thread = threads[usize::from(on_device)];
-        let mut event = Event::new(category, name, thread, Nanos(start), Nanos(duration));
+        let (start, duration) = (Nanos(any.start), Nanos(any.duration));
+        let mut event = Event::new(category, name, thread, start, duration);
+        let mut links = Links::default();
+        if matches!(category, Category::Operator | Category::PythonFunction) {
+            event.stack = intern_stack(&mut builder, &any.frames);
+        }
         if category == Category::Operator {
-            event.set_sequence(sequence);
-            if backward && sequence.is_some() {
+            event.set_sequence(any.sequence);
+            if any.backward && any.sequence.is_some() {
                 event.scope = ScopeKind::Backward;
                 event.flags = Flags::UNFINISHED.union(Flags::ASYNC);
             }
             let mut encoder = InputsEncoder::default();
-            for dim in 0..usize::from(dims) {
+            for dim in 0..usize::from(any.dims) {
                 encoder.tensor(DType::BF16, &[dim, 3], &[3, 1]);
                 encoder.float(0.1);
             }
             event.inputs = builder.inputs.intern(encoder.words());
         }
-        builder.add_event(event);
+        if on_device || category == Category::Runtime {
+            links = Links::new(any.links.0, any.links.1);
+        }
+        builder.add_linked_event(event, links);
     }
-    builder.build().unwrap()
+    for (record, frames) in memory {
+        let stack = intern_stack(&mut builder, frames);
+        builder.add_memory(MemoryRecord { stack, ..*record });
+    }
+    builder
+}
+
+/// The numbers of what devices and their runtimes did; a writer gives scopes numbers of its own.
+fn device_links(profile: &Profile) -> Vec<(u32, u32)> {
+    let ids = (0..profile.events().len()).map(EventId::from_index);
+    ids.filter(|&id| {
+        matches!(
+            profile.event(id).category,
+            Category::Runtime | Category::Kernel | Category::DeviceAnnotation
+        )
+    })
+    .filter_map(|id| profile.links(id))
+    .map(|links| (links.external, links.correlation))
+    .collect()
 }
 
 proptest! {
     #[test]
     fn any_profile_survives_being_written(
         events in prop::collection::vec(any_event(), 0..20),
+        memory in prop::collection::vec(any_memory(), 0..5),
+        facts in prop::collection::vec((any::<String>(), any::<String>()), 0..4),
         reference_unix_ns in 1..1_u64 << 61,
-        lost: u32,
+        lost: [u32; 3],
     ) {
-        let profile = build(events, reference_unix_ns, u64::from(lost));
-        let again = read_trace(&written(&profile)).unwrap();
+        let mut builder = build(&events, &memory);
+        builder.reference_unix_ns = reference_unix_ns;
+        for (cause, count) in LossCause::ALL.into_iter().zip(lost) {
+            builder.add_loss(cause, u64::from(count));
+        }
+        for (key, value) in facts {
+            let value = serde_json::to_string(&value).unwrap();
+            builder.metadata.set(format!("fact {key}"), value);
+        }
+        let profile = builder.build().unwrap();
+        let again = read_trace_with(&written(&profile), &ReadOptions::default()).unwrap();
+        prop_assert_eq!(again.repairs.iter().collect::<Vec<_>>(), []);
+        prop_assert!(again.left_out.is_empty());
+        let again = again.profile;
         prop_assert_eq!(describe(&again), describe(&profile));
+        prop_assert_eq!(device_links(&again), device_links(&profile));
+        for (key, value) in profile.metadata().iter() {
+            prop_assert_eq!(again.metadata().get(key), Some(value));
+        }
     }
 }

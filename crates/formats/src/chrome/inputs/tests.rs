@@ -1,5 +1,7 @@
 use mindprof_model::InputsTable;
 
+use serde_json::value::RawValue;
+
 use super::*;
 
 fn every_kind() -> InputsEncoder {
@@ -55,10 +57,10 @@ fn what_is_shown_is_read_back() {
     let text = format!("{{{}}}", arguments(&expected));
     let lists: Lists<'_> = serde_json::from_str(&text).unwrap();
     let raw = RawInputs {
-        dims: Some(lists.dims),
-        types: Some(lists.types),
-        strides: Some(lists.strides),
-        values: Some(lists.values),
+        dims: lists.dims.get().as_bytes(),
+        types: lists.types.get().as_bytes(),
+        strides: lists.strides.get().as_bytes(),
+        values: lists.values.get().as_bytes(),
     };
     let mut found = InputsEncoder::default();
     raw.encode(&mut found);

@@ -1,6 +1,7 @@
 use mindprof_model::{Category, DeviceKind, Flags, Nanos, ScopeKind};
 
 use super::*;
+use crate::read_trace;
 
 fn error_of(text: &str) -> String {
     read_trace(text.as_bytes()).unwrap_err().to_string()
@@ -99,45 +100,287 @@ fn backward_nodes_are_known_by_their_forward_thread() {
     );
 }
 
+fn reading(text: &[u8]) -> Reading {
+    read_trace_with(text, &ReadOptions::default()).unwrap()
+}
+
+fn told(reading: &Reading) -> Vec<(&'static str, u64)> {
+    let repairs = reading.repairs.iter();
+    repairs
+        .map(|(repair, count, _)| (repair.key(), count))
+        .collect()
+}
+
+fn times(reading: &Reading) -> Vec<(&str, u64, u64)> {
+    let profile = &reading.profile;
+    let events = profile.events().iter();
+    events
+        .map(|event| (profile.name(event), event.start.0, event.duration.0))
+        .collect()
+}
+
 #[test]
 fn events_without_a_usable_time_are_counted_as_lost() {
-    let profile = read_trace(
-        br#"[{"ph": "X", "cat": "cpu_op", "name": "a", "ts": "soon", "dur": 1},
-             {"ph": "X", "cat": "cpu_op", "name": "b", "ts": 1, "dur": -1},
-             {"ph": "X", "cat": "cpu_op", "name": "c", "ts": 1e300, "dur": 1},
-             {"ph": "X", "cat": "cpu_op", "name": "d", "ts": 1, "dur": 1}]"#,
-    )
-    .unwrap();
-    assert_eq!(profile.events().len(), 1);
-    assert_eq!(profile.loss().count(LossCause::Damaged), 3);
+    let reading = reading(
+        br#"[{"ph": "X", "name": "a", "ts": "soon", "dur": 1},
+             {"ph": "X", "name": "b", "dur": 1},
+             {"ph": "X", "name": "c", "ts": 1e300, "dur": 1},
+             {"ph": "X", "name": "d", "ts": null, "dur": 1},
+             {"ph": "X", "name": "e", "ts": NaN, "dur": 1},
+             {"ph": "X", "name": "f", "ts": 1, "dur": 1}]"#,
+    );
+    assert_eq!(times(&reading), [("f", 0, 1000)]);
+    assert_eq!(told(&reading), [("no_time", 5), ("not_a_number", 1)]);
+    assert_eq!(reading.profile.loss().count(LossCause::Damaged), 5);
+}
+
+#[test]
+fn times_that_can_be_put_right_are() {
+    let reading = reading(
+        br#"[{"ph": "X", "name": "a", "ts": "1.5", "dur": "2"},
+             {"ph": "X", "name": "b", "ts": 10, "dur": -1},
+             {"ph": "X", "name": "c", "ts": 20, "dur": NaN},
+             {"ph": "X", "name": "d", "ts": 30}]"#,
+    );
+    assert_eq!(
+        times(&reading),
+        [
+            ("a", 0, 2000),
+            ("b", 8500, 0),
+            ("c", 18500, 0),
+            ("d", 28500, 0)
+        ]
+    );
+    assert_eq!(
+        told(&reading),
+        [
+            ("string_timestamp", 2),
+            ("not_a_number", 1),
+            ("negative_duration", 1),
+            ("no_duration", 1)
+        ]
+    );
+    assert_eq!(reading.profile.loss().total(), 0);
+}
+
+/// ```text
+/// a   |-------|            tid 1
+/// b     |---|
+/// c               |----    tid 1, never ended
+/// d   |---|                tid 2, whose ends stand before its begin in the file
+/// ```
+#[test]
+fn begins_and_ends_are_paired_on_their_thread() {
+    let reading = reading(
+        br#"[{"ph": "E", "ts": 5, "tid": 2}, {"ph": "E", "ts": 0, "tid": 2},
+             {"ph": "B", "name": "a", "ts": 1, "tid": 1},
+             {"ph": "B", "name": "b", "ts": 3, "tid": 1},
+             {"ph": "E", "ts": 7, "tid": 1}, {"ph": "E", "name": "a", "ts": 9, "tid": 1},
+             {"ph": "B", "name": "d", "ts": 1, "tid": 2},
+             {"ph": "B", "name": "c", "ts": 13, "tid": 1},
+             {"ph": "i", "name": "last", "ts": 18, "tid": 2}]"#,
+    );
+    assert_eq!(
+        times(&reading),
+        [
+            ("a", 0, 8000),
+            ("d", 0, 4000),
+            ("b", 2000, 4000),
+            ("c", 12_000, 5000),
+            ("last", 17_000, 0)
+        ]
+    );
+    assert_eq!(
+        told(&reading),
+        [("unmatched_begin", 1), ("unmatched_end", 1)]
+    );
+    assert!(
+        reading.profile.events()[3]
+            .flags
+            .contains(Flags::UNFINISHED)
+    );
+}
+
+#[test]
+fn what_a_profile_has_no_place_for_is_counted() {
+    let reading = reading(
+        br#"[{"ph": "C", "name": "queue", "ts": 1, "args": {"length": 3}},
+             {"ph": "s", "cat": "mine", "id": 1, "ts": 1}, {"ph": "f", "cat": "mine", "id": 1, "ts": 2},
+             {"ph": "s", "cat": "ac2g", "id": 1, "ts": 1}, {"ph": "f", "cat": "fwdbwd", "id": 1, "ts": 2},
+             {"ph": "M", "name": "process_labels", "args": {"labels": "CPU"}},
+             {"ph": "M", "name": "num_cpus", "args": {"number": 2}},
+             {"ph": "I", "name": "moment", "ts": 4}]"#,
+    );
+    assert_eq!(told(&reading), []);
+    assert_eq!(times(&reading), [("moment", 0, 0)]);
+    let left_out: Vec<_> = reading.left_out.iter().collect();
+    assert_eq!(
+        left_out,
+        [
+            ('C', 1, "counters"),
+            ('M', 1, "facts"),
+            ('f', 1, "flows"),
+            ('s', 1, "flows")
+        ]
+    );
+}
+
+/// ```text
+/// a   |-------|
+/// b       |-------|     ends after a
+/// ```
+#[test]
+fn crossing_events_are_kept_and_counted() {
+    let reading = reading(
+        br#"[{"ph": "X", "name": "a", "ts": 0.5, "dur": 8}, {"ph": "X", "name": "b", "ts": 4.5, "dur": 8}]"#,
+    );
+    assert_eq!(told(&reading), [("crossing", 1)]);
+    assert_eq!(times(&reading), [("a", 0, 8000), ("b", 4000, 8000)]);
+}
+
+/// A child that was rounded to a microsecond behind its parent's end lies inside it again.
+#[test]
+fn whole_microseconds_are_rounded_times() {
+    let reading = reading(
+        br#"[{"ph": "X", "name": "a", "ts": 0, "dur": 8}, {"ph": "X", "name": "b", "ts": 4, "dur": 5}]"#,
+    );
+    assert_eq!(told(&reading), []);
+    assert_eq!(times(&reading), [("a", 0, 8000), ("b", 4000, 4000)]);
+}
+
+#[test]
+fn the_array_may_stay_open() {
+    const EVENT: &str = r#"{"ph": "X", "name": "a", "ts": 1, "dur": 1}"#;
+    for behind in ["", " \n", ",\n", "]"] {
+        let reading = reading(format!("[{EVENT}{behind}").as_bytes());
+        assert_eq!(told(&reading), [], "{behind:?}");
+        assert_eq!(reading.profile.events().len(), 1);
+    }
+}
+
+#[test]
+fn what_was_whole_is_kept_of_a_cut_trace() {
+    const EVENT: &str = r#"{"ph": "X", "name": "a", "ts": 1, "dur": 1}"#;
+    for text in [
+        format!("[{EVENT}, {{\"ph\": \"X"),
+        format!("{{\"traceEvents\": [{EVENT}"),
+        format!("{{\"traceEvents\": [{EVENT}, "),
+        format!("{{\"traceEvents\": [{EVENT}], \"trace"),
+        format!("{{\"traceEvents\": [{EVENT}]"),
+    ] {
+        let reading = reading(text.as_bytes());
+        assert_eq!(told(&reading), [("truncated", 1)], "{text}");
+        assert_eq!(reading.profile.events().len(), 1);
+        assert_eq!(reading.profile.loss().count(LossCause::Damaged), 1);
+    }
+}
+
+#[test]
+fn reading_goes_on_behind_what_is_damaged() {
+    const A: &str = r#"{"ph": "X", "name": "a", "ts": 1, "dur": 1}"#;
+    const B: &str = r#"{"ph": "X", "name": "b", "ts": 5, "dur": 1, "args": {"x": 1}}"#;
+    for (text, repairs) in [
+        (format!("[{A} {B}]"), [("malformed", 1)]),
+        (format!("[{A},, {B}]"), [("malformed", 1)]),
+        (format!("[{A}, {B},]"), [("malformed", 1)]),
+        (format!("[{A}, {B}] x"), [("malformed", 1)]),
+        (format!("[{A}, 17, {B}]"), [("not_an_event", 1)]),
+        (format!("[{A}, {{\"x\": 1}}, {B}]"), [("not_an_event", 1)]),
+        (format!("[{A}, \u{1}\u{2} {B}]"), [("malformed", 1)]),
+        (
+            format!("[{A}, {{\"ph\": \"X, \"name\": \"lost\", \"args\": {{\"x\": 1}} }}, {B}]"),
+            [("malformed", 1)],
+        ),
+        (
+            format!("{{\"a\" 1, \"traceEvents\": [{A}, {B}]}}"),
+            [("malformed", 1)],
+        ),
+        (
+            format!("{{\"traceEvents\": [{A}, {B}], 3}}"),
+            [("malformed", 1)],
+        ),
+    ] {
+        let reading = reading(text.as_bytes());
+        assert_eq!(told(&reading), repairs, "{text}");
+        assert_eq!(
+            times(&reading),
+            [("a", 0, 1000), ("b", 4000, 1000)],
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn texts_are_kept_as_far_as_they_can_be_read() {
+    let reading = reading(
+        b"[{\"ph\": \"X\", \"name\": \"C:\\Users\", \"ts\": 1, \"dur\": 1},
+           {\"ph\": \"X\", \"name\": \"\xff\", \"ts\": 2, \"dur\": 1}]",
+    );
+    assert_eq!(told(&reading), [("bad_text", 2)]);
+    assert_eq!(
+        times(&reading),
+        [("C:\\Users", 0, 1000), ("\u{fffd}", 1000, 1000)]
+    );
 }
 
 #[test]
 fn errors_say_what_and_where() {
-    assert_eq!(error_of(""), "the file is empty, expected a Chrome trace");
-    assert_eq!(
-        error_of(" \n"),
-        "the file is empty, expected a Chrome trace"
-    );
-    assert_eq!(
-        error_of("{\"traceEvents\": [{\"ph\": \"X\",\n \"na"),
-        "the JSON ends too early, at line 2 column 4: the file was cut off"
-    );
-    assert_eq!(
-        error_of("{\"traceEvents\": [}"),
-        "not valid JSON at line 1 column 18: expected value"
-    );
-    assert_eq!(
-        error_of("{\"a\": 1}"),
-        "no Chrome trace at line 1 column 8: expected the key \"traceEvents\" in the object"
-    );
-    assert_eq!(
-        error_of("42"),
-        "no Chrome trace at line 1 column 2: invalid type: integer `42`, expected an object with \"traceEvents\" or an array of events"
-    );
-    assert_eq!(
-        error_of("[1]"),
-        "no Chrome trace at line 1 column 2: invalid type: integer `1`, expected a trace event, which is an object"
-    );
-    assert!(error_of("PK\x03\x04").starts_with("not valid JSON at line 1 column 1"));
+    for (text, error) in [
+        ("", "the file is empty, expected a Chrome trace"),
+        (" \n", "the file is empty, expected a Chrome trace"),
+        (
+            "{\"traceEvents\": [{\"ph\": \"X\",\n \"na",
+            "the JSON ends too early, at line 2 column 4: the file was cut off",
+        ),
+        (
+            "{\"a\": [1, 2",
+            "the JSON ends too early, at line 1 column 11: the file was cut off",
+        ),
+        (
+            "[",
+            "the JSON ends too early, at line 1 column 1: the file was cut off",
+        ),
+        (
+            "{\"traceEvents\":\n [}",
+            "not valid JSON at line 2 column 3: expected a value",
+        ),
+        (
+            "{\"a\": 1}",
+            "no Chrome trace at line 1 column 8: expected the key \"traceEvents\" in the object",
+        ),
+        (
+            "{\"traceEvents\": 1}",
+            "no Chrome trace at line 1 column 17: expected an array of events under \"traceEvents\"",
+        ),
+        (
+            "\u{feff} 42",
+            "no Chrome trace at line 1 column 2: expected an object with \"traceEvents\" or an array of events",
+        ),
+        (
+            "[1]",
+            "no Chrome trace at line 1 column 2: expected an event, which is an object with a phase \"ph\"",
+        ),
+        (
+            "[\n{\"a\": 1}]",
+            "no Chrome trace at line 2 column 1: expected an event, which is an object with a phase \"ph\"",
+        ),
+        (
+            "PK\u{3}\u{4}",
+            "not valid JSON at line 1 column 1: expected value",
+        ),
+        (
+            "{a: 1}",
+            "not valid JSON at line 1 column 2: expected a string",
+        ),
+    ] {
+        assert_eq!(error_of(text), error, "{text:?}");
+    }
+}
+
+#[test]
+fn a_trace_without_events_is_one() {
+    for text in ["[]", "{\"traceEvents\": []}"] {
+        let reading = reading(text.as_bytes());
+        assert!(reading.repairs.is_empty() && reading.profile.events().is_empty());
+    }
 }

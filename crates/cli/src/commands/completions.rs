@@ -1,0 +1,28 @@
+//! `mindprof completions`: what a shell needs to complete the command line.
+
+use clap::CommandFactory;
+use clap_complete::{Shell, generate};
+
+use crate::args::Args;
+use crate::failure::Outcome;
+use crate::output::print;
+
+const EXAMPLE: &str = "\
+Example:
+  mindprof completions bash > ~/.local/share/bash-completion/completions/mindprof";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLE)]
+pub(crate) struct CompletionsArgs {
+    /// The shell.
+    #[arg(value_name = "SHELL")]
+    shell: Shell,
+}
+
+/// Prints the completions.
+pub(crate) fn run(args: &CompletionsArgs) -> anyhow::Result<Outcome> {
+    let mut script = Vec::new();
+    generate(args.shell, &mut Args::command(), "mindprof", &mut script);
+    print(&String::from_utf8(script)?)?;
+    Ok(Outcome::Fine)
+}

@@ -1,0 +1,160 @@
+//! `mindprof diff`: what changed between two traces.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use mindprof_analyze::{Analysis, Diff, DiffOptions, Measure};
+use mindprof_formats::{DiffLayout, diff_json, diff_text};
+
+use crate::failure::Outcome;
+use crate::input::read;
+use crate::output::{print, print_line};
+use crate::units;
+
+const EXAMPLE: &str = "\
+Example:
+  mindprof diff before.json.gz after.json.gz --fail-over 5%
+
+Exit codes: 0 nothing grew over the limit, 1 something did, 2 a file cannot be read or the arguments make no sense";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLE)]
+pub(crate) struct DiffArgs {
+    /// The trace to compare with.
+    #[arg(value_name = "A")]
+    before: PathBuf,
+
+    /// The trace that is compared.
+    #[arg(value_name = "B")]
+    after: PathBuf,
+
+    /// What rows are sorted by and limits are about: the largest change stands first.
+    #[arg(long, value_enum, default_value_t)]
+    measure: MeasureArg,
+
+    /// What rows are matched by. Shapes are used where both traces have them.
+    #[arg(long, value_enum, default_value_t)]
+    by: By,
+
+    /// Exits with 1 if B has this much more than A: `5%` of A's time (host and devices each by themselves) or count.
+    #[arg(long, value_name = "PERCENT", value_parser = units::percent)]
+    fail_over: Option<f64>,
+
+    /// What the limit is for: the whole, or each row, whose growth is told in parts of the whole of A.
+    #[arg(long, value_enum, default_value_t, requires = "fail_over")]
+    fail_on: FailOn,
+
+    /// Compares calls of Python functions too.
+    #[arg(long)]
+    include_python_functions: bool,
+
+    /// How many rows to show; -1 shows all that changed.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 100,
+        allow_negative_numbers = true
+    )]
+    row_limit: i64,
+
+    /// How wide the column of names gets; 0 sets no limit.
+    #[arg(long, value_name = "N", default_value_t = 55)]
+    max_name_column_width: usize,
+
+    /// How wide the column of input shapes gets; 0 sets no limit.
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    max_shapes_column_width: usize,
+
+    /// Prints JSON: all rows, changed or not.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum MeasureArg {
+    /// The time without the children.
+    #[default]
+    #[value(name = "self")]
+    SelfTime,
+    /// The time, children included.
+    Total,
+    /// The number of events.
+    Count,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum By {
+    /// Name and input shapes.
+    #[default]
+    Shape,
+    /// Name alone.
+    Name,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum FailOn {
+    /// The whole.
+    #[default]
+    Total,
+    /// Each row.
+    Row,
+}
+
+impl DiffArgs {
+    fn options(&self) -> DiffOptions {
+        DiffOptions {
+            input_shapes: self.by == By::Shape,
+            python_functions: self.include_python_functions,
+            measure: match self.measure {
+                MeasureArg::SelfTime => Measure::SelfTime,
+                MeasureArg::Total => Measure::TotalTime,
+                MeasureArg::Count => Measure::Count,
+            },
+        }
+    }
+
+    fn layout(&self) -> DiffLayout {
+        let limit = |width: usize| (width > 0).then_some(width);
+        DiffLayout {
+            row_limit: usize::try_from(self.row_limit).ok(),
+            max_name_column_width: limit(self.max_name_column_width),
+            max_shapes_column_width: limit(self.max_shapes_column_width),
+        }
+    }
+}
+
+/// Prints what changed, and says by the exit code if it is too much.
+pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Outcome> {
+    let analysis = |path: &Path| read(path).map(|reading| Analysis::build(reading.profile));
+    let (before, after) = (analysis(&args.before)?, analysis(&args.after)?);
+    let diff = Diff::build(&before, &after, args.options());
+    if args.json {
+        print_line(&diff_json(&diff))?;
+    } else {
+        print(&diff_text(&diff, &args.layout()))?;
+    }
+    let Some(limit) = args.fail_over else {
+        return Ok(Outcome::Fine);
+    };
+    let (what, growth) = grown(&diff, args.fail_on);
+    if growth <= limit {
+        return Ok(Outcome::Fine);
+    }
+    let (growth, limit) = (growth * 100.0, limit * 100.0);
+    // When stderr is gone the exit code still tells.
+    let _ = writeln!(
+        io::stderr(),
+        "{what} grew by {growth:.1}%, more than {limit}%"
+    );
+    Ok(Outcome::Found)
+}
+
+/// Returns what grew most of what a limit is for, and by which part.
+fn grown(diff: &Diff, fail_on: FailOn) -> (String, f64) {
+    match (fail_on, diff.worst()) {
+        (FailOn::Row, Some(row)) => (row.key.clone(), diff.row_growth(row)),
+        (FailOn::Row, None) => (String::new(), 0.0),
+        (FailOn::Total, _) => ("the whole".into(), diff.growth()),
+    }
+}

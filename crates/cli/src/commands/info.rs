@@ -1,0 +1,45 @@
+//! `mindprof info`: what a trace holds.
+
+use std::path::PathBuf;
+
+use mindprof_analyze::Summary;
+use mindprof_formats::Info;
+
+use crate::failure::Outcome;
+use crate::input::read_quietly;
+use crate::output::{print, print_line};
+
+const EXAMPLE: &str = "\
+Example:
+  mindprof info trace.json.gz
+
+Exit codes: 0 it worked, 1 the file cannot be read, 2 the arguments make no sense";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLE)]
+pub(crate) struct InfoArgs {
+    /// The trace: Chrome JSON, plain or compressed.
+    #[arg(value_name = "TRACE")]
+    trace: PathBuf,
+
+    /// Prints JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints the numbers of a trace.
+pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<Outcome> {
+    let reading = read_quietly(&args.trace)?;
+    let info = Info {
+        profile: &reading.profile,
+        summary: &Summary::build(&reading.profile),
+        repairs: &reading.repairs,
+        left_out: &reading.left_out,
+    };
+    if args.json {
+        print_line(&info.json())?;
+    } else {
+        print(&info.text())?;
+    }
+    Ok(Outcome::Fine)
+}

@@ -1,0 +1,168 @@
+//! `mindprof slim`: a part of a trace, as a trace that says what was cut.
+
+use std::path::PathBuf;
+
+use mindprof_analyze::{Cut, CutReport, steps};
+use mindprof_formats::{slim_json, write_slim_file};
+use mindprof_model::{Nanos, Profile, ThreadId};
+
+use crate::failure::{Outcome, advised};
+use crate::input::read;
+use crate::output::{print, print_line};
+use crate::units;
+
+const EXAMPLE: &str = "\
+Example:
+  mindprof slim trace.json.gz small.json.gz --steps 3..5 --min-duration 10us --max-size 10MB
+
+What devices did follows the call that asked for it. Events that cross an edge of the time that is kept are cut there.
+
+Exit codes: 0 it worked, 1 a file cannot be read or written, 2 the arguments make no sense";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLE)]
+pub(crate) struct SlimArgs {
+    /// The trace: Chrome JSON, plain or compressed.
+    #[arg(value_name = "TRACE")]
+    trace: PathBuf,
+
+    /// Where the part is written to, with gzip if the name ends in .gz.
+    #[arg(value_name = "OUT")]
+    out: PathBuf,
+
+    /// Keeps the time of these steps: one number, or a range with both ends included.
+    #[arg(long, value_name = "N..M", value_parser = units::range)]
+    steps: Option<(u64, u64)>,
+
+    /// Keeps what happened from this time on, counted from the start of the trace: 10us, 1.5ms, 2s.
+    #[arg(long, value_name = "TIME", value_parser = units::time)]
+    from: Option<Nanos>,
+
+    /// Keeps what happened before this time, counted from the start of the trace.
+    #[arg(long, value_name = "TIME", value_parser = units::time)]
+    until: Option<Nanos>,
+
+    /// Keeps a thread, by its number or its name, and what it asked devices for. Can be given several times.
+    #[arg(long = "thread", value_name = "THREAD")]
+    threads: Vec<String>,
+
+    /// Leaves out events that took less than this.
+    #[arg(long, value_name = "TIME", value_parser = units::time)]
+    min_duration: Option<Nanos>,
+
+    /// Leaves out the shortest events until the file is at most this large: 500KB, 10MB, 1GiB.
+    #[arg(long, value_name = "SIZE", value_parser = units::size)]
+    max_size: Option<u64>,
+
+    /// Leaves out memory records.
+    #[arg(long)]
+    without_memory: bool,
+
+    /// Prints JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Writes the part and says what was cut.
+pub(crate) fn run(args: &SlimArgs) -> anyhow::Result<Outcome> {
+    let profile = read(&args.trace)?.profile;
+    let cut = Cut {
+        window: window(args, &profile)?,
+        threads: threads(args, &profile)?,
+        shortest: args.min_duration.unwrap_or_default(),
+        most_events: None,
+        without_memory: args.without_memory,
+    };
+    let report = write_slim_file(&profile, &cut, args.max_size, &args.out)?;
+    // What cannot be asked for its size, as a pipe, has none to tell.
+    let bytes = std::fs::metadata(&args.out).map_or(0, |found| found.len());
+    if args.json {
+        print_line(&slim_json(&report, bytes))?;
+    } else {
+        print(&text(args, &report, bytes))?;
+    }
+    Ok(Outcome::Fine)
+}
+
+/// Returns the time that is kept: of the steps, of the range, or of both.
+fn window(args: &SlimArgs, profile: &Profile) -> anyhow::Result<Option<(Nanos, Nanos)>> {
+    let of_steps = args.steps.map(|range| steps_window(range, profile));
+    let of_steps = of_steps.transpose()?;
+    if of_steps.is_none() && args.from.is_none() && args.until.is_none() {
+        return Ok(None);
+    }
+    // The end of the last event is a part of the whole.
+    let whole = (Nanos::ZERO, profile.span() + Nanos(1));
+    let (first, last) = of_steps.unwrap_or(whole);
+    let begin = first.max(args.from.unwrap_or(first));
+    let end = last.min(args.until.unwrap_or(last));
+    if begin >= end {
+        let span = profile.span().0 as f64 / 1e6;
+        let hint = format!("the trace spans {span:.3}ms");
+        return Err(advised("no time is left between --from and --until", hint));
+    }
+    Ok(Some((begin, end)))
+}
+
+fn steps_window((first, last): (u64, u64), profile: &Profile) -> anyhow::Result<(Nanos, Nanos)> {
+    let all = steps(profile);
+    let wanted = all
+        .iter()
+        .filter(|step| (first..=last).contains(&step.number));
+    let begin = wanted.clone().map(|step| step.start).min();
+    let end = wanted.map(mindprof_analyze::Step::end).max();
+    let hint = || match (all.first(), all.last()) {
+        (Some(first), Some(last)) => format!("it has steps {} to {}", first.number, last.number),
+        _ => "it has no steps at all".into(),
+    };
+    begin
+        .zip(end)
+        .ok_or_else(|| advised("the trace has none of these steps", hint()))
+}
+
+fn threads(args: &SlimArgs, profile: &Profile) -> anyhow::Result<Option<Vec<ThreadId>>> {
+    if args.threads.is_empty() {
+        return Ok(None);
+    }
+    let mut found = Vec::new();
+    for wanted in &args.threads {
+        let number: Option<u64> = wanted.parse().ok();
+        let before = found.len();
+        for (index, thread) in profile.threads().iter().enumerate() {
+            let name = profile.strings().text(thread.name);
+            if number == Some(thread.native) || name == wanted {
+                found.push(ThreadId::from_index(index));
+            }
+        }
+        if found.len() == before {
+            let hint = format!("mindprof info {} lists them", args.trace.display());
+            return Err(advised(format!("the trace has no thread `{wanted}`"), hint));
+        }
+    }
+    Ok(Some(found))
+}
+
+fn text(args: &SlimArgs, report: &CutReport, bytes: u64) -> String {
+    let reasons = [
+        (report.outside, "outside of the time that is kept"),
+        (report.other_threads, "of other threads"),
+        (report.too_short, "shorter than asked for"),
+        (report.too_many, "among the shortest, for the size"),
+    ];
+    let mut lines = vec![format!("kept {} of {} events", report.kept, report.events)];
+    for (count, reason) in reasons.into_iter().filter(|(count, _)| *count > 0) {
+        lines.push(format!("  cut {count} {reason}"));
+    }
+    if report.clipped > 0 {
+        let clipped = report.clipped;
+        lines.push(format!(
+            "  cut {clipped} short at an edge of the time that is kept"
+        ));
+    }
+    if report.memory > 0 {
+        let (kept, all) = (report.memory_kept, report.memory);
+        lines.push(format!("kept {kept} of {all} memory records"));
+    }
+    lines.push(format!("wrote {}, {bytes} bytes\n", args.out.display()));
+    lines.join("\n")
+}

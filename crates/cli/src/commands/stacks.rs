@@ -1,0 +1,84 @@
+//! `mindprof stacks`: where time was spent, by who called, as folded text, flame graph or speedscope file.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use mindprof_analyze::{Analysis, StackMetric};
+use mindprof_formats::{
+    paths_json, stack_metric, write_flamegraph_file, write_folded, write_paths,
+    write_speedscope_file,
+};
+
+use crate::failure::Outcome;
+use crate::input::read;
+use crate::output::{print, print_line};
+
+const EXAMPLE: &str = "\
+Example:
+  mindprof stacks trace.json.gz --svg flames.svg
+
+Exit codes: 0 it worked, 1 a file cannot be read or written, 2 the arguments make no sense";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLE)]
+pub(crate) struct StacksArgs {
+    /// The trace: Chrome JSON, plain or compressed.
+    #[arg(value_name = "TRACE")]
+    trace: PathBuf,
+
+    /// What stacks are weighed by: `self_cpu_time_total`, or of devices `self_cuda_time_total`, `self_xpu_time_total`,
+    /// `self_privateuse1_time_total`.
+    #[arg(long, value_name = "METRIC", default_value = "self_cpu_time_total", value_parser = stack_metric)]
+    metric: StackMetric,
+
+    /// Prints whole paths, each once: the callers, then the scopes inside of each other. Without this, one line per event
+    /// with the callers alone, as `export_stacks` writes them; a trace without stacks has only scopes to show.
+    #[arg(long)]
+    scopes: bool,
+
+    /// Writes a flame graph to this file instead.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["speedscope", "json", "scopes"])]
+    svg: Option<PathBuf>,
+
+    /// Writes a file for speedscope instead, with the time of each thread.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "scopes"])]
+    speedscope: Option<PathBuf>,
+
+    /// Prints JSON: whole paths, each once.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints or writes the stacks.
+pub(crate) fn run(args: &StacksArgs) -> anyhow::Result<Outcome> {
+    let analysis = Analysis::build(read(&args.trace)?.profile);
+    if let Some(path) = &args.svg {
+        write_flamegraph_file(&analysis, args.metric, path)?;
+    } else if let Some(path) = &args.speedscope {
+        write_speedscope_file(&analysis, path)?;
+    } else if args.json {
+        print_line(&paths_json(&analysis, args.metric))?;
+    } else {
+        print(&text(args, &analysis)?)?;
+    }
+    Ok(Outcome::Fine)
+}
+
+fn text(args: &StacksArgs, analysis: &Analysis) -> anyhow::Result<String> {
+    let mut text = Vec::new();
+    let has_stacks = !analysis.profile().stacks().is_empty();
+    if has_stacks && !args.scopes {
+        write_folded(analysis, args.metric, &mut text)?;
+    } else {
+        write_paths(analysis, args.metric, &mut text)?;
+    }
+    if !has_stacks && !args.scopes {
+        let path = args.trace.display();
+        // When stderr is gone there is no one left to tell.
+        let _ = writeln!(
+            io::stderr(),
+            "warning: {path}: has no stacks (record with with_stack=True), scopes are shown instead"
+        );
+    }
+    Ok(String::from_utf8(text)?)
+}

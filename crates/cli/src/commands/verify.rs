@@ -1,0 +1,69 @@
+//! `mindprof verify`: what is wrong with a file.
+
+use std::path::PathBuf;
+
+use mindprof_formats::{Reading, verify_json};
+use mindprof_model::LossCause;
+
+use crate::failure::Outcome;
+use crate::input::read_quietly;
+use crate::output::{print, print_line};
+
+const EXAMPLE: &str = "\
+Example:
+  mindprof verify trace.json.gz
+
+Exit codes: 0 nothing is wrong, 1 something had to be repaired, 2 the file cannot be read or the arguments make no sense";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLE)]
+pub(crate) struct VerifyArgs {
+    /// The trace: Chrome JSON, plain or compressed.
+    #[arg(value_name = "TRACE")]
+    trace: PathBuf,
+
+    /// Prints JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Says what is wrong, by kind and number.
+pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Outcome> {
+    let reading = match read_quietly(&args.trace) {
+        Ok(reading) => reading,
+        Err(error) if args.json => {
+            print_line(&verify_json(Err(&error.to_string())))?;
+            return Ok(Outcome::Unreadable);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if args.json {
+        print_line(&verify_json(Ok((&reading.profile, &reading.repairs))))?;
+    } else {
+        print(&text(args, &reading))?;
+    }
+    Ok(if reading.repairs.is_empty() {
+        Outcome::Fine
+    } else {
+        Outcome::Found
+    })
+}
+
+fn text(args: &VerifyArgs, reading: &Reading) -> String {
+    let path = args.trace.display();
+    let events = reading.profile.events().len();
+    let verdict = match reading.repairs.total() {
+        0 => "nothing is wrong".to_owned(),
+        1 => "1 fault was repaired".to_owned(),
+        total => format!("{total} faults were repaired"),
+    };
+    let mut lines = vec![format!("{path}: {verdict}, {events} events")];
+    let repairs = reading.repairs.iter();
+    lines.extend(repairs.map(|(_, _, sentence)| format!("  {sentence}")));
+    let loss = reading.profile.loss();
+    for cause in LossCause::ALL.into_iter().filter(|&c| loss.count(c) > 0) {
+        let (count, why) = (loss.count(cause), cause.describe());
+        lines.push(format!("  {count} events were lost: {why}"));
+    }
+    lines.join("\n") + "\n"
+}

@@ -1,0 +1,30 @@
+//! Traces as commands read them: with a progress bar, and a warning where something had to be repaired.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use mindprof_formats::{ReadOptions, Reading, Result, read_trace_file_with};
+
+use crate::progress::Progress;
+
+/// Reads a trace and warns of what had to be repaired.
+pub(crate) fn read(path: &Path) -> Result<Reading> {
+    let reading = read_quietly(path)?;
+    for (_, _, sentence) in reading.repairs.iter() {
+        // When stderr is gone there is no one left to warn.
+        let _ = writeln!(io::stderr(), "warning: {}: {sentence}", path.display());
+    }
+    Ok(reading)
+}
+
+/// Reads a trace without a word about repairs, for commands that tell of them themselves.
+pub(crate) fn read_quietly(path: &Path) -> Result<Reading> {
+    let progress = Progress::new(path);
+    let report = |done, total| progress.report(done, total);
+    read_trace_file_with(
+        path,
+        &ReadOptions {
+            progress: Some(&report),
+        },
+    )
+}

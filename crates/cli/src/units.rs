@@ -1,0 +1,107 @@
+//! Times, sizes and shares as they are written on a command line.
+
+use mindprof_model::Nanos;
+
+/// Takes a time with its unit: `250ns`, `10us`, `1.5ms`, `2s`.
+pub(crate) fn time(text: &str) -> Result<Nanos, String> {
+    let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+    let nanoseconds = with_unit(text, &units);
+    let found = nanoseconds.map(|value| Nanos(value.round() as u64));
+    found.ok_or_else(|| "expected a time with a unit, such as 10us, 1.5ms or 2s".into())
+}
+
+/// Takes a number of bytes with its unit: `500KB`, `10MB`, `1GiB`; without one, bytes.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    let units = [
+        ("KiB", 1024.0),
+        ("MiB", 1_048_576.0),
+        ("GiB", 1_073_741_824.0),
+        ("KB", 1e3),
+        ("MB", 1e6),
+        ("GB", 1e9),
+        ("B", 1.0),
+        ("", 1.0),
+    ];
+    let bytes = with_unit(text, &units).filter(|&bytes| bytes >= 1.0);
+    let found = bytes.map(|bytes| bytes as u64);
+    found.ok_or_else(|| "expected a size, such as 500KB, 10MB or 1GiB".into())
+}
+
+/// Takes a share in percent: `5%` or `5`. Returns the part: 0.05.
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
+    let units = [("%", 0.01), ("", 0.01)];
+    with_unit(text, &units).ok_or_else(|| "expected a share in percent, such as 5%".into())
+}
+
+/// Takes one number or a range of them, ends included: `3`, `3..5`, `3..`, `..5`.
+pub(crate) fn range(text: &str) -> Result<(u64, u64), String> {
+    let wrong = || "expected a number or a range, such as 3, 3..5 or 3..".to_owned();
+    let end = |text: &str, open: u64| match text {
+        "" => Ok(open),
+        number => number.parse().map_err(|_| wrong()),
+    };
+    let (first, last) = match text.split_once("..") {
+        Some((first, last)) => (end(first, 0)?, end(last, u64::MAX)?),
+        None => text.parse().map(|one| (one, one)).map_err(|_| wrong())?,
+    };
+    if first > last || text == ".." {
+        return Err(wrong());
+    }
+    Ok((first, last))
+}
+
+/// Returns the number before the first unit that fits, times the unit.
+fn with_unit(text: &str, units: &[(&str, f64)]) -> Option<f64> {
+    let text = text.trim();
+    units.iter().find_map(|(unit, factor)| {
+        let number = text.strip_suffix(unit)?.trim_end();
+        // What Rust takes for numbers beside digits, as `inf`, is none here.
+        let is_plain = number.chars().all(|c| c.is_ascii_digit() || c == '.');
+        let value: f64 = number.parse().ok().filter(|_| is_plain)?;
+        Some(value * factor)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_a_unit() {
+        for (text, nanoseconds) in [("7ns", 7), ("10us", 10_000), ("1.5 ms", 1_500_000)] {
+            assert_eq!(time(text), Ok(Nanos(nanoseconds)));
+        }
+        assert_eq!(time("2s"), Ok(Nanos(2_000_000_000)));
+        for text in ["", "5", "-1s", "infs", "1 h", "s"] {
+            assert!(time(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_may_have_a_unit() {
+        for (text, bytes) in [("12", 12), ("12B", 12), ("1.5KB", 1500), ("2MiB", 2 << 20)] {
+            assert_eq!(size(text), Ok(bytes));
+        }
+        for text in ["", "0", "MB", "1TBB", "-5"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn shares_are_percent() {
+        assert!((percent("5%").unwrap() - 0.05).abs() < 1e-12);
+        assert!((percent("12.5").unwrap() - 0.125).abs() < 1e-12);
+        assert!(percent("five").is_err() && percent("-5%").is_err());
+    }
+
+    #[test]
+    fn ranges_include_their_ends() {
+        assert_eq!(range("3"), Ok((3, 3)));
+        assert_eq!(range("3..5"), Ok((3, 5)));
+        assert_eq!(range("3.."), Ok((3, u64::MAX)));
+        assert_eq!(range("..5"), Ok((0, 5)));
+        for text in ["", "..", "5..3", "a", "1..b", "-1"] {
+            assert!(range(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! `mindprof convert`.
+
+use std::fs;
+use std::path::Path;
+
+use crate::program::{Run, golden_of, run, table};
+
+fn convert(trace: &Path, out: &Path, arguments: &[&str]) -> Run {
+    let paths = [Path::new("convert"), trace, out];
+    run(paths.into_iter().chain(arguments.iter().map(Path::new)))
+}
+
+#[test]
+fn chrome_traces_say_the_same_in_every_dress() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = golden_of("cnn-full", "trace.json.gz");
+    let expected = table(&trace, &["--group-by", "shape"]).stdout;
+    for name in ["plain.json", "packed.json.gz"] {
+        let out = folder.path().join(name);
+        let text = convert(&trace, &out, &[]).printed();
+        let bytes = fs::metadata(&out).unwrap().len();
+        let says = format!(
+            "wrote {} (json), 1601 events, {bytes} bytes\n",
+            out.display()
+        );
+        assert_eq!(text, says);
+        assert_eq!(table(&out, &["--group-by", "shape"]).stdout, expected);
+    }
+}
+
+#[test]
+fn the_end_of_the_name_says_the_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = golden_of("mlp-full", "trace.json.gz");
+    for (name, format) in [
+        ("a.json", "json"),
+        ("a.json.gz", "json"),
+        ("a.pftrace", "pftrace"),
+        ("a.pftrace.gz", "pftrace"),
+        ("a.speedscope.json", "speedscope"),
+        ("a.folded", "folded"),
+        ("a.parquet", "parquet"),
+    ] {
+        let out = folder.path().join(name);
+        let run = convert(&trace, &out, &["--json"]);
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{name}");
+        let json = run.json();
+        assert_eq!(json["format"], format, "{name}");
+        assert_eq!(json["bytes"], fs::metadata(&out).unwrap().len(), "{name}");
+        let is_packed = fs::read(&out).unwrap().starts_with(&[0x1f, 0x8b]);
+        assert_eq!(is_packed, name.ends_with(".gz"), "{name}");
+    }
+}
+
+#[test]
+fn a_format_can_be_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = golden_of("mlp-full", "trace.json.gz");
+    let out = folder.path().join("stacks.txt");
+    convert(&trace, &out, &["--to", "folded"]).printed();
+    assert!(fs::read_to_string(&out).unwrap().contains(".py"));
+    let run = convert(&trace, &out, &["--to", "json.gz"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+    let hint = format!("hint: name it {}.gz\n", out.display());
+    assert!(run.stderr.ends_with(&hint), "{}", run.stderr);
+}
+
+#[test]
+fn nothing_is_written_on_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = golden_of("mlp-full", "trace.json.gz");
+    let unknown = convert(&trace, &folder.path().join("trace.xyz"), &[]);
+    assert_eq!((unknown.code, unknown.stdout.as_str()), (Some(1), ""));
+    assert!(
+        unknown.stderr.ends_with("hint: say it with --to\n"),
+        "{}",
+        unknown.stderr
+    );
+    let missing = convert(
+        Path::new("missing.json"),
+        &folder.path().join("a.json"),
+        &[],
+    );
+    assert_eq!(missing.code, Some(1));
+    assert_eq!(
+        missing.stderr,
+        "error: missing.json: no such file or directory\n"
+    );
+    let into_a_file = folder.path().join("file");
+    fs::write(&into_a_file, "mine").unwrap();
+    let refused = convert(&trace, &into_a_file.join("a.json"), &[]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""));
+    assert!(refused.stderr.starts_with("error: "), "{}", refused.stderr);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    assert_eq!(fs::read_to_string(&into_a_file).unwrap(), "mine");
+}

@@ -1,0 +1,127 @@
+//! `mindprof diff`: what changed, and by the exit code whether it is too much.
+
+use std::path::{Path, PathBuf};
+
+use crate::program::{Run, device_golden, golden_of, run, write_trace};
+
+fn diff(before: &Path, after: &Path, arguments: &[&str]) -> Run {
+    let paths = [Path::new("diff"), before, after];
+    run(paths.into_iter().chain(arguments.iter().map(Path::new)))
+}
+
+/// Two traces: `mm` takes 50% longer, `relu` half the time, one operator is gone and one is new.
+fn pair(folder: &Path) -> (PathBuf, PathBuf) {
+    let (before, after) = (folder.join("a.json"), folder.join("b.json"));
+    write_trace(
+        &before,
+        &[("mm", 100), ("relu", 10), ("old", 40), ("same", 50)],
+    );
+    write_trace(
+        &after,
+        &[("mm", 150), ("relu", 5), ("same", 50), ("new", 5)],
+    );
+    (before, after)
+}
+
+#[test]
+fn rows_come_by_the_size_of_their_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let (before, after) = pair(folder.path());
+    let text = diff(&before, &after, &[]).printed();
+    assert_eq!(
+        text,
+        "\
+Name  Calls A  Calls B     Self A     Self B     Change  Change %    Total A    Total B     Change
+----  -------  -------  ---------  ---------  ---------  --------  ---------  ---------  ---------
+mm          1        1  100.000us  150.000us  +50.000us    +50.0%  100.000us  150.000us  +50.000us
+old         1        0   40.000us          -  -40.000us      gone   40.000us          -  -40.000us
+relu        1        1   10.000us    5.000us   -5.000us    -50.0%   10.000us    5.000us   -5.000us
+new         0        1          -    5.000us   +5.000us       new          -    5.000us   +5.000us
+
+Rows: 2 changed, 1 new, 1 gone, 1 without change
+Events: 4 -> 4
+Self CPU time total: 200.000us -> 210.000us (+5.0%)
+Span: 200.000us -> 210.000us (+5.0%)
+"
+    );
+    let limited = diff(&before, &after, &["--row-limit", "1"]).printed();
+    assert!(limited.contains("\nmm ") && limited.contains("\n... and 3 more rows that changed\n"));
+}
+
+#[test]
+fn json_has_every_row_and_both_sides() {
+    let folder = tempfile::tempdir().unwrap();
+    let (before, after) = pair(folder.path());
+    let json = diff(&before, &after, &["--json"]).json();
+    let rows = json["rows"].as_array().unwrap();
+    let states: Vec<_> = rows
+        .iter()
+        .map(|row| row["state"].as_str().unwrap())
+        .collect();
+    assert_eq!(states, ["changed", "gone", "changed", "new", "same"]);
+    assert_eq!(rows[0]["change"]["self_us"], 50.0);
+    assert_eq!(rows[0]["growth"], 0.25);
+    assert_eq!(rows[1]["after"], serde_json::Value::Null);
+    assert_eq!(json["growth"], 0.05);
+    assert_eq!(json["before"]["count"], 4);
+}
+
+#[test]
+fn a_limit_sets_the_exit_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let (before, after) = pair(folder.path());
+    for (arguments, code) in [
+        (&["--fail-over", "5%"][..], 0),
+        (&["--fail-over", "4.9%"], 1),
+        (&["--fail-over", "24%", "--fail-on", "row"], 1),
+        (&["--fail-over", "25%", "--fail-on", "row"], 0),
+        (&["--fail-over", "0%", "--measure", "count"], 0),
+    ] {
+        let run = diff(&before, &after, arguments);
+        assert_eq!(run.code, Some(code), "{arguments:?}");
+        assert_eq!(run.stderr.is_empty(), code == 0, "{}", run.stderr);
+    }
+    let run = diff(&before, &after, &["--fail-over", "20", "--fail-on", "row"]);
+    assert_eq!(run.stderr, "mm grew by 25.0%, more than 20%\n");
+    assert_eq!(diff(&after, &before, &["--fail-over", "0%"]).code, Some(0));
+}
+
+#[test]
+fn a_trace_does_not_differ_from_itself() {
+    let host = golden_of("cnn-full", "trace.json.gz");
+    for trace in [host, device_golden("gpt-full")] {
+        let text = diff(&trace, &trace, &["--fail-over", "0%"]).printed();
+        assert!(
+            text.starts_with("No change.\nRows: 0 changed, 0 new, 0 gone, "),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn shapes_tell_rows_apart_unless_names_are_asked_for() {
+    let trace = golden_of("mlp-full", "trace.json.gz");
+    let rows = |arguments: &[&str]| {
+        let json = diff(&trace, &trace, &[arguments, &["--json"]].concat()).json();
+        let rows = json["rows"].as_array().unwrap().clone();
+        (rows.len(), rows[0]["input_shapes"].is_array())
+    };
+    let (by_shape, by_name) = (rows(&[]), rows(&["--by", "name"]));
+    assert!(by_shape.0 > by_name.0);
+    assert_eq!((by_shape.1, by_name.1), (true, false));
+}
+
+#[test]
+fn failures_are_told_from_differences() {
+    let folder = tempfile::tempdir().unwrap();
+    let (before, _) = pair(folder.path());
+    let run = diff(&before, Path::new("missing.json"), &[]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
+    assert_eq!(
+        run.stderr,
+        "error: missing.json: no such file or directory\n"
+    );
+    let run = diff(&before, &before, &["--fail-over", "much"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
+    assert_eq!(diff(&before, &before, &["--fail-on", "row"]).code, Some(2));
+}

@@ -1,0 +1,82 @@
+//! `mindprof info`.
+
+use std::path::Path;
+
+use crate::program::{device_golden, golden_of, run};
+
+#[test]
+fn a_trace_of_the_host_is_told() {
+    let trace = golden_of("mlp-full", "trace.json.gz");
+    let text = run([Path::new("info"), &trace]).printed();
+    let expected = r#"Span: 30.613ms
+Events: 801
+  cpu_op: 244
+  user_annotation: 10
+  python_function: 547
+Memory records: 65
+
+Threads: 1
+  Process  Thread  Name    Events      Busy
+  -------  ------  ------  ------  --------
+     6095    6095  python     801  30.485ms
+
+Steps: 2
+  Step      Start  Duration
+  ----  ---------  --------
+     1  499.891us  12.584ms
+     2   13.189ms  17.341ms
+
+Metadata:
+  deviceProperties: []
+  trace_id: "671C9D7515CD4060A2B24BDFCA24371A"
+  with_stack: 1
+  profile_memory: 1
+  record_shapes: 1
+  with_modules: 1
+  with_flops: 1
+  host_name: "vm"
+
+Events lost: 0
+Repairs: 0
+"#;
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn a_trace_with_a_device_is_told_as_json() {
+    let trace = device_golden("gpt-full");
+    let json = run([Path::new("info"), &trace, Path::new("--json")]).json();
+    assert_eq!(json["events"], 6513);
+    assert_eq!(json["categories"]["kernel"], 312);
+    assert_eq!(json["categories"]["cpu_op"], 2668);
+    assert_eq!(json["memory_records"], 780);
+    let stream = &json["streams"][0];
+    assert_eq!(
+        (&stream["device"], &stream["thread"]),
+        (&"cuda".into(), &7.into())
+    );
+    assert_eq!(json["threads"][0]["name"], "pt_autograd_0");
+    assert_eq!(json["steps"][1]["number"], 2);
+    assert_eq!(
+        json["metadata"]["deviceProperties"][0]["name"],
+        "NVIDIA H200"
+    );
+    assert_eq!(json["lost"]["total"], 0);
+    assert_eq!(json["repairs"], serde_json::json!({}));
+}
+
+#[test]
+fn what_a_profile_has_no_place_for_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("counter.json");
+    let text = r#"[{"ph": "C", "name": "c", "pid": 1, "ts": 1, "args": {"value": 3}},
+        {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 2}]"#;
+    std::fs::write(&path, text).unwrap();
+    let printed = run([Path::new("info"), &path]).printed();
+    assert!(
+        printed.ends_with("\nNot in the profile: 1 counters\n"),
+        "{printed}"
+    );
+    let json = run([Path::new("info"), &path, Path::new("--json")]).json();
+    assert_eq!(json["left_out"]["C"], 1);
+}

@@ -1,0 +1,37 @@
+//! `mindprof man`.
+
+use crate::program::run;
+
+#[test]
+fn the_program_and_each_command_have_a_page() {
+    let page = run(["man"]).printed();
+    assert!(page.contains(".TH mindprof 1"), "{page}");
+    for command in [
+        "table",
+        "stacks",
+        "memory",
+        "info",
+        "verify",
+        "convert",
+        "slim",
+        "diff",
+        "completions",
+        "man",
+    ] {
+        assert!(
+            page.contains(&format!("mindprof\\-{command}(1)")),
+            "{command}"
+        );
+        let own = run(["man", command]).printed();
+        assert!(own.contains(&format!(".TH mindprof-{command} 1")), "{own}");
+        assert!(own.contains("Example:"), "{own}");
+    }
+}
+
+#[test]
+fn an_unknown_command_is_refused() {
+    let run = run(["man", "tables"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+    let expected = "error: no command `tables`\nhint: expected one of table, ";
+    assert!(run.stderr.starts_with(expected), "{}", run.stderr);
+}

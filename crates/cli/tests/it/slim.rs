@@ -1,0 +1,154 @@
+//! `mindprof slim`: a part of a trace that is a clean trace again.
+
+use std::fs;
+use std::path::Path;
+
+use crate::program::{Run, device_golden, golden, golden_of, run};
+
+fn slim(trace: &Path, out: &Path, arguments: &[&str]) -> Run {
+    let paths = [Path::new("slim"), trace, out];
+    run(paths.into_iter().chain(arguments.iter().map(Path::new)))
+}
+
+fn info(trace: &Path) -> serde_json::Value {
+    run([Path::new("info"), trace, Path::new("--json")]).json()
+}
+
+#[test]
+fn every_kind_of_cut_gives_a_clean_trace_that_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("small.json.gz");
+    let trace = device_golden("gpt-full");
+    let before = info(&trace);
+    for arguments in [
+        &["--steps", "1"][..],
+        &["--steps", "1..2"],
+        &["--from", "1ms", "--until", "5ms"],
+        &["--thread", "pt_autograd_0"],
+        &["--thread", "399", "--min-duration", "20us"],
+        &["--max-size", "20KB"],
+        &["--without-memory"],
+    ] {
+        let report = slim(&trace, &out, &[arguments, &["--json"]].concat());
+        assert_eq!((report.code, report.stderr.as_str()), (Some(0), ""));
+        let report = report.json();
+        let cut = report["cut"].as_object().unwrap();
+        let cut: u64 = cut.values().map(|count| count.as_u64().unwrap()).sum();
+        assert_eq!(
+            report["kept"].as_u64().unwrap() + cut,
+            6513,
+            "{arguments:?}"
+        );
+        let verified = run([Path::new("verify"), &out]);
+        assert_eq!(verified.code, Some(0), "{arguments:?}: {}", verified.stdout);
+        let after = info(&out);
+        assert_eq!(after["events"], report["kept"], "{arguments:?}");
+        assert_eq!(after["memory_records"], report["memory_records_kept"]);
+        assert_eq!(
+            after["metadata"]["mindprof_slim"]["events"],
+            before["events"]
+        );
+        assert_eq!(
+            after["metadata"]["trace_id"],
+            before["metadata"]["trace_id"]
+        );
+    }
+}
+
+#[test]
+fn a_step_is_kept_with_what_it_asked_the_device_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("step.json");
+    let text = slim(&device_golden("gpt-full"), &out, &["--steps", "2"]).printed();
+    assert!(text.starts_with("kept "), "{text}");
+    let found = info(&out);
+    let numbers: Vec<_> = found["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|s| &s["number"])
+        .collect();
+    assert_eq!(numbers, [2]);
+    assert_eq!(found["categories"]["kernel"], 156);
+}
+
+#[test]
+fn a_size_is_kept_and_used() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, size) in [
+        ("a.json", 100_000),
+        ("a.json.gz", 20_000),
+        ("b.json.gz", 5_000),
+    ] {
+        let out = folder.path().join(name);
+        slim(
+            &golden("trace.json.gz"),
+            &out,
+            &["--max-size", &size.to_string()],
+        )
+        .printed();
+        let bytes = fs::metadata(&out).unwrap().len();
+        assert!(bytes <= size && bytes > size * 8 / 10, "{name} {bytes}");
+    }
+}
+
+#[test]
+fn cutting_again_remembers_what_was_cut_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = (folder.path().join("1.json"), folder.path().join("2.json"));
+    slim(
+        &golden("trace.json.gz"),
+        &first,
+        &["--min-duration", "20us"],
+    )
+    .printed();
+    slim(&first, &second, &["--min-duration", "100us"]).printed();
+    let said = &info(&second)["metadata"]["mindprof_slim"];
+    assert_eq!(said["earlier"]["kept"], said["events"]);
+    assert!(said["kept"].as_u64() < said["events"].as_u64());
+}
+
+#[test]
+fn what_is_not_there_cannot_be_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.json");
+    let trace = golden_of("mlp-full", "trace.json.gz");
+    for (arguments, message) in [
+        (
+            &["--steps", "9"][..],
+            "error: the trace has none of these steps\nhint: it has steps 1 to 2\n".to_owned(),
+        ),
+        (
+            &["--thread", "worker"],
+            format!(
+                "error: the trace has no thread `worker`\nhint: mindprof info {} lists them\n",
+                trace.display()
+            ),
+        ),
+        (
+            &["--from", "10s"],
+            "error: no time is left between --from and --until\nhint: the trace spans 30.613ms\n"
+                .to_owned(),
+        ),
+    ] {
+        let run = slim(&trace, &out, arguments);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+        assert_eq!(run.stderr, message);
+    }
+    let run = slim(&trace, &out, &["--max-size", "10"]);
+    assert!(
+        run.stderr
+            .contains("bytes are needed, expected at most 10\nhint: "),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(run.code, Some(1));
+    let run = slim(&trace, &out, &["--min-duration", "10"]);
+    assert!(
+        run.stderr.contains("expected a time with a unit"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(run.code, Some(2));
+    assert!(!out.exists());
+}

@@ -1,0 +1,149 @@
+//! What the texts of a trace mean, each understood once.
+
+use mindprof_model::{Category, DeviceKind, ProfileBuilder, StackId, StringId, StringTable};
+
+use crate::chrome::category;
+use crate::chrome::event::Texts;
+use crate::scan::{Fragment, decode, inside_quotes};
+
+/// What is known of fragments so far, by their number.
+#[derive(Default)]
+pub(super) struct Meanings {
+    categories: Memo<MeantCategory>,
+    names: Memo<MeantName>,
+    stacks: Memo<StackId>,
+    bad_texts: u64,
+}
+
+/// What a category stands for.
+#[derive(Clone, Copy)]
+pub(super) struct MeantCategory {
+    pub(super) category: Category,
+    pub(super) device: DeviceKind,
+    pub(super) other_device: Option<DeviceKind>,
+    pub(super) is_window: bool,
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy)]
+pub(super) struct MeantName {
+    pub(super) string: StringId,
+    pub(super) role: Role,
+}
+
+/// What an event of a certain name is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Nothing that its name would tell.
+    Any,
+    /// The tracer's own work or noise.
+    Hidden,
+    /// Memory that was taken or given back, if it is a moment; else noise.
+    Memory,
+    /// The wrapper around a node of the backward graph.
+    BackwardWrapper,
+    /// Where the window begins or ends, if it is a moment.
+    Mark,
+}
+
+impl Role {
+    fn of(name: &str) -> Self {
+        match name {
+            category::MEMORY => Self::Memory,
+            _ if category::is_hidden(name) => Self::Hidden,
+            _ if category::is_backward_wrapper(name) => Self::BackwardWrapper,
+            _ if category::is_mark(name) => Self::Mark,
+            _ => Self::Any,
+        }
+    }
+
+    pub(super) const fn is_hidden(self) -> bool {
+        matches!(self, Self::Hidden | Self::Memory)
+    }
+}
+
+impl Meanings {
+    /// Returns how many texts were not written as JSON wants it.
+    pub(super) const fn bad_texts(&self) -> u64 {
+        self.bad_texts
+    }
+
+    pub(super) fn category(&mut self, fragment: Fragment, texts: &Texts) -> MeantCategory {
+        if let Some(known) = self.categories.get(fragment) {
+            return known;
+        }
+        let text = decode(inside_quotes(texts.text(fragment)).unwrap_or_default()).0;
+        let (category, device) = category::from_name(&text);
+        let meant = MeantCategory {
+            category,
+            device,
+            other_device: category::other_device(&text),
+            is_window: text == category::WINDOW,
+        };
+        self.categories.set(fragment, meant)
+    }
+
+    pub(super) fn name(
+        &mut self,
+        fragment: Fragment,
+        texts: &Texts,
+        strings: &mut StringTable,
+    ) -> MeantName {
+        if let Some(known) = self.names.get(fragment) {
+            return known;
+        }
+        let (text, is_sound) = decode(inside_quotes(texts.text(fragment)).unwrap_or_default());
+        self.bad_texts += u64::from(!is_sound);
+        let meant = MeantName {
+            string: strings.intern(&text),
+            role: Role::of(&text),
+        };
+        self.names.set(fragment, meant)
+    }
+
+    /// Reads a stack: frames with a `;` behind each, innermost first.
+    pub(super) fn stack(
+        &mut self,
+        fragment: Fragment,
+        texts: &Texts,
+        profile: &mut ProfileBuilder,
+    ) -> StackId {
+        if let Some(known) = self.stacks.get(fragment) {
+            return known;
+        }
+        let (text, is_sound) = decode(inside_quotes(texts.text(fragment)).unwrap_or_default());
+        self.bad_texts += u64::from(!is_sound);
+        let mut stack = StackId::NONE;
+        for frame in text.rsplit(';').filter(|frame| !frame.is_empty()) {
+            let frame = profile.strings.intern(frame);
+            stack = profile.stacks.push(stack, frame);
+        }
+        self.stacks.set(fragment, stack)
+    }
+}
+
+/// A table by fragment that is filled as it is asked.
+struct Memo<T> {
+    values: Vec<Option<T>>,
+}
+
+impl<T: Copy> Memo<T> {
+    #[inline]
+    fn get(&self, fragment: Fragment) -> Option<T> {
+        self.values.get(fragment.index()).copied().flatten()
+    }
+
+    fn set(&mut self, fragment: Fragment, value: T) -> T {
+        if self.values.len() <= fragment.index() {
+            self.values.resize(fragment.index() + 1, None);
+        }
+        self.values[fragment.index()] = Some(value);
+        value
+    }
+}
+
+impl<T> Default for Memo<T> {
+    fn default() -> Self {
+        Self { values: Vec::new() }
+    }
+}

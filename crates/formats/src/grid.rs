@@ -1,0 +1,80 @@
+//! Texts lined up in columns, for what is printed beside torch's tables.
+
+/// On which side of its column a text stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Align {
+    Left,
+    Right,
+}
+
+const SPACING: usize = 2;
+
+/// Returns rows below a header and a rule, each column as wide as its widest text. No line ends in blanks.
+pub(crate) fn grid(columns: &[(&str, Align)], rows: &[Vec<String>]) -> String {
+    let widths: Vec<usize> = columns
+        .iter()
+        .enumerate()
+        .map(|(index, (header, _))| {
+            let cells = rows.iter().map(|row| characters(&row[index]));
+            cells.chain([characters(header)]).max().unwrap_or(0)
+        })
+        .collect();
+    let header: Vec<String> = columns.iter().map(|(name, _)| (*name).into()).collect();
+    let rule: Vec<String> = widths.iter().map(|&width| "-".repeat(width)).collect();
+    let mut text = String::new();
+    for row in [&header, &rule].into_iter().chain(rows) {
+        let mut line = String::new();
+        for ((cell, &width), (_, align)) in row.iter().zip(&widths).zip(columns) {
+            let padding = " ".repeat(width - characters(cell));
+            let spacing = " ".repeat(SPACING);
+            match align {
+                Align::Left => line.extend([cell, padding.as_str(), &spacing]),
+                Align::Right => line.extend([padding.as_str(), cell, &spacing]),
+            }
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// Cuts a text that is too long, and says so by three dots.
+pub(crate) fn cut(text: &str, limit: Option<usize>) -> String {
+    match limit {
+        Some(limit) if characters(text) > limit => {
+            let kept = text.chars().take(limit.saturating_sub(3));
+            kept.chain("...".chars()).take(limit).collect()
+        }
+        Some(_) | None => text.into(),
+    }
+}
+
+fn characters(text: &str) -> usize {
+    text.chars().count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_text() {
+        let rows = [
+            vec!["größer".into(), "1".into()],
+            vec!["b".into(), "1000".into()],
+        ];
+        let text = grid(&[("Name", Align::Left), ("#", Align::Right)], &rows);
+        assert_eq!(
+            text,
+            "Name       #\n------  ----\ngrößer     1\nb       1000\n"
+        );
+    }
+
+    #[test]
+    fn long_texts_are_cut() {
+        assert_eq!(cut("aten::addmm", Some(8)), "aten:...");
+        assert_eq!(cut("aten::mm", Some(8)), "aten::mm");
+        assert_eq!(cut("aten::mm", Some(2)), "..");
+        assert_eq!(cut("aten::mm", None), "aten::mm");
+    }
+}

@@ -1,0 +1,285 @@
+//! A place in a window of JSON text, and how it moves over values.
+//!
+//! It takes what JSON allows and, inside of values that are only passed over, somewhat more.
+
+/// Why a cursor cannot go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// The window ends before the value does.
+    More,
+    /// Something else was expected where the cursor stands.
+    Bad(&'static str),
+    /// What the cursor has passed is JSON, but not what was expected.
+    Stranger(&'static str),
+}
+
+/// What a cursor found, or why it cannot go on.
+pub(crate) type Scan<T> = Result<T, Stop>;
+
+/// A place in a window of JSON text.
+#[derive(Clone, Debug)]
+pub(crate) struct Cursor<'w> {
+    bytes: &'w [u8],
+    at: usize,
+}
+
+impl<'w> Cursor<'w> {
+    pub(crate) const fn new(bytes: &'w [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// Returns how far into the window it stands.
+    pub(crate) const fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Returns what it has passed since it stood at `from`.
+    pub(crate) fn since(&self, from: usize) -> &'w [u8] {
+        &self.bytes[from..self.at]
+    }
+
+    /// Returns the next byte that is no white space, and stands before it.
+    #[inline]
+    pub(crate) fn peek(&mut self) -> Scan<u8> {
+        while let Some(&byte) = self.bytes.get(self.at) {
+            if !matches!(byte, b' ' | b'\n' | b'\t' | b'\r') {
+                return Ok(byte);
+            }
+            self.at += 1;
+        }
+        Err(Stop::More)
+    }
+
+    /// Passes one byte, which was peeked at.
+    pub(crate) const fn pass(&mut self) {
+        self.at += 1;
+    }
+
+    /// Passes `text` if it comes next.
+    #[inline]
+    pub(crate) fn pass_text(&mut self, text: &[u8]) -> bool {
+        let end = self.at + text.len();
+        let comes = self
+            .bytes
+            .get(self.at..end)
+            .is_some_and(|next| is_equal(next, text));
+        if comes {
+            self.at = end;
+        }
+        comes
+    }
+
+    /// Passes white space and then `byte`.
+    pub(crate) fn expect(&mut self, byte: u8, what: &'static str) -> Scan<()> {
+        if self.peek()? != byte {
+            return Err(Stop::Bad(what));
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Passes everything up to the next `byte`, or to the end of the window.
+    pub(crate) fn seek(&mut self, byte: u8) -> bool {
+        let found = memchr::memchr(byte, &self.bytes[self.at..]);
+        self.at += found.unwrap_or(self.bytes.len() - self.at);
+        found.is_some()
+    }
+
+    /// Passes the string that comes next and returns it with its quotes.
+    #[inline]
+    pub(crate) fn string(&mut self) -> Scan<&'w [u8]> {
+        if self.peek()? != b'"' {
+            return Err(Stop::Bad("expected a string"));
+        }
+        let begin = self.at;
+        self.at = string_end(self.bytes, begin + 1).ok_or(Stop::More)?;
+        Ok(&self.bytes[begin..self.at])
+    }
+
+    /// Passes the value that comes next and returns its text.
+    #[inline]
+    pub(crate) fn value(&mut self) -> Scan<&'w [u8]> {
+        let first = self.peek()?;
+        let begin = self.at;
+        self.at = match first {
+            b'"' => string_end(self.bytes, begin + 1),
+            b'{' | b'[' => container_end(self.bytes, begin),
+            b'-' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => word_end(self.bytes, begin),
+            _ => return Err(Stop::Bad("expected a value")),
+        }
+        .ok_or(Stop::More)?;
+        Ok(&self.bytes[begin..self.at])
+    }
+}
+
+/// Compares two texts. Most are short, and a call of the system's comparison costs more than they do.
+#[inline]
+fn is_equal(one: &[u8], other: &[u8]) -> bool {
+    const LONG: usize = 64;
+    let word = |text: &[u8], at: usize| {
+        let word = text.get(at..).and_then(<[u8]>::first_chunk);
+        word.map(|&word| u64::from_ne_bytes(word))
+    };
+    let length = other.len();
+    if !(8..LONG).contains(&length) || one.len() != length {
+        return one == other;
+    }
+    // The last word overlaps the one before it.
+    let last = length - 8;
+    let mut words = (0..last).step_by(8);
+    words.all(|at| word(one, at) == word(other, at)) && word(one, last) == word(other, last)
+}
+
+/// The bytes that numbers and words are made of.
+static IS_WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let character = byte as u8;
+        table[byte] = character.is_ascii_alphanumeric() || matches!(character, b'.' | b'-' | b'+');
+        byte += 1;
+    }
+    table
+};
+
+/// Returns the place behind a number or a word. At the end of a window it is not known to be whole.
+#[inline]
+fn word_end(bytes: &[u8], from: usize) -> Option<usize> {
+    let length = bytes[from..]
+        .iter()
+        .position(|&byte| !IS_WORD[usize::from(byte)])?;
+    Some(from + length)
+}
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGHS: u64 = 0x8080_8080_8080_8080;
+
+/// Sets the high bit of each byte of `word` that is `byte`; bytes above the first such one may be wrong.
+const fn equal(word: u64, byte: u8) -> u64 {
+    let difference = word ^ (ONES * byte as u64);
+    difference.wrapping_sub(ONES) & !difference & HIGHS
+}
+
+/// Returns the place of the first byte for which `marks` sets a high bit, eight bytes at a time.
+#[inline]
+fn find(bytes: &[u8], from: usize, marks: impl Fn(u64) -> u64) -> Option<usize> {
+    let mut at = from;
+    while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let found = marks(u64::from_le_bytes(*chunk));
+        if found != 0 {
+            return Some(at + (found.trailing_zeros() / 8) as usize);
+        }
+        at += 8;
+    }
+    // The rest is filled up with zeros, which no mark is for.
+    let rest = bytes.get(at..)?;
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let found = marks(u64::from_le_bytes(last));
+    (found != 0).then(|| at + (found.trailing_zeros() / 8) as usize)
+}
+
+/// Returns the place behind the string whose inside begins at `from`.
+#[inline]
+fn string_end(bytes: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    loop {
+        at = find(bytes, at, |word| equal(word, b'"') | equal(word, b'\\'))?;
+        if bytes[at] == b'"' {
+            return Some(at + 1);
+        }
+        at += 2;
+    }
+}
+
+/// Returns the place behind the object or array that begins at `from`.
+fn container_end(bytes: &[u8], from: usize) -> Option<usize> {
+    // Brackets and braces differ in one bit only, which quotes have too.
+    const BIT: u64 = ONES * 0x20;
+    let marks = |word: u64| {
+        let word = word | BIT;
+        equal(word, b'{') | equal(word, b'}') | equal(word, b'"')
+    };
+    let mut depth = 0_usize;
+    let mut at = from;
+    loop {
+        at = find(bytes, at, marks)?;
+        match bytes[at] {
+            b'"' => at = string_end(bytes, at + 1)?,
+            b'{' | b'[' => {
+                depth += 1;
+                at += 1;
+            }
+            b'}' | b']' => {
+                depth -= 1;
+                at += 1;
+                if depth == 0 {
+                    return Some(at);
+                }
+            }
+            // A control character that looks like a quote with the bit.
+            _ => at += 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn value_of(text: &str) -> Scan<&str> {
+        let value = Cursor::new(text.as_bytes()).value()?;
+        Ok(std::str::from_utf8(value).expect("cut at ASCII"))
+    }
+
+    #[test]
+    fn values_end_where_they_end() {
+        for (text, value) in [
+            ("12.5e-3,", "12.5e-3"),
+            (" \n\t\"a\\\"b\", 1", "\"a\\\"b\""),
+            ("\"\\\\\"x", "\"\\\\\""),
+            ("[1,[\"]\",{\"}\":2}]],", "[1,[\"]\",{\"}\":2}]]"),
+            ("{}]", "{}"),
+            ("NaN}", "NaN"),
+            ("null\n", "null"),
+            ("[\"\u{2}\\u0002\"] ", "[\"\u{2}\\u0002\"]"),
+        ] {
+            assert_eq!(value_of(text), Ok(value));
+        }
+    }
+
+    #[test]
+    fn what_is_not_whole_wants_more() {
+        for text in [
+            "",
+            "  ",
+            "\"a",
+            "\"a\\",
+            "\"a\\\"",
+            "[1, 2",
+            "{\"a\": [}",
+            "12",
+        ] {
+            assert_eq!(value_of(text), Err(Stop::More), "{text}");
+        }
+        assert!(matches!(value_of("}"), Err(Stop::Bad(_))));
+    }
+
+    proptest! {
+        #[test]
+        fn any_string_is_passed_whole(text: String, behind in "[a-z\"\\\\ ]{0,9}") {
+            let string = serde_json::to_string(&text).unwrap();
+            let whole = format!("{string}{behind}");
+            prop_assert_eq!(Cursor::new(whole.as_bytes()).string(), Ok(string.as_bytes()));
+        }
+
+        #[test]
+        fn any_list_is_passed_whole(texts: Vec<Vec<String>>) {
+            let list = serde_json::to_string(&texts).unwrap();
+            let whole = format!("{list}]");
+            prop_assert_eq!(Cursor::new(whole.as_bytes()).value(), Ok(list.as_bytes()));
+        }
+    }
+}

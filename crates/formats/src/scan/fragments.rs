@@ -1,0 +1,140 @@
+//! Pieces of JSON text that come again and again, each held once.
+//!
+//! A trace is long because it says the same few things often. What comes next is guessed from what came
+//! last time in the same place, so that most of the text is compared and not looked at byte by byte.
+
+use std::hash::{BuildHasher, Hasher};
+
+use hashbrown::HashTable;
+use rustc_hash::FxBuildHasher;
+
+use super::{Cursor, Scan};
+
+/// The number of a text in [`Fragments`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Fragment(u32);
+
+impl Fragment {
+    /// Stands for what is not there.
+    pub(crate) const NONE: Self = Self(0);
+
+    /// Returns its place in tables of what is known of fragments.
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// How many guesses are kept of each kind of value.
+const GUESSES: usize = 1 << 12;
+
+/// Texts by number and numbers by text.
+pub(crate) struct Fragments<const KINDS: usize> {
+    bytes: Vec<u8>,
+    /// Where each text begins and ends.
+    places: Vec<(usize, usize)>,
+    numbers: HashTable<u32>,
+    guesses: Vec<[Fragment; GUESSES]>,
+    last: [Fragment; KINDS],
+}
+
+impl<const KINDS: usize> Fragments<KINDS> {
+    pub(crate) fn new() -> Self {
+        Self {
+            bytes: Vec::new(),
+            places: vec![(0, 0)],
+            numbers: HashTable::new(),
+            guesses: vec![[Fragment::NONE; GUESSES]; KINDS],
+            last: [Fragment::NONE; KINDS],
+        }
+    }
+
+    /// Returns the text of a fragment; of none, an empty one.
+    pub(crate) fn text(&self, fragment: Fragment) -> &[u8] {
+        let (begin, end) = self.places[fragment.index()];
+        &self.bytes[begin..end]
+    }
+
+    /// Passes the value that comes next and returns its number.
+    ///
+    /// `kind` says what the value is, and `context` what is known to go with it.
+    #[inline]
+    pub(crate) fn scan(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        kind: usize,
+        context: Fragment,
+    ) -> Scan<Fragment> {
+        cursor.peek()?;
+        let slot = slot(context, self.last[kind]);
+        let guess = self.guesses[kind][slot];
+        // Only of what shows its own end does the beginning say that it is whole.
+        if guess != Fragment::NONE && cursor.pass_text(self.text(guess)) {
+            self.last[kind] = guess;
+            return Ok(guess);
+        }
+        let text = cursor.value()?;
+        let fragment = self.intern(text);
+        if matches!(text[0], b'"' | b'[' | b'{') {
+            self.guesses[kind][slot] = fragment;
+        }
+        self.last[kind] = fragment;
+        Ok(fragment)
+    }
+
+    /// Returns the number of a text.
+    pub(crate) fn intern(&mut self, text: &[u8]) -> Fragment {
+        let (bytes, places) = (&self.bytes, &self.places);
+        let text_of = |number: u32| {
+            let (begin, end) = places[number as usize];
+            &bytes[begin..end]
+        };
+        let found = self
+            .numbers
+            .find(hash(text), |&number| text_of(number) == text);
+        if let Some(&number) = found {
+            return Fragment(number);
+        }
+        let number = u32::try_from(self.places.len()).expect("fewer texts than events");
+        self.numbers
+            .insert_unique(hash(text), number, |&number| hash(text_of(number)));
+        let begin = self.bytes.len();
+        self.bytes.extend_from_slice(text);
+        self.places.push((begin, self.bytes.len()));
+        Fragment(number)
+    }
+}
+
+fn hash(text: &[u8]) -> u64 {
+    let mut hasher = FxBuildHasher.build_hasher();
+    hasher.write(text);
+    hasher.finish()
+}
+
+const fn slot(context: Fragment, last: Fragment) -> usize {
+    let mixed = (context.0.wrapping_mul(0x9e37_79b1)) ^ last.0.wrapping_mul(0x85eb_ca6b);
+    (mixed >> 20) as usize
+}
+
+const _: () = assert!(GUESSES == 1 << (32 - 20));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_texts_share_a_number_whether_guessed_or_not() {
+        let mut fragments = Fragments::<1>::new();
+        let text = b"[1, 2] \"a\" [1, 2] \"a\" \"ab\" 1 12 1 ";
+        let mut cursor = Cursor::new(text);
+        let mut found = Vec::new();
+        while let Ok(fragment) = fragments.scan(&mut cursor, 0, Fragment::NONE) {
+            found.push(fragments.text(fragment).to_vec());
+        }
+        let expected = [
+            "[1, 2]", "\"a\"", "[1, 2]", "\"a\"", "\"ab\"", "1", "12", "1",
+        ];
+        assert_eq!(found, expected.map(|text| text.as_bytes().to_vec()));
+        assert_eq!(fragments.intern(b"12"), fragments.intern(b"12"));
+        assert_ne!(fragments.intern(b"12"), fragments.intern(b"1"));
+    }
+}

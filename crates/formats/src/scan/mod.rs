@@ -1,0 +1,14 @@
+//! JSON read in one pass, in windows, without a tree: what the reader of traces is made of.
+
+mod cursor;
+mod fragments;
+mod source;
+mod steps;
+mod text;
+mod zstd;
+
+pub(crate) use cursor::{Cursor, Scan, Stop};
+pub(crate) use fragments::{Fragment, Fragments};
+pub(crate) use source::{Fault, Source};
+pub(crate) use steps::{Step, Steps};
+pub(crate) use text::{decode, inside_quotes};

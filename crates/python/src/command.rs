@@ -1,0 +1,11 @@
+//! The program `mindprof`, run inside the interpreter that it was installed into.
+
+use std::ffi::OsString;
+
+use pyo3::prelude::*;
+
+/// Runs the program on its arguments, the first of which is its name, and returns its exit code.
+#[pyfunction]
+pub(crate) fn run_command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| mindprof_cli::run(arguments))
+}

@@ -1,0 +1,154 @@
+//! The difference of two profiles, as Python holds it.
+
+use mindprof_analyze::{Change, Diff as Difference, DiffOptions, Measure, Sums, Whole};
+use mindprof_formats::{DiffLayout, change_state, diff_json, diff_text, measure_name};
+use mindprof_model::DeviceKind;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::averages::microseconds;
+use crate::enter::Enter;
+use crate::error::Error;
+use crate::names::device_name;
+use crate::profile::Profile;
+
+/// What changed between two profiles. Python objects are made of its rows when someone looks.
+#[pyclass(frozen, module = "mindprof._core")]
+pub(crate) struct Diff {
+    diff: Difference,
+}
+
+/// Compares two profiles.
+#[pyfunction]
+#[pyo3(signature = (before, after, *, by_shapes, include_python_functions, measure))]
+pub(crate) fn diff_profiles(
+    py: Python<'_>,
+    before: PyRef<'_, Profile>,
+    after: PyRef<'_, Profile>,
+    by_shapes: bool,
+    include_python_functions: bool,
+    measure: &str,
+) -> PyResult<Diff> {
+    let measures = [Measure::SelfTime, Measure::TotalTime, Measure::Count];
+    let found = measures
+        .into_iter()
+        .find(|&known| measure_name(known) == measure);
+    let Some(measure) = found else {
+        let known = measures.map(measure_name).join(", ");
+        let message = format!("measure should be one of: {known}, got {measure:?}");
+        return Err(PyValueError::new_err(message));
+    };
+    let options = DiffOptions {
+        input_shapes: by_shapes,
+        python_functions: include_python_functions,
+        measure,
+    };
+    let (before, after) = (&*before, &*after);
+    py.enter(move || {
+        let (before, after) = (before.analyzed(), after.analyzed());
+        let diff = Difference::build(&before.analysis, &after.analysis, options);
+        Ok::<_, Error>(Diff { diff })
+    })
+}
+
+#[pymethods]
+impl Diff {
+    fn __len__(&self) -> usize {
+        self.diff.rows.len()
+    }
+
+    /// Returns the attributes of all rows, those with the largest change first.
+    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let rows = self.diff.rows.iter();
+        rows.map(|row| self.attributes(py, row)).collect()
+    }
+
+    /// Returns the position of the row that grew most, if one grew.
+    fn worst(&self) -> Option<usize> {
+        let worst = self.diff.worst()?;
+        self.diff
+            .rows
+            .iter()
+            .position(|row| std::ptr::eq(row, worst))
+    }
+
+    /// Returns by which part the whole grew.
+    fn growth(&self) -> f64 {
+        self.diff.growth()
+    }
+
+    /// Returns whether counts and times are the same on both sides.
+    fn is_none(&self) -> bool {
+        self.diff.is_none()
+    }
+
+    /// Returns whether rows of one name are told apart by shapes.
+    fn by_shapes(&self) -> bool {
+        self.diff.by_shapes
+    }
+
+    /// Returns the two sides as wholes.
+    fn wholes<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
+        Ok((whole(py, &self.diff.before)?, whole(py, &self.diff.after)?))
+    }
+
+    /// Returns the rows that changed as text.
+    fn table(
+        &self,
+        py: Python<'_>,
+        row_limit: i64,
+        max_name_column_width: Option<usize>,
+        max_shapes_column_width: Option<usize>,
+    ) -> PyResult<String> {
+        let layout = DiffLayout {
+            row_limit: usize::try_from(row_limit).ok(),
+            max_name_column_width,
+            max_shapes_column_width,
+        };
+        py.enter(|| Ok::<_, Error>(diff_text(&self.diff, &layout)))
+    }
+
+    /// Returns all of it as JSON.
+    fn json(&self, py: Python<'_>) -> PyResult<String> {
+        py.enter(|| Ok::<_, Error>(diff_json(&self.diff)))
+    }
+}
+
+impl Diff {
+    fn attributes<'py>(&self, py: Python<'py>, row: &Change) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        dict.set_item("key", &row.key)?;
+        dict.set_item("input_shapes", &row.shapes)?;
+        dict.set_item("device", device_name(row.device))?;
+        dict.set_item("is_user_annotation", row.is_annotation)?;
+        dict.set_item("state", change_state(row))?;
+        for (side, sums) in [("before", &row.before), ("after", &row.after)] {
+            let (count, own, total) = sums.map_or((0, 0.0, 0.0), |sums| values(&sums, row.device));
+            dict.set_item(format!("count_{side}"), count)?;
+            dict.set_item(format!("self_time_{side}"), own)?;
+            dict.set_item(format!("total_time_{side}"), total)?;
+        }
+        dict.set_item("growth", self.diff.row_growth(row))?;
+        Ok(dict)
+    }
+}
+
+/// Returns count, own time and whole time in microseconds, where the events ran.
+fn values(sums: &Sums, device: DeviceKind) -> (u64, f64, f64) {
+    let (own, total) = if device == DeviceKind::Cpu {
+        (sums.self_cpu_total, sums.cpu_total)
+    } else {
+        (sums.self_device_total, sums.device_total)
+    };
+    (sums.count, microseconds(own), microseconds(total))
+}
+
+fn whole<'py>(py: Python<'py>, whole: &Whole) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("count", whole.count)?;
+    dict.set_item("self_cpu_time", microseconds(whole.host))?;
+    dict.set_item("self_device_time", microseconds(whole.device))?;
+    dict.set_item("span", microseconds(whole.span))?;
+    Ok(dict)
+}

@@ -1,0 +1,54 @@
+//! Trace files as profiles, with what had to be repaired in them and what they say of themselves.
+
+use std::path::PathBuf;
+
+use mindprof_formats::{ReadOptions, read_trace_file_with};
+use mindprof_model::LossCause;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::analyzed::Analyzed;
+use crate::enter::Enter;
+use crate::error::Error;
+use crate::profile::Profile;
+
+/// What was repaired: the name of the kind, how often, and a sentence.
+type Repair = (&'static str, u64, String);
+
+/// Reads a trace file. Returns the profile, and what had to be repaired.
+#[pyfunction]
+pub(crate) fn load_profile(py: Python<'_>, path: PathBuf) -> PyResult<(Profile, Vec<Repair>)> {
+    let (analyzed, repairs) = py.enter(move || {
+        let reading = read_trace_file_with(&path, &ReadOptions::default())?;
+        let repairs = reading.repairs.iter();
+        let repairs = repairs.map(|(repair, count, sentence)| (repair.key(), count, sentence));
+        let repairs: Vec<Repair> = repairs.collect();
+        Ok::<_, Error>((Analyzed::new(reading.profile), repairs))
+    })?;
+    Ok((Profile::from_analyzed(analyzed), repairs))
+}
+
+/// Returns what a profile says of itself: pairs of a key and a text, which mostly is JSON.
+#[pyfunction]
+pub(crate) fn profile_metadata(profile: PyRef<'_, Profile>) -> Vec<(String, String)> {
+    let analyzed = profile.analyzed();
+    let metadata = analyzed.analysis.profile().metadata();
+    let pairs = metadata.iter();
+    pairs
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect()
+}
+
+/// Returns how many events are missing, by the cause in words.
+#[pyfunction]
+pub(crate) fn profile_loss<'py>(
+    py: Python<'py>,
+    profile: PyRef<'_, Profile>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let loss = profile.analyzed().analysis.profile().loss();
+    let counts = PyDict::new(py);
+    for cause in LossCause::ALL.into_iter().filter(|&c| loss.count(c) > 0) {
+        counts.set_item(cause.describe(), loss.count(cause))?;
+    }
+    Ok(counts)
+}

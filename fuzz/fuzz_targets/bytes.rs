@@ -1,0 +1,26 @@
+//! Any bytes are answered; what is read can be written, and is read again without a fault but crossing events.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use mindprof_formats::{ReadOptions, Repair, read_trace_with, write_trace};
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(reading) = read_trace_with(bytes, &ReadOptions::default()) else {
+        return;
+    };
+    let mut text = Vec::new();
+    write_trace(&reading.profile, "trace.json", &mut text).expect("memory takes all bytes");
+    let again = read_trace_with(&text, &ReadOptions::default()).expect("what we wrote is a trace");
+    for (repair, count, sentence) in again.repairs.iter() {
+        assert_eq!(repair, Repair::Crossing, "{count}: {sentence}");
+    }
+    assert_eq!(
+        again.profile.events().len(),
+        reading.profile.events().len()
+    );
+    assert_eq!(
+        again.profile.memory().len(),
+        reading.profile.memory().len()
+    );
+});

@@ -1,0 +1,195 @@
+"""`diff`: what changed between two profiles."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from mindprof import _autograd_profile, _core, _kineto_profile, _load
+
+Measure = Literal["self", "total", "count"]
+
+Comparable = (
+    str
+    | os.PathLike[str]
+    | _load.LoadedProfile
+    | _kineto_profile._KinetoProfile
+    | _autograd_profile.profile
+)
+
+
+@dataclass(frozen=True)
+class DiffRow:
+    """Events of one name (and of one set of input shapes) on both sides. Times are microseconds.
+
+    What is not there counts zero; `state` says `new`, `gone`, `changed` or `same`.
+    """
+
+    key: str
+    input_shapes: list[list[int]] | None
+    device: str
+    is_user_annotation: bool
+    state: str
+    count_before: int
+    count_after: int
+    self_time_before: float
+    self_time_after: float
+    total_time_before: float
+    total_time_after: float
+    growth: float
+    """By which part of the first profile as a whole the row grew: 0.05 for five percent."""
+
+    @property
+    def count_change(self) -> int:
+        """How many more events there are."""
+        return self.count_after - self.count_before
+
+    @property
+    def self_time_change(self) -> float:
+        """How much more time they took without their children."""
+        return self.self_time_after - self.self_time_before
+
+    @property
+    def total_time_change(self) -> float:
+        """How much more time they took, children included."""
+        return self.total_time_after - self.total_time_before
+
+
+@dataclass(frozen=True)
+class DiffWhole:
+    """What one profile comes to. Times are microseconds."""
+
+    count: int
+    self_cpu_time: float
+    self_device_time: float
+    span: float
+
+
+class ProfileDiff:
+    """What changed between two profiles: what `diff` returns."""
+
+    def __init__(self, found: _core.Diff) -> None:
+        self._found = found
+
+    @cached_property
+    def rows(self) -> list[DiffRow]:
+        """The rows of both, those with the largest change first."""
+        return [DiffRow(**attributes) for attributes in self._found.rows()]
+
+    @property
+    def by_shapes(self) -> bool:
+        """Whether rows of one name are told apart by input shapes: both sides have them."""
+        return self._found.by_shapes()
+
+    @property
+    def before(self) -> DiffWhole:
+        """The first profile as a whole."""
+        return DiffWhole(**self._found.wholes()[0])
+
+    @property
+    def after(self) -> DiffWhole:
+        """The second profile as a whole."""
+        return DiffWhole(**self._found.wholes()[1])
+
+    @property
+    def growth(self) -> float:
+        """By which part the whole grew: 0.05 for five percent, infinite from nothing."""
+        return self._found.growth()
+
+    def worst(self) -> DiffRow | None:
+        """Returns the row that grew most, None if none grew."""
+        position = self._found.worst()
+        return None if position is None else self.rows[position]
+
+    def table(
+        self,
+        row_limit: int = 100,
+        max_name_column_width: int | None = 55,
+        max_shapes_column_width: int | None = 40,
+    ) -> str:
+        """Returns the rows that changed as text, and the totals below them.
+
+        Args:
+            row_limit: How many rows are shown; all if negative.
+            max_name_column_width: The widest that names get; None for no limit.
+            max_shapes_column_width: The widest that shapes get; None for no limit.
+        """
+        return self._found.table(row_limit, max_name_column_width, max_shapes_column_width)
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Returns the rows as dicts of plain values."""
+        return [asdict(row) for row in self.rows]
+
+    def to_json(self) -> str:
+        """Returns all of it as the JSON that `mindprof diff --json` prints."""
+        return self._found.json()
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __bool__(self) -> bool:
+        """Whether anything changed."""
+        return not self._found.is_none()
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def __repr__(self) -> str:
+        return f"<mindprof.ProfileDiff of {len(self)} rows, {self.growth:+.1%}>"
+
+
+def diff(
+    before: Comparable,
+    after: Comparable,
+    *,
+    by_shapes: bool = True,
+    include_python_functions: bool = False,
+    measure: Measure = "self",
+) -> ProfileDiff:
+    """Compares two profiles row by row: files, loaded profiles or finished recordings.
+
+    Args:
+        before: The profile to compare with.
+        after: The profile that is compared.
+        by_shapes: Tell rows of one name apart by input shapes, where both sides have them.
+        include_python_functions: Compare calls of Python functions too.
+        measure: What rows are sorted by: time without children (`self`), with them (`total`), or
+            the number of events (`count`).
+
+    Raises:
+        ValueError: There is no such measure, or nothing was recorded.
+        OSError: A file cannot be read.
+        ProfilerError: A file holds no trace.
+
+    Example:
+        >>> import mindprof
+        >>> with mindprof.profile() as prof:
+        ...     with mindprof.record_function("step"):
+        ...         pass
+        >>> bool(mindprof.diff(prof, prof))
+        False
+    """
+    return ProfileDiff(
+        _core.diff_profiles(
+            _recording(before),
+            _recording(after),
+            by_shapes=by_shapes,
+            include_python_functions=include_python_functions,
+            measure=measure,
+        )
+    )
+
+
+def _recording(profile: Comparable) -> _core.Profile:
+    """Returns what was recorded or read."""
+    if isinstance(profile, (str, os.PathLike)):
+        profile = _load.load(profile)
+    if isinstance(profile, _load.LoadedProfile):
+        return profile._recording
+    inner = profile.profiler if isinstance(profile, _kineto_profile._KinetoProfile) else profile
+    recording = None if inner is None else inner._recording()
+    if recording is None:
+        raise ValueError("nothing was recorded: a profile can be compared after it has stopped")
+    return recording

@@ -1,0 +1,177 @@
+"""`load`: a trace file as a profile like one that was just recorded."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import warnings
+from typing import Any, NamedTuple
+
+from mindprof import _core, _results
+from mindprof._event_list import EventList
+
+
+class RepairWarning(UserWarning):
+    """Something in a trace file had to be repaired, or left out, to read it."""
+
+
+class Repair(NamedTuple):
+    """One kind of fault that a trace had, and could be read in spite of."""
+
+    kind: str
+    """Its name, which does not change: `truncated`, `negative_duration`..."""
+    count: int
+    """How often it was found."""
+    text: str
+    """What was wrong and what was done about it, in words."""
+
+
+class LoadedProfile:
+    """The profile in a trace file: what `load` returns.
+
+    It says and writes what a profile says and writes after its recording.
+    """
+
+    path: str
+    """The file that it was read from."""
+    repairs: tuple[Repair, ...]
+    """What had to be repaired; empty for a sound file."""
+
+    def __init__(self, path: str, recording: _core.Profile, repairs: tuple[Repair, ...]) -> None:
+        self.path = path
+        self.repairs = repairs
+        self._recording = recording
+
+    def events(self) -> EventList:
+        """Returns the events one by one."""
+        return self._events
+
+    @functools.cached_property
+    def _events(self) -> EventList:
+        return EventList(self._recording.events())
+
+    def key_averages(
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+        include_python_functions: bool = False,
+    ) -> EventList:
+        """Returns one row per name, with counts and sums.
+
+        Args:
+            group_by_input_shape: Tell rows of one name apart by the shapes they were given.
+            group_by_stack_n: Tell rows of one name apart by that many frames of their stacks.
+            group_by_overload_name: Tell rows of one name apart by overload.
+            include_python_functions: Have rows for calls of Python functions too.
+        """
+        return _results.key_averages(
+            self._recording,
+            group_by_input_shape=group_by_input_shape,
+            group_by_stack_n=group_by_stack_n,
+            group_by_overload_name=group_by_overload_name,
+            include_python_functions=include_python_functions,
+        )
+
+    @functools.cached_property
+    def metadata(self) -> dict[str, Any]:
+        """What the trace says of itself, by the keys at its top."""
+        return {key: _value(text) for key, text in _core.profile_metadata(self._recording)}
+
+    @functools.cached_property
+    def loss(self) -> dict[str, int]:
+        """How many events are missing, by cause; empty if none is."""
+        return _core.profile_loss(self._recording)
+
+    @property
+    def lost_events(self) -> int:
+        """How many events are missing."""
+        return self._recording.lost
+
+    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
+        """Writes it as a Chrome trace, compressed if `path` ends in `.gz`.
+
+        Args:
+            path: Where to; folders on the way are made.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+        _core.write_chrome_trace(self._recording, path, metadata=[], activity_types=None)
+
+    def export_stacks(
+        self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total"
+    ) -> None:
+        """Writes the stacks with a value each, as flame graph tools read them.
+
+        Args:
+            path: Where to.
+            metric: Which value; see `EventList.supported_export_stacks_metrics`.
+
+        Raises:
+            ValueError: There is no such metric.
+        """
+        self.events().export_stacks(path, metric)
+
+    def export_memory_timeline(
+        self, path: str | os.PathLike[str], device: str | None = None
+    ) -> None:
+        """Writes how much memory was in use when. What for, a trace does not tell.
+
+        The end of the name says what is written: `.html` a page with a chart, `raw.json.gz` one row
+        for each change, anything else the sizes over time; with `.gz` compressed.
+
+        Args:
+            path: Where to.
+            device: Of which device; the host's if None.
+
+        Raises:
+            ValueError: The trace was recorded without memory.
+            RuntimeError: There is no such device.
+        """
+        if not self._recording.memory_devices():
+            raise ValueError("profile_memory=True required for memory profiling.")
+        self._recording.write_memory_timeline(path, "cpu" if device is None else device)
+
+    def __repr__(self) -> str:
+        return f"<mindprof.LoadedProfile of {self.path!r}, {len(self._recording)} events>"
+
+
+def load(path: str | os.PathLike[str]) -> LoadedProfile:
+    """Reads a trace file that torch.profiler or mindprof wrote, plain or compressed.
+
+    A file that is damaged in part gives what can be read of it, and a `RepairWarning`.
+
+    Args:
+        path: The file.
+
+    Raises:
+        OSError: There is no such file, or it cannot be read.
+        ProfilerError: It holds no trace.
+
+    Example:
+        >>> import mindprof, tempfile
+        >>> with mindprof.profile() as prof:
+        ...     with mindprof.record_function("step"):
+        ...         pass
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     prof.export_chrome_trace(f"{folder}/trace.json")
+        ...     loaded = mindprof.load(f"{folder}/trace.json")
+        >>> [row.key for row in loaded.key_averages()]
+        ['step']
+    """
+    recording, found = _core.load_profile(path)
+    repairs = tuple(Repair(*repair) for repair in found)
+    text = os.fspath(path)
+    if repairs:
+        said = "; ".join(repair.text for repair in repairs)
+        warnings.warn(f"{text}: {said}", RepairWarning, stacklevel=2)
+    return LoadedProfile(text, recording, repairs)
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,127 @@
+"""`mindprof.diff`: what changed between two profiles."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import mindprof
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+GOLDENS = Path(__file__).parents[1] / "goldens"
+MLP = GOLDENS / "cpu-torch2.15" / "mlp-full.trace.json.gz"
+CNN = GOLDENS / "cpu-torch2.15" / "cnn-full.trace.json.gz"
+
+Operators = list[tuple[str, int]]
+
+
+def write(path: Path, operators: Operators) -> Path:
+    """Writes a trace of operators one after the other: names and microseconds."""
+    events, start = [], 0
+    for name, duration in operators:
+        event = {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1}
+        events.append({**event, "ts": start, "dur": duration})
+        start += duration
+    path.write_text(json.dumps({"traceEvents": events}))
+    return path
+
+
+def test_rows_come_by_the_size_of_their_change(tmp_path: Path) -> None:
+    before = write(tmp_path / "a.json", [("mm", 100), ("relu", 10), ("old", 40), ("same", 50)])
+    after = write(tmp_path / "b.json", [("mm", 150), ("relu", 5), ("same", 50), ("new", 5)])
+    found = mindprof.diff(before, str(after))
+    assert [(row.key, row.state, row.self_time_change) for row in found.rows] == [
+        ("mm", "changed", 50.0),
+        ("old", "gone", -40.0),
+        ("relu", "changed", -5.0),
+        ("new", "new", 5.0),
+        ("same", "same", 0.0),
+    ]
+    assert found
+    assert (found.before.count, found.after.self_cpu_time) == (4, 210.0)
+    assert found.growth == pytest.approx(0.05)
+    worst = found.worst()
+    assert worst is not None
+    assert (worst.key, worst.growth) == ("mm", 0.25)
+    assert found.table(row_limit=1).splitlines()[2].startswith("mm ")
+    assert str(found) == found.table()
+    assert found.to_dicts()[0]["count_before"] == 1
+    assert [row["key"] for row in json.loads(found.to_json())["rows"]] == [
+        row.key for row in found.rows
+    ]
+    assert repr(found) == "<mindprof.ProfileDiff of 5 rows, +5.0%>"
+
+
+def test_shapes_tell_rows_apart_where_both_have_them() -> None:
+    by_shapes = mindprof.diff(MLP, CNN)
+    by_name = mindprof.diff(MLP, CNN, by_shapes=False)
+    assert (by_shapes.by_shapes, by_name.by_shapes) == (True, False)
+    assert len(by_shapes) > len(by_name)
+    assert isinstance(by_shapes.rows[0].input_shapes, list)
+    assert by_name.rows[0].input_shapes is None
+
+
+def test_sums_are_those_of_the_rows() -> None:
+    loaded = mindprof.load(MLP)
+    found = mindprof.diff(loaded, loaded, by_shapes=False)
+    expected = {
+        (row.key, row.is_user_annotation): (row.count, row.self_cpu_time_total)
+        for row in loaded.key_averages()
+    }
+    assert {
+        (row.key, row.is_user_annotation): (row.count_after, row.self_time_after)
+        for row in found.rows
+    } == expected
+
+
+def test_live_profiles_loaded_ones_and_files_can_be_compared(tmp_path: Path) -> None:
+    with mindprof.profile() as prof:
+        for _ in range(3):
+            with mindprof.record_function("step"):
+                pass
+    path = tmp_path / "trace.json"
+    prof.export_chrome_trace(path)
+    for other in (prof, prof.profiler, path, str(path), mindprof.load(path)):
+        assert other is not None
+        found = mindprof.diff(prof, other)
+        assert not found
+        assert [row.count_after for row in found.rows] == [3]
+
+
+def test_what_was_not_recorded_cannot_be_compared() -> None:
+    with pytest.raises(ValueError, match="nothing was recorded"):
+        mindprof.diff(mindprof.profile(), MLP)
+    with pytest.raises(FileNotFoundError):
+        mindprof.diff(MLP, "missing.json")
+    with pytest.raises(ValueError, match="measure should be one of: self, total, count"):
+        mindprof.diff(MLP, MLP, measure="colour")  # type: ignore[arg-type]
+
+
+def test_a_profile_does_not_differ_from_itself() -> None:
+    found = mindprof.diff(MLP, MLP)
+    assert not found
+    assert (found.worst(), found.growth) == (None, 0.0)
+    assert found.table().startswith("No change.\n")
+
+
+operators = st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 99)), max_size=12)
+
+
+@given(operators, operators, st.sampled_from(["self", "total", "count"]))
+def test_the_other_way_round_it_is_the_negation(
+    tmp_path_factory: pytest.TempPathFactory,
+    a: Operators,
+    b: Operators,
+    measure: mindprof._diff.Measure,
+) -> None:
+    folder = tmp_path_factory.mktemp("diff")
+    first, second = write(folder / "a.json", a), write(folder / "b.json", b)
+    there = mindprof.diff(first, second, measure=measure)
+    back = mindprof.diff(second, first, measure=measure)
+    assert [row.key for row in there.rows] == [row.key for row in back.rows]
+    for row, other in zip(there.rows, back.rows, strict=True):
+        assert row.count_change == -other.count_change
+        assert row.self_time_change == -other.self_time_change
+        assert row.total_time_change == -other.total_time_change

@@ -1,0 +1,100 @@
+"""`mindprof.load`: a trace file says what the recording said."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import mindprof
+import mindtorch_v2 as torch
+import pytest
+from mindprof import EventList, RepairWarning
+
+GOLDENS = Path(__file__).parents[1] / "goldens"
+FULL = GOLDENS / "cpu-torch2.15" / "cnn-full.trace.json.gz"
+
+
+def recorded() -> mindprof.profile:
+    with mindprof.profile(record_shapes=True, profile_memory=True) as prof:
+        for size in (2, 3):
+            with mindprof.record_function("step"):
+                (torch.ones(size, size) @ torch.ones(size, size)).sum()
+    return prof
+
+
+def rows(events: EventList) -> list[tuple[object, ...]]:
+    names = ("key", "count", "input_shapes", "cpu_time_total", "self_cpu_time_total")
+    return [tuple(getattr(row, name) for name in names) for row in events]
+
+
+@pytest.mark.parametrize("name", ["trace.json", "trace.json.gz"])
+def test_a_loaded_profile_says_what_the_live_one_says(name: str, tmp_path: Path) -> None:
+    prof = recorded()
+    prof.add_metadata("model", "small")
+    prof.export_chrome_trace(tmp_path / name)
+    loaded = mindprof.load(tmp_path / name)
+    for shapes in (False, True):
+        live = rows(prof.key_averages(group_by_input_shape=shapes))
+        assert rows(loaded.key_averages(group_by_input_shape=shapes)) == live
+    assert [event.name for event in loaded.events()] == [event.name for event in prof.events()]
+    table = prof.key_averages().table(sort_by="count")
+    assert loaded.key_averages().table(sort_by="count") == table
+    assert loaded.metadata["model"] == "small"
+    assert loaded.metadata["record_shapes"] == 1
+    assert (loaded.repairs, loaded.loss, loaded.lost_events) == ((), {}, 0)
+
+
+def test_everything_can_be_written_again(tmp_path: Path) -> None:
+    loaded = mindprof.load(FULL)
+    loaded.export_chrome_trace(tmp_path / "again.json.gz")
+    again = mindprof.load(tmp_path / "again.json.gz")
+    assert rows(again.key_averages()) == rows(loaded.key_averages())
+    loaded.export_stacks(tmp_path / "stacks.txt")
+    lines = (tmp_path / "stacks.txt").read_text().splitlines()
+    assert lines
+    assert all(line.rpartition(" ")[2].isdigit() for line in lines)
+    loaded.export_memory_timeline(tmp_path / "memory.json")
+    times, sizes = json.loads((tmp_path / "memory.json").read_text())
+    assert len(times) == len(sizes) > 0
+    loaded.export_memory_timeline(str(tmp_path / "memory.html"), "cpu")
+    assert "<html" in (tmp_path / "memory.html").read_text()
+
+
+def test_what_a_trace_lacks_cannot_be_written(tmp_path: Path) -> None:
+    loaded = mindprof.load(GOLDENS / "cpu-torch2.15" / "gpt-plain.trace.json.gz")
+    with pytest.raises(ValueError, match="profile_memory=True required"):
+        loaded.export_memory_timeline(tmp_path / "memory.json")
+    with pytest.raises(ValueError, match="metric should be one of"):
+        loaded.export_stacks(tmp_path / "stacks.txt", "colour")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_repairs_are_warned_of_and_kept(tmp_path: Path) -> None:
+    path = tmp_path / "damaged.json"
+    event = {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 2}
+    path.write_text(json.dumps({"traceEvents": [event, {**event, "ts": "soon"}]}))
+    with pytest.warns(RepairWarning, match=r"damaged\.json: 1 "):
+        loaded = mindprof.load(path)
+    assert [repair.count for repair in loaded.repairs] == [1]
+    assert [row.key for row in loaded.key_averages()] == ["a"]
+
+
+def test_what_is_no_trace_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"missing\.json"):
+        mindprof.load(tmp_path / "missing.json")
+    (tmp_path / "text.json").write_text("hello")
+    with pytest.raises(mindprof.ProfilerError, match=r"text\.json"):
+        mindprof.load(tmp_path / "text.json")
+    with pytest.raises(IsADirectoryError):
+        mindprof.load(tmp_path)
+
+
+def test_it_says_what_it_is() -> None:
+    with gzip.open(FULL, "rt") as file:
+        trace = json.load(file)
+    loaded = mindprof.load(str(FULL))
+    complete = [event for event in trace["traceEvents"] if event.get("ph") == "X"]
+    # One of them is the span of the window.
+    assert repr(loaded) == f"<mindprof.LoadedProfile of {str(FULL)!r}, {len(complete) - 1} events>"
+    assert loaded.metadata["host_name"] == trace["host_name"]
