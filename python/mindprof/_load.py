@@ -6,7 +6,8 @@ import functools
 import json
 import os
 import warnings
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from mindprof import _core, _results
 from mindprof._event_list import EventList
@@ -16,7 +17,8 @@ class RepairWarning(UserWarning):
     """Something in a trace file had to be repaired, or left out, to read it."""
 
 
-class Repair(NamedTuple):
+@dataclass(frozen=True)
+class Repair:
     """One kind of fault that a trace had, and could be read in spite of."""
 
     kind: str
@@ -89,16 +91,17 @@ class LoadedProfile:
         """How many events are missing."""
         return self._recording.lost
 
-    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
-        """Writes it as a Chrome trace, compressed if `path` ends in `.gz`.
+    def export_chrome_trace(self, path: str | os.PathLike[str]) -> str:
+        """Writes it as a Chrome trace, compressed if `path` ends in `.gz`, and returns the path.
 
         Args:
-            path: Where to; folders on the way are made.
+            path: Where to; folders on the way are made. `.pftrace` gives Perfetto's own format.
 
         Raises:
             OSError: The file cannot be written.
         """
         _core.write_chrome_trace(self._recording, path, metadata=[], activity_types=None)
+        return os.fspath(path)
 
     def export_stacks(
         self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total"

@@ -20,6 +20,8 @@ from mindprof._core import (
     full,
     linspace,
     manual_seed,
+    maximum,
+    minimum,
     ones,
     rand,
     randint,
@@ -33,8 +35,15 @@ from mindprof._core import (
 )
 
 from mindtorch_v2 import _C as _C
-from mindtorch_v2 import autograd, nn, optim, profiler, utils
+from mindtorch_v2 import amp, autograd, cuda, nn, optim, profiler, utils
 from mindtorch_v2._named import Size
+from mindtorch_v2.amp.autocast_mode import (
+    autocast,
+    clear_autocast_cache,
+    get_autocast_dtype,
+    is_autocast_cache_enabled,
+    is_autocast_enabled,
+)
 from mindtorch_v2.autograd import (
     enable_grad,
     inference_mode,
@@ -43,6 +52,7 @@ from mindtorch_v2.autograd import (
     set_grad_enabled,
 )
 
+bfloat16 = dtype.bfloat16
 float32 = float = dtype.float32
 float64 = double = dtype.float64
 int32 = int = dtype.int32
@@ -52,6 +62,8 @@ bool = dtype.bool
 # A method of a tensor is a function of a tensor.
 abs = Tensor.abs
 add = Tensor.add
+addcdiv = Tensor.addcdiv
+addcmul = Tensor.addcmul
 addmm = Tensor.addmm
 all = Tensor.all
 allclose = Tensor.allclose
@@ -88,10 +100,8 @@ masked_fill = Tensor.masked_fill
 masked_select = Tensor.masked_select
 matmul = Tensor.matmul
 max = Tensor.max
-maximum = Tensor.maximum
 mean = Tensor.mean
 min = Tensor.min
-minimum = Tensor.minimum
 mm = Tensor.mm
 mul = Tensor.mul
 mv = Tensor.mv
@@ -144,15 +154,20 @@ __all__ = [
     "Tensor",
     "abs",
     "add",
+    "addcdiv",
+    "addcmul",
     "addmm",
     "all",
     "allclose",
+    "amp",
     "any",
     "arange",
     "argmax",
     "argmin",
     "as_strided",
+    "autocast",
     "autograd",
+    "bfloat16",
     "bmm",
     "bool",
     "broadcast_tensors",
@@ -160,8 +175,10 @@ __all__ = [
     "ceil",
     "chunk",
     "clamp",
+    "clear_autocast_cache",
     "clone",
     "cos",
+    "cuda",
     "device",
     "div",
     "dot",
@@ -186,12 +203,15 @@ __all__ = [
     "full_like",
     "gather",
     "ge",
+    "get_autocast_dtype",
     "gt",
     "index_select",
     "inference_mode",
     "int",
     "int32",
     "int64",
+    "is_autocast_cache_enabled",
+    "is_autocast_enabled",
     "is_floating_point",
     "is_grad_enabled",
     "is_tensor",

@@ -22,6 +22,7 @@ class Workload:
         optimizer: The optimizer of its parameters.
         make: Returns inputs and targets.
         loss: Compares outputs and targets.
+        autocast: Whether steps cast to `bfloat16` by themselves.
     """
 
     def __init__(
@@ -31,12 +32,17 @@ class Workload:
         optimizer: Any,
         make: Callable[[], tuple[Any, Any]],
         loss: Callable[[Any, Any], Any],
+        autocast: bool = False,
     ) -> None:
         self.torch, self.model, self.optimizer = torch, model, optimizer
-        self.make, self.loss = make, loss
+        self.make, self.loss, self.autocast = make, loss, autocast
 
     def step(self) -> Any:
         """Trains one step and returns the loss."""
+        with self.torch.autocast("cpu", dtype=self.torch.bfloat16, enabled=self.autocast):
+            return self._step()
+
+    def _step(self) -> Any:
         x, y = self.make()
         self.optimizer.zero_grad()
         loss = self.loss(self.model(x), y)
@@ -101,6 +107,13 @@ def cnn(torch: Any) -> Workload:
     return Workload(torch, model, optimizer, make, nn.functional.cross_entropy)
 
 
+def cnn_autocast(torch: Any) -> Workload:
+    """The same convolutions in `bfloat16`, as far as torch casts."""
+    workload = cnn(torch)
+    workload.autocast = True
+    return workload
+
+
 def gpt(torch: Any) -> Workload:
     """A small transformer, trained by AdamW."""
     nn = torch.nn
@@ -158,8 +171,21 @@ def gpt(torch: Any) -> Workload:
     return Workload(torch, model, optimizer, make, loss)
 
 
+def gpt_autocast(torch: Any) -> Workload:
+    """The same transformer in `bfloat16`, as far as torch casts."""
+    workload = gpt(torch)
+    workload.autocast = True
+    return workload
+
+
 def _counter() -> Iterator[int]:
     return iter(range(100, 1000))
 
 
-WORKLOADS = {"mlp": mlp, "cnn": cnn, "gpt": gpt}
+WORKLOADS = {
+    "mlp": mlp,
+    "cnn": cnn,
+    "cnn_autocast": cnn_autocast,
+    "gpt": gpt,
+    "gpt_autocast": gpt_autocast,
+}

@@ -47,8 +47,7 @@ def test_a_loaded_profile_says_what_the_live_one_says(name: str, tmp_path: Path)
 
 def test_everything_can_be_written_again(tmp_path: Path) -> None:
     loaded = mindprof.load(FULL)
-    loaded.export_chrome_trace(tmp_path / "again.json.gz")
-    again = mindprof.load(tmp_path / "again.json.gz")
+    again = mindprof.load(loaded.export_chrome_trace(tmp_path / "again.json.gz"))
     assert rows(again.key_averages()) == rows(loaded.key_averages())
     loaded.export_stacks(tmp_path / "stacks.txt")
     lines = (tmp_path / "stacks.txt").read_text().splitlines()

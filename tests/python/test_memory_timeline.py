@@ -162,6 +162,17 @@ def test_the_name_says_which_kind_of_file(tmp_path: Path) -> None:
     assert 'id="chart"' in page
 
 
+def test_the_peak_is_held_by_the_lines_that_took_it(tmp_path: Path) -> None:
+    with profile(**FLAGS) as prof:
+        large = torch.ones(1000, 100)
+    assert large.numel() == 100_000
+    prof.export_memory_timeline(str(tmp_path / "a.html"))
+    _, rest = (tmp_path / "a.html").read_text().split("Who held it at the peak")
+    first = rest.split("<tbody>")[1].split("</tr>")[0]
+    assert "aten::ones" in first
+    assert "test_the_peak_is_held_by_the_lines_that_took_it" in first
+
+
 def test_a_device_without_memory_has_no_points(tmp_path: Path) -> None:
     prof = profiled(WORKLOADS["mlp"](torch), steps=1)
     prof.export_memory_timeline(str(tmp_path / "a.json"), device="cuda:0")

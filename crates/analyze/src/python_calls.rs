@@ -113,7 +113,8 @@ mod tests {
             device: mindprof_model::DeviceKind::Cpu,
         });
         let name = builder.strings.intern("f");
-        let stack = builder.stacks.push(StackId::NONE, name);
+        let line = builder.strings.intern("f.py(3): f");
+        let stack = builder.stacks.push(StackId::NONE, line);
         for (start, end) in [(0, 20), (2, 10), (4, 7), (12, 15)] {
             let category = Category::PythonFunction;
             let mut event = Event::new(category, name, thread, Nanos(start), Nanos(end - start));
@@ -128,6 +129,8 @@ mod tests {
             numbers,
             [(1, None), (2, Some(1)), (3, Some(2)), (4, Some(1))]
         );
+        let lines = [0, 1, 2, 3].map(|index| calls[&EventId::from_index(index)].has_line);
+        assert_eq!(lines, [false, true, true, true]);
     }
 
     #[test]

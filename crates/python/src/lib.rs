@@ -82,11 +82,12 @@ mod _core {
     #[pymodule_export]
     use crate::tensor::{
         DType, Device, FunctionNode, HookHandle, Tensor, adaptive_avg_pool2d, arange, backward,
-        batch_norm, broadcast_tensors, cat, conv2d, cross_entropy, dropout, embedding, empty, eye,
-        finish_function, from_numpy, full, gelu, grad, is_grad_enabled, layer_norm, linear,
-        linspace, live_bytes, manual_seed, max_pool2d, mse_loss, nll_loss, ones, print_options,
-        rand, randint, randn, randperm, scaled_dot_product_attention, set_grad_enabled,
-        set_printoptions, stack, tensor, r#where, zeros,
+        batch_norm, broadcast_tensors, cat, clear_autocast_cache, conv2d, cross_entropy,
+        current_autocast, dropout, embedding, empty, enter_autocast, eye, finish_function,
+        from_numpy, full, gelu, grad, is_grad_enabled, layer_norm, leave_autocast, linear,
+        linspace, live_bytes, manual_seed, max_pool2d, maximum, minimum, mse_loss, nll_loss, ones,
+        print_options, rand, randint, randn, randperm, scaled_dot_product_attention,
+        set_grad_enabled, set_printoptions, stack, tensor, r#where, zeros,
     };
 
     use pyo3::prelude::*;

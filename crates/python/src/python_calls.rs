@@ -17,6 +17,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use mindprof_record::{
     Calls, Stack, recording_number, set_stack_source, wants_calls, wants_stacks,
 };
+use pyo3::exceptions::PyUserWarning;
 use pyo3::ffi::{PyFrameObject, PyObject};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -109,6 +110,9 @@ impl Following {
     /// Begins to follow calls. The window of the session is open already.
     pub(crate) fn begin(py: Python<'_>, wanted: Wanted) -> PyResult<Option<Self>> {
         if !interpreter::is_supported() {
+            let category = py.get_type::<PyUserWarning>();
+            let message = c"Python calls cannot be followed on this system: there are no stacks";
+            PyErr::warn(py, &category, message, 1)?;
             return Ok(None);
         }
         set_stack_source(operator_stack);

@@ -9,7 +9,7 @@ pub(crate) use mindprof_record::{Scope, Site};
 use mindprof_record::{is_recording, scope_with};
 use smallvec::SmallVec;
 
-use crate::autograd::{is_tracking, next_sequence};
+use crate::autograd::next_sequence;
 use crate::{DType, Scalar, Tensor};
 
 /// Lists of numbers longer than this are not recorded.
@@ -20,9 +20,12 @@ const LIST_LIMIT: usize = 30;
 #[must_use = "the scope closes when this value is dropped"]
 pub(crate) fn open<A: Arguments>(site: &'static Site, arguments: A) -> Scope {
     let mut scope = scope_with(site, move |encoder| arguments.encode(encoder));
-    if A::HAS_TENSOR && is_recording() && is_tracking() {
+    if A::HAS_TENSOR
+        && is_recording()
+        && let Some(sequence) = next_sequence()
+    {
         // Even an operator that is not differentiable carries it, as in torch.
-        scope.set_sequence(next_sequence());
+        scope.set_sequence(sequence);
     }
     scope
 }

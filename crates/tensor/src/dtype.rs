@@ -13,6 +13,8 @@ pub enum DType {
     I32,
     /// 64-bit signed integer.
     I64,
+    /// 32-bit float cut to its upper half.
+    BF16,
     /// 32-bit float.
     F32,
     /// 64-bit float.
@@ -27,6 +29,7 @@ impl DType {
     pub const fn bytes(self) -> usize {
         match self {
             Self::Bool => 1,
+            Self::BF16 => 2,
             Self::I32 | Self::F32 => 4,
             Self::I64 | Self::F64 => 8,
         }
@@ -34,7 +37,7 @@ impl DType {
 
     /// Returns whether elements are floating-point numbers.
     pub const fn is_float(self) -> bool {
-        matches!(self, Self::F32 | Self::F64)
+        matches!(self, Self::BF16 | Self::F32 | Self::F64)
     }
 
     /// Returns the name that messages use for it, as in `Got: Long`.
@@ -43,6 +46,7 @@ impl DType {
             Self::Bool => "Bool",
             Self::I32 => "Int",
             Self::I64 => "Long",
+            Self::BF16 => "BFloat16",
             Self::F32 => "Float",
             Self::F64 => "Double",
         }
@@ -54,6 +58,7 @@ impl DType {
             Self::Bool => "bool",
             Self::I32 => "int",
             Self::I64 => "long int",
+            Self::BF16 => "c10::BFloat16",
             Self::F32 => "float",
             Self::F64 => "double",
         }
@@ -67,6 +72,7 @@ impl DType {
             Self::F32 => 6,
             Self::F64 => 7,
             Self::Bool => 11,
+            Self::BF16 => 15,
         }
     }
 
@@ -75,6 +81,12 @@ impl DType {
     pub fn common(self, other: Self) -> Self {
         // The declaration order is the lattice: every type holds the ones before it.
         self.max(other)
+    }
+
+    /// Returns the type that elements are computed in, which may be wider than the one that they are stored in.
+    #[must_use]
+    pub(crate) fn computed(self) -> Self {
+        if self == Self::BF16 { Self::F32 } else { self }
     }
 
     /// Returns the floating-point type that a true division computes in.
@@ -89,6 +101,7 @@ impl From<DType> for mindprof_model::DType {
             DType::Bool => Self::Bool,
             DType::I32 => Self::I32,
             DType::I64 => Self::I64,
+            DType::BF16 => Self::BF16,
             DType::F32 => Self::F32,
             DType::F64 => Self::F64,
         }
@@ -133,7 +146,7 @@ fn category(dtype: DType) -> u8 {
     match dtype {
         DType::Bool => 0,
         DType::I32 | DType::I64 => 1,
-        DType::F32 | DType::F64 => 2,
+        DType::BF16 | DType::F32 | DType::F64 => 2,
     }
 }
 

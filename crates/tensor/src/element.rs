@@ -3,21 +3,26 @@
 //! Kernels are generic over [`Element`] or [`Number`]; `by_dtype!` picks the instance. Another type is one line in
 //! [`Buffer`], one in each macro below and one `impl`.
 
+use half::bf16;
+
+use crate::elements::Elements;
 use crate::{DType, Scalar};
 
 /// The elements of one storage.
 #[derive(Debug)]
 pub enum Buffer {
     /// Truth values.
-    Bool(Vec<bool>),
+    Bool(Elements<bool>),
     /// 32-bit integers.
-    I32(Vec<i32>),
+    I32(Elements<i32>),
     /// 64-bit integers.
-    I64(Vec<i64>),
+    I64(Elements<i64>),
+    /// 32-bit floats cut to their upper half.
+    BF16(Elements<bf16>),
     /// 32-bit floats.
-    F32(Vec<f32>),
+    F32(Elements<f32>),
     /// 64-bit floats.
-    F64(Vec<f64>),
+    F64(Elements<f64>),
 }
 
 /// A type that a tensor may hold. It cannot be implemented outside of this crate.
@@ -29,7 +34,7 @@ pub trait Element:
 
     /// Wraps elements, so that a storage can own them.
     #[doc(hidden)]
-    fn into_buffer(elements: Vec<Self>) -> Buffer;
+    fn into_buffer(elements: Elements<Self>) -> Buffer;
 
     /// Returns the elements of a buffer of this type.
     #[doc(hidden)]
@@ -44,6 +49,10 @@ pub trait Element:
 
     /// Converts to a number.
     fn to_scalar(self) -> Scalar;
+
+    /// Adds another element; integers wrap, truth values are combined by `or`.
+    #[must_use]
+    fn plus(self, other: Self) -> Self;
 }
 
 /// An element with arithmetic. Integers wrap; `bool` adds by `or` and multiplies by `and`.
@@ -54,7 +63,6 @@ pub(crate) trait Number: Element {
     const ZERO: Self;
     const ONE: Self;
 
-    fn plus(self, other: Self) -> Self;
     fn minus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
     fn over(self, other: Self) -> Self;
@@ -101,7 +109,8 @@ pub(crate) fn cast<T: Element, U: Element>(value: T) -> U {
 macro_rules! by_dtype {
     ($dtype:expr, $T:ident => $body:expr) => {{
         use $crate::element::by_dtype;
-        by_dtype!(@arms $dtype, $T => $body; Bool bool, I32 i32, I64 i64, F32 f32, F64 f64)
+        by_dtype!(@arms $dtype, $T => $body;
+            Bool bool, I32 i32, I64 i64, BF16 half::bf16, F32 f32, F64 f64)
     }};
     (@arms $dtype:expr, $T:ident => $body:expr; $($variant:ident $type:ty),+) => {
         match $dtype {
@@ -114,12 +123,24 @@ macro_rules! by_dtype {
 }
 pub(crate) use by_dtype;
 
-/// Runs the body with `$T` standing for the Rust type of a floating-point [`DType`]; others are an error of the kernel
+/// Runs the body with `$T` standing for the Rust type that elements of a [`DType`] are computed in.
+///
+/// It is the type that they are stored in but for `bfloat16`, which kernels widen as they read and round as they write.
+macro_rules! by_number {
+    ($dtype:expr, $T:ident => $body:expr) => {{
+        use $crate::element::by_dtype;
+        by_dtype!(@arms $dtype, $T => $body;
+            Bool bool, I32 i32, I64 i64, BF16 f32, F32 f32, F64 f64)
+    }};
+}
+pub(crate) use by_number;
+
+/// Runs the body with `$T` standing for the Rust type that a floating-point [`DType`] is computed in; others are an error of the kernel
 /// that is named.
 macro_rules! by_float {
     ($dtype:expr, $kernel:expr, $T:ident => $body:expr) => {
         match $dtype {
-            $crate::DType::F32 => {
+            $crate::DType::BF16 | $crate::DType::F32 => {
                 type $T = f32;
                 $body
             }
@@ -143,13 +164,13 @@ mod sealed {
 }
 
 macro_rules! element {
-    ($type:ty, $variant:ident, $from:expr, $to:expr) => {
+    ($type:ty, $variant:ident, $from:expr, $to:expr, $plus:expr) => {
         impl sealed::Sealed for $type {}
 
         impl Element for $type {
             const DTYPE: DType = DType::$variant;
 
-            fn into_buffer(elements: Vec<Self>) -> Buffer {
+            fn into_buffer(elements: Elements<Self>) -> Buffer {
                 Buffer::$variant(elements)
             }
 
@@ -178,6 +199,11 @@ macro_rules! element {
             fn to_scalar(self) -> Scalar {
                 $to(self)
             }
+
+            #[inline]
+            fn plus(self, other: Self) -> Self {
+                $plus(self, other)
+            }
         }
     };
 }
@@ -197,7 +223,8 @@ macro_rules! integer {
                         <$type>::MIN
                     },
             },
-            |value: $type| Scalar::Int(i64::from(value))
+            |value: $type| Scalar::Int(i64::from(value)),
+            <$type>::wrapping_add
         );
 
         impl Number for $type {
@@ -206,9 +233,6 @@ macro_rules! integer {
             const ZERO: Self = 0;
             const ONE: Self = 1;
 
-            fn plus(self, other: Self) -> Self {
-                self.wrapping_add(other)
-            }
             fn minus(self, other: Self) -> Self {
                 self.wrapping_sub(other)
             }
@@ -248,7 +272,8 @@ macro_rules! float {
                 Scalar::Int(value) => value as $type,
                 Scalar::Float(value) => value as $type,
             },
-            |value: $type| Scalar::Float(f64::from(value))
+            |value: $type| Scalar::Float(f64::from(value)),
+            |x: $type, y: $type| x + y
         );
 
         impl Number for $type {
@@ -257,9 +282,6 @@ macro_rules! float {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
 
-            fn plus(self, other: Self) -> Self {
-                self + other
-            }
             fn minus(self, other: Self) -> Self {
                 self - other
             }
@@ -297,7 +319,8 @@ element!(
         Scalar::Int(value) => value != 0,
         Scalar::Float(value) => value != 0.0,
     },
-    Scalar::Bool
+    Scalar::Bool,
+    |x: bool, y: bool| x | y
 );
 
 impl Number for bool {
@@ -306,9 +329,6 @@ impl Number for bool {
     const ZERO: Self = false;
     const ONE: Self = true;
 
-    fn plus(self, other: Self) -> Self {
-        self | other
-    }
     fn minus(self, other: Self) -> Self {
         self ^ other
     }
@@ -334,6 +354,15 @@ impl Number for bool {
         total != 0
     }
 }
+
+element!(
+    bf16,
+    BF16,
+    // By way of 32 bits, as torch converts: a 64-bit float is rounded twice there too.
+    |value: Scalar| bf16::from_f32(f32::from_scalar(value)),
+    |value: bf16| Scalar::Float(value.to_f64()),
+    |x: bf16, y: bf16| x + y
+);
 
 integer!(i32, I32, 2_147_483_648.0);
 integer!(i64, I64, 9_223_372_036_854_775_808.0);

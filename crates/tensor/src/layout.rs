@@ -88,27 +88,33 @@ impl Layout {
         }
     }
 
+    #[inline]
     pub(crate) fn dims(&self) -> &[usize] {
         &self.dims
     }
 
+    #[inline]
     pub(crate) fn strides(&self) -> &[isize] {
         &self.strides
     }
 
+    #[inline]
     pub(crate) fn offset(&self) -> usize {
         self.offset
     }
 
+    #[inline]
     pub(crate) fn rank(&self) -> usize {
         self.dims.len()
     }
 
+    #[inline]
     pub(crate) fn count(&self) -> usize {
         self.count
     }
 
     /// Returns whether the elements lie one after the other, the last dimension innermost.
+    #[inline]
     pub(crate) fn is_contiguous(&self) -> bool {
         self.contiguous
     }

@@ -4,11 +4,14 @@
 //! result, and calls a loop in `kernels` over the storages of its operands. Operators are named and nested as
 //! torch's are, so that a profile of this runtime reads like one of torch.
 
+mod autocast;
 mod autograd;
 mod dispatch;
 mod dtype;
 mod element;
+mod elements;
 mod error;
+mod exception;
 mod kernels;
 mod layout;
 mod live;
@@ -20,12 +23,15 @@ mod storage;
 mod tensor;
 mod text;
 
+pub use autocast::{Autocast, autocast, clear_autocast_cache, enter_autocast, leave_autocast};
 pub use autograd::{
     Function, Hook, RetainGraph, Unused, backward, gradients, is_grad_enabled, set_grad_enabled,
 };
 pub use dtype::DType;
 pub use element::Element;
-pub use error::{Error, Exception, Result};
+pub use elements::Owner;
+pub use error::{Error, Result};
+pub use exception::Exception;
 pub use kernels::Put;
 pub use live::live_bytes;
 pub use operand::Operand;

@@ -3,6 +3,9 @@
 //! They come from the caller (a Python `int`, `float` or `bool`) and become elements of whichever type the operator
 //! computes in.
 
+use crate::element::by_dtype;
+use crate::{DType, Element};
+
 /// A number outside of any tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scalar {
@@ -22,6 +25,11 @@ impl Scalar {
             Self::Int(value) => value as f64,
             Self::Float(value) => value,
         }
+    }
+
+    /// Returns what is left of the number when it is stored as an element.
+    pub(crate) fn stored(self, dtype: DType) -> Self {
+        by_dtype!(dtype, T => T::from_scalar(self).to_scalar())
     }
 
     /// Returns whether this is exactly one, so that multiplying by it may be left out.

@@ -6,11 +6,11 @@ use smallvec::SmallVec;
 
 use crate::{Error, Result};
 
-/// The sizes of a tensor; up to six need no allocation.
-pub(crate) type Dims = SmallVec<[usize; 6]>;
+/// The sizes of a tensor; up to five need no allocation.
+pub(crate) type Dims = SmallVec<[usize; 5]>;
 
 /// The strides of a tensor in elements; never negative.
-pub(crate) type Strides = SmallVec<[isize; 6]>;
+pub(crate) type Strides = SmallVec<[isize; 5]>;
 
 /// Checks the sizes of a tensor to be made.
 pub(crate) fn checked_sizes(sizes: &[i64]) -> Result<Dims> {

@@ -1,6 +1,6 @@
 //! The memory behind tensors: shared by views, counted while it lives, and locked while a kernel works on it.
 //!
-//! Every storage is made by [`Storage::new`] and ends in its `Drop`; both keep the count of live bytes. Kernels reach
+//! Memory of its own is counted from [`Storage::new`] until its `Drop`; memory of others never is. Kernels reach
 //! elements only through [`read_one`], [`read_two`] and [`write()`], which lock all operands in one order (by address),
 //! so that operators on any threads cannot wait for each other in a circle.
 
@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use crate::element::Buffer;
+use crate::elements::{Elements, Foreign};
 use crate::live;
 use crate::{DType, Element, Error, Result};
 
@@ -20,24 +21,44 @@ pub(crate) struct Storage {
     bytes: usize,
     address: usize,
     version: AtomicU32,
+    /// What was told to live: nothing of memory that something else has allocated.
+    counted: usize,
 }
 
 impl Storage {
     /// Takes ownership of elements, from here on counted as live.
+    #[inline]
     pub(crate) fn new<T: Element>(elements: Vec<T>) -> Arc<Self> {
         let bytes = elements.len() * size_of::<T>();
         let address = elements.as_ptr().addr();
-        tell(address, bytes, Life::Begins);
+        if bytes > 0 {
+            tell(address, bytes, Life::Begins);
+        }
         Arc::new(Self {
-            buffer: RwLock::new(T::into_buffer(elements)),
+            buffer: RwLock::new(T::into_buffer(Elements::Own(elements))),
             dtype: T::DTYPE,
             bytes,
             address,
             version: AtomicU32::new(0),
+            counted: bytes,
+        })
+    }
+
+    /// Shows elements that something else has allocated, and will free.
+    pub(crate) fn of_foreign<T: Element>(foreign: Foreign<T>) -> Arc<Self> {
+        let elements = Elements::Foreign(foreign);
+        Arc::new(Self {
+            dtype: T::DTYPE,
+            bytes: size_of_val(&*elements),
+            address: elements.as_ptr().addr(),
+            buffer: RwLock::new(T::into_buffer(elements)),
+            version: AtomicU32::new(0),
+            counted: 0,
         })
     }
 
     /// Returns where the elements lie.
+    #[inline]
     pub(crate) fn address(&self) -> usize {
         self.address
     }
@@ -52,14 +73,17 @@ impl Storage {
         self.version.fetch_add(1, Ordering::Relaxed);
     }
 
+    #[inline]
     pub(crate) fn dtype(&self) -> DType {
         self.dtype
     }
 
+    #[inline]
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
+    #[inline]
     fn lock(&self) -> RwLockReadGuard<'_, Buffer> {
         // A kernel that panicked leaves elements in an unknown state, but they are still elements.
         self.buffer.read().unwrap_or_else(PoisonError::into_inner)
@@ -68,7 +92,9 @@ impl Storage {
 
 impl Drop for Storage {
     fn drop(&mut self) {
-        tell(self.address, self.bytes, Life::Ends);
+        if self.counted > 0 {
+            tell(self.address, self.counted, Life::Ends);
+        }
     }
 }
 
@@ -80,6 +106,7 @@ enum Life {
 }
 
 /// Counts bytes that begin or cease to live, and tells the recorder: the one place that knows of every storage.
+#[inline]
 fn tell(address: usize, bytes: usize, life: Life) {
     let difference = match life {
         Life::Begins => {
@@ -91,9 +118,7 @@ fn tell(address: usize, bytes: usize, life: Life) {
             -(bytes as i64)
         }
     };
-    if bytes > 0 {
-        mindprof_record::memory(address as u64, difference, || live::live_bytes() as u64);
-    }
+    mindprof_record::memory(address as u64, difference, || live::live_bytes() as u64);
 }
 
 /// Up to here memory is asked for as for any small object: without a plan for when there is none.
@@ -243,6 +268,7 @@ fn elements<'g, T: Element, const N: usize>(
     Some(typed(guard))
 }
 
+#[inline]
 fn typed<T: Element>(buffer: &Buffer) -> &[T] {
     T::slice(buffer).expect("the kernel was chosen by the operands' type")
 }

@@ -3,14 +3,16 @@
 //! Operators are methods added in `ops`. What is here records nothing: it is for bindings, which copy values in and
 //! out, and for operators, which build their results with it.
 
+use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
 use crate::autograd::{Meta, is_tracking, link_view};
 use crate::dtype::Weight;
 use crate::element::by_dtype;
+use crate::elements::{Foreign, Owner};
 use crate::kernels::Walk;
 use crate::layout::Layout;
-use crate::shape::{checked_sizes, signed};
+use crate::shape::{Strides, checked_sizes, signed};
 use crate::storage::{self, Storage};
 use crate::{DType, Element, Error, Result, Scalar};
 
@@ -66,42 +68,97 @@ impl Tensor {
             }
             DType::I32 => Self::from_slice(&decode(bytes, count, i32::from_ne_bytes), sizes),
             DType::I64 => Self::from_slice(&decode(bytes, count, i64::from_ne_bytes), sizes),
+            DType::BF16 => {
+                Self::from_slice(&decode(bytes, count, half::bf16::from_ne_bytes), sizes)
+            }
             DType::F32 => Self::from_slice(&decode(bytes, count, f32::from_ne_bytes), sizes),
             DType::F64 => Self::from_slice(&decode(bytes, count, f64::from_ne_bytes), sizes),
         }
     }
 
+    /// Shows memory of another owner, which lives as long as a tensor over it does.
+    ///
+    /// Strides are in elements.
+    ///
+    /// # Errors
+    /// When a size or a stride is negative, or together they reach beyond what can be addressed.
+    ///
+    /// # Panics
+    /// When the address is not aligned for the type.
+    ///
+    /// # Safety
+    /// From `address` on lie elements of `dtype`, as many as sizes and strides reach, with values that the type knows,
+    /// while `owner` is not dropped; and nobody writes to them while an operator works on them.
+    #[expect(
+        unsafe_code,
+        reason = "the promise is passed on to where the memory is reached"
+    )]
+    pub unsafe fn from_foreign(
+        address: usize,
+        dtype: DType,
+        sizes: &[i64],
+        strides: &[isize],
+        owner: Owner,
+    ) -> Result<Self> {
+        let dims = checked_sizes(sizes)?;
+        if strides.len() != sizes.len() || strides.iter().any(|&stride| stride < 0) {
+            return Err(Error::StrideOverflow);
+        }
+        let layout = Layout::strided(dims, Strides::from_slice(strides), 0)?;
+        let count = layout.end().ok_or(Error::StrideOverflow)?;
+        by_dtype!(dtype, T => {
+            let first = NonNull::new(std::ptr::with_exposed_provenance_mut::<T>(address));
+            let first = first.filter(|_| count > 0).unwrap_or(NonNull::dangling());
+            assert!(first.is_aligned(), "the address is aligned for the type");
+            // SAFETY: the caller promises just this.
+            let foreign = unsafe { Foreign::new(first, count, owner) };
+            Ok(Self {
+                storage: Storage::of_foreign(foreign),
+                layout,
+                meta: OnceLock::new(),
+                role: Role::Owner,
+            })
+        })
+    }
+
     /// Returns the type of the elements.
+    #[inline]
     pub fn dtype(&self) -> DType {
         self.storage.dtype()
     }
 
     /// Returns the sizes.
+    #[inline]
     pub fn dims(&self) -> &[usize] {
         self.layout.dims()
     }
 
     /// Returns the strides in elements.
+    #[inline]
     pub fn strides(&self) -> &[isize] {
         self.layout.strides()
     }
 
     /// Returns the place of the first element in the storage, in elements.
+    #[inline]
     pub fn offset(&self) -> usize {
         self.layout.offset()
     }
 
     /// Returns the number of dimensions.
+    #[inline]
     pub fn rank(&self) -> usize {
         self.layout.rank()
     }
 
     /// Returns the number of elements.
+    #[inline]
     pub fn count(&self) -> usize {
         self.layout.count()
     }
 
     /// Returns whether the elements lie one after the other, the last dimension innermost.
+    #[inline]
     pub fn is_contiguous(&self) -> bool {
         self.layout.is_contiguous()
     }
@@ -117,6 +174,7 @@ impl Tensor {
     }
 
     /// Returns the address of the first element, by which storages can be told apart.
+    #[inline]
     pub fn address(&self) -> usize {
         self.storage.address() + self.offset() * self.dtype().bytes()
     }
@@ -238,6 +296,11 @@ impl Tensor {
         })
     }
 
+    /// Uses only the first elements of its storage from here on, or of an empty one none.
+    pub(crate) fn shrunk(self, layout: Layout) -> Self {
+        Self { layout, ..self }
+    }
+
     /// Returns another handle to the elements that autograd knows nothing of.
     pub(crate) fn untracked(&self) -> Self {
         Self {
@@ -283,10 +346,12 @@ impl Tensor {
         Arc::strong_count(&self.storage) == 1
     }
 
+    #[inline]
     pub(crate) fn layout(&self) -> &Layout {
         &self.layout
     }
 
+    #[inline]
     pub(crate) fn storage(&self) -> &Storage {
         &self.storage
     }

@@ -92,7 +92,7 @@ class Adam(LoopOptimizer):
         step = state["step"].item()
         average_part, square_part = 1 - beta1**step, 1 - beta2**step
         if group["amsgrad"]:
-            square = torch.maximum(state["max_exp_avg_sq"], square)
-            state["max_exp_avg_sq"] = square
+            largest = state["max_exp_avg_sq"]
+            square = torch.maximum(largest, square, out=largest)
         divisor = (square.sqrt() / math.sqrt(square_part)).add_(group["eps"])
         parameter.addcdiv_(average, divisor, value=-lr / average_part)

@@ -83,7 +83,7 @@ class RMSprop(LoopOptimizer):
         if group["centered"]:
             average = state["grad_avg"]
             average.lerp_(gradient, 1 - alpha)
-            divisor = square.clone().addcmul_(average, average, value=-1).sqrt_()
+            divisor = square.addcmul(average, average, value=-1).sqrt_()
         else:
             divisor = square.sqrt()
         divisor.add_(group["eps"])

@@ -15,18 +15,16 @@ use super::event::{RawArguments, RawEvent, Texts, integer_of, number_of};
 use super::inputs::RawInputs;
 use super::left_out::LeftOut;
 use super::repairs::{Repair, Repairs};
-use super::time::Stated;
-use crate::scan::{Fragment, decode, inside_quotes};
-use crate::{Reading, Result};
+use crate::scan::Fragment;
 
+mod build;
+mod facts;
 mod meaning;
 mod order;
 mod python;
 mod spans;
+mod times;
 mod tracks;
-
-/// Half the range, so that no difference of two times can overflow.
-const TIME_LIMIT: i64 = i64::MAX / 2;
 
 /// The parts of a profile so far.
 ///
@@ -80,138 +78,6 @@ impl Collector {
     pub(super) fn add_damage(&mut self, repair: Repair) {
         self.repairs.add(repair, 1);
         self.profile.add_loss(LossCause::Damaged, 1);
-    }
-
-    /// Builds the profile: the window's start becomes time zero, or the first event if that is earlier.
-    pub(super) fn build(mut self) -> Result<Reading> {
-        self.spans.close(&mut self.events, &mut self.repairs);
-        self.python
-            .finish(&mut self.events, &mut self.profile.stacks);
-        let zero = self.shift_to_zero();
-        let reference = i128::from(self.base_ns) + i128::from(zero);
-        self.profile.reference_unix_ns = u64::try_from(reference).unwrap_or(0);
-        if let Some((start, span)) = self.window {
-            self.profile.span = Nanos(start.wrapping_sub(zero) as u64 + span.0);
-        }
-        self.find_backward_nodes();
-        order::sort(&mut self.events, &mut self.links);
-        self.settle_forward_threads();
-        let resolution = if self.has_nanoseconds { 0 } else { 1000 };
-        let crossing = order::nest(&mut self.events, &self.tracks.are_whole(), resolution);
-        self.repairs.add(Repair::Crossing, crossing);
-        self.repairs.add(Repair::BadText, self.meanings.bad_texts());
-        self.tracks.add_to(&mut self.profile, self.device);
-        self.profile.add_linked_events(self.events, self.links);
-        self.profile.add_memory_records(self.memory);
-        Ok(Reading {
-            profile: self.profile.build()?,
-            repairs: self.repairs,
-            left_out: self.left_out,
-        })
-    }
-
-    /// Makes all times relative to the first of them, and returns that.
-    fn shift_to_zero(&mut self) -> i64 {
-        let starts = self.events.iter().map(|event| event.start.0 as i64);
-        let times = self.memory.iter().map(|record| record.time.0 as i64);
-        let window = self.window.map(|(start, _)| start);
-        let zero = starts.chain(times).chain(window).min().unwrap_or(0);
-        for event in &mut self.events {
-            event.start = Nanos((event.start.0 as i64).abs_diff(zero));
-        }
-        for record in &mut self.memory {
-            record.time = Nanos((record.time.0 as i64).abs_diff(zero));
-        }
-        zero
-    }
-
-    /// Not every backward node says where its forward ran; but each has a wrapper that ends in its name.
-    fn find_backward_nodes(&mut self) {
-        let strings = &self.profile.strings;
-        let mut is_node = vec![false; strings.len()];
-        for name in strings.iter().filter_map(category::wrapped_node) {
-            if let Some(id) = strings.find(name) {
-                is_node[id.index()] = true;
-            }
-        }
-        for event in &mut self.events {
-            if event.category == Category::Operator && is_node[event.name.index()] {
-                event.scope = ScopeKind::Backward;
-            }
-        }
-    }
-
-    /// Forward threads are known by number: the host's threads in the order in which they began to work.
-    fn settle_forward_threads(&mut self) {
-        let mut threads = Vec::new();
-        let mut is_known = vec![false; self.tracks.len()];
-        for event in &self.events {
-            let of_host = matches!(
-                event.category,
-                Category::Operator | Category::Annotation | Category::PythonFunction
-            );
-            let is_known = &mut is_known[event.thread.index()];
-            if of_host && !*is_known {
-                *is_known = true;
-                threads.push(event.thread);
-            }
-        }
-        for links in &mut self.links {
-            if let Some(number) = links.forward_thread() {
-                links.set_forward_thread(threads.get(number.index()).copied());
-            }
-        }
-    }
-
-    /// Returns start and duration, if they are times and the end is one too.
-    fn interval(&mut self, event: &RawEvent<'_>) -> Option<(i64, Nanos)> {
-        let start = self.time(event.start)?;
-        let duration = match Stated::read(event.duration) {
-            Stated::Nothing => {
-                self.repairs.add(Repair::NoDuration, 1);
-                0
-            }
-            Stated::NotANumber => {
-                self.repairs.add(Repair::NotANumber, 1);
-                0
-            }
-            Stated::NanosInText(duration) => {
-                self.repairs.add(Repair::StringTimestamp, 1);
-                duration
-            }
-            Stated::Nanos(duration) => duration,
-        };
-        if duration < 0 {
-            self.repairs.add(Repair::NegativeDuration, 1);
-        }
-        if duration > TIME_LIMIT {
-            self.add_damage(Repair::NoTime);
-            return None;
-        }
-        self.has_nanoseconds |= duration % 1000 != 0;
-        Some((start, Nanos(duration.max(0) as u64)))
-    }
-
-    /// Returns a time since the base. An event without one is counted as lost.
-    fn time(&mut self, raw: &[u8]) -> Option<i64> {
-        let time = match Stated::read(raw) {
-            Stated::Nanos(time) => Some(time),
-            Stated::NanosInText(time) => {
-                self.repairs.add(Repair::StringTimestamp, 1);
-                Some(time)
-            }
-            Stated::NotANumber => {
-                self.repairs.add(Repair::NotANumber, 1);
-                None
-            }
-            Stated::Nothing => None,
-        };
-        let time = time.filter(|time| time.abs() <= TIME_LIMIT);
-        match time {
-            Some(time) => self.has_nanoseconds |= time % 1000 != 0,
-            None => self.add_damage(Repair::NoTime),
-        }
-        time
     }
 
     fn add_complete(&mut self, event: &RawEvent<'_>, texts: &Texts) {
@@ -385,45 +251,9 @@ impl Collector {
         }
         self.meanings.stack(fragment, texts, &mut self.profile)
     }
-
-    /// Takes a fact about a process or a thread. Those that a writer finds by itself are not kept.
-    fn add_fact(&mut self, event: &RawEvent<'_>, texts: &Texts) {
-        let fact = inside_quotes(texts.text(event.name)).unwrap_or_default();
-        match fact {
-            b"thread_name" => self.add_thread_name(event, texts),
-            b"process_name" | b"process_labels" | b"process_sort_index" | b"thread_sort_index" => {}
-            _ => self.left_out.add(event.phase),
-        }
-    }
-
-    fn add_thread_name(&mut self, event: &RawEvent<'_>, texts: &Texts) {
-        let Some(name) = inside_quotes(texts.text(event.arguments.name)) else {
-            return;
-        };
-        let (name, _) = decode(name);
-        let strings = &mut self.profile.strings;
-        let name = strings.intern(bare_thread_name(&name));
-        self.tracks.name(event.process, event.thread, name, strings);
-    }
 }
 
 /// Returns whether the profile tells by other means what a flow says.
 fn is_told_otherwise(event: &RawEvent<'_>, texts: &Texts) -> bool {
     matches!(texts.text(event.category), b"\"fwdbwd\"" | b"\"ac2g\"")
-}
-
-/// Takes the name out of `thread 12 (name)`, which is how a trace shows it.
-fn bare_thread_name(shown: &str) -> &str {
-    let Some(rest) = shown.strip_prefix("thread ") else {
-        return shown;
-    };
-    let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-');
-    match rest
-        .strip_prefix(" (")
-        .and_then(|rest| rest.strip_suffix(')'))
-    {
-        Some(name) => name,
-        None if rest.is_empty() => "",
-        None => shown,
-    }
 }

@@ -15,7 +15,7 @@ pub enum Repair {
     NoTime,
     /// A time was given as a text and was read as a number.
     StringTimestamp,
-    /// A number was not one (`NaN`, `Infinity`); a duration that is none became zero.
+    /// A time was no number (`NaN`, `Infinity`); a duration that is none became zero.
     NotANumber,
     /// A duration was below zero and became zero.
     NegativeDuration,
@@ -103,8 +103,8 @@ impl Repair {
                 "times are texts and were read as numbers",
             ),
             Self::NotANumber => (
-                "number is none (NaN or Infinity)",
-                "numbers are none (NaN or Infinity)",
+                "time is no number (NaN or Infinity)",
+                "times are no numbers (NaN or Infinity)",
             ),
             Self::NegativeDuration => (
                 "duration is below zero and became zero",

@@ -11,7 +11,8 @@ use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 
 use super::arguments::{Number, Operand};
-use super::{Tensor, wrap};
+use super::in_place::ONE;
+use super::{Tensor, wrap, written};
 use crate::error::Error;
 
 /// Calls a binary operator; Python asks the other operand if this one does not know it.
@@ -164,6 +165,18 @@ impl Tensor {
         })
     }
 
+    /// Returns the elements plus `value` times the product of two tensors.
+    #[pyo3(signature = (tensor1, tensor2, *, value = ONE))]
+    fn addcmul(&self, tensor1: &Self, tensor2: &Self, value: Number) -> PyResult<Self> {
+        wrap(self.0.addcmul(&tensor1.0, &tensor2.0, value.0))
+    }
+
+    /// Returns the elements plus `value` times the quotient of two tensors.
+    #[pyo3(signature = (tensor1, tensor2, *, value = ONE))]
+    fn addcdiv(&self, tensor1: &Self, tensor2: &Self, value: Number) -> PyResult<Self> {
+        wrap(self.0.addcdiv(&tensor1.0, &tensor2.0, value.0))
+    }
+
     /// Returns the larger of each pair of elements.
     fn maximum(&self, other: &Self) -> PyResult<Self> {
         wrap(self.0.maximum(&other.0))
@@ -273,4 +286,43 @@ comparison_methods! {
     le Le;
     gt Gt;
     ge Ge;
+}
+
+/// Returns the larger of each pair of elements, in a tensor of the caller if there is one.
+#[pyfunction]
+#[pyo3(signature = (input, other, *, out = None))]
+pub(crate) fn maximum<'py>(
+    input: &Bound<'py, Tensor>,
+    other: &Tensor,
+    out: Option<Bound<'py, Tensor>>,
+) -> PyResult<Bound<'py, Tensor>> {
+    extreme(input, other, out, host::End::Highest)
+}
+
+/// Returns the smaller of each pair of elements, in a tensor of the caller if there is one.
+#[pyfunction]
+#[pyo3(signature = (input, other, *, out = None))]
+pub(crate) fn minimum<'py>(
+    input: &Bound<'py, Tensor>,
+    other: &Tensor,
+    out: Option<Bound<'py, Tensor>>,
+) -> PyResult<Bound<'py, Tensor>> {
+    extreme(input, other, out, host::End::Lowest)
+}
+
+fn extreme<'py>(
+    input: &Bound<'py, Tensor>,
+    other: &Tensor,
+    out: Option<Bound<'py, Tensor>>,
+    end: host::End,
+) -> PyResult<Bound<'py, Tensor>> {
+    let own = &input.get().0;
+    if let Some(out) = out {
+        return written(out, |out| own.extreme_into(&other.0, end, out));
+    }
+    let result = match end {
+        host::End::Highest => own.maximum(&other.0),
+        host::End::Lowest => own.minimum(&other.0),
+    };
+    Bound::new(input.py(), wrap(result)?)
 }

@@ -6,6 +6,7 @@ use mindtorch_tensor as host;
 use mindtorch_tensor::{Hook, RetainGraph, Unused};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use super::arguments::tensors;
 use super::{Tensor, wrap, written};
@@ -99,6 +100,36 @@ impl Tensor {
     #[setter]
     fn set_data(&self, data: &Self) -> PyResult<()> {
         Ok(self.0.data().copy_(&data.0).map_err(Error::from)?)
+    }
+
+    /// Copies elements and gradient for `copy.deepcopy`.
+    fn __deepcopy__<'py>(
+        slf: &Bound<'py, Self>,
+        memo: &Bound<'py, PyDict>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let identity = slf.as_ptr().addr();
+        if let Some(known) = memo.get_item(identity)? {
+            return Ok(known);
+        }
+        let own = &slf.get().0;
+        if !own.is_leaf() {
+            return Err(PyRuntimeError::new_err(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the \
+                 moment.  If you were attempting to deepcopy a module, this may be because of a \
+                 torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001",
+            ));
+        }
+        let copy = own.detached().duplicate().map_err(Error::from)?;
+        if own.requires_grad() {
+            copy.set_requires_grad(true).map_err(Error::from)?;
+        }
+        if let Some(gradient) = own.grad() {
+            let gradient = gradient.detached().duplicate().map_err(Error::from)?;
+            copy.set_grad(Some(gradient)).map_err(Error::from)?;
+        }
+        let copy = Bound::new(slf.py(), Self(copy))?.into_any();
+        memo.set_item(identity, &copy)?;
+        Ok(copy)
     }
 
     /// Keeps the gradient of a result when it passes.

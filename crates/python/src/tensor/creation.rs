@@ -97,12 +97,17 @@ pub(crate) fn arange(
 pub(crate) fn linspace(
     start: f64,
     end: f64,
-    steps: usize,
+    steps: i64,
     dtype: Option<DType>,
     device: Option<DeviceArgument>,
     requires_grad: bool,
 ) -> PyResult<Tensor> {
     let _ = device;
+    let Ok(steps) = usize::try_from(steps) else {
+        return Err(PyRuntimeError::new_err(
+            "number of steps must be non-negative",
+        ));
+    };
     let gaps = steps.saturating_sub(1).max(1) as f64;
     let values: Vec<f64> = (0..steps)
         .map(|index| {
@@ -131,6 +136,13 @@ pub(crate) fn eye(
 ) -> PyResult<Tensor> {
     let _ = device;
     let m = m.unwrap_or(n);
+    for (name, size) in [("n", n), ("m", m)] {
+        if size < 0 {
+            return Err(PyRuntimeError::new_err(format!(
+                "{name} must be greater or equal to 0, got {size}"
+            )));
+        }
+    }
     let make = || {
         let zeros = host::Tensor::zeros(&[n, m], host_dtype(dtype))?;
         let diagonal = zeros.as_strided_at(&[n.min(m)], &[m + 1], None)?;

@@ -25,6 +25,9 @@ impl DType {
     #[pyo3(name = "float64")]
     const FLOAT64: Self = Self(host::DType::F64);
     #[classattr]
+    #[pyo3(name = "bfloat16")]
+    const BFLOAT16: Self = Self(host::DType::BF16);
+    #[classattr]
     #[pyo3(name = "int32")]
     const INT32: Self = Self(host::DType::I32);
     #[classattr]
@@ -50,6 +53,7 @@ impl DType {
         match self.0 {
             host::DType::F32 => "torch.float32",
             host::DType::F64 => "torch.float64",
+            host::DType::BF16 => "torch.bfloat16",
             host::DType::I32 => "torch.int32",
             host::DType::I64 => "torch.int64",
             host::DType::Bool => "torch.bool",

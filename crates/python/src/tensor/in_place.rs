@@ -8,7 +8,7 @@ use super::arguments::{Number, Operand};
 use super::{Tensor, written};
 use crate::error::Error;
 
-const ONE: Number = Number(Scalar::Int(1));
+pub(super) const ONE: Number = Number(Scalar::Int(1));
 
 #[pymethods]
 impl Tensor {

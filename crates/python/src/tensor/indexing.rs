@@ -75,12 +75,17 @@ impl Tensor {
 }
 
 fn indexed_once(tensor: &host::Tensor, place: i64) -> host::Result<host::Tensor> {
-    check_place(tensor, 0, place)?;
+    check_place(tensor, [0, 0], place)?;
     tensor.select(0, place)
 }
 
-/// Checks a place the way indexing reports it, which is not how `select` does.
-fn check_place(tensor: &host::Tensor, dimension: usize, place: i64) -> host::Result<()> {
+/// Checks a place the way indexing reports it, which is not how `select` does: by the dimension of the whole tensor,
+/// which stands beside that of the view.
+fn check_place(
+    tensor: &host::Tensor,
+    [dimension, whole]: [usize; 2],
+    place: i64,
+) -> host::Result<()> {
     let Some(&size) = tensor.dims().get(dimension) else {
         return Err(host::Error::Rejected {
             exception: host::Exception::Index,
@@ -98,7 +103,7 @@ fn check_place(tensor: &host::Tensor, dimension: usize, place: i64) -> host::Res
         return Err(host::Error::Rejected {
             exception: host::Exception::Index,
             message: format!(
-                "index {place} is out of bounds for dimension {dimension} with size {size}"
+                "index {place} is out of bounds for dimension {whole} with size {size}"
             ),
         });
     }
@@ -123,7 +128,7 @@ fn apply(
     }
     let mut view: Option<host::Tensor> = None;
     let mut picks: Vec<Option<host::Tensor>> = Vec::new();
-    let mut dimension = 0;
+    let (mut dimension, mut whole) = (0, 0);
     for item in &items {
         let current = view.as_ref().unwrap_or(tensor);
         if item.is_none() {
@@ -131,6 +136,7 @@ fn apply(
             dimension += 1;
         } else if item.is_instance_of::<PyEllipsis>() {
             dimension += tensor.rank() - named;
+            whole += tensor.rank() - named;
         } else if let Ok(truth) = item.cast::<PyBool>() {
             view = Some(current.unsqueeze(dimension as i64).map_err(Error::from)?);
             let mask = host::Tensor::from_slice(&[truth.is_true()], &[1]).map_err(Error::from)?;
@@ -153,13 +159,14 @@ fn apply(
             dimension += covered;
         } else {
             let place: i64 = item.extract().map_err(|_| wrong_index(item))?;
-            check_place(current, dimension, place).map_err(Error::from)?;
+            check_place(current, [dimension, whole], place).map_err(Error::from)?;
             view = Some(
                 current
                     .select(dimension as i64, place)
                     .map_err(Error::from)?,
             );
         }
+        whole += consumed(item);
     }
     Ok((view, picks))
 }
@@ -230,7 +237,7 @@ fn wrong_index(item: &Bound<'_, PyAny>) -> PyErr {
         .get_type()
         .name()
         .map_or_else(|_| "?".into(), |name| name.to_string());
-    PyTypeError::new_err(format!(
+    PyIndexError::new_err(format!(
         "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {found})"
     ))
 }

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod arithmetic;
+mod autocast;
 mod autograd;
 mod creation;
 mod dtype;
@@ -20,6 +21,8 @@ use pyo3::prelude::*;
 
 use crate::error::Error;
 
+pub(crate) use arithmetic::{maximum, minimum};
+pub(crate) use autocast::{clear_autocast_cache, current_autocast, enter_autocast, leave_autocast};
 pub(crate) use autograd::{HookHandle, backward, grad, is_grad_enabled, set_grad_enabled};
 pub(crate) use creation::{
     arange, empty, eye, full, linspace, live_bytes, manual_seed, ones, rand, randint, randn,

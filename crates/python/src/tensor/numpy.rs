@@ -1,12 +1,17 @@
-//! numpy's view of a tensor and a tensor of numpy's array, through the array interface; numpy is imported when used.
+//! numpy's view of a tensor and a tensor over numpy's array, without a copy; numpy is imported when used.
+#![expect(
+    unsafe_code,
+    reason = "numpy says where its elements lie, and only it knows that they do"
+)]
+
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use mindtorch_tensor as host;
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::{Tensor, wrap};
-use crate::error::Error;
 
 #[pymethods]
 impl Tensor {
@@ -32,7 +37,7 @@ impl Tensor {
         let bytes = self.0.dtype().bytes() as isize;
         let interface = PyDict::new(py);
         interface.set_item("version", 3)?;
-        interface.set_item("typestr", type_text(self.0.dtype()))?;
+        interface.set_item("typestr", type_text(self.0.dtype())?)?;
         interface.set_item("shape", PyTuple::new(py, self.0.dims())?)?;
         let strides = self.0.strides().iter().map(|stride| stride * bytes);
         interface.set_item("strides", PyTuple::new(py, strides.collect::<Vec<_>>())?)?;
@@ -50,47 +55,128 @@ fn refuse_tracked(tensor: &host::Tensor) -> PyResult<()> {
     Ok(())
 }
 
-fn type_text(dtype: host::DType) -> &'static str {
-    match dtype {
+fn type_text(dtype: host::DType) -> PyResult<&'static str> {
+    Ok(match dtype {
         host::DType::Bool => "|b1",
         host::DType::I32 => "<i4",
         host::DType::I64 => "<i8",
         host::DType::F32 => "<f4",
         host::DType::F64 => "<f8",
-    }
+        host::DType::BF16 => {
+            return Err(PyTypeError::new_err("Got unsupported ScalarType BFloat16"));
+        }
+    })
 }
 
-/// Returns a tensor of the elements of a numpy array.
+/// Returns a tensor over the elements of a numpy array, which lives as long as the tensor does.
 #[pyfunction]
 pub(crate) fn from_numpy(ndarray: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let py = ndarray.py();
     let numpy = py.import("numpy")?;
-    if !ndarray.is_instance(&numpy.getattr("ndarray")?)?
-        && !ndarray.hasattr("__array_interface__")?
-    {
+    if !ndarray.is_instance(&numpy.getattr("ndarray")?)? {
         return Err(PyTypeError::new_err(format!(
             "expected np.ndarray (got {})",
-            ndarray.get_type().name()?
+            type_name(ndarray)?
         )));
     }
-    let array = numpy.call_method1("ascontiguousarray", (ndarray,))?;
-    let shape: Vec<i64> = ndarray.getattr("shape")?.extract()?;
-    let kind: String = array.getattr("dtype")?.getattr("str")?.extract()?;
-    let dtype = match kind.as_str() {
-        "<f4" | "=f4" => host::DType::F32,
-        "<f8" | "=f8" => host::DType::F64,
-        "<i4" | "=i4" => host::DType::I32,
-        "<i8" | "=i8" => host::DType::I64,
-        "|b1" => host::DType::Bool,
-        _ => {
-            let found: String = array.getattr("dtype")?.str()?.extract()?;
-            return Err(PyTypeError::new_err(format!(
-                "can't convert np.ndarray of type numpy.{found}. The only supported types are: float64, float32, \
-                 int64, int32, and bool."
-            )));
-        }
-    };
-    let bytes: Vec<u8> = array.call_method0("tobytes")?.extract()?;
-    let made = host::Tensor::from_bytes(&bytes, &shape, dtype).map_err(Error::from);
-    wrap(Ok(made?))
+    warn_if_read_only(ndarray)?;
+    let dtype = element_type(ndarray)?;
+    let sizes: Vec<i64> = ndarray.getattr("shape")?.extract()?;
+    let strides = element_strides(ndarray, dtype)?;
+    let address: usize = ndarray.getattr("ctypes")?.getattr("data")?.extract()?;
+    let aligned: bool = ndarray.getattr("flags")?.getattr("aligned")?.extract()?;
+    if !aligned || (dtype == host::DType::Bool && has_odd_truths(ndarray)?) {
+        let array = numpy.call_method1("ascontiguousarray", (ndarray,))?;
+        let bytes: Vec<u8> = array.call_method0("tobytes")?.extract()?;
+        return wrap(host::Tensor::from_bytes(&bytes, &sizes, dtype));
+    }
+    let owner = Box::new(ndarray.clone().unbind());
+    // SAFETY: numpy says where the elements lie, that they are aligned and how far they reach; the array is kept alive
+    // by the reference. Truth values were looked at. A program that writes to the array on one thread while another
+    // computes with the tensor has to order the two itself, as with any array that threads share.
+    wrap(unsafe { host::Tensor::from_foreign(address, dtype, &sizes, &strides, owner) })
+}
+
+fn type_name<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let kind = value.get_type();
+    let module: String = kind.getattr("__module__")?.extract()?;
+    let name = kind.getattr("__qualname__")?;
+    if module == "builtins" {
+        return Ok(name);
+    }
+    Ok(format!("{module}.{name}")
+        .into_pyobject(value.py())?
+        .into_any())
+}
+
+/// Warns once per process, as torch does.
+fn warn_if_read_only(array: &Bound<'_, PyAny>) -> PyResult<()> {
+    static WARNED: AtomicBool = AtomicBool::new(false);
+    let writeable: bool = array.getattr("flags")?.getattr("writeable")?.extract()?;
+    // Relaxed: it orders nothing.
+    if writeable || WARNED.swap(true, Ordering::Relaxed) {
+        return Ok(());
+    }
+    let message = "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This \
+                   means writing to this tensor will result in undefined behavior. You may want to copy the array to \
+                   protect its data or make it writable before converting it to a tensor. This type of warning will \
+                   be suppressed for the rest of this program.";
+    let warnings = array.py().import("warnings")?;
+    warnings.call_method1("warn", (message,))?;
+    Ok(())
+}
+
+fn element_type(array: &Bound<'_, PyAny>) -> PyResult<host::DType> {
+    let kind = array.getattr("dtype")?;
+    let native: bool = kind.getattr("isnative")?.extract()?;
+    if !native {
+        return Err(PyValueError::new_err(
+            "given numpy array has byte order different from the native byte order. Conversion between byte orders is \
+             currently not supported.",
+        ));
+    }
+    let text: String = kind.getattr("str")?.extract()?;
+    match text.trim_start_matches(['<', '>', '=', '|']) {
+        "f4" => Ok(host::DType::F32),
+        "f8" => Ok(host::DType::F64),
+        "i4" => Ok(host::DType::I32),
+        "i8" => Ok(host::DType::I64),
+        "b1" => Ok(host::DType::Bool),
+        _ => Err(PyTypeError::new_err(format!(
+            "can't convert np.ndarray of type numpy.{}. The only supported types are: float64, float32, int64, int32, \
+             and bool.",
+            kind.getattr("type")?.getattr("__name__")?
+        ))),
+    }
+}
+
+/// Returns the strides in elements.
+fn element_strides(array: &Bound<'_, PyAny>, dtype: host::DType) -> PyResult<Vec<isize>> {
+    let bytes = dtype.bytes() as isize;
+    let strides: Vec<isize> = array.getattr("strides")?.extract()?;
+    if strides.iter().any(|stride| stride % bytes != 0) {
+        return Err(PyValueError::new_err(
+            "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate \
+             the memory.",
+        ));
+    }
+    if strides.iter().any(|&stride| stride < 0) {
+        return Err(PyValueError::new_err(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not \
+             currently supported. (You can probably work around this by making a copy of your array  with \
+             array.copy().) ",
+        ));
+    }
+    Ok(strides.iter().map(|stride| stride / bytes).collect())
+}
+
+/// Returns whether an array of truth values holds bytes that are neither 0 nor 1, which a view can give it.
+fn has_odd_truths(array: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let size: usize = array.getattr("size")?.extract()?;
+    if size == 0 {
+        return Ok(false);
+    }
+    let bytes = array.call_method1("view", ("u1",))?;
+    let highest: u8 = bytes.call_method0("max")?.extract()?;
+    Ok(highest > 1)
 }

@@ -83,7 +83,7 @@ impl Tensor {
         let usual = match self.0.dtype() {
             host::DType::F32 => true,
             host::DType::I64 | host::DType::Bool => self.0.count() != 0,
-            host::DType::F64 | host::DType::I32 => false,
+            host::DType::BF16 | host::DType::F64 | host::DType::I32 => false,
         };
         if !usual {
             suffixes.push(format!("dtype={}", DType(self.0.dtype()).__repr__()));

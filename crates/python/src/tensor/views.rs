@@ -236,7 +236,8 @@ impl Tensor {
         non_blocking: bool,
         copy: bool,
     ) -> PyResult<Bound<'py, Self>> {
-        let _ = (device, non_blocking);
+        let _ = non_blocking;
+        let mut device = device.is_some();
         let mut dtype = host_dtype(dtype);
         for argument in args {
             if let Ok(other) = argument.extract::<DType>() {
@@ -245,6 +246,7 @@ impl Tensor {
                 dtype = Some(other.get().0.dtype());
             } else if argument.is_instance_of::<PyString>() || argument.is_instance_of::<Device>() {
                 argument.extract::<DeviceArgument>()?;
+                device = true;
             } else if !argument.is_none() && argument.extract::<bool>().is_err() {
                 return Err(pyo3::exceptions::PyTypeError::new_err(format!(
                     "to() received an invalid combination of arguments - got ({})",
@@ -257,18 +259,29 @@ impl Tensor {
         match dtype {
             Some(dtype) if dtype != tensor.dtype() => Bound::new(py, wrap(tensor.to(dtype))?),
             _ if copy => Bound::new(py, wrap(tensor.duplicate())?),
-            _ => Ok(slf),
+            Some(dtype) => same(&slf, dtype),
+            None if device => {
+                tensor.to_device();
+                Ok(slf)
+            }
+            None => Ok(slf),
         }
     }
 
     /// Returns the tensor in the memory of the processor, where it is.
     fn cpu(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf.get().0.to_device();
         slf
     }
 
     /// Returns the elements as 32-bit floats.
     fn float(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
         converted(slf, host::DType::F32)
+    }
+
+    /// Returns the elements as 32-bit floats cut to their upper half.
+    fn bfloat16(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        converted(slf, host::DType::BF16)
     }
 
     /// Returns the elements as 64-bit floats.
@@ -307,9 +320,15 @@ impl Tensor {
 fn converted(slf: Bound<'_, Tensor>, dtype: host::DType) -> PyResult<Bound<'_, Tensor>> {
     let tensor = &slf.get().0;
     if tensor.dtype() == dtype {
-        return Ok(slf);
+        return same(&slf, dtype);
     }
     Bound::new(slf.py(), wrap(tensor.to(dtype))?)
+}
+
+/// Returns a tensor that has the type already: the recorder is told all the same.
+fn same<'py>(slf: &Bound<'py, Tensor>, dtype: host::DType) -> PyResult<Bound<'py, Tensor>> {
+    wrap(slf.get().0.to(dtype))?;
+    Ok(slf.clone())
 }
 
 /// Returns tensors one after the other along a dimension.

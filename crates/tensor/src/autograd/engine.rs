@@ -41,6 +41,8 @@ pub(super) fn run(
 ) -> Result<Vec<Option<Tensor>>> {
     let _no_grad = NoGrad::enter();
     let mut walk = Walk::plan(&roots, wanted, retain);
+    // Held until the end, as by torch's caller: a gradient of the caller is never taken for one that may be written to.
+    let _held: Vec<Tensor> = roots.iter().map(|(_, gradient)| gradient.clone()).collect();
     for (edge, gradient) in roots {
         walk.deliver(&edge, gradient)?;
     }
@@ -226,6 +228,8 @@ impl<'a> Walk<'a> {
     }
 
     fn apply(&self, node: &Node, mut arrived: Arrived) -> Result<Outputs> {
+        // Declared before the scope and so freed after it: what a node has saved is not freed by its formula.
+        let mut _spent = None;
         let scope = open_with(node.name.apply_name(), |encoder| {
             for gradient in &arrived {
                 gradient.as_ref().encode(encoder);
@@ -243,7 +247,10 @@ impl<'a> Walk<'a> {
                 if arrived.iter().all(Option::is_none) {
                     return Ok(smallvec![None; node.edges.len()]);
                 }
-                node.apply(formula, &arrived, self.retain == RetainGraph::No)
+                let outputs;
+                (outputs, _spent) =
+                    node.apply(formula, &arrived, self.retain == RetainGraph::No)?;
+                Ok(outputs)
             }
         }
     }

@@ -27,5 +27,5 @@ pub(crate) use mode::{Below, is_tracking, next_sequence};
 pub(crate) use node::{Formula, NodeSite, Outputs, node_site};
 pub(crate) use saved::Saved;
 pub(crate) use track::{
-    differentiable, differentiable_list, differentiable_many, differentiable_view,
+    differentiable, differentiable_first, differentiable_list, differentiable_view,
 };

@@ -5,38 +5,62 @@
 
 use std::cell::Cell;
 
+/// What operators of one thread ask: in one word, so that they ask once.
+#[derive(Clone, Copy)]
+struct Mode {
+    enabled: bool,
+    below: bool,
+    sequence: u32,
+}
+
 thread_local! {
-    static ENABLED: Cell<bool> = const { Cell::new(true) };
-    static BELOW: Cell<bool> = const { Cell::new(false) };
-    static SEQUENCE: Cell<u32> = const { Cell::new(0) };
+    static MODE: Cell<Mode> = const {
+        Cell::new(Mode {
+            enabled: true,
+            below: false,
+            sequence: 0,
+        })
+    };
 }
 
 /// Returns whether operators on this thread are tracked, as far as the caller decides it.
 pub fn is_grad_enabled() -> bool {
-    ENABLED.get()
+    MODE.get().enabled
 }
 
 /// Turns tracking on this thread on or off and returns whether it was on.
 pub fn set_grad_enabled(enabled: bool) -> bool {
-    ENABLED.replace(enabled)
+    change(|mode| mode.enabled = enabled).enabled
 }
 
 /// Returns whether an operator that is called now would be tracked.
 #[inline]
 pub(crate) fn is_tracking() -> bool {
-    ENABLED.get() && !BELOW.get()
+    next_sequence().is_some()
 }
 
-/// Returns the number that the next node of this thread will get.
-pub(crate) fn next_sequence() -> u32 {
-    SEQUENCE.get()
+/// Returns the number that the next node of this thread will get; none if an operator would not be tracked.
+#[inline]
+pub(crate) fn next_sequence() -> Option<u32> {
+    let mode = MODE.get();
+    (mode.enabled && !mode.below).then_some(mode.sequence)
 }
 
 /// Takes the next number. The highest one means "none" to the recorder and is left out.
 pub(super) fn take_sequence() -> u32 {
-    let number = SEQUENCE.get();
-    SEQUENCE.set((number + 1) % (u32::MAX >> 1));
-    number
+    change(|mode| mode.sequence = (mode.sequence + 1) % (u32::MAX >> 1)).sequence
+}
+
+/// Changes the mode and returns what it was.
+#[inline]
+fn change(change: impl FnOnce(&mut Mode)) -> Mode {
+    MODE.with(|cell| {
+        let before = cell.get();
+        let mut after = before;
+        change(&mut after);
+        cell.set(after);
+        before
+    })
 }
 
 /// Marks, while it lives, that an operator computes: what it calls is not tracked.
@@ -48,7 +72,7 @@ impl Below {
     #[inline]
     pub(crate) fn enter() -> Self {
         Self {
-            before: BELOW.replace(true),
+            before: change(|mode| mode.below = true).below,
         }
     }
 }
@@ -56,7 +80,7 @@ impl Below {
 impl Drop for Below {
     #[inline]
     fn drop(&mut self) {
-        BELOW.set(self.before);
+        change(|mode| mode.below = self.before);
     }
 }
 
@@ -68,16 +92,19 @@ pub(crate) struct NoGrad {
 
 impl NoGrad {
     pub(crate) fn enter() -> Self {
-        Self {
-            enabled: ENABLED.replace(false),
-            below: BELOW.replace(false),
-        }
+        let Mode { enabled, below, .. } = change(|mode| {
+            mode.enabled = false;
+            mode.below = false;
+        });
+        Self { enabled, below }
     }
 }
 
 impl Drop for NoGrad {
     fn drop(&mut self) {
-        ENABLED.set(self.enabled);
-        BELOW.set(self.below);
+        change(|mode| {
+            mode.enabled = self.enabled;
+            mode.below = self.below;
+        });
     }
 }

@@ -270,13 +270,13 @@ impl Node {
         self.name.text()
     }
 
-    /// Computes the gradients of the operands.
+    /// Computes the gradients of the operands. Returns the formula too if nobody needs it any more.
     pub(super) fn apply(
         &self,
         formula: &Mutex<Option<Formula>>,
         arrived: &[Option<Tensor>],
         release: bool,
-    ) -> Result<Outputs> {
+    ) -> Result<(Outputs, Option<Formula>)> {
         let gradients = Gradients {
             arrived,
             needed: self.edges.iter().map(Option::is_some).collect(),
@@ -285,10 +285,11 @@ impl Node {
         // Taken out while it runs, so that a user's function may come back here.
         let own = lock().take().ok_or(Error::GraphFreed)?;
         let outputs = (own.compute)(&gradients);
-        if !(release && own.keeps_tensors && outputs.is_ok()) {
-            *lock() = Some(own);
+        if release && own.keeps_tensors && outputs.is_ok() {
+            return Ok((outputs?, Some(own)));
         }
-        outputs
+        *lock() = Some(own);
+        Ok((outputs?, None))
     }
 
     /// Changes what is told of arriving gradients.

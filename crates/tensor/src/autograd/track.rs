@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mindprof_record::is_recording;
 use smallvec::SmallVec;
 
 use super::meta::{Meta, ViewOf};
@@ -17,11 +18,8 @@ pub(crate) fn differentiable<const N: usize>(
     compute: impl FnOnce() -> Result<Tensor>,
     formula: impl FnOnce(&Tensor) -> Formula,
 ) -> Result<Tensor> {
-    let tracked = is_tracking() && operands.iter().any(|operand| operand.requires_grad());
-    let result = {
-        let _below = Below::enter();
-        compute()?
-    };
+    let tracked = is_tracked(&operands);
+    let result = below(tracked, compute)?;
     if tracked && result.dtype().is_float() {
         let formula = formula(&result);
         attach(site, &operands, [&result], formula);
@@ -42,42 +40,50 @@ pub(crate) fn differentiable_view(
     Ok(result)
 }
 
-/// As [`differentiable`], for an operator with several results, of which those marked are differentiable.
-pub(crate) fn differentiable_many<const N: usize, const M: usize>(
+/// As [`differentiable`], for an operator with several results, of which the first one is differentiable.
+pub(crate) fn differentiable_first<const N: usize, const M: usize>(
     site: &'static NodeSite,
     operands: [&Tensor; N],
     compute: impl FnOnce() -> Result<[Tensor; M]>,
     formula: impl FnOnce(&[Tensor; M]) -> Formula,
 ) -> Result<[Tensor; M]> {
-    let tracked = is_tracking() && operands.iter().any(|operand| operand.requires_grad());
-    let results = {
-        let _below = Below::enter();
-        compute()?
-    };
+    let tracked = is_tracked(&operands);
+    let results = below(tracked, compute)?;
     if tracked {
         let formula = formula(&results);
-        attach(site, &operands, results.each_ref(), formula);
+        attach(site, &operands, [&results[0]], formula);
     }
     Ok(results)
 }
 
-/// As [`differentiable_many`], for any number of operands and results.
+/// As [`differentiable_first`], for any number of operands and results.
 pub(crate) fn differentiable_list(
     site: &'static NodeSite,
     operands: &[&Tensor],
     compute: impl FnOnce() -> Result<Vec<Tensor>>,
     formula: impl FnOnce(&[Tensor]) -> Formula,
 ) -> Result<Vec<Tensor>> {
-    let tracked = is_tracking() && operands.iter().any(|operand| operand.requires_grad());
-    let results = {
-        let _below = Below::enter();
-        compute()?
-    };
+    let tracked = is_tracked(operands);
+    let results = below(tracked, compute)?;
     if tracked {
         let formula = formula(&results);
         attach(site, operands, &results, formula);
     }
     Ok(results)
+}
+
+/// Returns whether an operator on these operands needs a node. Most have no history, which is quicker to see than
+/// whether history is kept.
+#[inline]
+fn is_tracked(operands: &[&Tensor]) -> bool {
+    operands.iter().any(|operand| operand.requires_grad()) && is_tracking()
+}
+
+/// Computes a result with tracking off. Nobody can tell whether it was where nothing is tracked or recorded.
+#[inline]
+fn below<R>(tracked: bool, compute: impl FnOnce() -> Result<R>) -> Result<R> {
+    let _below = (tracked || is_recording()).then(Below::enter);
+    compute()
 }
 
 /// Remembers whose elements a tracked view shows, for when it is written to.

@@ -11,13 +11,16 @@ use crate::shape::Dims;
 use crate::storage::{self, reserve, zeroed};
 use crate::{Element, Result, Tensor};
 
-use super::result_layout;
+use super::{narrowed, result_layout, rewrite, widened};
 
 /// Applies a function to every element.
 pub(crate) fn map<T: Element, U: Element>(
     operand: &Tensor,
     function: impl Fn(T) -> U + Copy + Sync,
 ) -> Result<Tensor> {
+    if operand.dtype() != T::DTYPE {
+        return narrowed(map(&*widened::<T>(operand)?, function)?, operand.dtype());
+    }
     let (layout, order) = result_layout(operand.dims(), [operand.layout()])?;
     let elements = storage::read_one(operand.storage(), |own: &[T]| {
         if let Some(own) = whole(operand.layout(), own) {
@@ -48,6 +51,10 @@ pub(crate) fn zip<T: Element, U: Element>(
     [left, right]: [&Tensor; 2],
     function: impl Fn(T, T) -> U + Copy + Sync,
 ) -> Result<Tensor> {
+    if left.dtype() != T::DTYPE || right.dtype() != T::DTYPE {
+        let wide = [&*widened::<T>(left)?, &*widened::<T>(right)?];
+        return narrowed(zip(dims, wide, function)?, left.dtype());
+    }
     let storages = [left.storage(), right.storage()];
     if left.is_contiguous() && right.is_contiguous() && left.dims() == right.dims() {
         let elements = storage::read_two(storages, |a: &[T], b: &[T]| {
@@ -85,6 +92,18 @@ pub(crate) fn update<T: Element>(
     destination: &Tensor,
     operand: &Tensor,
     function: impl Fn(T, T) -> T + Copy,
+) -> Result<()> {
+    let operand = &*widened::<T>(operand)?;
+    rewrite::<T>(destination, |destination| {
+        update_typed(destination, operand, function);
+        Ok(())
+    })
+}
+
+fn update_typed<T: Element>(
+    destination: &Tensor,
+    operand: &Tensor,
+    function: impl Fn(T, T) -> T + Copy,
 ) {
     let walk = Walk::over(destination.dims(), [destination.layout(), operand.layout()]);
     storage::write(
@@ -118,6 +137,18 @@ pub(crate) fn update_two<T: Element>(
     destination: &Tensor,
     [left, right]: [&Tensor; 2],
     function: impl Fn(T, T, T) -> T + Copy,
+) -> Result<()> {
+    let operands = [&*widened::<T>(left)?, &*widened::<T>(right)?];
+    rewrite::<T>(destination, |destination| {
+        update_two_typed(destination, operands, function);
+        Ok(())
+    })
+}
+
+fn update_two_typed<T: Element>(
+    destination: &Tensor,
+    [left, right]: [&Tensor; 2],
+    function: impl Fn(T, T, T) -> T + Copy,
 ) {
     let layouts = [destination.layout(), left.layout(), right.layout()];
     let walk = Walk::over(destination.dims(), layouts);
@@ -143,11 +174,17 @@ pub(crate) fn update_two<T: Element>(
 }
 
 /// Changes every element of the destination.
-pub(crate) fn update_each<T: Element>(destination: &Tensor, function: impl Fn(T) -> T + Copy) {
-    let walk = Walk::over(destination.dims(), [destination.layout()]);
-    storage::write(destination.storage(), [], |own: &mut [T], []: [&[T]; 0]| {
-        walk.each(|[place]| own[place] = function(own[place]));
-    });
+pub(crate) fn update_each<T: Element>(
+    destination: &Tensor,
+    function: impl Fn(T) -> T + Copy,
+) -> Result<()> {
+    rewrite::<T>(destination, |destination| {
+        let walk = Walk::over(destination.dims(), [destination.layout()]);
+        storage::write(destination.storage(), [], |own: &mut [T], []: [&[T]; 0]| {
+            walk.each(|[place]| own[place] = function(own[place]));
+        });
+        Ok(())
+    })
 }
 
 /// Takes each element from the one operand or the other, as `condition` says. All three broadcast to `dims`.
@@ -188,6 +225,9 @@ pub(crate) fn pack(operand: &Tensor) -> Result<Tensor> {
 
 /// Gives a function the elements of a contiguous tensor.
 pub(crate) fn with_slice<T: Element, R>(operand: &Tensor, function: impl FnOnce(&[T]) -> R) -> R {
+    if operand.dtype() != T::DTYPE {
+        return function(&operand.to_vec());
+    }
     storage::read_one(operand.storage(), |own: &[T]| {
         function(piece(operand.layout(), own))
     })
@@ -198,6 +238,9 @@ pub(crate) fn with_slices<T: Element, R>(
     [left, right]: [&Tensor; 2],
     function: impl FnOnce(&[T], &[T]) -> R,
 ) -> R {
+    if left.dtype() != T::DTYPE || right.dtype() != T::DTYPE {
+        return function(&left.to_vec(), &right.to_vec());
+    }
     storage::read_two([left.storage(), right.storage()], |a: &[T], b: &[T]| {
         function(piece(left.layout(), a), piece(right.layout(), b))
     })

@@ -10,6 +10,7 @@ mod product;
 mod random;
 mod reduce;
 mod walk;
+mod wide;
 
 pub(crate) use copy::{copy_into, fill, fill_range};
 pub(crate) use elementwise::{
@@ -26,6 +27,7 @@ pub(crate) use random::{
 };
 pub(crate) use reduce::sum;
 pub(crate) use walk::Walk;
+pub(crate) use wide::{narrowed, rewrite, widened};
 
 /// Below this many elements a second thread costs more than it saves.
 const PARALLEL_COUNT: usize = 1 << 18;

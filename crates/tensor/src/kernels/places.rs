@@ -1,13 +1,13 @@
 //! Reading and writing elements by lists of places in a storage.
 
 use super::Walk;
-use crate::element::{Number, by_dtype};
+use crate::element::by_dtype;
 use crate::error::reject;
 use crate::layout::Layout;
 use crate::ops::Triangle;
 use crate::shape::Dims;
 use crate::storage::{self, reserve};
-use crate::{Result, Tensor};
+use crate::{Element, Result, Tensor};
 
 /// What becomes of an element that is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,13 +1,18 @@
-//! Matrix products. Floats go to the `gemm` crate; integers, which are rare, to three plain loops.
+//! Matrix products. Floats go to the `gemm` crate; integers, which are rare, to `ndarray`.
 #![expect(
     unsafe_code,
-    reason = "gemm takes pointers and strides; this is the safe face over them"
+    reason = "gemm takes pointers and strides, ndarray wrapping integers; this is the safe face over them"
 )]
 
 use std::any::TypeId;
+use std::num::Wrapping;
 
 use gemm::Parallelism;
+use ndarray::linalg::general_mat_mul;
+use ndarray::{ArrayView2, ArrayViewMut2, LinalgScalar, ShapeBuilder};
+use num_traits::{One, Zero};
 
+use crate::DType;
 use crate::element::Number;
 
 /// Below this many multiplications a second thread costs more than it saves.
@@ -66,9 +71,11 @@ pub(crate) fn multiply<T: Number>(
     } else {
         Parallelism::Rayon(0)
     };
-    let float = [TypeId::of::<f32>(), TypeId::of::<f64>()].contains(&TypeId::of::<T>());
-    if !float {
-        return multiply_plainly(left, right, product, adds);
+    match T::DTYPE {
+        DType::Bool | DType::BF16 => unreachable!("such products are refused, or computed wide"),
+        DType::I32 => return multiply_integers::<T, i32>(left, right, product, adds),
+        DType::I64 => return multiply_integers::<T, i64>(left, right, product, adds),
+        DType::F32 | DType::F64 => {}
     }
     // SAFETY: T is f32 or f64, which gemm knows. Every element that sizes and strides reach lies inside of its slice:
     // the assertion above says so for the operands, and the product is m rows of n. The product is borrowed mutably,
@@ -98,24 +105,43 @@ pub(crate) fn multiply<T: Number>(
     }
 }
 
-fn multiply_plainly<T: Number>(
+/// Multiplies matrices of integers, which wrap around.
+fn multiply_integers<T: Number, I: 'static>(
     left: Matrix<'_, T>,
     right: Matrix<'_, T>,
     product: &mut [T],
     adds: bool,
-) {
-    let ([rows, depth], width) = (left.dims, right.dims[1]);
-    if !adds {
-        product.fill(T::ZERO);
-    }
-    for row in 0..rows {
-        let results = &mut product[row * width..(row + 1) * width];
-        for inner in 0..depth {
-            let x = left.elements[row * left.strides[0] + inner * left.strides[1]];
-            for (column, result) in results.iter_mut().enumerate() {
-                let y = right.elements[inner * right.strides[0] + column * right.strides[1]];
-                *result = result.plus(x.times(y));
-            }
-        }
-    }
+) where
+    Wrapping<I>: LinalgScalar,
+{
+    let dims = [left.dims[0], right.dims[1]];
+    let mut product = ArrayViewMut2::from_shape(dims, wrapping_mut::<T, I>(product))
+        .expect("the product has rows times columns elements");
+    let scale = if adds {
+        Wrapping::one()
+    } else {
+        Wrapping::zero()
+    };
+    let (left, right) = (view::<T, I>(left), view::<T, I>(right));
+    general_mat_mul(Wrapping::one(), &left, &right, scale, &mut product);
+}
+
+fn view<T: Number, I: 'static>(matrix: Matrix<'_, T>) -> ArrayView2<'_, Wrapping<I>> {
+    let shape = matrix.dims.strides(matrix.strides);
+    ArrayView2::from_shape(shape, wrapping::<T, I>(matrix.elements))
+        .expect("a matrix lies inside of its slice")
+}
+
+/// Looks at integers as integers that wrap.
+fn wrapping<T: Number, I: 'static>(elements: &[T]) -> &[Wrapping<I>] {
+    assert_eq!(TypeId::of::<T>(), TypeId::of::<I>());
+    // SAFETY: T is I, and `Wrapping` is declared to lie in memory as what it wraps.
+    unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), elements.len()) }
+}
+
+/// As [`wrapping`], for writing.
+fn wrapping_mut<T: Number, I: 'static>(elements: &mut [T]) -> &mut [Wrapping<I>] {
+    assert_eq!(TypeId::of::<T>(), TypeId::of::<I>());
+    // SAFETY: as in `wrapping`; the borrow is exclusive.
+    unsafe { std::slice::from_raw_parts_mut(elements.as_mut_ptr().cast(), elements.len()) }
 }

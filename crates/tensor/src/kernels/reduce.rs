@@ -5,7 +5,7 @@
 
 use rayon::prelude::*;
 
-use super::{PARALLEL_CHUNK, PARALLEL_COUNT, Walk};
+use super::{PARALLEL_CHUNK, PARALLEL_COUNT, Walk, rewrite, widened};
 use crate::element::Number;
 use crate::layout::Layout;
 use crate::shape::{Dims, Strides};
@@ -25,6 +25,13 @@ pub(crate) fn sum<T: Number>(
     operand: &Tensor,
     reduced: &[bool],
 ) -> Result<()> {
+    let operand = &*widened::<T>(operand)?;
+    rewrite::<T>(destination, |destination| {
+        sum_typed::<T>(destination, operand, reduced)
+    })
+}
+
+fn sum_typed<T: Number>(destination: &Tensor, operand: &Tensor, reduced: &[bool]) -> Result<()> {
     let kept = sub_layout(operand.layout(), reduced, false)?;
     let summed = sub_layout(operand.layout(), reduced, true)?;
     storage::write(

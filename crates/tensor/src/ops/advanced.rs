@@ -132,6 +132,14 @@ impl Tensor {
             );
         }
         index_type(index, "index_select")?;
+        let size = self.dims().get(at).map_or(1, |&size| size as i64);
+        let outside = |place: &i64| *place < 0 || *place >= size;
+        if let Some(place) = index.to_vec::<i64>().into_iter().find(outside) {
+            return reject!(
+                Index,
+                "index out of range in self: index {place} of {size} places"
+            );
+        }
         differentiable(
             &INDEX_SELECT_NODE,
             [self],

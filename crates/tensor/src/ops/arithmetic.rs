@@ -7,7 +7,7 @@ use smallvec::smallvec;
 use crate::autograd::{Formula, Saved, differentiable, node_site};
 use crate::dispatch::{Site, open};
 use crate::dtype::{Weight, promote};
-use crate::element::{Number, by_dtype};
+use crate::element::{Number, by_number};
 use crate::kernels;
 use crate::shape::{Dims, broadcast};
 use crate::{DType, Element, Error, Operand, Result, Scalar, Tensor};
@@ -234,7 +234,7 @@ fn compute(operation: Arithmetic, operands: [Weighed<'_>; 2]) -> Result<Tensor> 
     if left.dtype() == dtype && right.dtype() == dtype {
         return apply(operation, dims, [left, right], dtype);
     }
-    let (left, right) = (left.as_type(dtype)?, right.as_type(dtype)?);
+    let (left, right) = (left.as_type(dtype)?, right.as_second(dtype)?);
     apply(operation, dims, [&left, &right], dtype)
 }
 
@@ -244,15 +244,15 @@ fn apply(
     operands: [&Tensor; 2],
     dtype: DType,
 ) -> Result<Tensor> {
-    by_dtype!(dtype, T => match operation {
+    by_number!(dtype, T => match operation {
         Arithmetic::Add(alpha) if alpha.is_one() => kernels::zip(dims, operands, T::plus),
         Arithmetic::Add(alpha) => {
-            let alpha = T::from_scalar(alpha);
+            let alpha = T::from_scalar(alpha.stored(dtype));
             kernels::zip(dims, operands, move |x: T, y| x.plus(alpha.times(y)))
         }
         Arithmetic::Sub(alpha) if alpha.is_one() => kernels::zip(dims, operands, T::minus),
         Arithmetic::Sub(alpha) => {
-            let alpha = T::from_scalar(alpha);
+            let alpha = T::from_scalar(alpha.stored(dtype));
             kernels::zip(dims, operands, move |x: T, y| x.minus(alpha.times(y)))
         }
         Arithmetic::Mul => kernels::zip(dims, operands, T::times),

@@ -1,11 +1,11 @@
-//! Comparing and choosing: `eq`, `lt`, `where`, `maximum`, `clamp` and logic on truth values.
+//! Comparing and choosing: `eq`, `lt`, `where`, `clamp` and logic on truth values.
 
 use smallvec::smallvec;
 
 use crate::autograd::{Formula, Saved, differentiable, in_place, node_site};
 use crate::dispatch::{Site, open};
 use crate::dtype::promote;
-use crate::element::{Number, by_dtype};
+use crate::element::{Number, by_dtype, by_number};
 use crate::error::reject;
 use crate::kernels;
 use crate::shape::broadcast;
@@ -16,15 +16,11 @@ static CLAMP: Site = Site::operator("aten::clamp");
 static CLAMP_IN_PLACE: Site = Site::operator("aten::clamp_");
 static MASKED_FILL: Site = Site::operator("aten::masked_fill");
 static MASKED_FILL_IN_PLACE: Site = Site::operator("aten::masked_fill_");
-static MAXIMUM: Site = Site::operator("aten::maximum");
-static MINIMUM: Site = Site::operator("aten::minimum");
 static WHERE: Site = Site::operator("aten::where");
 
 node_site! {
     CLAMP_NODE = "ClampBackward1";
     MASKED_FILL_NODE = "MaskedFillBackward0";
-    MAXIMUM_NODE = "MaximumBackward0";
-    MINIMUM_NODE = "MinimumBackward0";
     WHERE_NODE = "WhereBackward0";
 }
 
@@ -58,7 +54,7 @@ impl Comparison {
         &SITES[self as usize]
     }
 
-    fn holds<T: Element>(self, x: T, y: T) -> bool {
+    pub(super) fn holds<T: Element>(self, x: T, y: T) -> bool {
         match self {
             Self::Eq => x == y,
             Self::Ne => x != y,
@@ -132,7 +128,7 @@ impl Tensor {
             DType::Bool => combine!(bool),
             DType::I32 => combine!(i32),
             DType::I64 => combine!(i64),
-            DType::F32 | DType::F64 => reject!(
+            DType::BF16 | DType::F32 | DType::F64 => reject!(
                 NotImplemented,
                 "\"bitwise_and_cpu\" not implemented for '{}'",
                 dtype.title()
@@ -150,7 +146,7 @@ impl Tensor {
             DType::Bool => kernels::map(self, |x: bool| !x),
             DType::I32 => kernels::map(self, |x: i32| !x),
             DType::I64 => kernels::map(self, |x: i64| !x),
-            dtype @ (DType::F32 | DType::F64) => reject!(
+            dtype @ (DType::BF16 | DType::F32 | DType::F64) => reject!(
                 NotImplemented,
                 "\"bitwise_not_cpu\" not implemented for '{}'",
                 dtype.title()
@@ -233,7 +229,7 @@ impl Tensor {
             return reject!(
                 Runtime,
                 "masked_fill_ only supports boolean masks, but got mask with dtype {}",
-                mask.dtype().title()
+                mask.dtype().native_name()
             );
         }
         in_place(
@@ -258,34 +254,6 @@ impl Tensor {
         )
     }
 
-    /// Takes the larger of two elements; what is not a number wins.
-    ///
-    /// # Errors
-    /// When the shapes do not broadcast or there is no memory.
-    pub fn maximum(&self, other: &Self) -> Result<Self> {
-        let _scope = open(&MAXIMUM, (self, other));
-        differentiable(
-            &MAXIMUM_NODE,
-            [self, other],
-            || self.extreme_of(other, Comparison::Gt),
-            |_| extreme_formula(self, other, Comparison::Gt),
-        )
-    }
-
-    /// Takes the smaller of two elements; what is not a number wins.
-    ///
-    /// # Errors
-    /// When the shapes do not broadcast or there is no memory.
-    pub fn minimum(&self, other: &Self) -> Result<Self> {
-        let _scope = open(&MINIMUM, (self, other));
-        differentiable(
-            &MINIMUM_NODE,
-            [self, other],
-            || self.extreme_of(other, Comparison::Lt),
-            |_| extreme_formula(self, other, Comparison::Lt),
-        )
-    }
-
     /// Replaces what is below `lowest` or above `highest` by these.
     ///
     /// # Errors
@@ -299,7 +267,7 @@ impl Tensor {
                 let bounds = check_bounds(lowest, highest)?;
                 let dtype = bounded_type(self, bounds);
                 let operand = self.as_type(dtype)?;
-                by_dtype!(dtype, T => kernels::map(&operand, bounded::<T>(lowest, highest)))
+                by_number!(dtype, T => kernels::map(&operand, bounded::<T>(lowest, highest)))
             },
             |_| clamp_formula(self, lowest, highest),
         )
@@ -322,49 +290,11 @@ impl Tensor {
             [],
             || {
                 check_bounds(lowest, highest)?;
-                by_dtype!(self.dtype(), T => kernels::update_each(self, bounded::<T>(lowest, highest)));
-                Ok(())
+                by_number!(self.dtype(), T => kernels::update_each(self, bounded::<T>(lowest, highest)))
             },
             || clamp_formula(&before, lowest, highest),
         )
     }
-
-    fn extreme_of(&self, other: &Self, how: Comparison) -> Result<Self> {
-        let dtype = promote([
-            (self.dtype(), self.weight()),
-            (other.dtype(), other.weight()),
-        ]);
-        let dims = broadcast(self.dims(), other.dims())?;
-        let (left, right) = (self.as_type(dtype)?, other.as_type(dtype)?);
-        by_dtype!(dtype, T => {
-            kernels::zip(&dims, [&left, &right], move |x: T, y: T| winner(how, x, y))
-        })
-    }
-}
-
-/// Returns the element that wins a comparison; what is not a number does.
-#[expect(clippy::eq_op, reason = "what is not a number does not equal itself")]
-fn winner<T: Element>(how: Comparison, x: T, y: T) -> T {
-    if how.holds(x, y) || x != x { x } else { y }
-}
-
-fn extreme_formula(left: &Tensor, right: &Tensor, how: Comparison) -> Formula {
-    let (left, right) = (Saved::new(left), Saved::new(right));
-    let other = match how {
-        Comparison::Gt => Comparison::Lt,
-        _ => Comparison::Gt,
-    };
-    Formula::saving(move |gradients| {
-        let (gradient, left, right) = (gradients.only(), left.get()?, right.get()?);
-        let even = left.compare(Comparison::Eq, right)?;
-        let share = Tensor::choose(&even, &gradient.div(2_i64)?, gradient)?;
-        let part =
-            |loses: Comparison| share.masked_fill(&left.compare(loses, right)?, 0_i64.into());
-        Ok(smallvec![
-            gradients.when(0, || part(other))?,
-            gradients.when(1, || part(how))?
-        ])
-    })
 }
 
 fn clamp_formula(operand: &Tensor, lowest: Option<Scalar>, highest: Option<Scalar>) -> Formula {

@@ -132,6 +132,17 @@ impl Tensor {
     /// When there is no memory.
     pub fn to(&self, dtype: DType) -> Result<Self> {
         let _scope = open(&TO, (self, dtype, false, false, Absent));
+        self.converted(dtype)
+    }
+
+    /// Converts to a type and a device at once, as it shows where a gradient goes back to what it came from.
+    fn to_like(&self, dtype: DType) -> Result<Self> {
+        let (device, no) = (0_i64, false);
+        let _scope = open(&TO, (self, dtype, device, Absent, Absent, no, no, Absent));
+        self.converted(dtype)
+    }
+
+    fn converted(&self, dtype: DType) -> Result<Self> {
         if self.dtype() == dtype {
             return Ok(self.clone());
         }
@@ -149,24 +160,16 @@ impl Tensor {
                 copy.copy_(self)?;
                 Ok(copy)
             },
-            |_| Formula::unary(move |gradient| gradient.to(own)),
+            |_| Formula::unary(move |gradient| gradient.to_like(own)),
         )
     }
 
-    /// Tells the recorder of a conversion that is none, as `to` with a device shows.
-    pub(in crate::ops) fn tell_to(&self) {
+    /// Tells the recorder of a conversion that is none: the one device is where the tensor is.
+    pub fn to_device(&self) {
+        let (device, no) = (0_i64, false);
         drop(open(
             &TO,
-            (
-                self,
-                self.dtype(),
-                0_i64,
-                Absent,
-                Absent,
-                false,
-                false,
-                Absent,
-            ),
+            (self, self.dtype(), device, Absent, Absent, no, no, Absent),
         ));
     }
 
@@ -176,6 +179,19 @@ impl Tensor {
             return Ok(Cow::Borrowed(self));
         }
         Ok(Cow::Owned(self.to(dtype)?))
+    }
+
+    /// Converts the second operand of an operator. A single number beside narrow elements is computed with as it is:
+    /// the conversion shows, but takes nothing from it, as in torch.
+    pub(in crate::ops) fn as_second(&self, dtype: DType) -> Result<Cow<'_, Self>> {
+        let converted = self.as_type(dtype)?;
+        let wide = dtype.computed();
+        if wide == dtype || self.dtype() == dtype || self.rank() > 0 {
+            return Ok(converted);
+        }
+        let number = Self::blank(self.layout().at_start(), wide)?;
+        kernels::copy_into(&number, self);
+        Ok(Cow::Owned(number))
     }
 
     /// Copies into a storage of its own, laid out like this tensor.
@@ -249,7 +265,7 @@ pub(in crate::ops) fn check_range(value: Scalar, dtype: DType, name: &'static st
     let (lowest, highest) = match dtype {
         DType::I32 => (f64::from(i32::MIN), f64::from(i32::MAX)),
         DType::I64 => (i64::MIN as f64, i64::MAX as f64),
-        DType::Bool | DType::F32 | DType::F64 => return Ok(()),
+        DType::Bool | DType::BF16 | DType::F32 | DType::F64 => return Ok(()),
     };
     let fits = match value {
         Scalar::Bool(_) => true,

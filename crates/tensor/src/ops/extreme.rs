@@ -2,7 +2,7 @@
 
 use super::create::result_space;
 use super::reduce::{KeepDims, reduced_dims, restore};
-use crate::autograd::{Formula, Saved, differentiable, differentiable_many, node_site};
+use crate::autograd::{Formula, Saved, differentiable, differentiable_first, node_site};
 use crate::dispatch::{Site, open};
 use crate::element::by_dtype;
 use crate::error::reject;
@@ -84,7 +84,7 @@ impl Tensor {
             End::Lowest => (&MIN, &MIN_NODE),
         };
         let _scope = open(site, (self, dimension, keep.flag()));
-        differentiable_many(
+        differentiable_first(
             node,
             [self],
             || {
@@ -262,7 +262,7 @@ pub enum Truth {
 pub(in crate::ops) fn index_type(index: &Tensor, subject: &str) -> Result<()> {
     match index.dtype() {
         DType::I64 | DType::I32 => Ok(()),
-        DType::Bool | DType::F32 | DType::F64 => {
+        DType::Bool | DType::BF16 | DType::F32 | DType::F64 => {
             let found = by_dtype!(index.dtype(), T => <T as crate::Element>::DTYPE.title());
             reject!(
                 Runtime,

@@ -1,4 +1,4 @@
-//! Arithmetic that writes into its first operand: `add_`, `mul_`, `addcmul_`, `lerp_` and their relatives.
+//! Arithmetic that writes into its first operand: `add_`, `mul_`, `lerp_` and their relatives.
 
 use std::borrow::Cow;
 
@@ -8,15 +8,13 @@ use super::arithmetic::{Sign, check_alpha, product_formula, quotient_formula, su
 use crate::autograd::{Formula, NodeSite, Saved, in_place, is_tracking, node_site};
 use crate::dispatch::{Site, open};
 use crate::dtype::promote;
-use crate::element::{Number, by_dtype, by_float};
+use crate::element::{Number, by_dtype, by_float, by_number};
 use crate::error::reject;
 use crate::kernels;
 use crate::shape::broadcast;
 use crate::{DType, Element, Error, Operand, Result, Scalar, Tensor};
 
 static ADD: Site = Site::operator("aten::add_");
-static ADDCDIV: Site = Site::operator("aten::addcdiv_");
-static ADDCMUL: Site = Site::operator("aten::addcmul_");
 static DIV: Site = Site::operator("aten::div_");
 static LERP: Site = Site::operator("aten::lerp_");
 static MUL: Site = Site::operator("aten::mul_");
@@ -24,8 +22,6 @@ static SUB: Site = Site::operator("aten::sub_");
 
 node_site! {
     ADD_NODE = "AddBackward0";
-    ADDCDIV_NODE = "AddcdivBackward0";
-    ADDCMUL_NODE = "AddcmulBackward0";
     DIV_NODE = "DivBackward0";
     LERP_NODE = "LerpBackward0";
     MUL_NODE = "MulBackward0";
@@ -81,8 +77,7 @@ impl Tensor {
             [&other],
             || {
                 let other = self.fitted(operand, &other, self.common(operand))?;
-                by_dtype!(self.dtype(), T => kernels::update(self, &other, T::times));
-                Ok(())
+                by_number!(self.dtype(), T => kernels::update(self, &other, T::times))
             },
             || product_formula(&before, &other),
         )
@@ -104,8 +99,7 @@ impl Tensor {
             || {
                 let result = self.common(operand).or_float();
                 let other = self.fitted(operand, &other, result)?;
-                by_dtype!(self.dtype(), T => kernels::update(self, &other, T::over));
-                Ok(())
+                by_number!(self.dtype(), T => kernels::update(self, &other, T::over))
             },
             || quotient_formula(&before, &other),
         )
@@ -115,80 +109,6 @@ impl Tensor {
     pub(in crate::ops) fn div_in_place(&self, number: Scalar) -> Result<()> {
         let _scope = open(&DIV, (self, number));
         self.div_(number)
-    }
-
-    /// Adds `value` times the product of two tensors to the elements.
-    ///
-    /// # Errors
-    /// When the shapes do not broadcast to this tensor's, or the types differ.
-    pub fn addcmul_(&self, first: &Self, second: &Self, value: Scalar) -> Result<()> {
-        let _scope = open(&ADDCMUL, (self, first, second, value));
-        let kept = self.kept_pair([first, second])?;
-        in_place(
-            &ADDCMUL_NODE,
-            self,
-            [first, second],
-            || {
-                let [a, b] = self.fitted_pair([first, second])?;
-                by_dtype!(self.dtype(), T => {
-                    let value = T::from_scalar(value);
-                    let add = move |x: T, y: T, z: T| x.plus(value.times(y).times(z));
-                    kernels::update_two(self, [&a, &b], add);
-                });
-                Ok(())
-            },
-            move || {
-                Formula::saving(move |gradients| {
-                    let gradient = gradients.only().mul(value)?;
-                    Ok(smallvec![
-                        Some(gradients.only().clone()),
-                        gradients.when(1, || gradient.mul(kept[1].get()?))?,
-                        gradients.when(2, || gradient.mul(kept[0].get()?))?
-                    ])
-                })
-            },
-        )
-    }
-
-    /// Adds `value` times the quotient of two tensors to the elements.
-    ///
-    /// # Errors
-    /// When the shapes do not broadcast to this tensor's, or the types differ or are not floating-point.
-    pub fn addcdiv_(&self, first: &Self, second: &Self, value: Scalar) -> Result<()> {
-        let _scope = open(&ADDCDIV, (self, first, second, value));
-        if !first.dtype().is_float() && !second.dtype().is_float() {
-            return reject!(
-                Runtime,
-                "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform \
-                 a true division of tensor1 and tensor2."
-            );
-        }
-        let kept = self.kept_pair([first, second])?;
-        in_place(
-            &ADDCDIV_NODE,
-            self,
-            [first, second],
-            || {
-                let [a, b] = self.fitted_pair([first, second])?;
-                by_dtype!(self.dtype(), T => {
-                    let value = T::from_scalar(value);
-                    let add = move |x: T, y: T, z: T| x.plus(value.times(y).over(z));
-                    kernels::update_two(self, [&a, &b], add);
-                });
-                Ok(())
-            },
-            move || {
-                Formula::saving(move |gradients| {
-                    let (first, second) = (kept[0].get()?, kept[1].get()?);
-                    let gradient = gradients.only().mul(value)?.div(second)?;
-                    Ok(smallvec![
-                        Some(gradients.only().clone()),
-                        gradients.needs(1).then(|| gradient.clone()),
-                        gradients.when(2, || gradient.mul(first)?.div(second)?.neg())?
-                    ])
-                })
-            },
-        )
     }
 
     /// Moves the elements towards those of another tensor, by `weight` of the way.
@@ -218,8 +138,7 @@ impl Tensor {
                         x + weight * (y - x)
                     } else {
                         y - (y - x) * (1.0 - weight)
-                    });
-                    Ok(())
+                    })
                 })
             },
             move || {
@@ -250,20 +169,19 @@ impl Tensor {
                 let common = self.common(operand);
                 check_alpha(alpha, common)?;
                 let other = self.fitted(operand, other, common)?;
-                by_dtype!(self.dtype(), T => {
-                    let scale = T::from_scalar(alpha);
+                by_number!(self.dtype(), T => {
+                    let scale = T::from_scalar(alpha.stored(self.dtype()));
                     match (sign, alpha.is_one()) {
                         (Sign::Plus, true) => kernels::update(self, &other, T::plus),
                         (Sign::Minus, true) => kernels::update(self, &other, T::minus),
                         (Sign::Plus, false) => {
-                            kernels::update(self, &other, move |x: T, y| x.plus(scale.times(y)));
+                            kernels::update(self, &other, move |x: T, y| x.plus(scale.times(y)))
                         }
                         (Sign::Minus, false) => {
-                            kernels::update(self, &other, move |x: T, y| x.minus(scale.times(y)));
+                            kernels::update(self, &other, move |x: T, y| x.minus(scale.times(y)))
                         }
                     }
-                });
-                Ok(())
+                })
             },
             || sum_formula(alpha, sign),
         )
@@ -289,7 +207,7 @@ impl Tensor {
         }
         self.check_shape(other)?;
         if other.dtype() != output {
-            return Ok(Cow::Owned(other.to(output)?));
+            return other.as_second(output);
         }
         if self.shares_storage(other) {
             return Ok(Cow::Owned(
@@ -316,7 +234,7 @@ impl Tensor {
         Ok(())
     }
 
-    fn fitted_pair<'a>(&self, operands: [&'a Self; 2]) -> Result<[Cow<'a, Self>; 2]> {
+    pub(super) fn fitted_pair<'a>(&self, operands: [&'a Self; 2]) -> Result<[Cow<'a, Self>; 2]> {
         let [first, second] = operands;
         Ok([
             self.fitted(Operand::Tensor(first), first, first.dtype())?,
@@ -336,7 +254,7 @@ impl Tensor {
         Ok(self.clone())
     }
 
-    fn kept_pair(&self, operands: [&Self; 2]) -> Result<[Saved; 2]> {
+    pub(super) fn kept_pair(&self, operands: [&Self; 2]) -> Result<[Saved; 2]> {
         let [first, second] = operands;
         let apart = |operand: &Self| -> Result<Saved> {
             if self.shares_storage(operand) && operands.iter().any(|other| other.requires_grad()) {

@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use super::create::result_space;
+use crate::autocast::Casting;
 use crate::autograd::{Formula, differentiable_list, node_site};
 use crate::dispatch::{Site, open};
 use crate::error::reject;
@@ -31,6 +32,9 @@ impl Tensor {
     /// When there are none, or their other sizes differ.
     pub fn cat(tensors: &[Self], dimension: i64) -> Result<Self> {
         let _scope = open(&CAT, (tensors, dimension));
+        if let Some(casting) = Casting::begin() {
+            return Self::cat(&casting.promote(tensors)?, dimension);
+        }
         let Some(first) = tensors.first() else {
             return reject!(Value, "torch.cat(): expected a non-empty list of Tensors");
         };
@@ -93,6 +97,9 @@ impl Tensor {
     /// When there are none, or their shapes differ.
     pub fn stack(tensors: &[Self], dimension: i64) -> Result<Self> {
         let _scope = open(&STACK, (tensors, dimension));
+        if let Some(casting) = Casting::begin() {
+            return Self::stack(&casting.promote(tensors)?, dimension);
+        }
         let Some(first) = tensors.first() else {
             return reject!(Runtime, "stack expects a non-empty TensorList");
         };
@@ -138,7 +145,13 @@ impl Tensor {
             return reject!(Runtime, "split expects at least a 1-dimensional tensor");
         }
         let length = self.dims()[at] as i64;
-        if size < 0 || (size == 0 && length != 0) {
+        if size == 0 && length != 0 {
+            return reject!(
+                Runtime,
+                "split_size can only be 0 if dimension size is 0, but got dimension size of {length}"
+            );
+        }
+        if size < 0 {
             return reject!(
                 Runtime,
                 "split expects split_size be non-negative, but got split_size={size}"

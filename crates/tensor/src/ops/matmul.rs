@@ -1,5 +1,6 @@
 //! The general product: chooses `dot`, `mv`, `mm` or `bmm` by the dimensions of the operands, as torch does.
 
+use crate::autocast::Casting;
 use crate::dispatch::{Site, open};
 use crate::shape::{broadcast, signed};
 use crate::{Error, Result, Tensor};
@@ -13,6 +14,10 @@ impl Tensor {
     /// When an operand has no dimensions, the sizes do not fit, the types differ, or there is no memory.
     pub fn matmul(&self, other: &Self) -> Result<Self> {
         let _scope = open(&MATMUL, (self, other));
+        if let Some(casting) = Casting::begin() {
+            let other = casting.lower(other)?;
+            return casting.lower(self)?.matmul(&other);
+        }
         match (self.rank(), other.rank()) {
             (0, _) | (_, 0) => Err(Error::MatmulRank {
                 left: self.rank(),

@@ -5,7 +5,7 @@ use smallvec::smallvec;
 use crate::autograd::{Formula, Saved, differentiable, node_site};
 use crate::dispatch::{Site, open};
 use crate::dtype::promote;
-use crate::element::{Number, by_dtype};
+use crate::element::{Number, by_number};
 use crate::kernels;
 use crate::shape::broadcast;
 use crate::{Comparison, DType, Elementwise, Error, Operand, Result, Scalar, Tensor};
@@ -109,7 +109,7 @@ impl Tensor {
                 refuse_zero(&right)?;
                 kernels::zip(&dims, pair, floor_quotient)
             }
-            DType::F32 => kernels::zip(&dims, pair, |x: f32, y: f32| (x / y).floor()),
+            DType::BF16 | DType::F32 => kernels::zip(&dims, pair, |x: f32, y: f32| (x / y).floor()),
             DType::F64 => kernels::zip(&dims, pair, |x: f64, y: f64| (x / y).floor()),
         }
     }
@@ -149,7 +149,7 @@ impl Tensor {
                             x.wrapping_sub(floor_quotient(x, y).wrapping_mul(y))
                         })
                     }
-                    DType::F32 => kernels::zip(&dims, pair, |x: f32, y: f32| {
+                    DType::BF16 | DType::F32 => kernels::zip(&dims, pair, |x: f32, y: f32| {
                         float_remainder(x.into(), y.into()) as f32
                     }),
                     DType::F64 => kernels::zip(&dims, pair, float_remainder),
@@ -171,10 +171,10 @@ fn power(base: &Tensor, exponent: &Operand<'_>) -> Result<Tensor> {
             exponent,
             Operand::Scalar(Scalar::Int(2) | Scalar::Float(2.0))
         ) {
-            return by_dtype!(dtype, T => kernels::map(&left, |x: T| x.times(x)));
+            return by_number!(dtype, T => kernels::map(&left, |x: T| x.times(x)));
         }
         return match dtype {
-            DType::F32 => kernels::zip(&dims, pair, f32::powf),
+            DType::BF16 | DType::F32 => kernels::zip(&dims, pair, f32::powf),
             _ => kernels::zip(&dims, pair, f64::powf),
         };
     }

@@ -5,11 +5,12 @@ use smallvec::smallvec;
 
 use super::arithmetic::kept;
 use super::create::{Options, empty, result_space};
+use crate::autocast::Casting;
 use crate::autograd::{Formula, Saved, differentiable, node_site};
 use crate::dispatch::{Site, open};
-use crate::element::{Number, by_dtype};
+use crate::element::{Number, by_number};
 use crate::error::reject;
-use crate::kernels::{Matrix, Previous, multiply};
+use crate::kernels::{Matrix, Previous, multiply, rewrite, widened};
 use crate::storage;
 use crate::{DType, Error, Result, Scalar, Tensor};
 
@@ -39,6 +40,10 @@ impl Tensor {
     /// When an operand is no matrix, their sizes do not fit or their types differ, or there is no memory.
     pub fn mm(&self, other: &Self) -> Result<Self> {
         let _scope = open(&MM, (self, other));
+        if let Some(casting) = Casting::begin() {
+            let other = casting.lower(other)?;
+            return casting.lower(self)?.mm(&other);
+        }
         differentiable(
             &MM_NODE,
             [self, other],
@@ -71,6 +76,10 @@ impl Tensor {
     pub fn addmm(&self, left: &Self, right: &Self) -> Result<Self> {
         let one = Scalar::Int(1);
         let _scope = open(&ADDMM, (self, left, right, one, one));
+        if let Some(casting) = Casting::begin() {
+            let (right, left) = (casting.lower(right)?, casting.lower(left)?);
+            return casting.lower(self)?.addmm(&left, &right);
+        }
         differentiable(
             &ADDMM_NODE,
             [self, left, right],
@@ -120,7 +129,7 @@ impl Tensor {
             return Ok(product);
         }
         let (left, right) = prepare(&product, left, right)?;
-        multiply_into(&product, &left, &right, Previous::Add);
+        multiply_into(&product, &left, &right, Previous::Add)?;
         Ok(product)
     }
 
@@ -148,7 +157,7 @@ impl Tensor {
         }
         implemented(self.dtype(), "addmm_impl_cpu_")?;
         let (left, right) = prepare(&product, self, other)?;
-        multiply_into(&product, &left, &right, Previous::Overwrite);
+        multiply_into(&product, &left, &right, Previous::Overwrite)?;
         Ok(product)
     }
 
@@ -158,6 +167,10 @@ impl Tensor {
     /// When an operand is no batch, their sizes do not fit or their types differ, or there is no memory.
     pub fn bmm(&self, other: &Self) -> Result<Self> {
         let _scope = open(&BMM, (self, other));
+        if let Some(casting) = Casting::begin() {
+            let other = casting.lower(other)?;
+            return casting.lower(self)?.bmm(&other);
+        }
         differentiable(
             &BMM_NODE,
             [self, other],
@@ -205,7 +218,7 @@ impl Tensor {
             });
         }
         implemented(self.dtype(), "bmm")?;
-        multiply_into(&product, self, other, Previous::Overwrite);
+        multiply_into(&product, self, other, Previous::Overwrite)?;
         Ok(product)
     }
 
@@ -268,7 +281,7 @@ impl Tensor {
             self.contiguous()?
         };
         let column = vector.with_layout(vector.layout().unsqueezed(1)?)?;
-        multiply_into(&product, &matrix, &column, Previous::Overwrite);
+        multiply_into(&product, &matrix, &column, Previous::Overwrite)?;
         Ok(product)
     }
 
@@ -318,7 +331,7 @@ impl Tensor {
         let row = self.with_layout(self.layout().unsqueezed(0)?)?;
         let column = other.with_layout(other.layout().unsqueezed(1)?)?;
         let value = result_space(&[1, 1], self.dtype())?;
-        multiply_into(&value, &row, &column, Previous::Overwrite);
+        multiply_into(&value, &row, &column, Previous::Overwrite)?;
         let product = empty(&[], self.dtype(), &Options::like(self))?;
         let value = value.to_scalars().first().copied();
         product.fill_(value.unwrap_or(Scalar::Int(0)))?;
@@ -440,14 +453,25 @@ fn prepare(product: &Tensor, left: &Tensor, right: &Tensor) -> Result<(Tensor, T
 }
 
 /// Multiplies matrices, or batches of them, into a contiguous product.
-fn multiply_into(product: &Tensor, left: &Tensor, right: &Tensor, previous: Previous) {
-    by_dtype!(product.dtype(), T => storage::write(
-        product.storage(),
-        [left.storage(), right.storage()],
-        |results: &mut [T], [a, b]: [&[T]; 2]| {
-            multiply_batches(results, (left, a), (right, b), previous);
-        },
-    ));
+fn multiply_into(
+    product: &Tensor,
+    left: &Tensor,
+    right: &Tensor,
+    previous: Previous,
+) -> Result<()> {
+    by_number!(product.dtype(), T => {
+        let (left, right) = (&*widened::<T>(left)?, &*widened::<T>(right)?);
+        rewrite::<T>(product, |product| {
+            storage::write(
+                product.storage(),
+                [left.storage(), right.storage()],
+                |results: &mut [T], [a, b]: [&[T]; 2]| {
+                    multiply_batches(results, (left, a), (right, b), previous);
+                },
+            );
+            Ok(())
+        })
+    })
 }
 
 fn multiply_batches<T: Number>(

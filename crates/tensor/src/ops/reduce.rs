@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::create::result_space;
 use crate::autograd::{Formula, differentiable, node_site};
 use crate::dispatch::{Site, open};
-use crate::element::by_dtype;
+use crate::element::by_number;
 use crate::kernels;
 use crate::shape::{Dims, Strides, dimension_mask, signed};
 use crate::{DType, Error, Result, Scalar, Tensor};
@@ -158,6 +158,12 @@ impl Tensor {
         reduced: &[bool],
         keep: KeepDims,
     ) -> Result<()> {
+        if space.dtype() != space.dtype().computed() {
+            // The quotient is rounded, not the sum.
+            let wide = space.to(space.dtype().computed())?;
+            self.mean_into(&wide, dimensions, reduced, keep)?;
+            return space.copy_(&wide);
+        }
         {
             let arguments = (self, dimensions, keep.flag(), space.dtype(), space);
             let _scope = open(&SUM, arguments);
@@ -233,7 +239,7 @@ fn sum_into(space: &Tensor, operand: &Tensor, reduced: &[bool], keep: KeepDims) 
         return space.zero_();
     }
     view.fill_(Scalar::Float(0.0))?;
-    by_dtype!(space.dtype(), T => kernels::sum::<T>(space, operand, reduced))
+    by_number!(space.dtype(), T => kernels::sum::<T>(space, operand, reduced))
 }
 
 /// Looks at a result as if the combined dimensions were still there, with size one.

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use crate::autograd::{Formula, NodeSite, Saved, differentiable, in_place, node_site};
 use crate::dispatch::{Absent, Site, open};
-use crate::element::{Number, by_dtype, by_float};
+use crate::element::{Number, by_dtype, by_float, by_number};
 use crate::kernels;
 use crate::{DType, Element, Error, Result, Scalar, Tensor};
 
@@ -231,8 +231,7 @@ impl Tensor {
                     });
                 }
                 by_float!(self.dtype(), names.kernel, T => {
-                    kernels::update_each(self, move |x: T| function.compute(x));
-                    Ok(())
+                    kernels::update_each(self, move |x: T| function.compute(x))
                 })
             },
             || {
@@ -250,8 +249,8 @@ impl Tensor {
             });
         }
         match function {
-            Elementwise::Abs => by_dtype!(self.dtype(), T => kernels::map(self, magnitude::<T>)),
-            Elementwise::Sign => by_dtype!(self.dtype(), T => kernels::map(self, sign::<T>)),
+            Elementwise::Abs => by_number!(self.dtype(), T => kernels::map(self, magnitude::<T>)),
+            Elementwise::Sign => by_number!(self.dtype(), T => kernels::map(self, sign::<T>)),
             _ => by_dtype!(self.dtype(), T => kernels::map(self, |x: T| x)),
         }
     }
@@ -268,7 +267,7 @@ impl Tensor {
         differentiable(
             &NEG_NODE,
             [self],
-            || by_dtype!(self.dtype(), T => kernels::map(self, T::negated)),
+            || by_number!(self.dtype(), T => kernels::map(self, T::negated)),
             |_| Formula::unary(Tensor::neg),
         )
     }
@@ -307,10 +306,9 @@ impl Tensor {
             self,
             [],
             || {
-                by_dtype!(self.dtype(), T => {
-                    kernels::update_each(self, |x: T| x.at_least(T::ZERO));
-                });
-                Ok(())
+                by_number!(self.dtype(), T => {
+                    kernels::update_each(self, |x: T| x.at_least(T::ZERO))
+                })
             },
             || {
                 let kept = Saved::new(self);
@@ -332,7 +330,7 @@ impl Tensor {
             &CLAMP_MIN_NODE,
             [self],
             || {
-                by_dtype!(self.dtype(), T => {
+                by_number!(self.dtype(), T => {
                     let lowest = T::from_scalar(lowest);
                     kernels::map(self, move |x: T| x.at_least(lowest))
                 })
@@ -358,7 +356,7 @@ impl Tensor {
             [self],
             || {
                 let operand = self.as_type(self.dtype().or_float())?;
-                by_dtype!(operand.dtype(), T => kernels::map(&operand, |x: T| T::ONE.over(x)))
+                by_number!(operand.dtype(), T => kernels::map(&operand, |x: T| T::ONE.over(x)))
             },
             |result| {
                 let kept = Saved::result(result, &RECIPROCAL_NODE);
@@ -373,7 +371,7 @@ impl Tensor {
 
 fn threshold_backward(gradient: &Tensor, result: &Tensor) -> Result<Tensor> {
     let _scope = open(&THRESHOLD_BACKWARD, (gradient, result, Scalar::Int(0)));
-    by_dtype!(gradient.dtype(), T => {
+    by_number!(gradient.dtype(), T => {
         kernels::zip(gradient.dims(), [gradient, result], |g: T, y: T| {
             if is_positive(y) { g } else { T::ZERO }
         })

@@ -1,6 +1,6 @@
 //! Properties: operators equal what one would write down index by index, on any shapes, strides and types.
 
-use mindtorch_tensor::{KeepDims, Tensor};
+use mindtorch_tensor::{DType, KeepDims, Tensor};
 use proptest::prelude::*;
 
 /// Sizes with two ways to view them: contiguous, or with two dimensions exchanged.
@@ -143,4 +143,60 @@ proptest! {
         prop_assert_eq!(back.to_f64_vec(), tensor.to_f64_vec());
         prop_assert_eq!(tensor.duplicate().unwrap().to_f64_vec(), tensor.to_f64_vec());
     }
+
+    #[test]
+    fn a_product_of_integers_wraps_index_by_index(
+        [m, k, n] in any::<[u8; 3]>().prop_map(|sizes| sizes.map(|size| i64::from(size % 5))),
+        seed in any::<i64>(),
+        transposed in any::<bool>(),
+    ) {
+        let number = |index: i64| seed.wrapping_mul(index + 1).wrapping_add(index);
+        let values = |count: i64| (0..count).map(number).collect::<Vec<i64>>();
+        let left = Tensor::from_slice(&values(m * k), &[m, k]).unwrap();
+        let right = if transposed {
+            Tensor::from_slice(&values(k * n), &[n, k]).unwrap().t().unwrap()
+        } else {
+            Tensor::from_slice(&values(k * n), &[k, n]).unwrap()
+        };
+        let (a, b) = (left.to_vec::<i64>(), right.to_vec::<i64>());
+        let mut expected = Vec::new();
+        for row in 0..m {
+            for column in 0..n {
+                expected.push((0..k).fold(0_i64, |sum, inner| {
+                    let (x, y) = (a[(row * k + inner) as usize], b[(inner * n + column) as usize]);
+                    sum.wrapping_add(x.wrapping_mul(y))
+                }));
+            }
+        }
+        prop_assert_eq!(left.mm(&right).unwrap().to_vec::<i64>(), expected);
+    }
+
+    #[test]
+    fn narrow_elements_are_computed_wide_and_rounded_once(x in any::<f32>(), y in any::<f32>()) {
+        let one = |value: f32| Tensor::from_slice(&[value], &[1]).unwrap();
+        let narrow = |value: f32| one(value).to(DType::BF16).unwrap();
+        let (x, y) = (rounded(x), rounded(y));
+        let value = |tensor: Tensor| tensor.to_vec::<f32>()[0].to_bits();
+        let expected = [x + y, x - y, x * y, x / y].map(|value| rounded(value).to_bits());
+        let found = [
+            narrow(x).add(&narrow(y)),
+            narrow(x).sub(&narrow(y)),
+            narrow(x).mul(&narrow(y)),
+            narrow(x).div(&narrow(y)),
+        ]
+        .map(|result| value(result.unwrap()));
+        for (found, expected) in found.into_iter().zip(expected) {
+            let (found, expected) = (f32::from_bits(found), f32::from_bits(expected));
+            prop_assert!(found.to_bits() == expected.to_bits() || (found.is_nan() && expected.is_nan()));
+        }
+    }
+}
+
+/// Rounds to the nearest number with an empty lower half, to the even one of two.
+fn rounded(value: f32) -> f32 {
+    if value.is_nan() {
+        return f32::NAN;
+    }
+    let bits = value.to_bits();
+    f32::from_bits((bits + 0x7fff + ((bits >> 16) & 1)) & 0xffff_0000)
 }

@@ -2,7 +2,8 @@
 
 use smallvec::smallvec;
 
-use crate::autograd::{Formula, Saved, differentiable_many, node_site};
+use crate::autocast::Casting;
+use crate::autograd::{Formula, Saved, differentiable_first, node_site};
 use crate::dispatch::{Absent, Site, open};
 use crate::element::by_float;
 use crate::error::reject;
@@ -38,6 +39,12 @@ impl Tensor {
             &ATTENTION,
             (self, key, value, mask, dropout, causal, scale, false),
         );
+        if let Some(casting) = Casting::begin() {
+            let mask = casting.lower_optional(mask)?;
+            let (value, key) = (casting.lower(value)?, casting.lower(key)?);
+            let query = casting.lower(self)?;
+            return query.attention(&key, &value, mask.as_ref(), dropout, causal, scale);
+        }
         if self.rank() < 2 || key.rank() < 2 || value.rank() < 2 {
             return reject!(
                 Runtime,
@@ -85,7 +92,7 @@ impl Tensor {
             causal,
             scale: scale.unwrap_or(1.0 / (self.dims()[3] as f64).sqrt()),
         };
-        let [result, _] = differentiable_many(
+        let [result, _] = differentiable_first(
             &FLASH_NODE,
             [self, key, value],
             || flash_forward([self, key, value], shape),
@@ -156,7 +163,7 @@ fn flash_forward([query, key, value]: [&Tensor; 3], shape: Attention) -> Result<
     let by_rows = result.transpose(1, 2)?;
     let options = Options::like(query);
     let sizes = [shape.batch, shape.queries, shape.heads].map(|size| size as i64);
-    let sums = empty(&sizes, query.dtype(), &options)?;
+    let sums = empty(&sizes, query.dtype().computed(), &options)?;
     for operand in [query, key, value] {
         operand.transpose(1, 2)?;
     }

@@ -3,6 +3,7 @@
 use smallvec::smallvec;
 
 use super::norm::fill_slice;
+use crate::autocast::Casting;
 use crate::autograd::{Formula, Saved, differentiable, node_site};
 use crate::dispatch::{Absent, Site, open};
 use crate::element::by_float;
@@ -74,6 +75,11 @@ impl Tensor {
                 groups,
             ),
         );
+        if let Some(casting) = Casting::begin() {
+            let bias = casting.lower_optional(bias)?;
+            let weight = casting.lower(weight)?;
+            return casting.lower(self)?.conv2d(&weight, bias.as_ref(), options);
+        }
         if self.rank() == 3 {
             let result = self.unsqueeze(0)?.conv2d(weight, bias, options)?;
             return result.squeeze(0);
@@ -284,8 +290,26 @@ fn forward(
         fill_slice(&result, values);
         Ok(())
     })?;
+    let result = if own.dtype() == own.dtype().computed() {
+        result
+    } else {
+        channels_innermost(&result)?.contiguous()?
+    };
     tell_resize(&result);
     Ok(result)
+}
+
+/// Returns images with their channels innermost: as the narrow kernels of torch's library leave them, to be copied
+/// back.
+fn channels_innermost(images: &Tensor) -> Result<Tensor> {
+    let &[batch, channels, height, width] = images.dims() else {
+        unreachable!("sizes were checked")
+    };
+    let dims: Dims = [batch, height, width, channels].into_iter().collect();
+    let room = Tensor::blank(Layout::contiguous(dims)?, images.dtype())?;
+    let room = room.with_layout(room.layout().permuted(&[0, 3, 1, 2])?)?;
+    kernels::copy_into(&room, images);
+    Ok(room)
 }
 
 /// Makes room that a library would fill: it shows as `empty` and `as_strided_`.
@@ -315,7 +339,7 @@ fn input_gradient(
             kernels::convolve_input_gradient(g, w, window)
         });
         let dims: Dims = [window.batch, window.image[0], window.image[1], window.channels].into_iter().collect();
-        Ok(Tensor::from_elements(values, Layout::contiguous(dims)?))
+        kernels::narrowed(Tensor::from_elements(values, Layout::contiguous(dims)?), own.dtype())
     })?;
     drop(made);
     let result = elements.with_layout(elements.layout().permuted(&[0, 3, 1, 2])?)?;
@@ -329,7 +353,7 @@ fn bias_gradient(gradient: &Tensor, has_bias: bool) -> Result<Tensor> {
     let result = room(&[if has_bias { outputs as i64 } else { 0 }], gradient)?;
     if has_bias {
         let reduced = [true, false, true, true];
-        crate::element::by_dtype!(gradient.dtype(), T => kernels::sum::<T>(&result, gradient, &reduced))?;
+        crate::element::by_number!(gradient.dtype(), T => kernels::sum::<T>(&result, gradient, &reduced))?;
     }
     tell_resize(&result);
     Ok(result)

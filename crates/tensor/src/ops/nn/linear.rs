@@ -1,5 +1,6 @@
 //! `linear`: a product with a transposed matrix, and a sum.
 
+use crate::autocast::Casting;
 use crate::dispatch::{Site, open};
 use crate::error::reject;
 use crate::shape::signed;
@@ -14,6 +15,11 @@ impl Tensor {
     /// When the sizes do not fit or the types differ.
     pub fn linear(&self, weight: &Self, bias: Option<&Self>) -> Result<Self> {
         let _scope = open(&LINEAR, (self, weight, bias));
+        if let Some(casting) = Casting::begin() {
+            let bias = casting.lower_optional(bias)?;
+            let weight = casting.lower(weight)?;
+            return casting.lower(self)?.linear(&weight, bias.as_ref());
+        }
         if weight.rank() > 2 || weight.rank() == 0 {
             return reject!(
                 Runtime,

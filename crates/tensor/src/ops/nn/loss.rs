@@ -2,13 +2,15 @@
 
 use smallvec::smallvec;
 
-use crate::autograd::{Formula, Saved, differentiable, differentiable_many, node_site};
+use crate::autocast::Casting;
+use crate::autograd::{Formula, Saved, differentiable, differentiable_first, node_site};
 use crate::dispatch::{Absent, Site, open};
 use crate::element::by_float;
 use crate::error::reject;
 use crate::kernels;
+use crate::layout::Layout;
 use crate::ops::create::{Options, empty, result_space};
-use crate::shape::signed;
+use crate::shape::{Dims, signed};
 use crate::{DType, KeepDims, Result, Tensor};
 
 static CROSS_ENTROPY: Site = Site::operator("aten::cross_entropy_loss");
@@ -56,6 +58,16 @@ pub struct CrossEntropy {
     pub label_smoothing: f64,
 }
 
+impl CrossEntropy {
+    fn raised(&self, casting: &Casting) -> Result<Self> {
+        let weight = self.weight.as_ref().map(|weight| casting.raise(weight));
+        Ok(Self {
+            weight: weight.transpose()?,
+            ..self.clone()
+        })
+    }
+}
+
 impl Default for CrossEntropy {
     fn default() -> Self {
         Self {
@@ -74,6 +86,10 @@ impl Tensor {
     /// When the shapes or the types do not fit.
     pub fn mse_loss(&self, target: &Self, reduction: Reduction) -> Result<Self> {
         let _scope = open(&MSE, (self, target, reduction.code()));
+        if let Some(casting) = Casting::begin() {
+            let target = casting.raise(target)?;
+            return casting.raise(self)?.mse_loss(&target, reduction);
+        }
         if self.dims() != target.dims() {
             crate::shape::broadcast(self.dims(), target.dims())?;
         }
@@ -92,11 +108,17 @@ impl Tensor {
                 if reduction == Reduction::None {
                     return squares();
                 }
+                // The result is made for all squares and shrinks to one element, as its storage shows in torch too.
+                let result = if dims.contains(&0) {
+                    result_space(&[], dtype)?
+                } else {
+                    result_space(&dims, dtype)?
+                };
                 let nothing = [0_i64; 0];
                 drop(open(&RESIZE, (self, nothing.as_slice(), Absent)));
+                let result = result.shrunk(Layout::contiguous(Dims::new())?);
                 let room = empty(&signed(&dims), dtype, &Options::of(Some(dtype)))?;
                 kernels::copy_into(&room, &squares()?);
-                let result = result_space(&[], dtype)?;
                 if reduction == Reduction::Mean {
                     room.mean_all_into(&result)?;
                 } else {
@@ -130,10 +152,20 @@ impl Tensor {
         if self.rank() > 2 {
             return self.nll_loss_of_many(target, options);
         }
+        self.nll_loss_of_rows(target, options)
+    }
+
+    fn nll_loss_of_rows(&self, target: &Self, options: &CrossEntropy) -> Result<Self> {
+        let (reduction, ignored) = (options.reduction.code(), options.ignore_index);
+        let arguments = (self, target, options.weight.as_ref(), reduction, ignored);
         let _scope = open(&NLL, arguments);
+        if let Some(casting) = Casting::begin() {
+            let options = options.raised(&casting)?;
+            return casting.raise(self)?.nll_loss_of_rows(target, &options);
+        }
         let _scope = open(&NLL_FORWARD, arguments);
         let classes = Classes::check(self, target, options)?;
-        let [loss, _total] = differentiable_many(
+        let [loss, _total] = differentiable_first(
             &NLL_NODE,
             [self],
             || classes.loss(self, options.reduction),
@@ -184,6 +216,11 @@ impl Tensor {
                 options.label_smoothing,
             ),
         );
+        if let Some(casting) = Casting::begin() {
+            let options = options.raised(&casting)?;
+            let target = casting.raise(target)?;
+            return casting.raise(self)?.cross_entropy(&target, &options);
+        }
         if self.rank() == 0 {
             return reject!(Runtime, "input.dim() should be at least 1, got 0");
         }
@@ -396,7 +433,7 @@ impl Classes {
             kernels::fill(&total_tensor, total.into());
             if reduction == Reduction::None && !self.single {
                 let loss = Tensor::from_slice(&losses, &[losses.len() as i64])?;
-                return Ok([loss, total_tensor]);
+                return Ok([kernels::narrowed(loss, scores.dtype())?, total_tensor]);
             }
             let loss = result_space(&[], scores.dtype())?;
             let value = if reduction == Reduction::Mean { sum / total } else { sum };

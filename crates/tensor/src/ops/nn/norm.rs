@@ -2,7 +2,7 @@
 
 use smallvec::smallvec;
 
-use crate::autograd::{Formula, Saved, differentiable_many, node_site};
+use crate::autograd::{Formula, Saved, differentiable_first, node_site};
 use crate::dispatch::{Absent, Site, open};
 use crate::element::{Real, by_float};
 use crate::error::reject;
@@ -64,14 +64,22 @@ impl Tensor {
         let (weight_operand, bias_operand) = (or_empty(weight)?, or_empty(bias)?);
         let mut statistic_sizes = signed(&self.dims()[..leading]);
         statistic_sizes.extend(shape.iter().map(|_| 1));
-        let [result, _, _] = differentiable_many(
+        let [result, _, _] = differentiable_first(
             &LAYER_NORM_NODE,
             [self, &weight_operand, &bias_operand],
             || {
                 let options = Options::like(self);
                 let result = empty(&signed(self.dims()), self.dtype(), &options)?;
-                let mean = empty(&[rows as i64], self.dtype(), &options)?;
-                let deviation = empty(&[rows as i64], self.dtype(), &options)?;
+                let statistics = statistics_dtype(self, [weight, bias]);
+                let mean = empty(&[rows as i64], statistics, &options)?;
+                let deviation = empty(&[rows as i64], statistics, &options)?;
+                if self.count() == 0 {
+                    let (mean, deviation) = (
+                        mean.view(&statistic_sizes)?,
+                        deviation.view(&statistic_sizes)?,
+                    );
+                    return Ok([result, mean, deviation]);
+                }
                 let packed = kernels::pack(self)?;
                 by_float!(self.dtype(), "LayerNormKernelImpl", T => {
                     let (values, statistics) = kernels::with_slice(&packed, |own: &[T]| {
@@ -182,13 +190,15 @@ impl Tensor {
             ),
         );
         let (weight_operand, bias_operand) = (or_empty(weight)?, or_empty(bias)?);
-        let [result, _, _] = differentiable_many(
+        let [result, _, _] = differentiable_first(
             &BATCH_NORM_NODE,
             [self, &weight_operand, &bias_operand],
             || batch_forward(self, options),
             |[_, mean, deviation]| {
                 let kept = [Saved::new(self), Saved::new(mean), Saved::new(deviation)];
                 let (weight, has_bias) = (weight.map(Saved::new), bias.is_some());
+                // Only shown: what they were is not needed.
+                let running = [running_mean, running_var].map(|kept| kept.map(Tensor::untracked));
                 Formula::saving(move |gradients| {
                     let gradient = gradients.only();
                     let [own, mean, deviation] = [kept[0].get()?, kept[1].get()?, kept[2].get()?];
@@ -196,8 +206,16 @@ impl Tensor {
                     let _scope = open(
                         &NATIVE_BATCH_NORM_BACKWARD,
                         (
-                            gradient, own, weight, Absent, Absent, mean, deviation, training,
-                            epsilon, Absent,
+                            gradient,
+                            own,
+                            weight,
+                            running[0].as_ref(),
+                            running[1].as_ref(),
+                            mean,
+                            deviation,
+                            training,
+                            epsilon,
+                            Absent,
                         ),
                     );
                     let parts = batch_gradient(gradient, own, [mean, deviation], weight, training)?;
@@ -212,6 +230,12 @@ impl Tensor {
         )?;
         Ok(result)
     }
+}
+
+/// The type of what is kept beside the elements: that of the parameters, which may be wider.
+fn statistics_dtype(own: &Tensor, parameters: [Option<&Tensor>; 2]) -> DType {
+    let mut parameters = parameters.into_iter().flatten();
+    parameters.next().map_or(own.dtype(), Tensor::dtype)
 }
 
 /// Stands in for an operand that is not there, so that nodes always have three edges.
@@ -276,8 +300,9 @@ fn layer_gradient(
         Some(weight) => signed(weight.dims()).to_vec(),
         None => vec![width as i64],
     };
-    let scale = empty(&parameter_sizes, own.dtype(), &options)?;
-    let shift = empty(&parameter_sizes, own.dtype(), &options)?;
+    let parameter_dtype = statistics_dtype(own, [weight, None]);
+    let scale = empty(&parameter_sizes, parameter_dtype, &options)?;
+    let shift = empty(&parameter_sizes, parameter_dtype, &options)?;
     let buffer = empty(&[0], own.dtype(), &options)?;
     drop(open(
         &RESIZE,
@@ -348,7 +373,8 @@ fn batch_forward(own: &Tensor, options: BatchNorm<'_>) -> Result<[Tensor; 3]> {
     let channels = own.dims()[1];
     let inner: usize = own.dims()[2..].iter().product();
     let result = empty_like_contiguous(own)?;
-    let room = || empty(&[channels as i64], own.dtype(), &Options::like(own));
+    let statistics = statistics_dtype(own, [options.weight, options.running_mean]);
+    let room = || empty(&[channels as i64], statistics, &Options::like(own));
     let (mean, deviation) = (room()?, room()?);
     for _ in 0..4 {
         drop(room()?);
@@ -417,8 +443,9 @@ fn batch_gradient(
     let channels = own.dims()[1];
     let inner: usize = own.dims()[2..].iter().product();
     let input = empty_like_contiguous(own)?;
-    let scale = empty(&[channels as i64], own.dtype(), &Options::like(own))?;
-    let shift = empty(&[channels as i64], own.dtype(), &Options::like(own))?;
+    let parameter_dtype = statistics_dtype(own, [weight, None]);
+    let scale = empty(&[channels as i64], parameter_dtype, &Options::like(own))?;
+    let shift = empty(&[channels as i64], parameter_dtype, &Options::like(own))?;
     drop(empty_like_contiguous(own)?);
     let (packed, arriving) = (kernels::pack(own)?, kernels::pack(gradient)?);
     by_float!(own.dtype(), "batch_norm_backward", T => {

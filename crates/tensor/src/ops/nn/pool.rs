@@ -1,6 +1,6 @@
 //! Pooling: the largest or the average of neighbouring elements.
 
-use crate::autograd::{Formula, Saved, differentiable, differentiable_many, node_site};
+use crate::autograd::{Formula, Saved, differentiable, differentiable_first, node_site};
 use crate::dispatch::{Site, open};
 use crate::element::by_float;
 use crate::error::reject;
@@ -57,7 +57,7 @@ impl Tensor {
         let mut dims = self.dims().to_vec();
         dims[rank - 2] = output[0];
         dims[rank - 1] = output[1];
-        differentiable_many(
+        differentiable_first(
             &MAX_POOL_NODE,
             [self],
             || {
@@ -69,7 +69,7 @@ impl Tensor {
                     });
                     let layout = places.layout().clone();
                     Ok([
-                        Tensor::from_elements(values, layout.clone()),
+                        kernels::narrowed(Tensor::from_elements(values, layout.clone()), self.dtype())?,
                         Tensor::from_elements(found, layout),
                     ])
                 })
@@ -144,7 +144,8 @@ impl Tensor {
                     let values = kernels::with_slice(&packed, |own: &[T]| {
                         kernels::average_regions(own, image, output)
                     });
-                    Ok(Tensor::from_elements(values, shape.layout().clone()))
+                    let averages = Tensor::from_elements(values, shape.layout().clone());
+                    kernels::narrowed(averages, self.dtype())
                 })
             },
             |_| {
@@ -157,7 +158,8 @@ impl Tensor {
                         let values = kernels::with_slice(&arriving, |g: &[T]| {
                             kernels::average_regions_gradient(g, image, output)
                         });
-                        Ok(Tensor::from_elements(values, shape.layout().clone()))
+                        let shares = Tensor::from_elements(values, shape.layout().clone());
+                        kernels::narrowed(shares, gradient.dtype())
                     })
                 })
             },

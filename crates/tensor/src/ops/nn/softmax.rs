@@ -52,7 +52,7 @@ impl Tensor {
     pub fn log_softmax(&self, dimension: i64, dtype: Option<DType>) -> Result<Self> {
         let _scope = open(&LOG_SOFTMAX, (self, dimension, dtype));
         if dtype == Some(self.dtype()) {
-            self.tell_to();
+            self.to_device();
         }
         let operand = self.as_type(dtype.unwrap_or(self.dtype()))?;
         let _scope = open(&LOG_SOFTMAX_INNER, (&*operand, dimension, false));
@@ -95,7 +95,7 @@ fn along(operand: &Tensor, at: usize, kind: Softmax, kernel: &'static str) -> Re
     let dims = around(operand.dims(), at);
     by_float!(operand.dtype(), kernel, T => {
         let elements = kernels::with_slice(&packed, |own: &[T]| kernels::softmax(own, dims, kind));
-        Ok(Tensor::from_elements(elements, packed.layout().at_start()))
+        kernels::narrowed(Tensor::from_elements(elements, packed.layout().at_start()), operand.dtype())
     })
 }
 
@@ -106,6 +106,6 @@ fn along_pair(pair: [&Tensor; 2], at: usize, kind: Softmax) -> Result<Tensor> {
         let elements = kernels::with_slices([&gradient, &result], |g: &[T], y: &[T]| {
             kernels::softmax_gradient(g, y, dims, kind)
         });
-        Ok(Tensor::from_elements(elements, result.layout().at_start()))
+        kernels::narrowed(Tensor::from_elements(elements, result.layout().at_start()), result.dtype())
     })
 }

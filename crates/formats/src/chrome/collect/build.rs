@@ -1,0 +1,91 @@
+//! Settles what is only known when all events are, and makes the profile.
+
+use mindprof_model::{Category, Nanos, ScopeKind};
+
+use super::{Collector, order};
+use crate::chrome::category;
+use crate::chrome::repairs::Repair;
+use crate::{Reading, Result};
+
+impl Collector {
+    /// Builds the profile: the window's start becomes time zero, or the first event if that is earlier.
+    pub(in crate::chrome) fn build(mut self) -> Result<Reading> {
+        self.spans.close(&mut self.events, &mut self.repairs);
+        self.python
+            .finish(&mut self.events, &mut self.profile.stacks);
+        let zero = self.shift_to_zero();
+        let reference = i128::from(self.base_ns) + i128::from(zero);
+        self.profile.reference_unix_ns = u64::try_from(reference).unwrap_or(0);
+        if let Some((start, span)) = self.window {
+            self.profile.span = Nanos(start.wrapping_sub(zero) as u64 + span.0);
+        }
+        self.find_backward_nodes();
+        order::sort(&mut self.events, &mut self.links);
+        self.settle_forward_threads();
+        let resolution = if self.has_nanoseconds { 0 } else { 1000 };
+        let crossing = order::nest(&mut self.events, &self.tracks.are_whole(), resolution);
+        self.repairs.add(Repair::Crossing, crossing);
+        self.repairs.add(Repair::BadText, self.meanings.bad_texts());
+        self.tracks.add_to(&mut self.profile, self.device);
+        self.profile.add_linked_events(self.events, self.links);
+        self.profile.add_memory_records(self.memory);
+        Ok(Reading {
+            profile: self.profile.build()?,
+            repairs: self.repairs,
+            left_out: self.left_out,
+        })
+    }
+
+    /// Makes all times relative to the first of them, and returns that.
+    fn shift_to_zero(&mut self) -> i64 {
+        let starts = self.events.iter().map(|event| event.start.0 as i64);
+        let times = self.memory.iter().map(|record| record.time.0 as i64);
+        let window = self.window.map(|(start, _)| start);
+        let zero = starts.chain(times).chain(window).min().unwrap_or(0);
+        for event in &mut self.events {
+            event.start = Nanos((event.start.0 as i64).abs_diff(zero));
+        }
+        for record in &mut self.memory {
+            record.time = Nanos((record.time.0 as i64).abs_diff(zero));
+        }
+        zero
+    }
+
+    /// Not every backward node says where its forward ran; but each has a wrapper that ends in its name.
+    fn find_backward_nodes(&mut self) {
+        let strings = &self.profile.strings;
+        let mut is_node = vec![false; strings.len()];
+        for name in strings.iter().filter_map(category::wrapped_node) {
+            if let Some(id) = strings.find(name) {
+                is_node[id.index()] = true;
+            }
+        }
+        for event in &mut self.events {
+            if event.category == Category::Operator && is_node[event.name.index()] {
+                event.scope = ScopeKind::Backward;
+            }
+        }
+    }
+
+    /// Forward threads are known by number: the host's threads in the order in which they began to work.
+    fn settle_forward_threads(&mut self) {
+        let mut threads = Vec::new();
+        let mut is_known = vec![false; self.tracks.len()];
+        for event in &self.events {
+            let of_host = matches!(
+                event.category,
+                Category::Operator | Category::Annotation | Category::PythonFunction
+            );
+            let is_known = &mut is_known[event.thread.index()];
+            if of_host && !*is_known {
+                *is_known = true;
+                threads.push(event.thread);
+            }
+        }
+        for links in &mut self.links {
+            if let Some(number) = links.forward_thread() {
+                links.set_forward_thread(threads.get(number.index()).copied());
+            }
+        }
+    }
+}
