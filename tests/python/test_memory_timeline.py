@@ -51,7 +51,7 @@ def nbytes(tensor: Any) -> int:
     return int(tensor.numel() * tensor.element_size())
 
 
-@pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.parametrize("name", TORCHS)
 def test_memory_is_for_what_torch_says_it_is(name: str) -> None:
     found = changes(WORKLOADS[name](torch))
     for category in CATEGORIES:

@@ -6,11 +6,13 @@ import functools
 import warnings
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from mindprof import _core
 from mindprof._core import clear_autocast_cache, device, dtype
-from typing_extensions import Self
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
