@@ -31,8 +31,8 @@ old           1        0  0.010us        -  -0.010us        gone  0.010us       
 
 Rows: 2 changed, 0 new, 1 gone, 1 without change
 Events: 4 -> 3
-Self CPU time total: 5.510us -> 2.004ms (+36261.2%)
-Span: 5.510us -> 2.004ms (+36261.2%)
+Self CPU time total: 5.510us -> 2.003ms (+36261.2%)
+Span: 5.510us -> 2.003ms (+36261.2%)
 "
     );
 }
