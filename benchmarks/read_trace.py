@@ -86,7 +86,7 @@ def make_trace(golden: Path, path: Path, size: int) -> None:
 def measure(command: list[str]) -> tuple[float, int]:
     """Runs a command and returns its seconds and its peak of memory in bytes."""
     started = time.perf_counter()
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL)  # noqa: S603
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
     seconds = time.perf_counter() - started
     if status != 0:
@@ -110,7 +110,7 @@ def report(name: str, command: list[str], size: int, runs: int) -> float:
 def has_pandas() -> bool:
     """Returns whether this Python can make data frames."""
     command = [sys.executable, "-c", PANDAS]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0  # noqa: S603
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def main() -> None:
