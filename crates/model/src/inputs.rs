@@ -186,10 +186,16 @@ impl InputsEncoder {
     pub fn tensor(&mut self, dtype: DType, dims: &[usize], strides: &[isize]) {
         let count = dims.len().min(strides.len());
         self.header(InputKind::Tensor, dtype, count);
-        self.words
-            .extend(dims[..count].iter().map(|&dim| dim as u64));
-        self.words
-            .extend(strides[..count].iter().map(|&stride| stride as u64));
+        // Of a known length, the words are moved one by one; otherwise by calls that cost more than the few moves.
+        match (dims, strides) {
+            (&[a], &[s]) => self.words.extend([a as u64, s as u64]),
+            (&[a, b], &[s, t]) => (self.words).extend([a as u64, b as u64, s as u64, t as u64]),
+            _ => {
+                let dims = dims[..count].iter().map(|&dim| dim as u64);
+                let strides = strides[..count].iter().map(|&stride| stride as u64);
+                self.words.extend(dims.chain(strides));
+            }
+        }
     }
 
     /// Begins a list of `count` tensors, which are to be added next.

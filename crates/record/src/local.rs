@@ -165,7 +165,10 @@ pub(crate) fn push_pair(gate: Gate, records: [Record; 2]) {
 /// Writes where the tensors lie of the list of inputs that this thread looked up last, under the start of its scope.
 #[inline(never)]
 pub(crate) fn push_storages(start: u64) {
-    let _ = with(|local| local.push_storages(start));
+    // The scope that the storages are of has just begun here, so the thread has a buffer.
+    if let Some(local) = here() {
+        local.push_storages(start);
+    }
 }
 
 /// Appends a record that is no event: if there is no room for it, nothing is counted.
@@ -180,7 +183,10 @@ pub(crate) fn push_note(gate: Gate, record: Record) {
 /// Returns the number of the list that the closure writes.
 #[inline(never)]
 pub(crate) fn intern_inputs(gate: Gate, inputs: impl FnOnce(&mut InputsEncoder)) -> u32 {
-    with(|local| local.intern_inputs(gate, inputs)).unwrap_or(NO_ROOM)
+    match here() {
+        Some(local) => local.intern_inputs(gate, inputs),
+        None => with(|local| local.intern_inputs(gate, inputs)).unwrap_or(NO_ROOM),
+    }
 }
 
 /// Returns the number of the stack of `frame` called from `caller`, on this thread.

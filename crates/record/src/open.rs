@@ -4,7 +4,7 @@
 //! count of changes, entries are written before the state that covers them, and a snapshot counts only if the state was
 //! the same before and after.
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
+use crate::sync::{AtomicU64, Ordering, fence};
 
 /// How deep open scopes are followed, calls of Python included. Deeper ones are recorded when they close, and counted as lost
 /// when they don't.
@@ -25,6 +25,20 @@ pub(crate) struct OpenEntry {
     pub(crate) stack: u32,
 }
 
+impl OpenEntry {
+    const fn new(start: u64, what: u64) -> Self {
+        Self {
+            start,
+            name: what as u32,
+            stack: (what >> 32) as u32,
+        }
+    }
+
+    const fn what(self) -> u64 {
+        (self.stack as u64) << 32 | self.name as u64
+    }
+}
+
 /// The open scopes of one moment, outermost first, and how many more there were below them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OpenSnapshot {
@@ -35,8 +49,8 @@ pub(crate) struct OpenSnapshot {
 #[derive(Debug)]
 struct Slot {
     start: AtomicU64,
-    name: AtomicU32,
-    stack: AtomicU32,
+    /// The name in the lower half and the stack in the upper, so that one store sets both.
+    what: AtomicU64,
 }
 
 /// The stack of open scopes of one thread.
@@ -50,8 +64,7 @@ impl OpenStack {
     pub(crate) fn new() -> Self {
         let slot = || Slot {
             start: AtomicU64::new(0),
-            name: AtomicU32::new(CLOSED),
-            stack: AtomicU32::new(0),
+            what: AtomicU64::new(u64::from(CLOSED)),
         };
         Self {
             state: AtomicU64::new(0),
@@ -67,8 +80,7 @@ impl OpenStack {
             // Release: a snapshot that reads this value must then also see the state of the pop before it, or it
             // would mix two scopes; pairs with the acquire fence in `snapshot`.
             slot.start.store(entry.start, Ordering::Release);
-            slot.stack.store(entry.stack, Ordering::Release);
-            slot.name.store(entry.name, Ordering::Release);
+            slot.what.store(entry.what(), Ordering::Release);
         }
         self.set_state(depth + 1, changes);
         depth
@@ -90,7 +102,7 @@ impl OpenStack {
     pub(crate) fn close_out_of_turn(&self, place: u32) {
         if let Some(slot) = self.slots.get(place as usize) {
             // Release: the scope's record was published before; pairs with the acquire fence in `snapshot`.
-            slot.name.store(CLOSED, Ordering::Release);
+            slot.what.store(u64::from(CLOSED), Ordering::Release);
         }
     }
 
@@ -117,10 +129,9 @@ impl OpenStack {
         // Acquire: pairs with the release in `set_state`, so that the entries below the depth are seen.
         let before = self.state.load(Ordering::Acquire);
         let depth = before as u32 as usize;
-        let entries = self.slots.iter().take(depth).map(|slot| OpenEntry {
-            start: slot.start.load(Ordering::Relaxed),
-            name: slot.name.load(Ordering::Relaxed),
-            stack: slot.stack.load(Ordering::Relaxed),
+        let entries = self.slots.iter().take(depth).map(|slot| {
+            let start = slot.start.load(Ordering::Relaxed);
+            OpenEntry::new(start, slot.what.load(Ordering::Relaxed))
         });
         let entries = entries.filter(|entry| entry.name != CLOSED).collect();
         // Acquire: pairs with the release stores in `push`; see there.
@@ -133,7 +144,7 @@ impl OpenStack {
     fn below_closed(&self, mut depth: u32) -> u32 {
         while depth > 0 && (depth as usize) <= DEPTH {
             // Relaxed: a mark that another thread has just set may be missed here and is found at the next pop.
-            if self.slots[depth as usize - 1].name.load(Ordering::Relaxed) != CLOSED {
+            if self.slots[depth as usize - 1].what.load(Ordering::Relaxed) as u32 != CLOSED {
                 break;
             }
             depth -= 1;
