@@ -116,7 +116,12 @@ impl Reader<'_> {
                 }
                 Err(fault) => {
                     let error = self.source.error(fault);
-                    if fault.stop == Stop::More || !self.source.seek(entries::EVENTS_KEY)? {
+                    if fault.stop == Stop::More {
+                        return Err(error);
+                    }
+                    // What could not be read may begin with the very key that is looked for.
+                    self.source.pass(1);
+                    if !self.source.seek(entries::EVENTS_KEY)? {
                         return Err(error);
                     }
                     self.events.damage(Repair::Malformed);

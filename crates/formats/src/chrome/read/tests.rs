@@ -384,3 +384,11 @@ fn a_trace_without_events_is_one() {
         assert!(reading.repairs.is_empty() && reading.profile.events().is_empty());
     }
 }
+
+#[test]
+fn a_key_of_events_that_leads_to_none_is_passed_by() {
+    let error = error_of(r#"{"traceEvents"{"traceEvents"]"#);
+    assert_eq!(error, "not valid JSON at line 1 column 29: expected `:`");
+    let found = reading(br#"{"traceEvents"{"traceEvents": [{"ph": "X", "name": "a", "ts": 1}]}"#);
+    assert_eq!(times(&found), [("a", 0, 0)]);
+}
