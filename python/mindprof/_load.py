@@ -159,8 +159,8 @@ def load(path: str | os.PathLike[str]) -> LoadedProfile:
         ...     with mindprof.record_function("step"):
         ...         pass
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     prof.export_chrome_trace(f"{folder}/trace.json")
-        ...     loaded = mindprof.load(f"{folder}/trace.json")
+        ...     path = prof.export_chrome_trace(f"{folder}/trace.json")
+        ...     loaded = mindprof.load(path)
         >>> [row.key for row in loaded.key_averages()]
         ['step']
     """
