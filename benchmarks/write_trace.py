@@ -114,9 +114,10 @@ def validated(python: str, path: Path) -> str:
 def compare(python: str, steps: int, rounds: int, everything: bool) -> None:
     """Prints one line per format."""
     with contextlib.ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory())
         theirs, ours = [], []
         for _ in range(rounds):
+            # Afresh each time: replacing a file waits for the disk, which is not what is measured.
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
             theirs.append(run_torch(python, folder, steps, everything))
             events, found = measure_ours(folder)
             ours.append(found)
