@@ -28,7 +28,6 @@ struct State {
 
 /// What Python says about a session, by the names of its attributes.
 #[expect(clippy::struct_excessive_bools, reason = "they are torch's flags")]
-#[derive(FromPyObject)]
 struct SessionOptions {
     record_shapes: bool,
     profile_memory: bool,
@@ -38,6 +37,25 @@ struct SessionOptions {
     stack_depth: usize,
     source_roots: Vec<String>,
     budget_bytes: usize,
+}
+
+impl FromPyObject<'_, '_> for SessionOptions {
+    type Error = PyErr;
+
+    /// Written out, because the derived one keeps the names behind a lock, which a fork while another
+    /// thread makes its first session would leave locked in the child for ever.
+    fn extract(options: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        Ok(Self {
+            record_shapes: options.getattr("record_shapes")?.extract()?,
+            profile_memory: options.getattr("profile_memory")?.extract()?,
+            with_flops: options.getattr("with_flops")?.extract()?,
+            with_stack: options.getattr("with_stack")?.extract()?,
+            with_modules: options.getattr("with_modules")?.extract()?,
+            stack_depth: options.getattr("stack_depth")?.extract()?,
+            source_roots: options.getattr("source_roots")?.extract()?,
+            budget_bytes: options.getattr("budget_bytes")?.extract()?,
+        })
+    }
 }
 
 #[pymethods]
