@@ -132,7 +132,8 @@ impl Analysis {
         }
     }
 
-    /// Returns the number of an event's thread: from one up, in the order in which host threads began to work.
+    /// Returns the number of an event's thread: from one up, in the order in which host threads
+    /// began to work.
     pub fn thread_number(&self, id: EventId) -> u32 {
         let thread = self.correlation.thread(&self.profile, id);
         self.thread_numbers[thread.index()]
@@ -143,13 +144,15 @@ impl Analysis {
         self.thread_numbers[record.thread.index()]
     }
 
-    /// Returns the number of the thread that a backward node's forward ran on; zero of what is no backward node.
+    /// Returns the number of the thread that a backward node's forward ran on; zero of what is no
+    /// backward node.
     pub fn forward_thread_number(&self, id: EventId) -> u32 {
         let thread = self.profile.links(id).and_then(Links::forward_thread);
         thread.map_or(0, |thread| self.thread_numbers[thread.index()])
     }
 
-    /// Returns the kernels that an event itself asked for, in start order. The first call sorts them all.
+    /// Returns the kernels that an event itself asked for, in start order. The first call sorts
+    /// them all.
     pub fn kernels(&self, id: EventId) -> &[EventId] {
         let kernels = self.kernels.get_or_init(|| self.kernels_by_owner());
         let begin = kernels.owners.partition_point(|&owner| owner < id);
@@ -157,7 +160,8 @@ impl Analysis {
         &kernels.kernels[begin..end]
     }
 
-    /// A duplicate that was merged leaves its kernels to the event that stands for it, in place of that event's own.
+    /// A duplicate that was merged leaves its kernels to the event that stands for it, in place of
+    /// that event's own.
     fn kernels_by_owner(&self) -> Kernels {
         let ids = || (0..self.profile.events().len()).map(EventId::from_index);
         let merged = ids().filter(|&id| self.tree.is_merged(id));
@@ -207,7 +211,8 @@ impl Analysis {
         self.tree.shows_all() && self.memory.unclaimed().is_empty()
     }
 
-    /// Walks everything that is shown, in time order: events, and memory records that fall into none.
+    /// Walks everything that is shown, in time order: events, and memory records that fall into
+    /// none.
     pub fn items(&self) -> impl Iterator<Item = Item> {
         let events = self.profile.events();
         let mut loose = self.memory.unclaimed().iter().peekable();
@@ -269,7 +274,8 @@ fn accelerator(profile: &Profile) -> Option<DeviceKind> {
         .find(|&kind| kind != DeviceKind::Cpu)
 }
 
-/// Numbers host threads in the order of their first events. What devices did by itself counts to the first.
+/// Numbers host threads in the order of their first events. What devices did by itself counts to
+/// the first.
 fn thread_numbers(profile: &Profile) -> Vec<u32> {
     let mut numbers = vec![0; profile.threads().len()];
     let mut next = 1;

@@ -176,7 +176,8 @@ pub fn averages_of(
     Averages { rows }
 }
 
-/// Returns how long an event took as torch works it out, with the noise of a difference of two floating-point numbers.
+/// Returns how long an event took as torch works it out, with the noise of a difference of two
+/// floating-point numbers.
 pub fn elapsed_micros(event: &Event) -> f64 {
     event.end().0 as f64 / 1e3 - event.start.0 as f64 / 1e3
 }

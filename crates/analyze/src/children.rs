@@ -13,7 +13,8 @@ pub struct Children {
 }
 
 impl Children {
-    /// Builds it in time linear in the number of events. Duplicates that were merged are no one's children.
+    /// Builds it in time linear in the number of events. Duplicates that were merged are no one's
+    /// children.
     pub fn build(tree: &Tree) -> Self {
         let ids = || (0..tree.len()).map(EventId::from_index);
         let relations = || {

@@ -1,6 +1,7 @@
 //! Who asked a device for what: kernels and runtime calls find the host scope they belong to.
 //!
-//! Reads the identifiers that a trace file gives its events; a profile without them has nothing to find.
+//! Reads the identifiers that a trace file gives its events; a profile without them has nothing to
+//! find.
 
 use mindprof_model::{Category, DeviceKind, Event, EventId, Flags, Profile, ThreadId};
 use rustc_hash::FxHashMap;

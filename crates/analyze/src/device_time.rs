@@ -17,7 +17,8 @@ pub struct DeviceTimes {
 impl DeviceTimes {
     /// Builds it: an event's own time is that of its kernels, its total adds that of its children.
     ///
-    /// A duplicate that was merged leaves its kernels to the event that stands for it, in place of that event's own.
+    /// A duplicate that was merged leaves its kernels to the event that stands for it, in place of
+    /// that event's own.
     pub fn build(
         profile: &Profile,
         tree: &Tree,

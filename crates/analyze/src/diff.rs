@@ -154,13 +154,14 @@ impl Diff {
         self.rows.iter().all(Change::is_none)
     }
 
-    /// Returns by which part the whole grew: 0.05 for five percent. Of the host's time and the devices' the one that grew
-    /// more; from nothing to something is infinite.
+    /// Returns by which part the whole grew: 0.05 for five percent. Of the host's time and the
+    /// devices' the one that grew more; from nothing to something is infinite.
     pub fn growth(&self) -> f64 {
         let (before, after) = (&self.before, &self.after);
         let pairs = match self.measure {
             Measure::Count => [(before.count, after.count), (0, 0)],
-            // The times of all events without their children come to the times of the outermost ones.
+            // The times of all events without their children come to the times of the outermost
+            // ones.
             Measure::SelfTime | Measure::TotalTime => [
                 (before.host.0, after.host.0),
                 (before.device.0, after.device.0),
@@ -266,8 +267,8 @@ impl Rows {
     }
 }
 
-/// Orders rows so that neither the order of the profiles nor that of their events shows: by the size of the change, then
-/// by the larger value, then by what the rows are matched by.
+/// Orders rows so that neither the order of the profiles nor that of their events shows: by the
+/// size of the change, then by the larger value, then by what the rows are matched by.
 fn sort(rows: &mut [Change], measure: Measure) {
     rows.sort_by_cached_key(|row| {
         let (before, after) = row.values(measure);

@@ -1,4 +1,5 @@
-//! Floating-point operations of the operators for which there is a formula, from the shapes they were given.
+//! Floating-point operations of the operators for which there is a formula, from the shapes they
+//! were given.
 
 use mindprof_model::{Category, EventId, Input, InputsId, InputsTable, Profile, StringTable};
 use rustc_hash::FxHashMap;
@@ -55,7 +56,8 @@ impl Flops {
         }
     }
 
-    /// Returns the operations of an event; zero when there is no formula or the shapes do not fit it.
+    /// Returns the operations of an event; zero when there is no formula or the shapes do not fit
+    /// it.
     pub fn count(&mut self, profile: &Profile, id: EventId) -> u64 {
         let event = profile.event(id);
         let Some(formula) = self.formulas[event.name.index()] else {
@@ -78,8 +80,8 @@ impl Flops {
     }
 }
 
-/// Finds the operators whose work is in no count: they were given tensors, and neither they nor anything around or
-/// inside of them has a formula.
+/// Finds the operators whose work is in no count: they were given tensors, and neither they nor
+/// anything around or inside of them has a formula.
 ///
 /// ```text
 /// linear    |-----------|          in: addmm inside of it has a formula

@@ -1,6 +1,8 @@
-//! Stacks with what was spent in them: what folded stacks, flame graphs and their kin are drawn from.
+//! Stacks with what was spent in them: what folded stacks, flame graphs and their kin are drawn
+//! from.
 //!
-//! torch weighs the callers of single events ([`stack_weights`]); a picture wants whole paths, each once ([`Folded`]).
+//! torch weighs the callers of single events ([`stack_weights`]); a picture wants whole paths, each
+//! once ([`Folded`]).
 
 use mindprof_model::{Category, DeviceKind, EventId, Nanos, StackId, StackTable, StringId};
 
@@ -31,7 +33,8 @@ impl StackMetric {
     }
 }
 
-/// Walks the events that have callers, in the order in which they are shown, with the stack of the callers and the weight.
+/// Walks the events that have callers, in the order in which they are shown, with the stack of the
+/// callers and the weight.
 pub fn stack_weights(
     analysis: &Analysis,
     metric: StackMetric,
@@ -47,7 +50,8 @@ pub fn stack_weights(
 
 /// The paths of a profile's events, each once, with what was spent at their ends.
 ///
-/// A path is who called, then the scopes inside of each other, then the event. Without stacks it is the scopes alone.
+/// A path is who called, then the scopes inside of each other, then the event. Without stacks it is
+/// the scopes alone.
 ///
 /// ```text
 /// train.py(7): main ── aten::linear ── aten::addmm     3 us
@@ -62,7 +66,8 @@ pub struct Folded {
 impl Folded {
     /// Folds a profile in time linear in the number of its events.
     ///
-    /// Of device time, what devices did by themselves counts where no scope asked for it; the rest is its scope's.
+    /// Of device time, what devices did by themselves counts where no scope asked for it; the rest
+    /// is its scope's.
     pub fn build(analysis: &Analysis, metric: StackMetric) -> Self {
         let mut paths = Paths::new(analysis);
         let mut weights: Vec<Nanos> = Vec::new();
@@ -85,7 +90,8 @@ impl Folded {
         }
     }
 
-    /// Walks the paths that something was spent at the ends of, in the order in which they were first met.
+    /// Walks the paths that something was spent at the ends of, in the order in which they were
+    /// first met.
     pub fn iter(&self) -> impl Iterator<Item = (StackId, Nanos)> {
         let weights = self.weights.iter().enumerate();
         let spent = weights.filter(|(_, weight)| **weight > Nanos::ZERO);
@@ -108,8 +114,8 @@ impl Folded {
     }
 }
 
-/// Returns whether the device time of an event is that of others: a kernel's is its scope's, an annotation's is that of
-/// the kernels under it.
+/// Returns whether the device time of an event is that of others: a kernel's is its scope's, an
+/// annotation's is that of the kernels under it.
 fn is_counted_elsewhere(analysis: &Analysis, id: EventId) -> bool {
     match analysis.profile().event(id).category {
         Category::DeviceAnnotation => true,

@@ -1,18 +1,20 @@
-//! Lanes: where events of one thread overlap without nesting, they are moved apart, so that every lane nests.
+//! Lanes: where events of one thread overlap without nesting, they are moved apart, so that every
+//! lane nests.
 //!
-//! Viewers drop or misdraw events that cross others on their track. Writers ask here which lane each event goes
-//! on; lane zero is the thread's own track.
+//! Viewers drop or misdraw events that cross others on their track. Writers ask here which lane
+//! each event goes on; lane zero is the thread's own track.
 
 use std::cmp::Reverse;
 
 use mindprof_model::{Category, Event, EventId, Flags, Nanos, Profile, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// How many spare lanes of a thread are tried before another is opened: enough for real overlaps, and few enough for a
-/// file in which everything overlaps.
+/// How many spare lanes of a thread are tried before another is opened: enough for real overlaps,
+/// and few enough for a file in which everything overlaps.
 const TRIED_LANES: usize = 64;
 
-/// Which lane each event of a profile lies on. Any two events of a lane are apart or one lies within the other.
+/// Which lane each event of a profile lies on. Any two events of a lane are apart or one lies
+/// within the other.
 #[derive(Clone, Debug, Default)]
 pub struct Lanes {
     spare: Vec<SpareLane>,
@@ -37,8 +39,8 @@ impl Lanes {
 
     /// Puts the events on lanes by the times at which they are going to be drawn.
     ///
-    /// Of two that cross, the user's range moves and the call stays, so that calls keep their callers around them;
-    /// of two of a kind the later one moves.
+    /// Of two that cross, the user's range moves and the call stays, so that calls keep their
+    /// callers around them; of two of a kind the later one moves.
     ///
     /// ```text
     /// thread   range |-----------|            lane 0   a |----|  b |------|
@@ -58,7 +60,8 @@ impl Lanes {
         &self.spare
     }
 
-    /// Returns the position in [`Self::spare`] of the lane of an event; none if it is on its thread's own.
+    /// Returns the position in [`Self::spare`] of the lane of an event; none if it is on its
+    /// thread's own.
     pub fn moved_to(&self, id: EventId) -> Option<usize> {
         // Most profiles move nothing, and then nothing is looked up.
         if self.moved.is_empty() {
@@ -108,7 +111,8 @@ impl<'a, I: Fn(&Event) -> (Nanos, Nanos)> Walk<'a, I> {
         })
     }
 
-    /// Puts each event on the first lane of its thread that takes it; those in `apart` on spare lanes only.
+    /// Puts each event on the first lane of its thread that takes it; those in `apart` on spare
+    /// lanes only.
     fn place(&self, apart: &FxHashSet<EventId>) -> Lanes {
         let mut lanes = Lanes::default();
         let threads = self.profile.threads().len();

@@ -1,8 +1,9 @@
-//! Who held memory when, and what for: the blocks of a profile, their lives, and the categories that follow from how data
-//! flowed through operators.
+//! Who held memory when, and what for: the blocks of a profile, their lives, and the categories
+//! that follow from how data flowed through operators.
 //!
-//! `blocks` tells storages apart, `flow` finds what each operator read, wrote, made and dropped, `categories` concludes what
-//! each block was for; here the three become one list of changes, ordered by time.
+//! `blocks` tells storages apart, `flow` finds what each operator read, wrote, made and dropped,
+//! `categories` concludes what each block was for; here the three become one list of changes,
+//! ordered by time.
 
 mod blocks;
 mod categories;
@@ -139,10 +140,12 @@ pub struct MemoryTimeline {
 }
 
 impl MemoryTimeline {
-    /// Builds the timeline in time linear in the events and records, but for the sort of the changes by time.
+    /// Builds the timeline in time linear in the events and records, but for the sort of the
+    /// changes by time.
     ///
-    /// Blocks whose tensors no operator was seen to use, or a profile that does not tell where tensors lie, leave all as
-    /// [`MemoryCategory::Unknown`]; times and sizes are right even so.
+    /// Blocks whose tensors no operator was seen to use, or a profile that does not tell where
+    /// tensors lie, leave all as [`MemoryCategory::Unknown`]; times and sizes are right even
+    /// so.
     pub fn build(analysis: &Analysis) -> Self {
         let blocks = Blocks::build(analysis.profile());
         let flow = Flow::build(analysis, &blocks);
@@ -205,7 +208,8 @@ impl MemoryChange {
     }
 }
 
-/// Lists what happened to every block: its life from the memory records, its versions from the flow of data.
+/// Lists what happened to every block: its life from the memory records, its versions from the flow
+/// of data.
 ///
 /// ```text
 /// block 1   (before)────────v1──────────v2──────     Preexisting, IncrementVersion, IncrementVersion
@@ -240,7 +244,8 @@ fn changes(blocks: &Blocks, flow: &Flow, categories: &Categories) -> Vec<MemoryC
     }
     for node in flow.nodes() {
         for (block, version) in node.bumps() {
-            // An operation on one thread may begin before another thread takes the block that it then writes to.
+            // An operation on one thread may begin before another thread takes the block that it
+            // then writes to.
             let time = blocks.life(block).0.max(Some(node.start));
             let mut written = change(block, version, time, MemoryAction::IncrementVersion);
             written.after = categories.of(flow, block, version + 1);

@@ -1,4 +1,5 @@
-//! The memory that each host event took and gave back, by time alone: a record belongs to every event that was open.
+//! The memory that each host event took and gave back, by time alone: a record belongs to every
+//! event that was open.
 
 use mindprof_model::{DeviceKind, EventId, Flags, MemoryRecord, Profile};
 
@@ -173,7 +174,8 @@ fn unclaimed(profile: &Profile) -> Vec<u32> {
     found
 }
 
-/// Returns whether an event takes the memory records of its time: all do that are shown and ran on the host.
+/// Returns whether an event takes the memory records of its time: all do that are shown and ran on
+/// the host.
 fn is_claimant(profile: &Profile, index: usize) -> bool {
     let event = &profile.events()[index];
     !event.flags.contains(Flags::HIDDEN)

@@ -16,7 +16,8 @@ pub struct PythonCall {
     pub caller: Option<u32>,
     /// Which instance of its class the module is, of a call of one.
     pub module: Option<u32>,
-    /// Whether the innermost frame of its stack is the line that it was made from, and not just the name of its caller.
+    /// Whether the innermost frame of its stack is the line that it was made from, and not just
+    /// the name of its caller.
     pub has_line: bool,
 }
 
@@ -55,8 +56,8 @@ impl PythonCalls {
             .collect()
     }
 
-    /// Returns the numbers of the next call: its caller is the innermost call around it that leads to its stack, else the
-    /// innermost one. A call without a stack is called by nobody.
+    /// Returns the numbers of the next call: its caller is the innermost call around it that leads
+    /// to its stack, else the innermost one. A call without a stack is called by nobody.
     ///
     /// ```text
     /// 1 |------------------|      caller of 2: 1, of 3: 2, of 4: 1

@@ -18,7 +18,8 @@ mod tests;
 /// What is kept of a profile. The default keeps everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cut {
-    /// From when to when, since the profile's reference time. Events that cross an edge are cut there.
+    /// From when to when, since the profile's reference time. Events that cross an edge are cut
+    /// there.
     pub window: Option<(Nanos, Nanos)>,
     /// These threads, and what they asked devices for.
     pub threads: Option<Vec<ThreadId>>,

@@ -1,6 +1,7 @@
 //! Where events were called from: the stack that is shown for each, and which of its frames.
 //!
-//! A backward node was called by the engine; what its reader wants to see is the forward line it belongs to.
+//! A backward node was called by the engine; what its reader wants to see is the forward line it
+//! belongs to.
 
 use mindprof_model::{Category, EventId, Links, Profile, ScopeKind, StackId, StringId, ThreadId};
 use rustc_hash::FxHashMap;
@@ -34,8 +35,8 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Builds it: what runs inside a backward node takes the stack of the first forward event of the same sequence
-    /// number and thread.
+    /// Builds it: what runs inside a backward node takes the stack of the first forward event of
+    /// the same sequence number and thread.
     ///
     /// ```text
     /// linear       |-----|                      sequence 7, stack train.py(12)
@@ -81,8 +82,8 @@ impl Sources {
     }
 }
 
-/// Returns the stack that each event was called from. One that has none takes that of what it ran inside of, or of the
-/// scope that asked for it. Parents come before their children.
+/// Returns the stack that each event was called from. One that has none takes that of what it ran
+/// inside of, or of the scope that asked for it. Parents come before their children.
 fn own_stacks(profile: &Profile, tree: &Tree, correlation: &Correlation) -> Vec<StackId> {
     let mut stacks: Vec<StackId> = profile.events().iter().map(|event| event.stack).collect();
     for (index, event) in profile.events().iter().enumerate() {
@@ -106,15 +107,17 @@ fn own_stacks(profile: &Profile, tree: &Tree, correlation: &Correlation) -> Vec<
     stacks
 }
 
-/// Returns the event that a call into the runtime was made from: the nearest operator or Python function around it. A
-/// user's range only says where it was opened, so it speaks where there is nothing else.
+/// Returns the event that a call into the runtime was made from: the nearest operator or Python
+/// function around it. A user's range only says where it was opened, so it speaks where there is
+/// nothing else.
 fn runtime_caller(profile: &Profile, tree: &Tree, id: EventId) -> Option<EventId> {
     let around = || std::iter::successors(tree.parent(id), |&at| tree.parent(at));
     let calls = |id: &EventId| profile.event(*id).category != Category::Annotation;
     around().find(calls).or_else(|| around().next())
 }
 
-/// Returns the stack of what an event calls, which is longer than its own if it is a Python function.
+/// Returns the stack of what an event calls, which is longer than its own if it is a Python
+/// function.
 fn inside(profile: &Profile, caller: EventId, stacks: &[StackId]) -> StackId {
     let event = profile.event(caller);
     if event.category != Category::PythonFunction {
@@ -124,7 +127,8 @@ fn inside(profile: &Profile, caller: EventId, stacks: &[StackId]) -> StackId {
     found.unwrap_or(StackId::NONE)
 }
 
-/// Returns the nearest backward node that each event is or runs inside of. Parents come before their children.
+/// Returns the nearest backward node that each event is or runs inside of. Parents come before
+/// their children.
 fn backward_parents(profile: &Profile, tree: &Tree) -> Vec<Option<EventId>> {
     let mut found: Vec<Option<EventId>> = Vec::with_capacity(profile.events().len());
     for (index, event) in profile.events().iter().enumerate() {

@@ -1,7 +1,8 @@
-//! Which event called which: parents, self times, and duplicates that are merged into their parents.
+//! Which event called which: parents, self times, and duplicates that are merged into their
+//! parents.
 //!
-//! The events of a profile lie in start order, longest first, so one walk with a stack of open events
-//! per thread finds every parent.
+//! The events of a profile lie in start order, longest first, so one walk with a stack of open
+//! events per thread finds every parent.
 
 use mindprof_model::{Category, DeviceKind, Event, EventId, Flags, Nanos, Profile};
 
@@ -170,7 +171,8 @@ impl Tree {
         }
     }
 
-    /// Parents come before their children, so a parent's own parent is settled when it is asked for.
+    /// Parents come before their children, so a parent's own parent is settled when it is asked
+    /// for.
     fn adopt_children_of_merged(&mut self) {
         for index in 0..self.parents.len() {
             let parent = self.parents[index];

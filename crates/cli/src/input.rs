@@ -1,4 +1,5 @@
-//! Traces as commands read them: with a progress bar, and a warning where something had to be repaired.
+//! Traces as commands read them: with a progress bar, and a warning where something had to be
+//! repaired.
 
 use std::io::{self, Write};
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! The mindprof program as a library: reads trace files and says what is in them.
 //!
-//! Data goes to stdout, everything else to stderr. `main.rs` runs it as a plain binary, the native module of the Python
-//! package as the command that comes with it.
+//! Data goes to stdout, everything else to stderr. `main.rs` runs it as a plain binary, the native
+//! module of the Python package as the command that comes with it.
 
 mod args;
 mod commands;
@@ -16,7 +16,8 @@ use std::ffi::OsString;
 use args::Args;
 use clap::Parser;
 
-/// Runs the program on its arguments, of which the first is its own name, and returns its exit code.
+/// Runs the program on its arguments, of which the first is its own name, and returns its exit
+/// code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let command = match Args::try_parse_from(arguments) {
         Ok(args) => args.command,

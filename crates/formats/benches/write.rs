@@ -1,4 +1,5 @@
-//! How fast traces are written, in bytes of the JSON a second: a recorded training step, repeated to some 80 MB.
+//! How fast traces are written, in bytes of the JSON a second: a recorded training step, repeated
+//! to some 80 MB.
 
 #![expect(clippy::print_stdout, reason = "sizes are told beside the times")]
 

@@ -1,6 +1,7 @@
 //! Events and rows by column: what data frames and column files are made from.
 //!
-//! Texts are held once each, with a number per item; everything else is plain numbers that can be handed on as they are.
+//! Texts are held once each, with a number per item; everything else is plain numbers that can be
+//! handed on as they are.
 
 use mindprof_analyze::{
     Analysis, Average, Averages, Bytes, Flops, GroupBy, Item, Keys, MEMORY_KEY, Percentiles, Sums,

@@ -163,7 +163,8 @@ fn shapes_text(shapes: &[Vec<i64>]) -> String {
     format!("[{}]", shapes.join(", "))
 }
 
-/// Returns the difference as JSON: all rows, with both sides and what changed. Times are microseconds.
+/// Returns the difference as JSON: all rows, with both sides and what changed. Times are
+/// microseconds.
 ///
 /// # Panics
 /// Never: names are text and numbers are finite.

@@ -10,8 +10,8 @@ use rustc_hash::FxHashMap;
 use crate::row::microseconds;
 use crate::{Result, device_name, write_file};
 
-/// Writes what a profile shows as torch's `EventList` does: times in microseconds, threads by their small numbers, and
-/// an arrow for each kernel.
+/// Writes what a profile shows as torch's `EventList` does: times in microseconds, threads by their
+/// small numbers, and an arrow for each kernel.
 ///
 /// # Errors
 /// When `out` cannot be written to.

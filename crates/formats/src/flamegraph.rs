@@ -10,7 +10,8 @@ use mindprof_model::StringId;
 use crate::folded::folded_frame;
 use crate::{Error, Result, write_file};
 
-/// Writes a flame graph: who called, then the scopes inside of each other, as wide as what was spent in them.
+/// Writes a flame graph: who called, then the scopes inside of each other, as wide as what was
+/// spent in them.
 ///
 /// # Errors
 /// When nothing was spent, or `out` cannot be written to.
@@ -33,7 +34,8 @@ pub fn write_flamegraph(analysis: &Analysis, metric: StackMetric, out: impl Writ
     // Lines weigh nanoseconds, which are whole; the picture says microseconds.
     options.factor = 1e-3;
     options.hash = true;
-    // It writes piece by piece, and a writer behind a reference cannot be buffered twice for nothing.
+    // It writes piece by piece, and a writer behind a reference cannot be buffered twice for
+    // nothing.
     let mut buffered = BufWriter::new(out);
     from_lines(
         &mut options,

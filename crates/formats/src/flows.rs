@@ -1,5 +1,5 @@
-//! The arrows of a trace: from forward operators to the backward nodes they led to, and from calls of a device's
-//! runtime to what the device did for them.
+//! The arrows of a trace: from forward operators to the backward nodes they led to, and from calls
+//! of a device's runtime to what the device did for them.
 
 use mindprof_model::{Category, Event, EventId, Profile, ScopeKind};
 use rustc_hash::FxHashMap;
@@ -52,8 +52,8 @@ pub enum FlowSide {
 }
 
 impl Flows {
-    /// Finds the arrows of a profile. Those to backward nodes are numbered from one in the order of the nodes,
-    /// those to devices by their correlation.
+    /// Finds the arrows of a profile. Those to backward nodes are numbered from one in the order of
+    /// the nodes, those to devices by their correlation.
     pub fn build(profile: &Profile) -> Self {
         let mut flows = Self::default();
         flows.find_backward(profile);

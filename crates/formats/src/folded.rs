@@ -1,4 +1,5 @@
-//! Folded stacks: a line per event with its callers, outermost first, and what it spent, as torch writes them.
+//! Folded stacks: a line per event with its callers, outermost first, and what it spent, as torch
+//! writes them.
 //!
 //! Whatever draws flame graphs takes such lines, and sums those of one stack.
 
@@ -18,7 +19,8 @@ pub const STACK_METRICS: [&str; 4] = [
     "self_privateuse1_time_total",
 ];
 
-/// Returns what torch's name for it says that stacks are weighed by. All names of devices stand for devices of any kind.
+/// Returns what torch's name for it says that stacks are weighed by. All names of devices stand for
+/// devices of any kind.
 ///
 /// # Errors
 /// When there is no such name.
@@ -44,8 +46,9 @@ pub fn write_folded(analysis: &Analysis, metric: StackMetric, mut out: impl Writ
     Ok(())
 }
 
-/// Writes the lines of [`write_folded`], and after them a line for each stack whose events all spent less than a
-/// microsecond: their sum, rounded up. So that no line of a program is missing because what it calls is fast.
+/// Writes the lines of [`write_folded`], and after them a line for each stack whose events all
+/// spent less than a microsecond: their sum, rounded up. So that no line of a program is missing
+/// because what it calls is fast.
 ///
 /// # Errors
 /// When `out` cannot be written to.
@@ -138,7 +141,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns an analysis of operators: their frames, outermost first, and their nanoseconds, one after the other.
+    /// Returns an analysis of operators: their frames, outermost first, and their nanoseconds, one
+    /// after the other.
     fn analysis(events: &[(&[&str], u64)]) -> Analysis {
         let mut builder = ProfileBuilder::new();
         let thread = builder.add_thread(Thread {

@@ -9,7 +9,8 @@ pub(crate) enum Align {
 
 const SPACING: usize = 2;
 
-/// Returns rows below a header and a rule, each column as wide as its widest text. No line ends in blanks.
+/// Returns rows below a header and a rule, each column as wide as its widest text. No line ends in
+/// blanks.
 pub(crate) fn grid(columns: &[(&str, Align)], rows: &[Vec<String>]) -> String {
     let widths: Vec<usize> = columns
         .iter()

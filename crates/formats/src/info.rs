@@ -1,4 +1,5 @@
-//! What a trace holds, as text and as JSON: steps, threads, devices, counts, loss, repairs, metadata.
+//! What a trace holds, as text and as JSON: steps, threads, devices, counts, loss, repairs,
+//! metadata.
 
 use std::fmt::Write;
 

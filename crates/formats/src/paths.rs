@@ -1,6 +1,8 @@
-//! The paths of a profile's events, each once, as folded text and as JSON: who called, then the scopes, then the event.
+//! The paths of a profile's events, each once, as folded text and as JSON: who called, then the
+//! scopes, then the event.
 //!
-//! Where torch's folded stacks have lines of Python frames alone, these have something to say of every trace.
+//! Where torch's folded stacks have lines of Python frames alone, these have something to say of
+//! every trace.
 
 use std::io::Write;
 
@@ -10,7 +12,8 @@ use serde::Serialize;
 use crate::Result;
 use crate::folded::folded_frame;
 
-/// Writes one line per path: the frames, outermost first, and the microseconds that were spent at its end.
+/// Writes one line per path: the frames, outermost first, and the microseconds that were spent at
+/// its end.
 ///
 /// # Errors
 /// When `out` does not take the bytes.
@@ -32,7 +35,8 @@ pub fn write_paths(analysis: &Analysis, metric: StackMetric, mut out: impl Write
     Ok(out.flush()?)
 }
 
-/// Returns the paths as JSON: the frames, outermost first, and the microseconds that were spent at their ends.
+/// Returns the paths as JSON: the frames, outermost first, and the microseconds that were spent at
+/// their ends.
 ///
 /// # Panics
 /// Never: names are text and numbers are finite.

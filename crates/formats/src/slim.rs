@@ -1,4 +1,5 @@
-//! Profiles that were cut, as trace files that say so, and that fit into a number of bytes if need be.
+//! Profiles that were cut, as trace files that say so, and that fit into a number of bytes if need
+//! be.
 
 use std::path::Path;
 
@@ -14,14 +15,16 @@ use crate::{Error, Result, TraceOptions, write_file, write_trace_with};
 /// The key under which a trace says what was cut from it.
 pub const SLIM_KEY: &str = "mindprof_slim";
 
-/// How often a size is tried at most. Sizes follow numbers of events closely, so that a few tries do.
+/// How often a size is tried at most. Sizes follow numbers of events closely, so that a few tries
+/// do.
 const TRIES: usize = 12;
 
 /// How much of the size that is allowed may stay unused.
 const SLACK: f64 = 0.05;
 
-/// Writes what `cut` keeps of a profile, with gzip if the name ends in `.gz`. Where `max_bytes` are given, the shortest
-/// events are left out until the file fits, and memory records if they alone would take more than half of it.
+/// Writes what `cut` keeps of a profile, with gzip if the name ends in `.gz`. Where `max_bytes` are
+/// given, the shortest events are left out until the file fits, and memory records if they alone
+/// would take more than half of it.
 ///
 /// # Errors
 /// When the file cannot be written, or not even an empty trace fits.
@@ -83,7 +86,8 @@ fn fitting(profile: &Profile, cut: &Cut, max_bytes: u64, path: &Path) -> Result<
     Ok(best)
 }
 
-/// Returns the number of events whose size should be a little below the target, strictly between two known ones.
+/// Returns the number of events whose size should be a little below the target, strictly between
+/// two known ones.
 fn between(small: (u64, u64), large: (u64, u64), target: u64) -> u64 {
     let aim = target as f64 * (1.0 - SLACK / 2.0);
     let slope = (large.0 - small.0) as f64 / (large.1.saturating_sub(small.1)).max(1) as f64;

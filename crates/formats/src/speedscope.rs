@@ -1,6 +1,7 @@
 //! Profiles as speedscope takes them: per thread, when each event begins and ends.
 //!
-//! A thread whose events cross each other becomes several profiles, one per lane: within one everything nests.
+//! A thread whose events cross each other becomes several profiles, one per lane: within one
+//! everything nests.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -191,7 +192,8 @@ struct Lane {
     events: Vec<EventId>,
 }
 
-/// Returns the lanes on which there are events: those of the threads themselves, then the spare ones.
+/// Returns the lanes on which there are events: those of the threads themselves, then the spare
+/// ones.
 fn lanes(profile: &Profile) -> Vec<Lane> {
     let places = Lanes::build(profile);
     let own = (0..profile.threads().len()).map(|index| (ThreadId::from_index(index), 0));

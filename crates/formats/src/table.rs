@@ -1,7 +1,7 @@
 //! Rows as the text of a table, laid out as torch does.
 //!
-//! A table is a list of columns, each of which says its header, its width and how to make a cell from
-//! a row: a new column is one entry in [`columns`].
+//! A table is a list of columns, each of which says its header, its width and how to make a cell
+//! from a row: a new column is one entry in [`columns`].
 
 use std::fmt::Write;
 
@@ -244,7 +244,8 @@ pub(crate) fn shown_rows<'a, 'r>(rows: &'a [Row<'r>], options: &TableOptions) ->
     rows
 }
 
-/// Writes a row; where there is a column of source locations, further frames and a blank line follow.
+/// Writes a row; where there is a column of source locations, further frames and a blank line
+/// follow.
 fn write_row(text: &mut String, columns: &[Column], sheet: &Sheet<'_>, row: &Row<'_>) {
     write_line(text, columns, |column| (column.cell)(sheet, row));
     if sheet.source_width == 0 {

@@ -8,7 +8,8 @@ use crate::info::loss_counts;
 use crate::table::shown_rows;
 use crate::{Row, TableOptions, add_percentiles, average_rows};
 
-/// Returns averages as JSON: the rows that a table with these options shows, and its totals. Times are microseconds.
+/// Returns averages as JSON: the rows that a table with these options shows, and its totals. Times
+/// are microseconds.
 ///
 /// # Panics
 /// Never: names are text and numbers are finite.

@@ -14,8 +14,8 @@ use flate2::write::GzEncoder;
 
 use crate::{Error, Result};
 
-/// As fast as the first level and a quarter smaller; each level after it costs more time than it saves
-/// bytes (`benches/write.rs`).
+/// As fast as the first level and a quarter smaller; each level after it costs more time than it
+/// saves bytes (`benches/write.rs`).
 const GZIP_LEVEL: u32 = 2;
 
 /// Writes a file with what `write` writes, through gzip if its name ends in `.gz`.

@@ -1,4 +1,5 @@
-//! mindprof for programs without Python: open scopes, record a profile, print its table, write its trace.
+//! mindprof for programs without Python: open scopes, record a profile, print its table, write its
+//! trace.
 //!
 //! ```
 //! use mindprof::{Options, TableOptions};

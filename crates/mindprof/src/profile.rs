@@ -5,7 +5,8 @@ use mindprof_formats::TableOptions;
 use mindprof_model::Profile;
 use mindprof_record::{Options, Session};
 
-/// Runs `action` and returns its result with the profile of everything that ran meanwhile, on all threads.
+/// Runs `action` and returns its result with the profile of everything that ran meanwhile, on all
+/// threads.
 ///
 /// ```
 /// use std::thread;

@@ -63,7 +63,8 @@ impl ProfileBuilder {
         }
     }
 
-    /// Adds events, each with the numbers that tie it to others at the same place of `links`; without links, none has any.
+    /// Adds events, each with the numbers that tie it to others at the same place of `links`;
+    /// without links, none has any.
     ///
     /// # Panics
     /// When there are links, but not one for each event.
@@ -101,7 +102,8 @@ impl ProfileBuilder {
         self.memory.push(record);
     }
 
-    /// Says where the tensors lie that an event was given; `index` counts the events in the order in which they were added.
+    /// Says where the tensors lie that an event was given; `index` counts the events in the order
+    /// in which they were added.
     pub fn set_storages(&mut self, index: usize, addresses: &[u64]) {
         self.storages.set(index, addresses);
     }
@@ -143,7 +145,8 @@ impl ProfileBuilder {
     /// Builds the profile.
     ///
     /// # Errors
-    /// When an event names a string, thread or stack that is not there, or ends beyond the last nanosecond.
+    /// When an event names a string, thread or stack that is not there, or ends beyond the last
+    /// nanosecond.
     pub fn build(mut self) -> Result<Profile> {
         let mut last_end = Nanos::ZERO;
         let mut previous = (Nanos::ZERO, Reverse(Nanos(u64::MAX)));
@@ -183,8 +186,8 @@ impl ProfileBuilder {
         })
     }
 
-    /// Orders the events. Stable, so that of two events with the same interval the first one added stays the
-    /// outer one.
+    /// Orders the events. Stable, so that of two events with the same interval the first one added
+    /// stays the outer one.
     fn sort(&mut self) {
         let key = |event: &Event| (event.start, Reverse(event.end()));
         if self.links.is_empty() && self.storages.is_empty() {

@@ -1,4 +1,5 @@
-//! Ids: positions in the tables of one profile, each with a type of its own so that they cannot be mixed up.
+//! Ids: positions in the tables of one profile, each with a type of its own so that they cannot be
+//! mixed up.
 
 use std::fmt;
 

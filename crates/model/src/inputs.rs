@@ -1,7 +1,8 @@
-//! What an event was given: the shapes, strides and types of its tensors and the values of its numbers.
+//! What an event was given: the shapes, strides and types of its tensors and the values of its
+//! numbers.
 //!
-//! A list of inputs is encoded as 64-bit words, so that the recorder can copy and compare it without
-//! allocating; the table holds each distinct list once.
+//! A list of inputs is encoded as 64-bit words, so that the recorder can copy and compare it
+//! without allocating; the table holds each distinct list once.
 //!
 //! ```text
 //! header: kind | dtype << 8 | count << 16     then, by kind
@@ -171,8 +172,8 @@ impl InputsEncoder {
         &self.words
     }
 
-    /// Returns where the tensors lie, one address for each of them, lists included. Not part of the list itself: equal
-    /// lists are held once, wherever their tensors lie.
+    /// Returns where the tensors lie, one address for each of them, lists included. Not part of the
+    /// list itself: equal lists are held once, wherever their tensors lie.
     pub fn storages(&self) -> &[u64] {
         &self.storages
     }
@@ -186,7 +187,8 @@ impl InputsEncoder {
     pub fn tensor(&mut self, dtype: DType, dims: &[usize], strides: &[isize]) {
         let count = dims.len().min(strides.len());
         self.header(InputKind::Tensor, dtype, count);
-        // Of a known length, the words are moved one by one; otherwise by calls that cost more than the few moves.
+        // Of a known length, the words are moved one by one; otherwise by calls that cost more than
+        // the few moves.
         match (dims, strides) {
             (&[a], &[s]) => self.words.extend([a as u64, s as u64]),
             (&[a, b], &[s, t]) => (self.words).extend([a as u64, b as u64, s as u64, t as u64]),

@@ -5,7 +5,8 @@ use crate::ThreadId;
 /// The identifiers of one event. Zero stands for "none".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Links {
-    /// Of a host's scope, its own number; of what a device or its runtime did, the number of the scope that asked for it.
+    /// Of a host's scope, its own number; of what a device or its runtime did, the number of the
+    /// scope that asked for it.
     pub external: u32,
     /// The number that a call of a device's runtime shares with what the device did for it.
     pub correlation: u32,

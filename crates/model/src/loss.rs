@@ -5,10 +5,11 @@
 pub enum LossCause {
     /// The byte budget of the recording was spent.
     Budget,
-    /// It was nested deeper than the recorder follows: a scope that was still open at the end, or a Python call.
+    /// It was nested deeper than the recorder follows: a scope that was still open at the end, or a
+    /// Python call.
     Depth,
-    /// A Python call that another tool kept the recorder from seeing. At least as many: only those are counted that were
-    /// still running when an operator looked.
+    /// A Python call that another tool kept the recorder from seeing. At least as many: only those
+    /// are counted that were still running when an operator looked.
     Unseen,
     /// The event stood in a damaged part of a file.
     Damaged,

@@ -1,11 +1,14 @@
-//! Which memory tensors lie in: of the inputs of events, and of what a training program says of its tensors.
+//! Which memory tensors lie in: of the inputs of events, and of what a training program says of its
+//! tensors.
 //!
-//! A storage is known by where it lies. An address means one storage from its allocation to its release; what lies there
-//! afterwards is another one, which `analyze` tells apart by the memory records between them.
+//! A storage is known by where it lies. An address means one storage from its allocation to its
+//! release; what lies there afterwards is another one, which `analyze` tells apart by the memory
+//! records between them.
 
 use crate::{Nanos, ThreadId};
 
-/// The addresses of the storages that each event's input tensors lie in, in the order in which the event's inputs list them.
+/// The addresses of the storages that each event's input tensors lie in, in the order in which the
+/// event's inputs list them.
 #[derive(Clone, Debug, Default)]
 pub struct StorageLists {
     /// Where each event's addresses lie among all: none at all, or one entry for each event.
@@ -48,7 +51,8 @@ impl StorageLists {
         }
     }
 
-    /// Puts the lists into another order of the events: `order` names, for each place, the one that comes there.
+    /// Puts the lists into another order of the events: `order` names, for each place, the one that
+    /// comes there.
     pub(crate) fn reorder(&mut self, order: &[u32]) {
         if !self.spans.is_empty() {
             let span = |&index: &u32| self.spans.get(index as usize).copied();

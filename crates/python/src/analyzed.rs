@@ -1,4 +1,5 @@
-//! A profile with its analysis and the averages that were asked for, shared by everything Python holds of it.
+//! A profile with its analysis and the averages that were asked for, shared by everything Python
+//! holds of it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -59,7 +59,8 @@ impl Argument {
     }
 }
 
-/// Takes whatever has a shape and a type of elements for a tensor; one that does not tell its strides is dense.
+/// Takes whatever has a shape and a type of elements for a tensor; one that does not tell its
+/// strides is dense.
 fn tensor(value: &Bound<'_, PyAny>) -> Option<Argument> {
     let dims: Vec<usize> = value.getattr("shape").ok()?.extract().ok()?;
     let dtype = value.getattr("dtype").ok()?.str().ok()?;

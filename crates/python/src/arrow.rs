@@ -1,4 +1,5 @@
-//! Columns for other libraries, through Arrow's C data interface: capsules that they take without a copy.
+//! Columns for other libraries, through Arrow's C data interface: capsules that they take without a
+//! copy.
 
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -31,7 +32,8 @@ impl ArrowTable {
 
 #[pymethods]
 impl ArrowTable {
-    /// Makes a table of columns: a name, a kind (`text`, `int`, `float` or `bool`) and a value or None for each item.
+    /// Makes a table of columns: a name, a kind (`text`, `int`, `float` or `bool`) and a value or
+    /// None for each item.
     #[staticmethod]
     fn of_columns(columns: Vec<(String, String, Vec<Bound<'_, PyAny>>)>) -> PyResult<Self> {
         let items = columns.first().map_or(0, |(_, _, values)| values.len());

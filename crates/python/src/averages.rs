@@ -117,7 +117,8 @@ impl Averages {
         })
     }
 
-    /// Returns what holds for all rows: the device's name, whether there is memory, whether FLOPs are counted.
+    /// Returns what holds for all rows: the device's name, whether there is memory, whether FLOPs
+    /// are counted.
     fn facts(&self) -> (Option<&'static str>, bool, bool) {
         let analysis = &self.analyzed.analysis;
         let device = analysis.accelerator().map(device_name);

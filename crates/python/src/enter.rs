@@ -4,7 +4,8 @@ use pyo3::prelude::*;
 
 /// Calls into the engine from Python.
 pub(crate) trait Enter {
-    /// Runs `call` without the GIL; its error becomes a Python exception, and a pending Ctrl-C is raised after it.
+    /// Runs `call` without the GIL; its error becomes a Python exception, and a pending Ctrl-C is
+    /// raised after it.
     fn enter<T: Send, E: Into<crate::error::Error> + Send>(
         self,
         call: impl FnOnce() -> Result<T, E> + Send,

@@ -1,8 +1,9 @@
-//! The events of a profile as Python sees them: one store, and a handle per event that someone looks at.
+//! The events of a profile as Python sees them: one store, and a handle per event that someone
+//! looks at.
 //!
-//! A handle is two words. It is not followed by Python's collector, which would otherwise go through all of them again
-//! and again; it holds the store and nothing else, so there is nothing to collect. What a user sets on a handle is kept
-//! in the store, by event.
+//! A handle is two words. It is not followed by Python's collector, which would otherwise go
+//! through all of them again and again; it holds the store and nothing else, so there is nothing to
+//! collect. What a user sets on a handle is kept in the store, by event.
 
 #![expect(
     unsafe_code,
@@ -83,8 +84,9 @@ impl Events {
         item: Item,
     ) -> PyResult<Bound<'py, FunctionEvent>> {
         let handle = Bound::new(py, FunctionEvent::new(store.clone_ref(py), item))?;
-        // SAFETY: the pointer is of a live object of a type that the collector follows, made just now; no one else has
-        // seen it. An object may be taken out of the collector's sight at any time.
+        // SAFETY: the pointer is of a live object of a type that the collector follows, made just
+        // now; no one else has seen it. An object may be taken out of the collector's sight
+        // at any time.
         unsafe { ffi::PyObject_GC_UnTrack(handle.as_ptr().cast()) };
         Ok(handle)
     }
@@ -203,7 +205,8 @@ impl Events {
         })
     }
 
-    /// Returns what holds for all events: the device's name, whether there is memory, whether FLOPs are counted.
+    /// Returns what holds for all events: the device's name, whether there is memory, whether FLOPs
+    /// are counted.
     fn facts(&self) -> (Option<&'static str>, bool, bool) {
         let analysis = &self.analyzed.analysis;
         let device = analysis.accelerator().map(device_name);
@@ -266,7 +269,8 @@ impl CollectorPause {
 impl Drop for CollectorPause {
     fn drop(&mut self) {
         if self.was_on {
-            // SAFETY: as above: the pause does not outlive the call that began it, which holds the GIL.
+            // SAFETY: as above: the pause does not outlive the call that began it, which holds the
+            // GIL.
             unsafe { ffi::PyGC_Enable() };
         }
     }

@@ -19,8 +19,8 @@ const FILTERED: [(&str, Category); 3] = [
     ("PYTHON_FUNCTION", Category::PythonFunction),
 ];
 
-/// Writes `profile` as a trace with `metadata` at its top, pairs of a key and JSON: as Perfetto's packets if `path` is
-/// named so, else as a Chrome trace.
+/// Writes `profile` as a trace with `metadata` at its top, pairs of a key and JSON: as Perfetto's
+/// packets if `path` is named so, else as a Chrome trace.
 #[pyfunction]
 #[pyo3(signature = (profile, path, *, metadata, activity_types))]
 pub(crate) fn write_chrome_trace(
@@ -43,7 +43,8 @@ pub(crate) fn write_chrome_trace(
     py.enter(move || write(profile.analyzed().analysis.profile(), &options, &path))
 }
 
-/// Takes texts as they are; one with lone surrogates is no UTF-8 and is shown with replacement characters.
+/// Takes texts as they are; one with lone surrogates is no UTF-8 and is shown with replacement
+/// characters.
 fn collect(pairs: &[(Bound<'_, PyString>, Bound<'_, PyString>)]) -> Metadata {
     let mut metadata = Metadata::default();
     for (key, value) in pairs {

@@ -1,7 +1,8 @@
-//! One recorded event as Python sees it: torch's attributes, read from the profile when they are asked for.
+//! One recorded event as Python sees it: torch's attributes, read from the profile when they are
+//! asked for.
 //!
-//! What follows from these attributes by torch's rules, and torch's methods, are those of the Python class of the same
-//! name: whatever is not found here is looked up there.
+//! What follows from these attributes by torch's rules, and torch's methods, are those of the
+//! Python class of the same name: whatever is not found here is looked up there.
 
 #![expect(
     unsafe_code,
@@ -124,7 +125,8 @@ impl FunctionEvent {
         {
             return Ok(value);
         }
-        // SAFETY: both are live objects; the call returns a new reference, or null with an exception set.
+        // SAFETY: both are live objects; the call returns a new reference, or null with an
+        // exception set.
         unsafe {
             let found = ffi::PyObject_GenericGetAttr(slf.as_ptr(), name.as_ptr());
             Bound::from_owned_ptr_or_err(slf.py(), found)

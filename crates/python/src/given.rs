@@ -1,4 +1,5 @@
-//! Events and rows that were made by hand: read off their attributes, then computed and laid out as recorded ones are.
+//! Events and rows that were made by hand: read off their attributes, then computed and laid out as
+//! recorded ones are.
 
 #![expect(
     clippy::needless_pass_by_value,
@@ -80,7 +81,8 @@ pub(crate) fn given_groups<'py>(
         .collect()
 }
 
-/// Finds the tree of events. Returns for each the position of its parent, and whether its parent stands for it.
+/// Finds the tree of events. Returns for each the position of its parent, and whether its parent
+/// stands for it.
 #[pyfunction]
 pub(crate) fn given_tree(events: Vec<Bound<'_, PyAny>>) -> PyResult<Vec<(Option<usize>, bool)>> {
     let mut times = Vec::with_capacity(events.len());
@@ -121,7 +123,8 @@ pub(crate) fn given_tree(events: Vec<Bound<'_, PyAny>>) -> PyResult<Vec<(Option<
     relations(&events, order, &times, builder)
 }
 
-/// The builder sorts stably by start and end, and so does this: the positions are found again by the same sort.
+/// The builder sorts stably by start and end, and so does this: the positions are found again by
+/// the same sort.
 fn relations(
     events: &[Bound<'_, PyAny>],
     mut order: Vec<usize>,

@@ -1,6 +1,7 @@
 //! The native module `mindprof._core`: extract, call the engine, wrap, and nothing else.
 //!
-//! The Python packages `mindprof` and `mindtorch_v2` are its only users; what it holds is in `_core.pyi`.
+//! The Python packages `mindprof` and `mindtorch_v2` are its only users; what it holds is in
+//! `_core.pyi`.
 
 #![expect(
     clippy::needless_pass_by_value,

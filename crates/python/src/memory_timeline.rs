@@ -67,7 +67,8 @@ impl Profile {
     }
 }
 
-/// Tells the recorder which tensors are parameters of a module and their gradients, if some window wants to know.
+/// Tells the recorder which tensors are parameters of a module and their gradients, if some window
+/// wants to know.
 #[pyfunction]
 pub(crate) fn note_module(module: &Bound<'_, PyAny>) {
     if wants_storages() {

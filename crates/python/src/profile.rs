@@ -1,4 +1,5 @@
-//! A profile as Python holds it: a recording that becomes a profile when someone looks, or one read from a file.
+//! A profile as Python holds it: a recording that becomes a profile when someone looks, or one read
+//! from a file.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

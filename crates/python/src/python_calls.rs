@@ -1,8 +1,8 @@
 //! Python's calls, as the interpreter's profile hook tells of them, and the stacks of operators.
 //!
-//! The hook is there only while a session wants it. Each thread has its own: the one that starts gets it at once, new ones by
-//! `threading.setprofile`, running ones by the interpreter (from 3.12 on) or with their first operator. Where another tool
-//! has it, ours stands back.
+//! The hook is there only while a session wants it. Each thread has its own: the one that starts
+//! gets it at once, new ones by `threading.setprofile`, running ones by the interpreter (from 3.12
+//! on) or with their first operator. Where another tool has it, ours stands back.
 
 #![expect(
     unsafe_code,
@@ -46,7 +46,8 @@ thread_local! {
 }
 
 /// How many times calls began to be followed: what threads know is of one time.
-// Relaxed, here and below: all are written and read with the GIL held, but for reads that only decide to look again.
+// Relaxed, here and below: all are written and read with the GIL held, but for reads that only
+// decide to look again.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
 /// How many calls deep a thread is followed.
@@ -141,7 +142,8 @@ impl Drop for Following {
 }
 
 impl Sessions {
-    /// Adds a session, and returns whether there was none. What threads know is void if it lacks what this one wants.
+    /// Adds a session, and returns whether there was none. What threads know is void if it lacks
+    /// what this one wants.
     fn add(&mut self, process: u32, calls: Calls) -> bool {
         if self.process != process {
             *self = Self {
@@ -176,15 +178,16 @@ fn deepest() -> usize {
     DEEPEST.load(Ordering::Relaxed)
 }
 
-/// Says that `function` calls the module that it is given as `self`, so that its calls bear the module's name.
+/// Says that `function` calls the module that it is given as `self`, so that its calls bear the
+/// module's name.
 #[pyfunction]
 pub(crate) fn name_module_calls(function: &Bound<'_, PyAny>) -> PyResult<()> {
     modules::add_caller(function.getattr("__code__")?);
     Ok(())
 }
 
-/// Puts the hook into this thread, when the interpreter calls it as a profile function: in a new thread, or where another
-/// tool has put back what it found.
+/// Puts the hook into this thread, when the interpreter calls it as a profile function: in a new
+/// thread, or where another tool has put back what it found.
 #[pyfunction]
 pub(crate) fn follow_thread(
     py: Python<'_>,
@@ -220,7 +223,8 @@ fn follow_threads(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Takes the hook out of this thread and keeps it out of new ones. Others find out by themselves at their next call.
+/// Takes the hook out of this thread and keeps it out of new ones. Others find out by themselves at
+/// their next call.
 fn unfollow_threads(py: Python<'_>) {
     let attached = Attached::new(py);
     let remove = || -> PyResult<()> {
@@ -293,7 +297,8 @@ fn operator_stack() -> Stack {
     with_shadow(Shadow::operator_stack).unwrap_or(Stack::NONE)
 }
 
-/// Calls `action`, unless the thread is ending or is in such a call already: a finalizer can run any code at any time.
+/// Calls `action`, unless the thread is ending or is in such a call already: a finalizer can run
+/// any code at any time.
 #[inline]
 fn with_shadow<T>(action: impl FnOnce(&mut Shadow) -> T) -> Option<T> {
     let action = |shadow: &RefCell<Shadow>| {
@@ -310,8 +315,8 @@ unsafe extern "C" fn on_event(
     what: c_int,
     argument: *mut PyObject,
 ) -> c_int {
-    // SAFETY: the interpreter calls hooks with the GIL held, with a frame that runs, and at a call of a function written in C
-    // with that function; both live as long as this call.
+    // SAFETY: the interpreter calls hooks with the GIL held, with a frame that runs, and at a call
+    // of a function written in C with that function; both live as long as this call.
     let (py, frame, function) = unsafe {
         let py = Python::assume_attached();
         let function = Borrowed::from_ptr_or_opt(py, argument);

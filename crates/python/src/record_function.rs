@@ -117,7 +117,8 @@ impl RecordFunction {
         self.expect_entered(py)
     }
 
-    /// Ends the range when `fut` is done instead of when it is left, and returns a future of the same value.
+    /// Ends the range when `fut` is done instead of when it is left, and returns a future of the
+    /// same value.
     fn _call_end_callbacks_on_future<'py>(
         slf: Bound<'py, Self>,
         fut: Bound<'py, PyAny>,

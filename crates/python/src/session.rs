@@ -42,8 +42,8 @@ struct SessionOptions {
 impl FromPyObject<'_, '_> for SessionOptions {
     type Error = PyErr;
 
-    /// Written out, because the derived one keeps the names behind a lock, which a fork while another
-    /// thread makes its first session would leave locked in the child for ever.
+    /// Written out, because the derived one keeps the names behind a lock, which a fork while
+    /// another thread makes its first session would leave locked in the child for ever.
     fn extract(options: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
         Ok(Self {
             record_shapes: options.getattr("record_shapes")?.extract()?,

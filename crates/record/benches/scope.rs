@@ -1,7 +1,8 @@
 //! What a recorded scope costs, against the floor measured in the same run.
 //!
-//! The floor is what no recorder can do without: the clock read twice and a 32-byte append to a warm buffer. Blocks of
-//! all contestants alternate, so that a noisy machine disturbs them alike; ratios of medians are what counts.
+//! The floor is what no recorder can do without: the clock read twice and a 32-byte append to a
+//! warm buffer. Blocks of all contestants alternate, so that a noisy machine disturbs them alike;
+//! ratios of medians are what counts.
 
 #![expect(
     clippy::print_stdout,
@@ -103,7 +104,8 @@ enum Memory {
     Fresh,
 }
 
-/// Records a block. While its capture lives, the next block cannot have its memory, so that it gets fresh memory.
+/// Records a block. While its capture lives, the next block cannot have its memory, so that it gets
+/// fresh memory.
 fn recorded(memory: Memory) -> f64 {
     let hoard = (memory == Memory::Fresh).then(|| {
         // 8 full chunks are all that is kept for reuse.

@@ -1,4 +1,5 @@
-//! From a capture to a profile: the one place where ticks become nanoseconds and recorder's names become strings.
+//! From a capture to a profile: the one place where ticks become nanoseconds and recorder's names
+//! become strings.
 
 use mindprof_model::{
     DeviceKind, Event, Flags, InputsId, LossCause, Nanos, Profile, ProfileBuilder, StackId,
@@ -86,7 +87,8 @@ fn add_window(capture: &Capture, names: &mut Names, builder: &mut ProfileBuilder
     }
 }
 
-/// Adds where the tensors lie of scopes that come in start order, the first of which is the builder's event `first`.
+/// Adds where the tensors lie of scopes that come in start order, the first of which is the
+/// builder's event `first`.
 fn add_notes<'a>(
     notes: &Notes,
     scopes: impl Iterator<Item = &'a Record>,
@@ -102,11 +104,11 @@ fn add_notes<'a>(
     }
 }
 
-/// Returns the scopes that began within the window, in end order, its memory and what is known of tensors. Scopes that were open when it closed
-/// come last, innermost first.
+/// Returns the scopes that began within the window, in end order, its memory and what is known of
+/// tensors. Scopes that were open when it closed come last, innermost first.
 ///
-/// A recording is large and is read once, so that its records are looked at where they lie: copies would cost more in
-/// page faults than all else here.
+/// A recording is large and is read once, so that its records are looked at where they lie: copies
+/// would cost more in page faults than all else here.
 fn of_window<'a>(
     capture: &Capture,
     thread: &'a ThreadCapture,
@@ -156,8 +158,8 @@ fn still_open(capture: &Capture, thread: &ThreadCapture) -> Vec<Record> {
         .collect()
 }
 
-/// Returns the start order of records that lie in end order, the longer of two with one start first, without comparing
-/// more than neighbours.
+/// Returns the start order of records that lie in end order, the longer of two with one start
+/// first, without comparing more than neighbours.
 ///
 /// ```text
 /// end order     b  c  a  d         a |-------------|
@@ -166,9 +168,9 @@ fn still_open(capture: &Capture, thread: &ThreadCapture) -> Vec<Record> {
 /// position = index - (size - 1) + depth:   b 1  c 2  a 0  d 3
 /// ```
 ///
-/// A scope that ends swallows the ones before it that began after it; the stack holds what is not swallowed yet, by
-/// ascending start. Scopes that cross, which only calls out of turn can bring about, are left to the builder's sort, to
-/// which everything else comes sorted.
+/// A scope that ends swallows the ones before it that began after it; the stack holds what is not
+/// swallowed yet, by ascending start. Scopes that cross, which only calls out of turn can bring
+/// about, are left to the builder's sort, to which everything else comes sorted.
 fn start_order(records: &[&Record]) -> Vec<u32> {
     let mut sizes: Vec<u32> = Vec::with_capacity(records.len());
     let mut standing: Vec<(u64, u32)> = Vec::new();
@@ -191,7 +193,8 @@ fn start_order(records: &[&Record]) -> Vec<u32> {
     order
 }
 
-/// Maps the thread's numbers of input lists to the profile's; empty if the window did not ask for inputs.
+/// Maps the thread's numbers of input lists to the profile's; empty if the window did not ask for
+/// inputs.
 fn merge_inputs(
     capture: &Capture,
     thread: &ThreadCapture,
@@ -207,7 +210,8 @@ fn merge_inputs(
         .collect()
 }
 
-/// Maps the thread's numbers of stacks to the profile's; empty if the window did not ask for stacks. Callers come first.
+/// Maps the thread's numbers of stacks to the profile's; empty if the window did not ask for
+/// stacks. Callers come first.
 fn merge_stacks(
     capture: &Capture,
     thread: &ThreadCapture,
@@ -370,7 +374,8 @@ mod tests {
         }
     }
 
-    /// Makes distinct, properly nested intervals in end order: a walk that opens and closes by the given choices.
+    /// Makes distinct, properly nested intervals in end order: a walk that opens and closes by the
+    /// given choices.
     fn nested(choices: &[(usize, usize)]) -> Vec<Record> {
         let (mut open, mut closed, mut now) = (Vec::new(), Vec::new(), 0);
         for &(opens, closes) in choices {

@@ -1,6 +1,8 @@
-//! The byte budget of the recording: memory is charged before it is taken, and nothing is taken beyond it.
+//! The byte budget of the recording: memory is charged before it is taken, and nothing is taken
+//! beyond it.
 //!
-//! A recording's memory is handed out and never given back before the recording ends, so one counter is enough.
+//! A recording's memory is handed out and never given back before the recording ends, so one
+//! counter is enough.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -8,7 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 static LIMIT: AtomicUsize = AtomicUsize::new(0);
 static USED: AtomicUsize = AtomicUsize::new(0);
 
-/// Sets how many bytes the recording may hold. With several windows open, the largest of their budgets is in force.
+/// Sets how many bytes the recording may hold. With several windows open, the largest of their
+/// budgets is in force.
 pub(crate) fn set_limit(bytes: usize) {
     LIMIT.store(bytes, Ordering::Relaxed);
 }

@@ -1,7 +1,7 @@
 //! One thread's buffer, as the other threads see it: its chunks, its open scopes and what it lost.
 //!
-//! The owner (`local`) appends; `recorder` reads when a window closes. The lock here is taken when a chunk is added, when an
-//! input list is new and when a window closes: never per event.
+//! The owner (`local`) appends; `recorder` reads when a window closes. The lock here is taken when
+//! a chunk is added, when an input list is new and when a window closes: never per event.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,7 +35,8 @@ pub(crate) struct Contents {
     pub(crate) chunks: Vec<Arc<Chunk>>,
     /// The distinct input lists.
     pub(crate) inputs: InputsTable,
-    /// The distinct stacks, each as the number of its caller and the number of its innermost frame's name.
+    /// The distinct stacks, each as the number of its caller and the number of its innermost
+    /// frame's name.
     pub(crate) stacks: Vec<[u32; 2]>,
 }
 

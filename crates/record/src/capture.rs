@@ -32,7 +32,8 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Adds an earlier window. In the profile its times count from its own start, and its threads are threads of their own.
+    /// Adds an earlier window. In the profile its times count from its own start, and its threads
+    /// are threads of their own.
     pub fn add_earlier(&mut self, earlier: Self) {
         self.earlier.push(earlier);
     }
@@ -47,7 +48,8 @@ impl Capture {
         self.window.contains(&start) && !is_paused
     }
 
-    /// Makes the profile: ticks become nanoseconds, names become ids, loss is counted. Linear in the number of events.
+    /// Makes the profile: ticks become nanoseconds, names become ids, loss is counted. Linear in
+    /// the number of events.
     pub fn assemble(&self) -> Profile {
         assemble::assemble(self)
     }
@@ -68,8 +70,8 @@ pub(crate) struct ThreadCapture {
 impl ThreadCapture {
     /// Takes what `buffer` holds at this moment.
     pub(crate) fn take(buffer: &Arc<Buffer>, lost_before: &Loss) -> Self {
-        // The open scopes come first: one that closes in between is then found among the records, and one that is found in both
-        // places is told once.
+        // The open scopes come first: one that closes in between is then found among the records,
+        // and one that is found in both places is told once.
         let open = buffer.open.snapshot();
         let contents = buffer.contents();
         Self {

@@ -1,8 +1,9 @@
 //! Chunks: fixed runs of records, written by one thread and read by any.
 //!
-//! The owner writes record `n` and then publishes length `n + 1`; a reader sees the length first and touches only
-//! records below it, which are never written again. Memory is taken from the system with its pages present, and full-size
-//! runs are kept for the next recording, because a page fault costs as much as half a scope.
+//! The owner writes record `n` and then publishes length `n + 1`; a reader sees the length first
+//! and touches only records below it, which are never written again. Memory is taken from the
+//! system with its pages present, and full-size runs are kept for the next recording, because a
+//! page fault costs as much as half a scope.
 
 #![expect(
     unsafe_code,
@@ -17,8 +18,8 @@ pub(crate) const FIRST: usize = 512;
 /// How much larger the next chunk is, up to the full size.
 pub(crate) const GROWTH: usize = 16;
 
-/// Records in a chunk of full size: one huge page of 2 MiB, which is made present in a fraction of the time that its 512 small
-/// pages would take.
+/// Records in a chunk of full size: one huge page of 2 MiB, which is made present in a fraction of
+/// the time that its 512 small pages would take.
 pub(crate) const FULL: usize = 65_536;
 
 /// One closed scope, in ticks and in ids of the recorder's tables.
@@ -69,10 +70,11 @@ impl Chunk {
         if len == self.slots.capacity() {
             return false;
         }
-        // SAFETY: `len` is below the capacity; no reader touches a slot at or beyond the published length, and no
-        // other thread writes (see above).
+        // SAFETY: `len` is below the capacity; no reader touches a slot at or beyond the published
+        // length, and no other thread writes (see above).
         unsafe { self.slots.write(len, record) };
-        // Release: pairs with the acquire in `len`, so that whoever sees this length sees the record.
+        // Release: pairs with the acquire in `len`, so that whoever sees this length sees the
+        // record.
         self.len.store(len + 1, Ordering::Release);
         true
     }
@@ -91,8 +93,8 @@ impl Chunk {
     /// Walks the first `len` records; fewer if fewer are published.
     pub(crate) fn records(&self, len: usize) -> impl Iterator<Item = &Record> {
         (0..len.min(self.len())).map(|index| {
-            // SAFETY: the slot is below the published length, so it is written, and it is never written again while the
-            // chunk lives.
+            // SAFETY: the slot is below the published length, so it is written, and it is never
+            // written again while the chunk lives.
             unsafe { self.slots.get(index) }
         })
     }
@@ -135,8 +137,8 @@ mod mapped {
         capacity: usize,
     }
 
-    // SAFETY: `Slots` owns the memory behind its pointer; the callers of `write` and `read` keep two threads from
-    // touching one slot at the same time.
+    // SAFETY: `Slots` owns the memory behind its pointer; the callers of `write` and `read` keep
+    // two threads from touching one slot at the same time.
     unsafe impl Send for Slots {}
     // SAFETY: as above.
     unsafe impl Sync for Slots {}
@@ -172,9 +174,10 @@ mod mapped {
         /// `index` is below the capacity and nobody else touches that slot meanwhile.
         #[inline]
         pub(super) unsafe fn write(&self, index: usize, record: Record) {
-            // Field by field: written as one value, the record is first put together in memory, in pieces, and loading
-            // it from there as a whole stalls for a tenth of a scope.
-            // SAFETY: the map is page-aligned and holds `capacity` records; the caller has the slot for itself.
+            // Field by field: written as one value, the record is first put together in memory, in
+            // pieces, and loading it from there as a whole stalls for a tenth of a
+            // scope. SAFETY: the map is page-aligned and holds `capacity` records; the
+            // caller has the slot for itself.
             unsafe {
                 let slot = self.first.add(index);
                 (&raw mut (*slot).start).write(record.start);
@@ -203,11 +206,13 @@ mod mapped {
         spare_guard().pop()
     }
 
-    /// Maps a huge page: twice its size, of which the part that is aligned to one is used and the rest never touched.
+    /// Maps a huge page: twice its size, of which the part that is aligned to one is used and the
+    /// rest never touched.
     fn map_huge(bytes: usize) -> Option<MmapMut> {
         let map = MmapOptions::new().len(bytes + HUGE_PAGE).map_anon().ok()?;
         let offset = to_huge_page(&map);
-        // Advice, not need: a system without huge pages, or one that refuses, gives small ones, a little later.
+        // Advice, not need: a system without huge pages, or one that refuses, gives small ones, a
+        // little later.
         #[cfg(target_os = "linux")]
         for advice in [Advice::HugePage, Advice::PopulateWrite] {
             let _ = map.advise_range(advice, offset, bytes);

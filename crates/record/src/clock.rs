@@ -1,9 +1,11 @@
-//! The clock: ticks as cheap as the machine has them, turned into nanoseconds once, when a profile is assembled.
+//! The clock: ticks as cheap as the machine has them, turned into nanoseconds once, when a profile
+//! is assembled.
 //!
-//! On x86-64 the tick is the time stamp counter, provided that the kernel itself keeps time by it (then it is invariant
-//! and the same on every core); elsewhere it is the monotonic clock. Two anchors, one taken as early as possible and one at the
-//! end of the window, give the rate, so that nothing waits for a calibration: the error of an anchor (some tens of
-//! nanoseconds) bounds the error of every time in between.
+//! On x86-64 the tick is the time stamp counter, provided that the kernel itself keeps time by it
+//! (then it is invariant and the same on every core); elsewhere it is the monotonic clock. Two
+//! anchors, one taken as early as possible and one at the end of the window, give the rate, so that
+//! nothing waits for a calibration: the error of an anchor (some tens of nanoseconds) bounds the
+//! error of every time in between.
 
 #![expect(
     unsafe_code,
@@ -28,8 +30,8 @@ static ORIGIN: OnceLock<Instant> = OnceLock::new();
 pub fn ticks() -> u64 {
     #[cfg(target_arch = "x86_64")]
     if SOURCE.load(Ordering::Relaxed) == COUNTER {
-        // SAFETY: every x86-64 processor has the instruction, and a kernel that forbade it to user space would not
-        // keep its own clock by it, which `choose_source` has checked.
+        // SAFETY: every x86-64 processor has the instruction, and a kernel that forbade it to user
+        // space would not keep its own clock by it, which `choose_source` has checked.
         return unsafe { std::arch::x86_64::_rdtsc() };
     }
     monotonic_ticks()
@@ -62,7 +64,8 @@ pub(crate) struct Anchor {
 }
 
 impl Anchor {
-    /// Reads the clocks together; of a few tries the tightest counts, since a preempted one would be off.
+    /// Reads the clocks together; of a few tries the tightest counts, since a preempted one would
+    /// be off.
     pub(crate) fn take() -> Self {
         let attempt = || {
             let before = ticks();
@@ -94,7 +97,8 @@ impl Anchor {
         best.1
     }
 
-    /// Takes the first anchor of the process unless it is there. The earlier, the better the rate is known.
+    /// Takes the first anchor of the process unless it is there. The earlier, the better the rate
+    /// is known.
     pub(crate) fn first() -> Self {
         *FIRST.get_or_init(Self::take)
     }
@@ -118,7 +122,8 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// Makes the scale whose zero is at `reference` ticks and whose rate is that between the two anchors.
+    /// Makes the scale whose zero is at `reference` ticks and whose rate is that between the two
+    /// anchors.
     pub(crate) fn new(reference: u64, first: &Anchor, last: &Anchor) -> Self {
         let ticks = last.ticks.saturating_sub(first.ticks);
         let nanoseconds = last

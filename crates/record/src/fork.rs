@@ -1,9 +1,11 @@
-//! A fork while something records: the parent goes on as if nothing had happened, the child begins with no recording.
+//! A fork while something records: the parent goes on as if nothing had happened, the child begins
+//! with no recording.
 //!
-//! Only the forking thread lives on in the child, so a lock that another thread held would stay locked there for ever. The
-//! forking thread therefore takes every lock of the recorder right before the fork and gives them back on both sides. The C
-//! library calls the hooks, because a language runtime may let other threads run between its own hooks and the fork: one
-//! that waited for these locks while holding the runtime's would never let the fork happen.
+//! Only the forking thread lives on in the child, so a lock that another thread held would stay
+//! locked there for ever. The forking thread therefore takes every lock of the recorder right
+//! before the fork and gives them back on both sides. The C library calls the hooks, because a
+//! language runtime may let other threads run between its own hooks and the fork: one that waited
+//! for these locks while holding the runtime's would never let the fork happen.
 
 #![cfg_attr(
     unix,
@@ -45,8 +47,9 @@ mod hooks {
     pub(crate) fn watch() {
         static WATCHED: Once = Once::new();
         WATCHED.call_once(|| {
-            // SAFETY: the hooks take and give back locks, which the thread that forks may do on both sides, and never
-            // unwind. Where the system refuses, forks are as they would be without hooks.
+            // SAFETY: the hooks take and give back locks, which the thread that forks may do on
+            // both sides, and never unwind. Where the system refuses, forks are as they
+            // would be without hooks.
             unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
         });
     }

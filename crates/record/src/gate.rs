@@ -1,4 +1,5 @@
-//! The gate: one word that says whether anything is recorded, what is wanted, and which recording it is.
+//! The gate: one word that says whether anything is recorded, what is wanted, and which recording
+//! it is.
 //!
 //! Every scope begins with one relaxed load of it. The recorder alone writes it, under its lock.
 
@@ -6,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::stack::Calls;
 
-// Relaxed everywhere: the word carries all that a scope decides by, and nothing else is published through it.
+// Relaxed everywhere: the word carries all that a scope decides by, and nothing else is published
+// through it.
 static GATE: AtomicU64 = AtomicU64::new(0);
 
 /// What the gate said at one moment.
@@ -80,7 +82,8 @@ impl Gate {
         self.0 & Self::MEMORY != 0
     }
 
-    /// Returns whether some window wants to know where tensors lie: of what memory is for, inputs tell.
+    /// Returns whether some window wants to know where tensors lie: of what memory is for, inputs
+    /// tell.
     #[inline]
     pub(crate) const fn wants_storages(self) -> bool {
         const BOTH: u64 = Gate::INPUTS | Gate::MEMORY;

@@ -1,8 +1,10 @@
-//! How a profile is captured: scopes are written by the thread they happen on into that thread's buffer.
+//! How a profile is captured: scopes are written by the thread they happen on into that thread's
+//! buffer.
 //!
-//! The host opens scopes through [`scope()`] and names them with [`Site`]; a [`Session`] is a window over the one
-//! recording of the process. `stop` hands the buffers over, [`Capture::assemble`] makes a `model::Profile` of them.
-//! Nothing here fails or panics into the host: what cannot be kept is counted, and the count is in the profile.
+//! The host opens scopes through [`scope()`] and names them with [`Site`]; a [`Session`] is a
+//! window over the one recording of the process. `stop` hands the buffers over,
+//! [`Capture::assemble`] makes a `model::Profile` of them. Nothing here fails or panics into the
+//! host: what cannot be kept is counted, and the count is in the profile.
 
 mod assemble;
 mod budget;

@@ -1,7 +1,8 @@
 //! One thread's buffer, as its owner sees it: where scopes begin and end.
 //!
-//! A scope is announced to the thread's open stack when it begins and appended as a record when it ends. Everything that can
-//! be slow (a first event, a full chunk, a new list of inputs) is in a cold function of its own.
+//! A scope is announced to the thread's open stack when it begins and appended as a record when it
+//! ends. Everything that can be slow (a first event, a full chunk, a new list of inputs) is in a
+//! cold function of its own.
 
 #![expect(
     unsafe_code,
@@ -108,8 +109,8 @@ pub(crate) fn end(scope: &OpenScope, end: u64) {
     );
 }
 
-/// Ends a scope that comes as plain words, which travel in registers: a reference would pin the guard to memory, which costs
-/// also when nothing records.
+/// Ends a scope that comes as plain words, which travel in registers: a reference would pin the
+/// guard to memory, which costs also when nothing records.
 #[inline(never)]
 fn end_words(start: u64, end: u64, what: u64, sequence_and_epoch: u64, place: Place, stack: u32) {
     let (name, inputs) = halves(what);
@@ -162,7 +163,8 @@ pub(crate) fn push_pair(gate: Gate, records: [Record; 2]) {
     let _ = with(|local| local.push_pair(gate, records));
 }
 
-/// Writes where the tensors lie of the list of inputs that this thread looked up last, under the start of its scope.
+/// Writes where the tensors lie of the list of inputs that this thread looked up last, under the
+/// start of its scope.
 #[inline(never)]
 pub(crate) fn push_storages(start: u64) {
     // The scope that the storages are of has just begun here, so the thread has a buffer.
@@ -217,8 +219,9 @@ pub(crate) fn own_buffer() -> Option<Arc<Buffer>> {
 /// Returns what this thread holds, if it has recorded before and is not ending.
 #[inline]
 fn here<'a>() -> Option<&'a Local> {
-    // SAFETY: the pointer is set when `LOCAL` is filled, which is never moved or emptied after, and unset when it is dropped.
-    // Only this thread can follow it, and nothing that is called with the reference ends the thread.
+    // SAFETY: the pointer is set when `LOCAL` is filled, which is never moved or emptied after, and
+    // unset when it is dropped. Only this thread can follow it, and nothing that is called with
+    // the reference ends the thread.
     HERE.with(|here| unsafe { here.get().as_ref() })
 }
 
@@ -276,7 +279,8 @@ impl Local {
 
     fn push_pair(&self, gate: Gate, [head, tail]: [Record; 2]) {
         self.follow(gate);
-        // A tail without a head would be taken for one: if there is no room for the head, both are left out.
+        // A tail without a head would be taken for one: if there is no room for the head, both are
+        // left out.
         for record in [head, tail] {
             if !self.push(record) && !self.push_to_new_chunk(record) {
                 return;
@@ -337,7 +341,8 @@ impl Local {
 
     #[inline]
     fn push(&self, record: Record) -> bool {
-        // SAFETY: the chunk is kept alive by its owner here and is of this thread's buffer, and `Local` never leaves its thread.
+        // SAFETY: the chunk is kept alive by its owner here and is of this thread's buffer, and
+        // `Local` never leaves its thread.
         unsafe { (self.chunk.get().as_ref()).is_some_and(|chunk| chunk.push(record)) }
     }
 
@@ -390,7 +395,8 @@ impl Local {
 
     fn intern_inputs(&self, gate: Gate, inputs: impl FnOnce(&mut InputsEncoder)) -> u32 {
         self.follow(gate);
-        // The closure is the host's: if it comes back here by way of a scope of its own, that scope has no inputs.
+        // The closure is the host's: if it comes back here by way of a scope of its own, that scope
+        // has no inputs.
         let Ok(mut known) = self.inputs.try_borrow_mut() else {
             return 0;
         };

@@ -1,7 +1,7 @@
 //! Memory that the host takes and gives back, told as it happens.
 //!
-//! A piece of memory needs more room than a scope: it is two records, a head and a tail, one after the other in the thread's
-//! buffer. Both are marked by a name that no scope has.
+//! A piece of memory needs more room than a scope: it is two records, a head and a tail, one after
+//! the other in the thread's buffer. Both are marked by a name that no scope has.
 
 use mindprof_model::{DeviceKind, MemoryRecord, Nanos, StackId, ThreadId};
 
@@ -14,7 +14,8 @@ use crate::local;
 const HEAD: u32 = 0;
 const TAIL: u32 = u32::MAX;
 
-/// Tells of a block that was taken (`bytes` above zero) or given back (below), and of the total that is taken after it.
+/// Tells of a block that was taken (`bytes` above zero) or given back (below), and of the total
+/// that is taken after it.
 ///
 /// One relaxed load unless some window wants memory; the total is asked for only then.
 #[inline]

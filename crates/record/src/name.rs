@@ -1,7 +1,9 @@
-//! Names: each distinct one is put into a process-wide table once and travels as a small number from then on.
+//! Names: each distinct one is put into a process-wide table once and travels as a small number
+//! from then on.
 //!
-//! A static [`Site`] holds its number after first sight; a name made at run time is looked up by [`Name::intern`]. The table
-//! only grows, up to a bound that keeps a program that makes names without end from filling the memory.
+//! A static [`Site`] holds its number after first sight; a name made at run time is looked up by
+//! [`Name::intern`]. The table only grows, up to a bound that keeps a program that makes names
+//! without end from filling the memory.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -69,7 +71,8 @@ impl Name {
             names.entry(text.into()).or_default()[kind as usize] = Some(name);
             name
         };
-        // A scope in the destructor of another thread-local finds the memory gone: then the table is asked.
+        // A scope in the destructor of another thread-local finds the memory gone: then the table
+        // is asked.
         REMEMBERED
             .try_with(find)
             .unwrap_or_else(|_| table().add(text, kind))

@@ -1,13 +1,14 @@
-//! The scopes that are open on one thread, so that a window that closes around them can still tell of them.
+//! The scopes that are open on one thread, so that a window that closes around them can still tell
+//! of them.
 //!
-//! The owner pushes and pops; any thread may take a snapshot. It is a sequence lock: `state` holds the depth and a
-//! count of changes, entries are written before the state that covers them, and a snapshot counts only if the state was
-//! the same before and after.
+//! The owner pushes and pops; any thread may take a snapshot. It is a sequence lock: `state` holds
+//! the depth and a count of changes, entries are written before the state that covers them, and a
+//! snapshot counts only if the state was the same before and after.
 
 use crate::sync::{AtomicU64, Ordering, fence};
 
-/// How deep open scopes are followed, calls of Python included. Deeper ones are recorded when they close, and counted as lost
-/// when they don't.
+/// How deep open scopes are followed, calls of Python included. Deeper ones are recorded when they
+/// close, and counted as lost when they don't.
 #[cfg(not(loom))]
 pub(crate) const DEPTH: usize = 1024;
 #[cfg(loom)]
@@ -77,8 +78,9 @@ impl OpenStack {
     pub(crate) fn push(&self, entry: OpenEntry) -> u32 {
         let (depth, changes) = self.own_state();
         if let Some(slot) = self.slots.get(depth as usize) {
-            // Release: a snapshot that reads this value must then also see the state of the pop before it, or it
-            // would mix two scopes; pairs with the acquire fence in `snapshot`.
+            // Release: a snapshot that reads this value must then also see the state of the pop
+            // before it, or it would mix two scopes; pairs with the acquire fence in
+            // `snapshot`.
             slot.start.store(entry.start, Ordering::Release);
             slot.what.store(entry.what(), Ordering::Release);
         }
@@ -86,7 +88,8 @@ impl OpenStack {
         depth
     }
 
-    /// Pops the scope at `place`. Called by the owner alone, after the scope's record was published.
+    /// Pops the scope at `place`. Called by the owner alone, after the scope's record was
+    /// published.
     #[inline]
     pub(crate) fn pop(&self, place: u32) {
         let (depth, changes) = self.own_state();
@@ -97,11 +100,13 @@ impl OpenStack {
         }
     }
 
-    /// Marks the scope at `place` as closed though others are open above it, or by another thread than the owner.
+    /// Marks the scope at `place` as closed though others are open above it, or by another thread
+    /// than the owner.
     #[cold]
     pub(crate) fn close_out_of_turn(&self, place: u32) {
         if let Some(slot) = self.slots.get(place as usize) {
-            // Release: the scope's record was published before; pairs with the acquire fence in `snapshot`.
+            // Release: the scope's record was published before; pairs with the acquire fence in
+            // `snapshot`.
             slot.what.store(u64::from(CLOSED), Ordering::Release);
         }
     }
@@ -114,8 +119,8 @@ impl OpenStack {
 
     /// Returns the scopes that are open now.
     pub(crate) fn snapshot(&self) -> OpenSnapshot {
-        // A thread that opens and closes scopes all the time can disturb a snapshot, though not for long: reading the few
-        // open scopes takes less time than recording one.
+        // A thread that opens and closes scopes all the time can disturb a snapshot, though not for
+        // long: reading the few open scopes takes less time than recording one.
         const MOST_ATTEMPTS: usize = if cfg!(loom) { 2 } else { 10_000 };
         for _ in 0..MOST_ATTEMPTS {
             if let Some(snapshot) = self.try_snapshot() {
@@ -126,7 +131,8 @@ impl OpenStack {
     }
 
     fn try_snapshot(&self) -> Option<OpenSnapshot> {
-        // Acquire: pairs with the release in `set_state`, so that the entries below the depth are seen.
+        // Acquire: pairs with the release in `set_state`, so that the entries below the depth are
+        // seen.
         let before = self.state.load(Ordering::Acquire);
         let depth = before as u32 as usize;
         let entries = self.slots.iter().take(depth).map(|slot| {
@@ -143,7 +149,8 @@ impl OpenStack {
 
     fn below_closed(&self, mut depth: u32) -> u32 {
         while depth > 0 && (depth as usize) <= DEPTH {
-            // Relaxed: a mark that another thread has just set may be missed here and is found at the next pop.
+            // Relaxed: a mark that another thread has just set may be missed here and is found at
+            // the next pop.
             if self.slots[depth as usize - 1].what.load(Ordering::Relaxed) as u32 != CLOSED {
                 break;
             }

@@ -1,7 +1,8 @@
 //! The one recording of the process: which windows are open, and which threads take part.
 //!
-//! The gate is open while at least one window is, unless all of them are paused. A recording (an epoch) lasts from the
-//! first window's opening to the last one's closing; buffers empty themselves when they meet a new epoch.
+//! The gate is open while at least one window is, unless all of them are paused. A recording (an
+//! epoch) lasts from the first window's opening to the last one's closing; buffers empty themselves
+//! when they meet a new epoch.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -191,7 +192,8 @@ impl Losses {
 }
 
 impl Recorder {
-    /// Forgets all windows and all threads but the one whose buffer is given: what a forked child begins with.
+    /// Forgets all windows and all threads but the one whose buffer is given: what a forked child
+    /// begins with.
     pub(crate) fn start_over(&mut self, own: Option<&Arc<Buffer>>) {
         self.windows.clear();
         self.buffers.clear();
@@ -246,7 +248,8 @@ impl Recorder {
         Gate::set(self.epoch, wanted);
     }
 
-    /// Lets go of what the last window has taken with it. The last chunk of a living thread is the one it writes.
+    /// Lets go of what the last window has taken with it. The last chunk of a living thread is the
+    /// one it writes.
     fn release(&mut self) {
         self.buffers.retain(|buffer| !buffer.is_retired());
         for buffer in &self.buffers {

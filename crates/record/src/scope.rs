@@ -1,8 +1,9 @@
 //! Scopes: what the host opens around its work.
 //!
-//! [`Scope`] closes when it is dropped, also by a panic; [`OpenScope`] is the same as a plain value, for hosts that open and
-//! close in separate calls and perhaps on different threads. The check of the gate is inlined into the host; all else is
-//! behind a call, so that a scope costs the host nothing while nothing records.
+//! [`Scope`] closes when it is dropped, also by a panic; [`OpenScope`] is the same as a plain
+//! value, for hosts that open and close in separate calls and perhaps on different threads. The
+//! check of the gate is inlined into the host; all else is behind a call, so that a scope costs the
+//! host nothing while nothing records.
 
 use std::marker::PhantomData;
 
@@ -36,7 +37,8 @@ pub fn scope_with(site: &'static Site, inputs: impl FnOnce(&mut InputsEncoder)) 
     }
 }
 
-/// Opens a scope under a name made at run time, to be closed by [`OpenScope::close`]. Returns none when nothing records.
+/// Opens a scope under a name made at run time, to be closed by [`OpenScope::close`]. Returns none
+/// when nothing records.
 #[inline]
 pub fn open(name: Name) -> Option<OpenScope> {
     open_with(name, |_| ())

@@ -17,8 +17,8 @@ pub struct Options {
     pub memory: bool,
     /// Which calls of the host's language are recorded, as the host tells of them.
     pub calls: Calls,
-    /// How many bytes the recording may hold. The newest events beyond it are dropped and counted. While several
-    /// windows are open, the largest of their budgets is in force.
+    /// How many bytes the recording may hold. The newest events beyond it are dropped and counted.
+    /// While several windows are open, the largest of their budgets is in force.
     pub budget_bytes: usize,
 }
 
@@ -33,7 +33,8 @@ impl Default for Options {
     }
 }
 
-/// An open window. Every event of every thread that begins before [`Session::stop`] belongs to it, unless it is paused.
+/// An open window. Every event of every thread that begins before [`Session::stop`] belongs to it,
+/// unless it is paused.
 #[derive(Debug)]
 pub struct Session {
     window: Option<Window>,
@@ -53,14 +54,15 @@ impl Session {
         }
     }
 
-    /// Prepares the clock and the hooks around a fork. Called when the library is loaded, so that the rate is known from far
-    /// apart moments; else the first start does it.
+    /// Prepares the clock and the hooks around a fork. Called when the library is loaded, so that
+    /// the rate is known from far apart moments; else the first start does it.
     pub fn prepare() {
         fork::watch();
         Anchor::first();
     }
 
-    /// Keeps scopes that begin from now on out of the window. Those that are open stay in it; other windows go on.
+    /// Keeps scopes that begin from now on out of the window. Those that are open stay in it; other
+    /// windows go on.
     pub fn pause(&self) {
         if let Some(window) = self.window {
             recorder::pause_window(window);
@@ -74,7 +76,8 @@ impl Session {
         }
     }
 
-    /// Closes the window and returns what it holds. Takes time by threads and chunks, not by events.
+    /// Closes the window and returns what it holds. Takes time by threads and chunks, not by
+    /// events.
     pub fn stop(mut self) -> Capture {
         let (start, taken) = match self.window.take() {
             Some(window) => (window.start, recorder::close_window(window)),

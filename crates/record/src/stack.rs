@@ -1,7 +1,8 @@
 //! Who called a scope, and the calls of the host's language themselves.
 //!
-//! The host says at any moment which stack its thread is in; a stack is a number in a tree that each thread keeps for itself,
-//! so that asking takes no lock. Calls are scopes that say their stack themselves and go on while scopes are paused.
+//! The host says at any moment which stack its thread is in; a stack is a number in a tree that
+//! each thread keeps for itself, so that asking takes no lock. Calls are scopes that say their
+//! stack themselves and go on while scopes are paused.
 
 use std::sync::OnceLock;
 
@@ -38,7 +39,8 @@ impl Stack {
     /// Stands for a stack that the budget has no room for. A scope that has it is counted as lost.
     pub(crate) const NO_ROOM: Self = Self(CALL_BIT - 1);
 
-    /// Returns the stack of `frame` called from here, adding it to the thread's tree at first sight.
+    /// Returns the stack of `frame` called from here, adding it to the thread's tree at first
+    /// sight.
     #[inline]
     #[must_use]
     pub fn push(self, frame: Name) -> Self {

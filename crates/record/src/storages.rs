@@ -1,7 +1,8 @@
 //! Where the tensors lie that scopes are given, and what a training program says of its tensors.
 //!
-//! Both are records of their own in the thread's buffer, marked by names that no scope has. The addresses of a scope are
-//! written when it begins, under its start; the scope itself follows when it ends, so the two meet in `assemble`.
+//! Both are records of their own in the thread's buffer, marked by names that no scope has. The
+//! addresses of a scope are written when it begins, under its start; the scope itself follows when
+//! it ends, so the two meet in `assemble`.
 //!
 //! ```text
 //! first record   start of the scope, address, count, address      each further one   address, address, address
@@ -65,7 +66,8 @@ fn third(record: &Record) -> u64 {
 /// What one thread said of tensors, taken from its records as they come by.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    /// Of each scope with tensors, its start and how many addresses there should be, in start order.
+    /// Of each scope with tensors, its start and how many addresses there should be, in start
+    /// order.
     scopes: Vec<(u64, usize)>,
     /// Where the addresses of each of these scopes begin.
     begins: Vec<usize>,

@@ -1,4 +1,5 @@
-//! What operators cost while nothing is recorded. Small results are dropped within the measured time, as a caller's are.
+//! What operators cost while nothing is recorded. Small results are dropped within the measured
+//! time, as a caller's are.
 
 use divan::{Bencher, black_box};
 use mindtorch_tensor::{KeepDims, Result, Scalar, Tensor};

@@ -1,8 +1,9 @@
-//! Casts that operators make by themselves while a program asks for them: products go to a narrow float, losses to
-//! `float32`, and what is joined to the widest type among its parts.
+//! Casts that operators make by themselves while a program asks for them: products go to a narrow
+//! float, losses to `float32`, and what is joined to the widest type among its parts.
 //!
-//! An operator that is on one of these lists shows twice, as in torch: around the casts, and as what works on their
-//! results. Casts of parameters are kept until the outermost region ends, so that a weight is cast once per step.
+//! An operator that is on one of these lists shows twice, as in torch: around the casts, and as
+//! what works on their results. Casts of parameters are kept until the outermost region ends, so
+//! that a weight is cast once per step.
 
 use std::cell::{Cell, RefCell};
 use std::ptr;

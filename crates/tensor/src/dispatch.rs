@@ -1,8 +1,8 @@
 //! The one place where operators tell the recorder that they run, and on what.
 //!
-//! An operator names itself once with a [`Site`] and holds the [`Scope`] that [`open`] returns until it is done. Its
-//! arguments are written as torch lists them, one per argument of the operator's schema, and only when shapes are
-//! wanted.
+//! An operator names itself once with a [`Site`] and holds the [`Scope`] that [`open`] returns
+//! until it is done. Its arguments are written as torch lists them, one per argument of the
+//! operator's schema, and only when shapes are wanted.
 
 use mindprof_model::InputsEncoder;
 pub(crate) use mindprof_record::{Scope, Site};
@@ -30,7 +30,8 @@ pub(crate) fn open<A: Arguments>(site: &'static Site, arguments: A) -> Scope {
     scope
 }
 
-/// An argument that is absent or of a kind that is not told apart: a device, a generator, a memory format.
+/// An argument that is absent or of a kind that is not told apart: a device, a generator, a memory
+/// format.
 pub(crate) struct Absent;
 
 /// One argument of an operator.

@@ -1,6 +1,8 @@
-//! The types that a tensor's elements may have, and which type an operator on several of them computes in.
+//! The types that a tensor's elements may have, and which type an operator on several of them
+//! computes in.
 //!
-//! Storage is allocated by these types; operators ask for the common type before they choose a kernel.
+//! Storage is allocated by these types; operators ask for the common type before they choose a
+//! kernel.
 
 use crate::Scalar;
 
@@ -83,7 +85,8 @@ impl DType {
         self.max(other)
     }
 
-    /// Returns the type that elements are computed in, which may be wider than the one that they are stored in.
+    /// Returns the type that elements are computed in, which may be wider than the one that they
+    /// are stored in.
     #[must_use]
     pub(crate) fn computed(self) -> Self {
         if self == Self::BF16 { Self::F32 } else { self }
@@ -121,8 +124,9 @@ pub(crate) enum Weight {
 
 /// Returns the type that an operator over these operands computes in.
 ///
-/// A lighter operand changes the result only by its category (bool, integer, float), never by its width: a tensor of
-/// 32-bit integers plus a number stays 32-bit, plus a fraction it becomes the default float.
+/// A lighter operand changes the result only by its category (bool, integer, float), never by its
+/// width: a tensor of 32-bit integers plus a number stays 32-bit, plus a fraction it becomes the
+/// default float.
 pub(crate) fn promote(operands: [(DType, Weight); 2]) -> DType {
     let [(left, left_weight), (right, right_weight)] = operands;
     if left_weight == right_weight {

@@ -1,7 +1,7 @@
 //! The Rust types behind each `DType`: how they are stored, converted and computed with.
 //!
-//! Kernels are generic over [`Element`] or [`Number`]; `by_dtype!` picks the instance. Another type is one line in
-//! [`Buffer`], one in each macro below and one `impl`.
+//! Kernels are generic over [`Element`] or [`Number`]; `by_dtype!` picks the instance. Another type
+//! is one line in [`Buffer`], one in each macro below and one `impl`.
 
 use half::bf16;
 
@@ -100,7 +100,8 @@ impl Real for f64 {
     }
 }
 
-/// Converts an element as C does; a float that an integer cannot hold becomes the integer's lowest value.
+/// Converts an element as C does; a float that an integer cannot hold becomes the integer's lowest
+/// value.
 pub(crate) fn cast<T: Element, U: Element>(value: T) -> U {
     U::from_scalar(value.to_scalar())
 }
@@ -125,7 +126,8 @@ pub(crate) use by_dtype;
 
 /// Runs the body with `$T` standing for the Rust type that elements of a [`DType`] are computed in.
 ///
-/// It is the type that they are stored in but for `bfloat16`, which kernels widen as they read and round as they write.
+/// It is the type that they are stored in but for `bfloat16`, which kernels widen as they read and
+/// round as they write.
 macro_rules! by_number {
     ($dtype:expr, $T:ident => $body:expr) => {{
         use $crate::element::by_dtype;
@@ -135,8 +137,8 @@ macro_rules! by_number {
 }
 pub(crate) use by_number;
 
-/// Runs the body with `$T` standing for the Rust type that a floating-point [`DType`] is computed in; others are an error of the kernel
-/// that is named.
+/// Runs the body with `$T` standing for the Rust type that a floating-point [`DType`] is computed
+/// in; others are an error of the kernel that is named.
 macro_rules! by_float {
     ($dtype:expr, $kernel:expr, $T:ident => $body:expr) => {
         match $dtype {

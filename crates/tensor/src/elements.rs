@@ -1,4 +1,5 @@
-//! The elements of one storage: its own, or memory that belongs to something else, which is kept alive.
+//! The elements of one storage: its own, or memory that belongs to something else, which is kept
+//! alive.
 #![expect(
     unsafe_code,
     reason = "memory of another owner is reached by its address"
@@ -27,8 +28,9 @@ pub struct Foreign<T> {
     _owner: Owner,
 }
 
-// SAFETY: the memory is reached only through the storage that holds this, which hands out shared and exclusive access
-// as it does for its own elements; whoever made this promised that no one else counts on having it alone.
+// SAFETY: the memory is reached only through the storage that holds this, which hands out shared
+// and exclusive access as it does for its own elements; whoever made this promised that no one else
+// counts on having it alone.
 unsafe impl<T: Send> Send for Foreign<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for Foreign<T> {}
@@ -37,8 +39,9 @@ impl<T> Foreign<T> {
     /// Takes memory of another owner for elements.
     ///
     /// # Safety
-    /// From `first` on lie `count` elements of the type, aligned and with values that it knows, for as long as `owner`
-    /// is not dropped. Others may write to them only as programs share arrays: not while an operator works on them.
+    /// From `first` on lie `count` elements of the type, aligned and with values that it knows, for
+    /// as long as `owner` is not dropped. Others may write to them only as programs share
+    /// arrays: not while an operator works on them.
     pub(crate) unsafe fn new(first: NonNull<T>, count: usize, owner: Owner) -> Self {
         Self {
             first,
@@ -55,7 +58,8 @@ impl<T> Deref for Elements<T> {
     fn deref(&self) -> &[T] {
         match self {
             Self::Own(elements) => elements,
-            // SAFETY: `Foreign::new` was promised that these elements are there while the owner is, which is here.
+            // SAFETY: `Foreign::new` was promised that these elements are there while the owner is,
+            // which is here.
             Self::Foreign(foreign) => unsafe {
                 std::slice::from_raw_parts(foreign.first.as_ptr(), foreign.count)
             },

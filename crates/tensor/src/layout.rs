@@ -1,6 +1,8 @@
-//! Where the elements of a tensor lie in its storage: sizes, strides and an offset, and the views made of them.
+//! Where the elements of a tensor lie in its storage: sizes, strides and an offset, and the views
+//! made of them.
 //!
-//! Views compute a new layout over the same storage; kernels turn layouts into walks (`kernels::walk`).
+//! Views compute a new layout over the same storage; kernels turn layouts into walks
+//! (`kernels::walk`).
 
 use smallvec::SmallVec;
 
@@ -158,7 +160,8 @@ impl Layout {
         last.checked_add(1)
     }
 
-    /// Returns the same sizes and strides, counted from an origin that lies at or before the first element.
+    /// Returns the same sizes and strides, counted from an origin that lies at or before the first
+    /// element.
     pub(crate) fn moved(&self, origin: usize) -> Result<Self> {
         let offset = self.offset.saturating_sub(origin);
         Self::strided(self.dims.clone(), self.strides.clone(), offset)
@@ -196,7 +199,8 @@ impl Layout {
         Self::strided(dims, strides, self.offset)
     }
 
-    /// Repeats dimensions of size one, and adds leading ones, without copying. Minus one keeps a size.
+    /// Repeats dimensions of size one, and adds leading ones, without copying. Minus one keeps a
+    /// size.
     pub(crate) fn expanded(&self, target: &[i64], dtype: DType) -> Result<Self> {
         let Some(leading) = target.len().checked_sub(self.rank()) else {
             return Err(Error::ExpandTooFew {
@@ -236,8 +240,8 @@ impl Layout {
 
     /// Returns the strides under which the same elements have other sizes, if there are any.
     ///
-    /// Neighbouring dimensions that lie in one piece may be merged and split; where a new dimension would span two
-    /// pieces there is no such view.
+    /// Neighbouring dimensions that lie in one piece may be merged and split; where a new dimension
+    /// would span two pieces there is no such view.
     pub(crate) fn view_strides(&self, dims: &[usize]) -> Option<Strides> {
         if self.contiguous {
             return Layout::contiguous(Dims::from_slice(dims))

@@ -1,8 +1,10 @@
-//! The embedded runtime that is profiled: strided tensors over shared storage and the operators on them.
+//! The embedded runtime that is profiled: strided tensors over shared storage and the operators on
+//! them.
 //!
-//! An operator in `ops` opens a scope of the recorder through `dispatch`, works out the shape and the type of its
-//! result, and calls a loop in `kernels` over the storages of its operands. Operators are named and nested as
-//! torch's are, so that a profile of this runtime reads like one of torch.
+//! An operator in `ops` opens a scope of the recorder through `dispatch`, works out the shape and
+//! the type of its result, and calls a loop in `kernels` over the storages of its operands.
+//! Operators are named and nested as torch's are, so that a profile of this runtime reads like one
+//! of torch.
 
 mod autocast;
 mod autograd;

@@ -1,7 +1,8 @@
 //! How many bytes live in storages.
 //!
-//! Each thread counts what it allocates and frees in a counter of its own, without the price of a shared one on every
-//! operator; the sum over all threads is the answer, even where one thread frees what another allocated.
+//! Each thread counts what it allocates and frees in a counter of its own, without the price of a
+//! shared one on every operator; the sum over all threads is the answer, even where one thread
+//! frees what another allocated.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 /// What threads that are ending free when their counter is given back.
 static ENDED: AtomicUsize = AtomicUsize::new(0);
 
-/// The first of all counters. A list that only grows, so that it is read without a lock: every allocation that is profiled asks
-/// for the sum.
+/// The first of all counters. A list that only grows, so that it is read without a lock: every
+/// allocation that is profiled asks for the sum.
 static FIRST: OnceLock<&'static Counter> = OnceLock::new();
 
 thread_local! {
@@ -44,7 +45,8 @@ pub(crate) fn subtract(bytes: usize) {
 #[inline]
 fn change(difference: usize) {
     let counted = OWN.try_with(|Own(own)| {
-        // Only this thread writes its counter, so a load and a store are enough. Relaxed: see `live_bytes`.
+        // Only this thread writes its counter, so a load and a store are enough. Relaxed: see
+        // `live_bytes`.
         let bytes = own.bytes.load(Ordering::Relaxed);
         own.bytes
             .store(bytes.wrapping_add(difference), Ordering::Relaxed);
@@ -55,7 +57,8 @@ fn change(difference: usize) {
     }
 }
 
-/// Allocations less frees of one thread, and of those that had the counter before it, wrapping around zero.
+/// Allocations less frees of one thread, and of those that had the counter before it, wrapping
+/// around zero.
 struct Counter {
     bytes: AtomicUsize,
     is_taken: AtomicBool,
@@ -67,7 +70,8 @@ impl Counter {
     fn take() -> &'static Self {
         let mut next = &FIRST;
         while let Some(counter) = next.get() {
-            // Acquire: pairs with the release of the thread that gave it back, whose last count comes first.
+            // Acquire: pairs with the release of the thread that gave it back, whose last count
+            // comes first.
             if !counter.is_taken.swap(true, Ordering::Acquire) {
                 return counter;
             }

@@ -1,7 +1,8 @@
-//! The second operand of an operator: a tensor, or a number that stands for a tensor without dimensions.
+//! The second operand of an operator: a tensor, or a number that stands for a tensor without
+//! dimensions.
 //!
-//! A number becomes a real zero-dimensional tensor, as in torch, so that its conversion is an operator like any other;
-//! it only weighs less when the common type is chosen.
+//! A number becomes a real zero-dimensional tensor, as in torch, so that its conversion is an
+//! operator like any other; it only weighs less when the common type is chosen.
 
 use std::borrow::Cow;
 

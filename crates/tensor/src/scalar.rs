@@ -1,7 +1,7 @@
 //! Numbers that are not tensors: an operand, a fill value, or what `item` gives back.
 //!
-//! They come from the caller (a Python `int`, `float` or `bool`) and become elements of whichever type the operator
-//! computes in.
+//! They come from the caller (a Python `int`, `float` or `bool`) and become elements of whichever
+//! type the operator computes in.
 
 use crate::element::by_dtype;
 use crate::{DType, Element};

@@ -1,6 +1,7 @@
 //! Sizes before they belong to a tensor: checking what a caller asked for, broadcasting, inferring.
 //!
-//! Callers give signed sizes, as Python does; everything after this module works with checked unsigned ones.
+//! Callers give signed sizes, as Python does; everything after this module works with checked
+//! unsigned ones.
 
 use smallvec::SmallVec;
 
@@ -65,7 +66,8 @@ pub(crate) fn broadcast(left: &[usize], right: &[usize]) -> Result<Dims> {
         .collect()
 }
 
-/// Returns the index of a dimension that may count from the end. A tensor without dimensions counts as one with one.
+/// Returns the index of a dimension that may count from the end. A tensor without dimensions counts
+/// as one with one.
 pub(crate) fn dimension_index(dimension: i64, rank: usize) -> Result<usize> {
     let rank = rank.max(1) as i64;
     if dimension < -rank || dimension >= rank {

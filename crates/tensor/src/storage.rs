@@ -1,8 +1,10 @@
-//! The memory behind tensors: shared by views, counted while it lives, and locked while a kernel works on it.
+//! The memory behind tensors: shared by views, counted while it lives, and locked while a kernel
+//! works on it.
 //!
-//! Memory of its own is counted from [`Storage::new`] until its `Drop`; memory of others never is. Kernels reach
-//! elements only through [`read_one`], [`read_two`] and [`write()`], which lock all operands in one order (by address),
-//! so that operators on any threads cannot wait for each other in a circle.
+//! Memory of its own is counted from [`Storage::new`] until its `Drop`; memory of others never is.
+//! Kernels reach elements only through [`read_one`], [`read_two`] and [`write()`], which lock all
+//! operands in one order (by address), so that operators on any threads cannot wait for each other
+//! in a circle.
 
 use std::array;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -64,7 +66,8 @@ impl Storage {
     }
 
     pub(crate) fn version(&self) -> u32 {
-        // Relaxed: the count is compared by programs that order their own writes; it guards nothing.
+        // Relaxed: the count is compared by programs that order their own writes; it guards
+        // nothing.
         self.version.load(Ordering::Relaxed)
     }
 
@@ -105,7 +108,8 @@ enum Life {
     Ends,
 }
 
-/// Counts bytes that begin or cease to live, and tells the recorder: the one place that knows of every storage.
+/// Counts bytes that begin or cease to live, and tells the recorder: the one place that knows of
+/// every storage.
 #[inline]
 fn tell(address: usize, bytes: usize, life: Life) {
     let difference = match life {
@@ -225,7 +229,8 @@ enum Side {
 
 type Guards<'a, const N: usize> = [Option<RwLockReadGuard<'a, Buffer>>; N];
 
-/// Locks each storage once, lowest address first. There are few, so that looking for the next one beats sorting.
+/// Locks each storage once, lowest address first. There are few, so that looking for the next one
+/// beats sorting.
 #[inline]
 fn lock_in_order<'a, const N: usize>(
     storages: [&'a Storage; N],
@@ -254,7 +259,8 @@ fn lock_in_order<'a, const N: usize>(
     }
 }
 
-/// Returns the elements of an operand, which may be locked under another operand with the same storage.
+/// Returns the elements of an operand, which may be locked under another operand with the same
+/// storage.
 fn elements<'g, T: Element, const N: usize>(
     guards: &'g Guards<'_, N>,
     storages: [&Storage; N],

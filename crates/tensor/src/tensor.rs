@@ -1,7 +1,7 @@
 //! The tensor: a layout over a shared storage, and access to its elements.
 //!
-//! Operators are methods added in `ops`. What is here records nothing: it is for bindings, which copy values in and
-//! out, and for operators, which build their results with it.
+//! Operators are methods added in `ops`. What is here records nothing: it is for bindings, which
+//! copy values in and out, and for operators, which build their results with it.
 
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
@@ -41,7 +41,8 @@ impl Tensor {
     /// Copies elements, given with the last dimension innermost, into a new tensor.
     ///
     /// # Errors
-    /// When a size is negative, or the sizes call for another number of elements, or there is no memory.
+    /// When a size is negative, or the sizes call for another number of elements, or there is no
+    /// memory.
     pub fn from_slice<T: Element>(elements: &[T], sizes: &[i64]) -> Result<Self> {
         let layout = Layout::contiguous(checked_sizes(sizes)?)?;
         if layout.count() != elements.len() {
@@ -56,7 +57,8 @@ impl Tensor {
         Ok(Self::from_elements(copy, layout))
     }
 
-    /// Copies elements from bytes in the machine's order, the last dimension innermost, into a new tensor.
+    /// Copies elements from bytes in the machine's order, the last dimension innermost, into a new
+    /// tensor.
     ///
     /// # Errors
     /// When the sizes call for another number of bytes, or there is no memory.
@@ -87,8 +89,9 @@ impl Tensor {
     /// When the address is not aligned for the type.
     ///
     /// # Safety
-    /// From `address` on lie elements of `dtype`, as many as sizes and strides reach, with values that the type knows,
-    /// while `owner` is not dropped; and nobody writes to them while an operator works on them.
+    /// From `address` on lie elements of `dtype`, as many as sizes and strides reach, with values
+    /// that the type knows, while `owner` is not dropped; and nobody writes to them while an
+    /// operator works on them.
     #[expect(
         unsafe_code,
         reason = "the promise is passed on to where the memory is reached"
@@ -189,7 +192,8 @@ impl Tensor {
         self.storage.bytes()
     }
 
-    /// Returns the same elements, cut from the graph; writing to them does not count as a new version.
+    /// Returns the same elements, cut from the graph; writing to them does not count as a new
+    /// version.
     #[must_use]
     pub fn data(&self) -> Self {
         Self {
@@ -204,8 +208,8 @@ impl Tensor {
         self.untracked()
     }
 
-    /// Tells a fresh view of an untracked tensor whose elements it shows, because tracked ones are about to be written
-    /// through it.
+    /// Tells a fresh view of an untracked tensor whose elements it shows, because tracked ones are
+    /// about to be written through it.
     pub fn link_to(&self, base: &Self) {
         if self.meta().is_none() && is_tracking() && self.is_view() {
             link_view(self, base);
@@ -330,7 +334,8 @@ impl Tensor {
 
     /// Sets what autograd knows of a tensor that it knew nothing of.
     pub(crate) fn set_meta(&self, meta: Arc<Meta>) {
-        // Another handle of the program may have been first only if the program shares the tensor before it has it.
+        // Another handle of the program may have been first only if the program shares the tensor
+        // before it has it.
         drop(self.meta.set(meta));
     }
 

@@ -1,5 +1,5 @@
-//! A tensor as text, laid out as torch prints it: aligned columns, scientific notation where numbers differ much,
-//! and only the edges of what is large.
+//! A tensor as text, laid out as torch prints it: aligned columns, scientific notation where
+//! numbers differ much, and only the edges of what is large.
 
 use crate::{DType, Result, Scalar, Tensor};
 

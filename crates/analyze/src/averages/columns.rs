@@ -1,4 +1,5 @@
-//! What one event adds to a row. Most profiles have times alone, and then nothing else is looked at.
+//! What one event adds to a row. Most profiles have times alone, and then nothing else is looked
+//! at.
 
 use mindprof_model::{DeviceKind, EventId};
 

@@ -28,7 +28,8 @@ struct Finer {
     prefixes: Option<Prefixes>,
     /// The rows by slot of the key, number of shapes and number of frames.
     rows: FxHashMap<(u32, u32, u32), u32>,
-    /// The shapes, frames and row of the last event of each slot: mostly those of the next one too.
+    /// The shapes, frames and row of the last event of each slot: mostly those of the next one
+    /// too.
     last: Vec<(u32, u32, u32)>,
 }
 

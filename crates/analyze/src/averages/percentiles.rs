@@ -39,7 +39,8 @@ impl Percentiles {
     }
 }
 
-/// Returns the percentiles of the host times of each row that [`super::averages`] returns for `group_by`.
+/// Returns the percentiles of the host times of each row that [`super::averages`] returns for
+/// `group_by`.
 pub fn percentiles(analysis: &Analysis, group_by: GroupBy) -> Vec<Percentiles> {
     let mut groups = Groups::new(analysis, group_by);
     let mut times: Vec<Vec<Nanos>> = Vec::new();

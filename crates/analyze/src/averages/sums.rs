@@ -26,8 +26,9 @@ pub struct Sums {
     pub self_memory: Bytes,
     /// The floating-point operations that are known of.
     pub flops: u64,
-    /// [`Self::cpu_total`] as a sum of floating-point microseconds. Its noise decides how torch rounds a mean that lies
-    /// halfway between two digits, so whoever shows what torch shows needs it.
+    /// [`Self::cpu_total`] as a sum of floating-point microseconds. Its noise decides how torch
+    /// rounds a mean that lies halfway between two digits, so whoever shows what torch shows
+    /// needs it.
     pub cpu_micros: f64,
     /// [`Self::device_total`] likewise.
     pub device_micros: f64,

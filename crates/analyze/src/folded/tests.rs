@@ -40,7 +40,8 @@ fn equal_paths_are_summed_and_without_stacks_scopes_make_them() {
     assert_eq!(found, expected.map(|(path, weight)| (path.into(), weight)));
 }
 
-/// A call of a Python function, an operator inside of it that knows its stack, and one inside of that.
+/// A call of a Python function, an operator inside of it that knows its stack, and one inside of
+/// that.
 fn with_stacks() -> Analysis {
     let mut builder = ProfileBuilder::new();
     let thread = builder.add_thread(Thread {

@@ -168,7 +168,8 @@ impl Sweep<'_> {
         let index = self.find(MemoryDevice::HOST, address);
         let block = &mut self.blocks.list[index as usize];
         self.blocks.hold_tensors[index as usize] = true;
-        // What an allocation says is certain; what is seen through a tensor may be a part of the block.
+        // What an allocation says is certain; what is seen through a tensor may be a part of the
+        // block.
         if block.created.is_none() {
             block.bytes = block.bytes.max(bytes);
         }
@@ -282,7 +283,8 @@ impl TensorLists {
     }
 }
 
-/// Returns how much of its storage a tensor is known to span, as torch reckons it: by its widest dimension.
+/// Returns how much of its storage a tensor is known to span, as torch reckons it: by its widest
+/// dimension.
 fn spanned_bytes(dtype: DType, dims: &[u64], strides: &[u64]) -> u64 {
     let spans = dims.iter().zip(strides).map(|(&dim, &stride)| {
         u64::try_from((stride as i64).saturating_mul(dim as i64)).unwrap_or_default()

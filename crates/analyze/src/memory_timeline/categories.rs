@@ -1,7 +1,9 @@
-//! What each version of each block was for, concluded in the order and by the rules that torch's memory profiler has.
+//! What each version of each block was for, concluded in the order and by the rules that torch's
+//! memory profiler has.
 //!
-//! What is known of a block as a whole (a role that was told, a gradient that was accumulated) goes before what is known of
-//! it as a temporary, and that before what the flow of data says of one of its versions.
+//! What is known of a block as a whole (a role that was told, a gradient that was accumulated) goes
+//! before what is known of it as a temporary, and that before what the flow of data says of one of
+//! its versions.
 
 use mindprof_model::{EventId, Profile, ScopeKind, TensorRole};
 
@@ -127,8 +129,9 @@ impl Categories {
 
     /// Returns which blocks depend on a gradient or parameter in any of their versions.
     ///
-    /// That lets dependence run backwards in time, from the updated parameter to its first use, so the walk is over blocks and
-    /// not along the order of operations; each operation is walked once.
+    /// That lets dependence run backwards in time, from the updated parameter to its first use, so
+    /// the walk is over blocks and not along the order of operations; each operation is walked
+    /// once.
     fn depend_on_gradients(&self, blocks: &Blocks, flow: &Flow) -> Vec<bool> {
         let readers = Readers::build(blocks.len(), flow);
         let mut dependent = vec![false; blocks.len()];
@@ -155,7 +158,8 @@ impl Categories {
         dependent
     }
 
-    /// Finds what comes from outside: what a gradient or parameter is made from, but nothing depends on one itself.
+    /// Finds what comes from outside: what a gradient or parameter is made from, but nothing
+    /// depends on one itself.
     fn set_inputs(&mut self, flow: &Flow, dependent: &[bool]) {
         let mut contributes = vec![false; flow.versions()];
         for node in flow.nodes().rev() {
@@ -183,8 +187,8 @@ impl Categories {
         }
     }
 
-    /// Finds parameters that no module or optimizer told of: used together with inputs on the way forward, part of a
-    /// gradient, and dependent on one.
+    /// Finds parameters that no module or optimizer told of: used together with inputs on the way
+    /// forward, part of a gradient, and dependent on one.
     fn set_parameters(&mut self, flow: &Flow, dependent: &[bool]) {
         let places = |tensors: &mut dyn Iterator<Item = (u32, u32)>| -> Vec<usize> {
             tensors

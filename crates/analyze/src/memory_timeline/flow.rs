@@ -1,7 +1,8 @@
 //! How data flowed: what each operation read, wrote, made and dropped.
 //!
-//! An operation is the outermost operator or backward node with all that it calls; memory that is taken or given back
-//! outside of all is one by itself. Blocks have versions: zero when they are made, one more each time they are written to.
+//! An operation is the outermost operator or backward node with all that it calls; memory that is
+//! taken or given back outside of all is one by itself. Blocks have versions: zero when they are
+//! made, one more each time they are written to.
 
 use mindprof_model::{Category, EventId, Nanos, Profile, ScopeKind, ThreadId};
 
@@ -166,7 +167,8 @@ impl Flow {
         self.touched[block as usize]
     }
 
-    /// Returns the event that a memory record belongs to: the operation, or else the innermost range.
+    /// Returns the event that a memory record belongs to: the operation, or else the innermost
+    /// range.
     pub(super) fn owner(&self, record: u32) -> Option<EventId> {
         let owner = self.owners[record as usize];
         (owner != NONE).then(|| EventId::from_raw(owner))
@@ -286,7 +288,8 @@ struct OpenEvents {
 struct Open {
     end: Nanos,
     operation: u32,
-    /// The outermost event of the operation, or the innermost range; calls of Python functions are neither.
+    /// The outermost event of the operation, or the innermost range; calls of Python functions are
+    /// neither.
     owner: u32,
 }
 
@@ -362,7 +365,8 @@ impl<'a> Builder<'a> {
             // What no schema speaks of may have been written to.
             edge.is_mutated = edge.seen.written || edge.seen.unclear && !edge.seen.only_read;
         }
-        // Dropping a block reads it. Blocks that are made come last, because all before took them for inputs.
+        // Dropping a block reads it. Blocks that are made come last, because all before took them
+        // for inputs.
         let records = members.records.of(index);
         self.records(records, first_edge, |edge, bytes| {
             if bytes < 0 {

@@ -24,7 +24,8 @@ pub struct MemoryPeak {
 /// Blocks that live at the same time, are for the same thing and were taken at the same place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryHolder {
-    /// The operator or range that took them; none if that was outside of all, or before the window.
+    /// The operator or range that took them; none if that was outside of all, or before the
+    /// window.
     pub owner: Option<StringId>,
     /// Who called for them.
     pub stack: StackId,

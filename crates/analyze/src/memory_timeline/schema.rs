@@ -11,7 +11,8 @@ pub(super) enum Schema {
     Writes(u32),
 }
 
-/// Operators that write to other inputs than their name says, with the places of these, one bit each.
+/// Operators that write to other inputs than their name says, with the places of these, one bit
+/// each.
 ///
 /// A name that ends in an underscore says "to the first"; any other "to none".
 const EXCEPTIONS: &[(&str, u32)] = &[
@@ -35,7 +36,8 @@ const EXCEPTIONS: &[(&str, u32)] = &[
 ];
 
 impl Schema {
-    /// Returns the schema of an operator's name: one with a namespace, which is not the engine's own.
+    /// Returns the schema of an operator's name: one with a namespace, which is not the engine's
+    /// own.
     pub(super) fn of(name: &str) -> Self {
         let Some((namespace, base)) = name.rsplit_once("::") else {
             return Self::None;
@@ -57,7 +59,8 @@ impl Schema {
         }
     }
 
-    /// Returns whether an event with this schema is one operation, whatever it calls: a backward node or an operator.
+    /// Returns whether an event with this schema is one operation, whatever it calls: a backward
+    /// node or an operator.
     pub(super) fn is_operation(self, event: &Event) -> bool {
         event.category == Category::Operator
             && (event.scope == ScopeKind::Backward || self != Self::None)

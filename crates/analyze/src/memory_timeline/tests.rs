@@ -9,7 +9,8 @@ use rustc_hash::FxHashMap;
 
 use super::*;
 
-/// Draws operators with their tensors and the memory they take, on a clock that moves by ten with everything.
+/// Draws operators with their tensors and the memory they take, on a clock that moves by ten with
+/// everything.
 struct Draw {
     builder: ProfileBuilder,
     now: u64,
@@ -345,7 +346,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 fn drawn(steps: &[Step]) -> Profile {
     let mut draw = Draw::new();
-    // What is given back is as large as it was when it was taken; what is used without that was there before.
+    // What is given back is as large as it was when it was taken; what is used without that was
+    // there before.
     let mut live: FxHashMap<u64, i64> = FxHashMap::default();
     for step in steps {
         match step {

@@ -25,7 +25,8 @@ pub(super) struct Fates {
 }
 
 impl Fates {
-    /// Decides by window, threads and duration. The host's events come first: what devices did follows them.
+    /// Decides by window, threads and duration. The host's events come first: what devices did
+    /// follows them.
     pub(super) fn decide(profile: &Profile, cut: &Cut) -> Self {
         let events = profile.events();
         let mut fates: Vec<Fate> = events.iter().map(|event| alone(event, cut)).collect();
@@ -82,7 +83,8 @@ fn alone(event: &Event, cut: &Cut) -> Fate {
     Fate::Kept
 }
 
-/// Lets what devices did follow the call that asked for it, or else the scope, where they are known.
+/// Lets what devices did follow the call that asked for it, or else the scope, where they are
+/// known.
 fn follow_requests(profile: &Profile, cut: &Cut, fates: &mut [Fate]) {
     if !profile.has_links() {
         return;
@@ -113,7 +115,8 @@ fn follow_requests(profile: &Profile, cut: &Cut, fates: &mut [Fate]) {
     }
 }
 
-/// Keeps a user's range on a device exactly if a kernel in it is kept; one without kernels is decided by itself.
+/// Keeps a user's range on a device exactly if a kernel in it is kept; one without kernels is
+/// decided by itself.
 fn keep_ranges_around_kernels(profile: &Profile, cut: &Cut, fates: &mut [Fate]) {
     // By stream, the starts of the kernels and whether each is kept; events come by start.
     let mut kernels: FxHashMap<ThreadId, Vec<(EventId, bool)>> = FxHashMap::default();

@@ -236,8 +236,8 @@ fn asynchronous_and_hidden_events_stand_outside() {
 }
 
 // aten::mm           |------------|    0..50   on thread 1, external id 7
-// cudaLaunchKernel      |---|         10..20   on a thread that only the runtime knows, external id 7
-// cudaLaunchKernel                |-| 30..40   there too, without an external id
+// cudaLaunchKernel      |---|         10..20   on a thread that only the runtime knows, external id
+// 7 cudaLaunchKernel                |-| 30..40   there too, without an external id
 #[test]
 fn runtime_calls_run_inside_the_operator_that_asked() {
     let mut builder = ProfileBuilder::new();

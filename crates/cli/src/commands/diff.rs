@@ -37,11 +37,13 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_enum, default_value_t)]
     by: By,
 
-    /// Exits with 1 if B has this much more than A: `5%` of A's time (host and devices each by themselves) or count.
+    /// Exits with 1 if B has this much more than A: `5%` of A's time (host and devices each by
+    /// themselves) or count.
     #[arg(long, value_name = "PERCENT", value_parser = units::percent)]
     fail_over: Option<f64>,
 
-    /// What the limit is for: the whole, or each row, whose growth is told in parts of the whole of A.
+    /// What the limit is for: the whole, or each row, whose growth is told in parts of the whole
+    /// of A.
     #[arg(long, value_enum, default_value_t, requires = "fail_over")]
     fail_on: FailOn,
 

@@ -28,11 +28,13 @@ pub(crate) struct MemoryArgs {
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
-    /// Of which device: cpu, cuda:0 [default: each that has memory; for a file, the one device or else the host]
+    /// Of which device: cpu, cuda:0 [default: each that has memory; for a file, the one device or
+    /// else the host]
     #[arg(long, value_name = "DEVICE", value_parser = device)]
     device: Option<MemoryDevice>,
 
-    /// Writes the timeline to this file instead: a page (.html), points (.json, .json.gz) or every change (.raw.json.gz).
+    /// Writes the timeline to this file instead: a page (.html), points (.json, .json.gz) or every
+    /// change (.raw.json.gz).
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     out: Option<PathBuf>,
 

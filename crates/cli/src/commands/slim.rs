@@ -34,7 +34,8 @@ pub(crate) struct SlimArgs {
     #[arg(long, value_name = "N..M", value_parser = units::range)]
     steps: Option<(u64, u64)>,
 
-    /// Keeps what happened from this time on, counted from the start of the trace: 10us, 1.5ms, 2s.
+    /// Keeps what happened from this time on, counted from the start of the trace: 10us, 1.5ms,
+    /// 2s.
     #[arg(long, value_name = "TIME", value_parser = units::time)]
     from: Option<Nanos>,
 
@@ -42,7 +43,8 @@ pub(crate) struct SlimArgs {
     #[arg(long, value_name = "TIME", value_parser = units::time)]
     until: Option<Nanos>,
 
-    /// Keeps a thread, by its number or its name, and what it asked devices for. Can be given several times.
+    /// Keeps a thread, by its number or its name, and what it asked devices for. Can be given
+    /// several times.
     #[arg(long = "thread", value_name = "THREAD")]
     threads: Vec<String>,
 

@@ -1,4 +1,5 @@
-//! `mindprof stacks`: where time was spent, by who called, as folded text, flame graph or speedscope file.
+//! `mindprof stacks`: where time was spent, by who called, as folded text, flame graph or
+//! speedscope file.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -26,13 +27,14 @@ pub(crate) struct StacksArgs {
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
-    /// What stacks are weighed by: `self_cpu_time_total`, or of devices `self_cuda_time_total`, `self_xpu_time_total`,
-    /// `self_privateuse1_time_total`.
+    /// What stacks are weighed by: `self_cpu_time_total`, or of devices `self_cuda_time_total`,
+    /// `self_xpu_time_total`, `self_privateuse1_time_total`.
     #[arg(long, value_name = "METRIC", default_value = "self_cpu_time_total", value_parser = stack_metric)]
     metric: StackMetric,
 
-    /// Prints whole paths, each once: the callers, then the scopes inside of each other. Without this, one line per event
-    /// with the callers alone, as `export_stacks` writes them; a trace without stacks has only scopes to show.
+    /// Prints whole paths, each once: the callers, then the scopes inside of each other. Without
+    /// this, one line per event with the callers alone, as `export_stacks` writes them; a
+    /// trace without stacks has only scopes to show.
     #[arg(long)]
     scopes: bool,
 

@@ -27,9 +27,10 @@ pub(crate) struct TableArgs {
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
-    /// Sorts by one of the columns, largest first: `self_cpu_time_total`, `cpu_time_total`, `cpu_time`,
-    /// `self_cuda_time_total`, `cuda_time_total`, `self_cpu_memory_usage`, `cpu_memory_usage`, `flops`, `count`, `key`
-    /// [default: in the order in which they first ran]
+    /// Sorts by one of the columns, largest first: `self_cpu_time_total`, `cpu_time_total`,
+    /// `cpu_time`, `self_cuda_time_total`, `cuda_time_total`, `self_cpu_memory_usage`,
+    /// `cpu_memory_usage`, `flops`, `count`, `key` [default: in the order in which they first
+    /// ran]
     #[arg(long, value_name = "KEY")]
     sort_by: Option<SortBy>,
 
@@ -42,8 +43,9 @@ pub(crate) struct TableArgs {
     )]
     row_limit: i64,
 
-    /// Gives rows of their own to each set of input shapes (`shape`), of N innermost stack frames (`stack:N`, 5 if N is
-    /// left out), of overloads (`overload`: a trace that has them has them in the names already). Several with commas.
+    /// Gives rows of their own to each set of input shapes (`shape`), of N innermost stack frames
+    /// (`stack:N`, 5 if N is left out), of overloads (`overload`: a trace that has them has
+    /// them in the names already). Several with commas.
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     group_by: Vec<Grouping>,
 

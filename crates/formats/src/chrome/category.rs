@@ -1,4 +1,5 @@
-//! The names that categories and causes of loss have in a trace, and the names of events that are noise.
+//! The names that categories and causes of loss have in a trace, and the names of events that are
+//! noise.
 
 use mindprof_model::{Category, DeviceKind, LossCause};
 

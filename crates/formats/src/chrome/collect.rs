@@ -28,8 +28,8 @@ mod tracks;
 
 /// The parts of a profile so far.
 ///
-/// Times are relative to the trace's base until all are known, and may lie before it: until then the
-/// starts of events and the times of memory records hold the bits of signed numbers.
+/// Times are relative to the trace's base until all are known, and may lie before it: until then
+/// the starts of events and the times of memory records hold the bits of signed numbers.
 #[derive(Default)]
 pub(super) struct Collector {
     pub(super) profile: ProfileBuilder,

@@ -1,7 +1,7 @@
 //! One event of a trace, as its text says it.
 //!
-//! Texts that come again are numbers of fragments; numbers stay text until it is known whether they are
-//! needed. A key that comes twice counts as it was said last; what is not known is passed over.
+//! Texts that come again are numbers of fragments; numbers stay text until it is known whether they
+//! are needed. A key that comes twice counts as it was said last; what is not known is passed over.
 
 use crate::scan::{Cursor, Fragment, Fragments, Scan, Step, Steps, decode, inside_quotes};
 

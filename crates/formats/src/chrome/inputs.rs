@@ -16,7 +16,8 @@ mod tests;
 /// A list of numbers longer than this is not shown.
 const LONGEST_LIST: usize = 30;
 
-/// The four lists as the text of a trace, before they are understood; empty for one that is not there.
+/// The four lists as the text of a trace, before they are understood; empty for one that is not
+/// there.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RawInputs<'a> {
     pub(super) dims: &'a [u8],

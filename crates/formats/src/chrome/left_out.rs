@@ -2,7 +2,8 @@
 
 /// How many events of a sound trace are not in its profile, by their phase.
 ///
-/// Arrows that the profile tells in its own way, and the names of processes and threads, do not count.
+/// Arrows that the profile tells in its own way, and the names of processes and threads, do not
+/// count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     counts: [u64; 128],

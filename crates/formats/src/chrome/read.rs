@@ -1,7 +1,7 @@
 //! Reads a trace into a profile, in one pass over its text.
 //!
-//! Both forms are taken: an object with `traceEvents`, and the bare array of events. What is damaged is
-//! passed over and counted; only what is no trace at all is an error.
+//! Both forms are taken: an object with `traceEvents`, and the bare array of events. What is
+//! damaged is passed over and counted; only what is no trace at all is an error.
 
 use std::io::Read;
 

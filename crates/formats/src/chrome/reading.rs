@@ -18,7 +18,8 @@ pub struct ReadOptions<'a> {
     pub progress: Option<Progress<'a>>,
 }
 
-/// Takes the bytes of a file that were read so far, and all that there are (zero when it is not known).
+/// Takes the bytes of a file that were read so far, and all that there are (zero when it is not
+/// known).
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
 impl fmt::Debug for ReadOptions<'_> {

@@ -49,7 +49,8 @@ impl Stated {
     }
 }
 
-/// As [`parse_microseconds`], of what nearly every time looks like: digits, and at most three after a dot.
+/// As [`parse_microseconds`], of what nearly every time looks like: digits, and at most three after
+/// a dot.
 fn parse_plain(raw: &[u8]) -> Option<i64> {
     const MOST_DIGITS: usize = 15;
     let is_digit = |byte: &u8| byte.is_ascii_digit();

@@ -207,7 +207,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Returns the number of the thread that a backward node's forward operator ran on, zero for others.
+    /// Returns the number of the thread that a backward node's forward operator ran on, zero for
+    /// others.
     fn forward_thread(&self, id: EventId, event: &Event, sequence: u32) -> i64 {
         let is_backward = match event.scope {
             ScopeKind::Backward => true,

@@ -29,7 +29,8 @@ const NAMES: [(DeviceKind, &str); 20] = [
     (DeviceKind::PrivateUse1, "privateuseone"),
 ];
 
-/// Returns the device that a text names. Without a number it is the host, or the first device of its kind.
+/// Returns the device that a text names. Without a number it is the host, or the first device of
+/// its kind.
 ///
 /// # Errors
 /// When there is no such kind of device, or the number is none.

@@ -1,4 +1,5 @@
-//! The timeline as a page: one file without a network, with a stacked chart and the same numbers in tables.
+//! The timeline as a page: one file without a network, with a stacked chart and the same numbers in
+//! tables.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -69,7 +70,8 @@ pub fn write_memory_timeline_html(
     Ok(out.write_all(rest.as_bytes())?)
 }
 
-/// Returns at most about [`MOST_POINTS`]: of each stretch of time the point with the most in use, and the last one.
+/// Returns at most about [`MOST_POINTS`]: of each stretch of time the point with the most in use,
+/// and the last one.
 fn thinned(all: &MemoryPoints) -> MemoryPoints {
     let count = all.times.len();
     if count <= MOST_POINTS {

@@ -1,5 +1,5 @@
-//! The timeline as torch's JSON: points, or one row for each change. Points are walked twice, which costs less than to hold
-//! them.
+//! The timeline as torch's JSON: points, or one row for each change. Points are walked twice, which
+//! costs less than to hold them.
 
 use std::io::Write;
 
@@ -40,7 +40,8 @@ pub fn write_memory_timeline(
     list.finish()
 }
 
-/// Writes one row `[time, action, bytes, category]` for each change, and two where a block is written to.
+/// Writes one row `[time, action, bytes, category]` for each change, and two where a block is
+/// written to.
 ///
 /// # Errors
 /// When `out` refuses.

@@ -1,6 +1,7 @@
 //! The memory timeline as files and text: torch's two kinds of JSON, a page, and a summary.
 //!
-//! All of them are views of [`mindprof_analyze::MemoryTimeline`]; nothing but times is converted here.
+//! All of them are views of [`mindprof_analyze::MemoryTimeline`]; nothing but times is converted
+//! here.
 
 mod device;
 mod file;

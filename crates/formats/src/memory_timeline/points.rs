@@ -1,11 +1,13 @@
-//! The timeline as points: how much there was of each category after each microsecond in which something changed.
+//! The timeline as points: how much there was of each category after each microsecond in which
+//! something changed.
 
 use mindprof_analyze::{Analysis, CategoryBytes, MemoryCategory, MemoryDevice};
 
 /// Times and sizes of one device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryPoints {
-    /// The times, in microseconds since the Unix epoch. What was there before the window shares the first time.
+    /// The times, in microseconds since the Unix epoch. What was there before the window shares
+    /// the first time.
     pub times: Vec<u64>,
     /// The bytes by category after each time.
     pub bytes: Vec<CategoryBytes>,

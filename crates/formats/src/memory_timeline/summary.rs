@@ -1,4 +1,5 @@
-//! The timeline in a few lines: the peak, what is left at the end, and who held the most at the peak.
+//! The timeline in a few lines: the peak, what is left at the end, and who held the most at the
+//! peak.
 
 use std::fmt::Write;
 

@@ -44,7 +44,8 @@ fn text(
     String::from_utf8(bytes).unwrap()
 }
 
-/// Two blocks in one microsecond, one release in a later one, and a block of before that is given back.
+/// Two blocks in one microsecond, one release in a later one, and a block of before that is given
+/// back.
 const RECORDS: &[(u64, u64, i64)] = &[
     (1_000, 1, 8),
     (1_999, 2, 4),

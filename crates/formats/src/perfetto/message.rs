@@ -1,7 +1,7 @@
 //! Protobuf messages, written as bytes: tags, varints and nested lengths.
 //!
-//! A trace is millions of small packets with a handful of fields, so they are written straight into one buffer; the tests decode
-//! them with an independent library.
+//! A trace is millions of small packets with a handful of fields, so they are written straight into
+//! one buffer; the tests decode them with an independent library.
 
 /// Writes the fields of one message after the other.
 #[derive(Debug, Default)]

@@ -1,4 +1,5 @@
-//! The packets of a trace on their way out: many are compressed into one, as Perfetto's own service does.
+//! The packets of a trace on their way out: many are compressed into one, as Perfetto's own service
+//! does.
 
 use std::io::Write;
 

@@ -20,8 +20,8 @@ const BOOT_CLOCK: u64 = 6;
 const WALL_CLOCK: u64 = 1;
 const DIFFERENCE_CLOCK: u64 = 64;
 
-/// The arguments of slices; they are interned under their positions from one, those of inputs in the order in which
-/// their lists are made.
+/// The arguments of slices; they are interned under their positions from one, those of inputs in
+/// the order in which their lists are made.
 const ARGUMENTS: [&str; 6] = [
     "Concrete Inputs",
     "Input type",
@@ -70,7 +70,8 @@ impl<'a> Sequence<'a> {
         self.id << 1 | 1
     }
 
-    /// Fills the packet that holds for the whole sequence: its clock, its track and the names of arguments.
+    /// Fills the packet that holds for the whole sequence: its clock, its track and the names of
+    /// arguments.
     pub(super) fn open(&self, packet: &mut Message) {
         packet.number(trace::SEQUENCE, self.id);
         packet.number(trace::FLAGS, STATE_CLEARED | NEEDS_STATE);

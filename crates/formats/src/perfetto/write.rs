@@ -1,4 +1,5 @@
-//! Writes a profile as Perfetto's packets: one sequence for each track of slices, one for the memory.
+//! Writes a profile as Perfetto's packets: one sequence for each track of slices, one for the
+//! memory.
 
 use std::io::Write;
 use std::path::Path;
@@ -75,7 +76,8 @@ pub fn is_perfetto_name(path: &Path) -> bool {
         .any(|suffix| name.ends_with(suffix))
 }
 
-/// Says what is known of the whole profile, as a mark at its beginning: who wrote it, what was lost, what users said.
+/// Says what is known of the whole profile, as a mark at its beginning: who wrote it, what was
+/// lost, what users said.
 fn write_facts(
     profile: &Profile,
     options: &TraceOptions,
@@ -147,7 +149,8 @@ fn open_sequences<'a>(
     Ok(sequences)
 }
 
-/// Writes beginnings and ends, on each track in the order of time: before a slice begins, what has ended by then ends.
+/// Writes beginnings and ends, on each track in the order of time: before a slice begins, what has
+/// ended by then ends.
 fn write_slices(
     profile: &Profile,
     options: &TraceOptions,

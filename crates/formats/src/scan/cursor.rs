@@ -112,7 +112,8 @@ impl<'w> Cursor<'w> {
     }
 }
 
-/// Compares two texts. Most are short, and a call of the system's comparison costs more than they do.
+/// Compares two texts. Most are short, and a call of the system's comparison costs more than they
+/// do.
 #[inline]
 fn is_equal(one: &[u8], other: &[u8]) -> bool {
     const LONG: usize = 64;
@@ -154,7 +155,8 @@ fn word_end(bytes: &[u8], from: usize) -> Option<usize> {
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
-/// Sets the high bit of each byte of `word` that is `byte`; bytes above the first such one may be wrong.
+/// Sets the high bit of each byte of `word` that is `byte`; bytes above the first such one may be
+/// wrong.
 const fn equal(word: u64, byte: u8) -> u64 {
     let difference = word ^ (ONES * byte as u64);
     difference.wrapping_sub(ONES) & !difference & HIGHS

@@ -1,7 +1,8 @@
 //! Pieces of JSON text that come again and again, each held once.
 //!
-//! A trace is long because it says the same few things often. What comes next is guessed from what came
-//! last time in the same place, so that most of the text is compared and not looked at byte by byte.
+//! A trace is long because it says the same few things often. What comes next is guessed from what
+//! came last time in the same place, so that most of the text is compared and not looked at byte by
+//! byte.
 
 use std::hash::{BuildHasher, Hasher};
 

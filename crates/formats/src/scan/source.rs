@@ -1,7 +1,8 @@
-//! The bytes of a file, unpacked, in windows: what was read is let go, so that memory stays bounded.
+//! The bytes of a file, unpacked, in windows: what was read is let go, so that memory stays
+//! bounded.
 //!
-//! Files are read and not mapped: pages of a map count as memory of the process while it lasts, and a
-//! file that shrinks meanwhile would end the process.
+//! Files are read and not mapped: pages of a map count as memory of the process while it lasts, and
+//! a file that shrinks meanwhile would end the process.
 
 use std::cell::Cell;
 use std::io::{self, BufReader, Chain, Read};
@@ -191,7 +192,8 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Does `scan` on the window, which is made longer until it is enough, and passes what was scanned.
+    /// Does `scan` on the window, which is made longer until it is enough, and passes what was
+    /// scanned.
     ///
     /// The inner error is of the text: it ends too early, or is not what it should be.
     ///
@@ -306,7 +308,8 @@ impl<'a> Source<'a> {
         }
         self.buffer.copy_within(self.begin..self.end, 0);
         (self.begin, self.end) = (0, length);
-        // A value that does not fit is looked at again from its start: twice the room each time keeps that linear.
+        // A value that does not fit is looked at again from its start: twice the room each time
+        // keeps that linear.
         let room = (2 * length).max(length + CHUNK_BYTES);
         if self.buffer.len() < length + CHUNK_BYTES {
             self.buffer.resize(room, 0);

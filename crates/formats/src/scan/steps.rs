@@ -5,8 +5,8 @@
 //!          ^-------^        ^--------^      two steps: to the key `cat`, and from there to `name`
 //! ```
 //!
-//! Files are written by programs, so the same steps come in the same order. Each is remembered with those
-//! that came after it, and is taken by one comparison when it comes again.
+//! Files are written by programs, so the same steps come in the same order. Each is remembered with
+//! those that came after it, and is taken by one comparison when it comes again.
 
 use super::{Cursor, Scan, Stop, decode, inside_quotes};
 
@@ -111,7 +111,8 @@ impl<Key: Copy + PartialEq> Steps<Key> {
     }
 }
 
-/// Passes a step and returns the key that it leads to, with its quotes; nothing at the end of the object.
+/// Passes a step and returns the key that it leads to, with its quotes; nothing at the end of the
+/// object.
 fn read_step<'w>(cursor: &mut Cursor<'w>, is_first: bool) -> Scan<Option<&'w [u8]>> {
     let byte = cursor.peek()?;
     if byte == b'}' {

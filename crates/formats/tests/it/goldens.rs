@@ -25,10 +25,10 @@ const BY_STACK: GroupBy = GroupBy {
 
 /// Returns the profile as the torch of the session understood it, where that is not how we do.
 ///
-/// torch 2.11 hangs runtime calls of threads that it did not follow onto the starting thread, into whatever ran there at
-/// the time, which takes time from those and merges what happens to have one name; here they stay on their own threads.
-/// And it leaves Python functions out after it has found the stacks and before it builds its tree; later ones leave out
-/// their rows.
+/// torch 2.11 hangs runtime calls of threads that it did not follow onto the starting thread, into
+/// whatever ran there at the time, which takes time from those and merges what happens to have one
+/// name; here they stay on their own threads. And it leaves Python functions out after it has found
+/// the stacks and before it builds its tree; later ones leave out their rows.
 pub(crate) fn as_torch_saw_it(session: Session) -> Profile {
     let profile = read_trace_file(&session.trace_path()).unwrap();
     if session.host != "h200-torch2.11" {
@@ -76,8 +76,9 @@ fn rebuilt(profile: &Profile, change: impl Fn(EventId, &Event) -> Option<Event>)
     builder.build().unwrap()
 }
 
-/// Returns the self time of an event as torch works it out, in nanoseconds: where children overlap their time is taken
-/// away twice, and it may become negative. Here what children cover counts once.
+/// Returns the self time of an event as torch works it out, in nanoseconds: where children overlap
+/// their time is taken away twice, and it may become negative. Here what children cover counts
+/// once.
 pub(crate) fn torchs_self_time(analysis: &Analysis, id: EventId) -> i64 {
     if analysis.tree().is_outside(id) || analysis.device(id) != DeviceKind::Cpu {
         return 0;
@@ -172,8 +173,9 @@ fn check_row(
     }
 }
 
-/// The runtime calls that torch moves to the starting thread overlap there, and it takes their time from their parents
-/// twice. Here what children cover together counts once, so that self time is never negative.
+/// The runtime calls that torch moves to the starting thread overlap there, and it takes their time
+/// from their parents twice. Here what children cover together counts once, so that self time is
+/// never negative.
 fn has_overlaps(session: Session) -> bool {
     session.name == "threads-full"
 }
@@ -185,10 +187,11 @@ fn assert_time(expected: &Value, found_ns: i64, count: u64, said: &str) {
     assert!(difference <= count as f64, "{difference} ns apart\n{said}");
 }
 
-/// What devices did is given the stack of whatever Python function was open at the time, on the thread that torch takes
-/// it to be of; here it has that of the scope that asked for it, or none.
+/// What devices did is given the stack of whatever Python function was open at the time, on the
+/// thread that torch takes it to be of; here it has that of the scope that asked for it, or none.
 ///
-/// Where torch moved runtime calls to the starting thread, it takes the functions that were open there for their callers.
+/// Where torch moved runtime calls to the starting thread, it takes the functions that were open
+/// there for their callers.
 fn has_stack_of_its_own(session: Session, key: &str, device: DeviceKind) -> bool {
     device == DeviceKind::Cpu && !(has_overlaps(session) && key.starts_with("cu"))
 }
@@ -264,7 +267,8 @@ fn rows_by_stack_are_torchs_rows() {
     assert_eq!(rows_agree("by_stack_5", BY_STACK), 4);
 }
 
-/// Where a nanosecond more or less comes from: overlapping children count once here, and twice in torch.
+/// Where a nanosecond more or less comes from: overlapping children count once here, and twice in
+/// torch.
 #[test]
 fn events_are_torchs_events() {
     for session in Session::ALL {
@@ -365,7 +369,8 @@ fn tables_are_torchs_tables() {
     assert_eq!(tables, 32);
 }
 
-/// torch writes the cells of FLOPs under "Source Location" and the frames under the FLOPs; this puts them right.
+/// torch writes the cells of FLOPs under "Source Location" and the frames under the FLOPs; this
+/// puts them right.
 fn with_cells_under_their_headers(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let header = lines[1];

@@ -1,7 +1,8 @@
 //! torch's own trace in, torch's own memory timeline out, as far as a trace tells of it.
 //!
-//! A trace has the memory records of its window. It does not say which tensors operators were given, so that it tells
-//! neither what memory was for nor of blocks that live through the whole window.
+//! A trace has the memory records of its window. It does not say which tensors operators were
+//! given, so that it tells neither what memory was for nor of blocks that live through the whole
+//! window.
 
 use mindprof_analyze::{Analysis, MemoryCategory};
 use mindprof_formats::{MemoryPoints, memory_device, read_trace_file};
@@ -69,7 +70,8 @@ fn a_trace_gives_torchs_totals_at_torchs_times() {
     assert_eq!(devices, 6);
 }
 
-/// Returns whether torch has another point in the microsecond before or after: what falls into which may differ.
+/// Returns whether torch has another point in the microsecond before or after: what falls into
+/// which may differ.
 fn is_within_a_microsecond(points: &[(u64, i64)], time: u64) -> bool {
     let others = points.iter().filter(|(other, _)| *other != time);
     let mut distances = others.map(|(other, _)| other.abs_diff(time));

@@ -108,8 +108,8 @@ const KEPT_ARGUMENTS: [&str; 20] = [
     "finished",
 ];
 
-/// Lists the complete events, the memory and the arrows of a trace by what is kept of them, in an order that both
-/// writers share.
+/// Lists the complete events, the memory and the arrows of a trace by what is kept of them, in an
+/// order that both writers share.
 fn kept_of(trace: &[u8]) -> Vec<String> {
     let trace: Value = serde_json::from_slice(trace).unwrap();
     let events = trace["traceEvents"].as_array().unwrap();

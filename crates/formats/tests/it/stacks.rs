@@ -59,7 +59,8 @@ fn weighed(analysis: &Analysis, self_time: impl Fn(EventId) -> i64) -> BTreeMap<
     sorted(found)
 }
 
-/// Where children overlap, torch's self times differ; with those in place of ours every line is torch's.
+/// Where children overlap, torch's self times differ; with those in place of ours every line is
+/// torch's.
 #[test]
 fn stacks_are_torchs_stacks() {
     let mut sessions = 0;
@@ -107,7 +108,8 @@ fn every_session_has_a_flame_graph() {
     }
 }
 
-/// What speedscope needs to open a file: within a profile time never goes back, and what opened last closes first.
+/// What speedscope needs to open a file: within a profile time never goes back, and what opened
+/// last closes first.
 #[test]
 fn every_session_opens_in_speedscope() {
     for session in Session::ALL {

@@ -1,7 +1,9 @@
-//! What is asked of the interpreter about frames, through functions that the stable interface does not list.
+//! What is asked of the interpreter about frames, through functions that the stable interface does
+//! not list.
 //!
-//! They are looked up by name when they are first needed, so that one library serves every version: those that a version
-//! lacks are done without. All of this needs the GIL; a value of [`Attached`] says that it is held.
+//! They are looked up by name when they are first needed, so that one library serves every version:
+//! those that a version lacks are done without. All of this needs the GIL; a value of [`Attached`]
+//! says that it is held.
 
 #![expect(
     unsafe_code,
@@ -36,7 +38,8 @@ struct Interpreter {
 
 static INTERPRETER: OnceLock<Option<Interpreter>> = OnceLock::new();
 
-/// Looks the functions up. Returns false if this system or interpreter does not have them, and calls cannot be followed.
+/// Looks the functions up. Returns false if this system or interpreter does not have them, and
+/// calls cannot be followed.
 pub(super) fn is_supported() -> bool {
     INTERPRETER.get_or_init(Interpreter::find).is_some()
 }
@@ -47,7 +50,8 @@ fn interpreter() -> Option<&'static Interpreter> {
 
 impl Interpreter {
     fn find() -> Option<Self> {
-        // SAFETY: each name is that of a function of CPython, which has this signature in every version that has it.
+        // SAFETY: each name is that of a function of CPython, which has this signature in every
+        // version that has it.
         unsafe {
             Some(Self {
                 set_profile: symbol(c"PyEval_SetProfile")?,
@@ -73,7 +77,8 @@ unsafe fn symbol<F: Copy>(name: &CStr) -> Option<F> {
     if address.is_null() {
         return None;
     }
-    // SAFETY: a pointer to a function is as large as one to data here, and `F` is its type, by the caller's word.
+    // SAFETY: a pointer to a function is as large as one to data here, and `F` is its type, by the
+    // caller's word.
     Some(unsafe { std::mem::transmute_copy::<*mut c_void, F>(&address) })
 }
 
@@ -82,7 +87,8 @@ unsafe fn symbol<F: Copy>(_name: &CStr) -> Option<F> {
     None
 }
 
-/// Says that this thread holds the GIL. What is asked of it needs that, and not always the word itself.
+/// Says that this thread holds the GIL. What is asked of it needs that, and not always the word
+/// itself.
 #[derive(Clone, Copy)]
 pub(super) struct Attached<'py>(Python<'py>);
 
@@ -100,8 +106,8 @@ impl<'py> Attached<'py> {
     /// Returns the innermost frame of this thread.
     #[inline]
     pub(super) fn current_frame(self) -> Option<Frame<'py>> {
-        // SAFETY: the GIL is held. The reference is borrowed from the thread, whose innermost frame does not end before it
-        // goes on, which is after the call that we are in.
+        // SAFETY: the GIL is held. The reference is borrowed from the thread, whose innermost frame
+        // does not end before it goes on, which is after the call that we are in.
         let frame = unsafe { ffi::PyEval_GetFrame() };
         (!frame.is_null()).then_some(Frame {
             pointer: frame,
@@ -123,7 +129,8 @@ impl<'py> Attached<'py> {
     /// Has `hook` called in this thread, with `marker` as what `sys.getprofile` returns.
     pub(super) fn set_hook(self, hook: Hook, marker: &Bound<'py, PyAny>) {
         if let Some(interpreter) = interpreter() {
-            // SAFETY: the GIL is held, the hook never unwinds, and the interpreter takes a reference of its own.
+            // SAFETY: the GIL is held, the hook never unwinds, and the interpreter takes a
+            // reference of its own.
             unsafe { (interpreter.set_profile)(Some(hook), marker.as_ptr()) };
         }
     }
@@ -159,15 +166,16 @@ impl<'py> Attached<'py> {
 #[inline]
 pub(super) fn attached<'py>() -> Option<Attached<'py>> {
     let interpreter = interpreter()?;
-    // SAFETY: the function asks for nothing; and if it says that the GIL is held, it is, for as long as the call into the
-    // recorder lasts: whoever called holds it.
+    // SAFETY: the function asks for nothing; and if it says that the GIL is held, it is, for as
+    // long as the call into the recorder lasts: whoever called holds it.
     unsafe {
         let is_attached = (interpreter.is_attached)() == 1;
         is_attached.then(|| Attached(Python::assume_attached()))
     }
 }
 
-/// A frame that is running or waiting for one that it called. Not owned: it is looked at while it cannot end.
+/// A frame that is running or waiting for one that it called. Not owned: it is looked at while it
+/// cannot end.
 #[derive(Clone, Copy)]
 pub(super) struct Frame<'py> {
     pointer: *mut PyFrameObject,
@@ -184,7 +192,8 @@ impl<'py> Frame<'py> {
     /// Returns its code.
     #[inline]
     pub(super) fn code(self) -> Bound<'py, PyAny> {
-        // SAFETY: the frame lives, the GIL is held, and the function returns a reference that is ours.
+        // SAFETY: the frame lives, the GIL is held, and the function returns a reference that is
+        // ours.
         unsafe {
             let code = ffi::PyFrame_GetCode(self.pointer);
             Bound::from_owned_ptr(self.attached.python(), code.cast())
@@ -195,8 +204,8 @@ impl<'py> Frame<'py> {
     #[inline]
     pub(super) fn back(self) -> Option<Self> {
         let interpreter = interpreter()?;
-        // SAFETY: the frame lives and the GIL is held. The reference that is returned is ours, and is given up at once:
-        // the caller of a running frame is kept by the thread.
+        // SAFETY: the frame lives and the GIL is held. The reference that is returned is ours, and
+        // is given up at once: the caller of a running frame is kept by the thread.
         let pointer = unsafe {
             let back = (interpreter.back)(self.pointer);
             ffi::Py_XDECREF(back.cast());
@@ -233,8 +242,8 @@ impl<'py> Frame<'py> {
     /// Returns the argument of this name, right after the function was called.
     pub(super) fn argument(self, name: &CStr) -> Option<Bound<'py, PyAny>> {
         if let Some(variable) = interpreter()?.variable {
-            // SAFETY: the frame lives, the GIL is held, and the function returns a reference that is ours, or none and an
-            // error, which is taken away.
+            // SAFETY: the frame lives, the GIL is held, and the function returns a reference that
+            // is ours, or none and an error, which is taken away.
             return unsafe {
                 let value = variable(self.pointer, name.as_ptr());
                 let value = Bound::from_owned_ptr_or_opt(self.py(), value);
@@ -250,7 +259,8 @@ impl<'py> Frame<'py> {
     }
 
     fn object(self) -> Bound<'py, PyAny> {
-        // SAFETY: a frame that lives is an object; the reference that is taken here is given back by `Bound`.
+        // SAFETY: a frame that lives is an object; the reference that is taken here is given back
+        // by `Bound`.
         unsafe { Bound::from_borrowed_ptr(self.py(), self.pointer.cast()) }
     }
 
@@ -259,7 +269,8 @@ impl<'py> Frame<'py> {
     }
 }
 
-/// A function written in C, as the interpreter lays it out: after the head of every object comes its definition.
+/// A function written in C, as the interpreter lays it out: after the head of every object comes
+/// its definition.
 #[repr(C)]
 struct NativeFunction {
     head: PyObject,
@@ -272,11 +283,11 @@ struct Definition {
     name: *const c_char,
 }
 
-/// Returns what tells a function written in C apart from others, whichever object it is bound to, and its name. None of
-/// what is no such function.
+/// Returns what tells a function written in C apart from others, whichever object it is bound to,
+/// and its name. None of what is no such function.
 pub(super) fn native_function<'a>(function: &Bound<'a, PyAny>) -> Option<(usize, &'a CStr)> {
-    // SAFETY: the check tells that the object is laid out as `NativeFunction`, whose definition and name live as long as the
-    // function.
+    // SAFETY: the check tells that the object is laid out as `NativeFunction`, whose definition and
+    // name live as long as the function.
     unsafe {
         if ffi::PyCFunction_Check(function.as_ptr()) == 0 {
             return None;

@@ -1,7 +1,7 @@
 //! Modules of the host: which function calls them, and the numbers of those that were called.
 //!
-//! A module is `nn.Module: Linear_0`, counted by class in the order of first calls. It is told apart by a weak reference, so
-//! that it may die and another take its address.
+//! A module is `nn.Module: Linear_0`, counted by class in the order of first calls. It is told
+//! apart by a weak reference, so that it may die and another take its address.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -12,7 +12,8 @@ use rustc_hash::FxHashMap;
 
 use super::interpreter::Frame;
 
-/// The code of the functions that call modules. They are of classes that live as long as the process.
+/// The code of the functions that call modules. They are of classes that live as long as the
+/// process.
 static CALLERS: Mutex<Vec<Py<PyAny>>> = Mutex::new(Vec::new());
 
 static KNOWN: Mutex<Option<Known>> = Mutex::new(None);

@@ -1,6 +1,8 @@
-//! What calls and frames are called: made once per function and place, and found by number from then on.
+//! What calls and frames are called: made once per function and place, and found by number from
+//! then on.
 //!
-//! Code objects are kept alive while calls are followed, so that a number stands for one function; nothing else is.
+//! Code objects are kept alive while calls are followed, so that a number stands for one function;
+//! nothing else is.
 
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};

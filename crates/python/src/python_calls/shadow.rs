@@ -1,8 +1,10 @@
-//! The stack of one thread as its calls and returns told of it, so that an operator finds its own without a walk.
+//! The stack of one thread as its calls and returns told of it, so that an operator finds its own
+//! without a walk.
 //!
-//! What was told is never trusted further than it can be checked: a frame is known by its address, and looked at only if the
-//! interpreter says that it is running now. Where the two disagree (a generator that was thrown into, another tool's
-//! hook, a thread that is seen first), the frames are walked, and what was missed is put right.
+//! What was told is never trusted further than it can be checked: a frame is known by its address,
+//! and looked at only if the interpreter says that it is running now. Where the two disagree (a
+//! generator that was thrown into, another tool's hook, a thread that is seen first), the frames
+//! are walked, and what was missed is put right.
 
 use std::ffi::c_int;
 
@@ -85,7 +87,8 @@ impl Shadow {
         let Some(call) = self.calls.last() else {
             return self.find_stack();
         };
-        // The line that called the function is told rather than the function, whose name says what the operator's says.
+        // The line that called the function is told rather than the function, whose name says what
+        // the operator's says.
         if call.kind == Kind::Native && self.beyond == 0 {
             return call.callers;
         }
@@ -261,7 +264,8 @@ impl Shadow {
         }
     }
 
-    /// Returns the stack inside of `frame`, which is the innermost but not among the calls that are kept.
+    /// Returns the stack inside of `frame`, which is the innermost but not among the calls that are
+    /// kept.
     fn stack_too_deep(&mut self, frame: Frame<'_>) -> Stack {
         let callers = self.calls.last().map_or(Stack::NONE, |call| call.callers);
         let code = frame.code().as_ptr() as usize;
@@ -308,7 +312,8 @@ impl Shadow {
         call.inside
     }
 
-    /// Makes the calls those that `frame` is the innermost of: closes what has returned, adds what was not told.
+    /// Makes the calls those that `frame` is the innermost of: closes what has returned, adds what
+    /// was not told.
     fn catch_up(&mut self, frame: Frame<'_>, recorded: Recorded) {
         let mut missing = Vec::new();
         let mut next = Some(frame);

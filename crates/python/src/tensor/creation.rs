@@ -323,7 +323,8 @@ fn number_in(data: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
 
 #[pymethods]
 impl Tensor {
-    /// Makes a handle of its own for the elements of a tensor, or a tensor of numbers; for subclasses.
+    /// Makes a handle of its own for the elements of a tensor, or a tensor of numbers; for
+    /// subclasses.
     #[new]
     #[pyo3(signature = (data = None, requires_grad = false))]
     fn new(data: Option<&Bound<'_, PyAny>>, requires_grad: bool) -> PyResult<Self> {

@@ -1,4 +1,5 @@
-//! `x[...]`: Python's indices become `select`, `slice`, `unsqueeze` and `index`, one after the other.
+//! `x[...]`: Python's indices become `select`, `slice`, `unsqueeze` and `index`, one after the
+//! other.
 
 use mindtorch_tensor as host;
 use mindtorch_tensor::Put;
@@ -79,8 +80,8 @@ fn indexed_once(tensor: &host::Tensor, place: i64) -> host::Result<host::Tensor>
     tensor.select(0, place)
 }
 
-/// Checks a place the way indexing reports it, which is not how `select` does: by the dimension of the whole tensor,
-/// which stands beside that of the view.
+/// Checks a place the way indexing reports it, which is not how `select` does: by the dimension of
+/// the whole tensor, which stands beside that of the view.
 fn check_place(
     tensor: &host::Tensor,
     [dimension, whole]: [usize; 2],
@@ -110,7 +111,8 @@ fn check_place(
     Ok(())
 }
 
-/// Applies everything but tensors. Returns the view, if one was needed, and the tensors by dimension of the view.
+/// Applies everything but tensors. Returns the view, if one was needed, and the tensors by
+/// dimension of the view.
 fn apply(
     tensor: &host::Tensor,
     index: &Bound<'_, PyAny>,

@@ -1,4 +1,5 @@
-//! numpy's view of a tensor and a tensor over numpy's array, without a copy; numpy is imported when used.
+//! numpy's view of a tensor and a tensor over numpy's array, without a copy; numpy is imported when
+//! used.
 #![expect(
     unsafe_code,
     reason = "numpy says where its elements lie, and only it knows that they do"
@@ -91,9 +92,10 @@ pub(crate) fn from_numpy(ndarray: &Bound<'_, PyAny>) -> PyResult<Tensor> {
         return wrap(host::Tensor::from_bytes(&bytes, &sizes, dtype));
     }
     let owner = Box::new(ndarray.clone().unbind());
-    // SAFETY: numpy says where the elements lie, that they are aligned and how far they reach; the array is kept alive
-    // by the reference. Truth values were looked at. A program that writes to the array on one thread while another
-    // computes with the tensor has to order the two itself, as with any array that threads share.
+    // SAFETY: numpy says where the elements lie, that they are aligned and how far they reach; the
+    // array is kept alive by the reference. Truth values were looked at. A program that writes
+    // to the array on one thread while another computes with the tensor has to order the two
+    // itself, as with any array that threads share.
     wrap(unsafe { host::Tensor::from_foreign(address, dtype, &sizes, &strides, owner) })
 }
 
@@ -170,7 +172,8 @@ fn element_strides(array: &Bound<'_, PyAny>, dtype: host::DType) -> PyResult<Vec
     Ok(strides.iter().map(|stride| stride / bytes).collect())
 }
 
-/// Returns whether an array of truth values holds bytes that are neither 0 nor 1, which a view can give it.
+/// Returns whether an array of truth values holds bytes that are neither 0 nor 1, which a view can
+/// give it.
 fn has_odd_truths(array: &Bound<'_, PyAny>) -> PyResult<bool> {
     let size: usize = array.getattr("size")?.extract()?;
     if size == 0 {

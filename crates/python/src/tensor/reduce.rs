@@ -68,7 +68,8 @@ impl Tensor {
         wrap(compute())
     }
 
-    /// Returns the largest element, or the largest ones along a dimension and their places, or of two tensors.
+    /// Returns the largest element, or the largest ones along a dimension and their places, or of
+    /// two tensors.
     #[pyo3(signature = (dim = None, keepdim = false))]
     fn max<'py>(
         &self,
@@ -79,7 +80,8 @@ impl Tensor {
         self.extreme(End::Highest, dim, keepdim, py)
     }
 
-    /// Returns the smallest element, or the smallest ones along a dimension and their places, or of two tensors.
+    /// Returns the smallest element, or the smallest ones along a dimension and their places, or of
+    /// two tensors.
     #[pyo3(signature = (dim = None, keepdim = false))]
     fn min<'py>(
         &self,

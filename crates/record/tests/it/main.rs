@@ -1,6 +1,7 @@
 //! The recorder from outside: windows, threads, loss and the invariants of what comes out.
 //!
-//! The recorder is one per process, so these tests run one at a time: nextest gives each a process, `cargo test` is told so.
+//! The recorder is one per process, so these tests run one at a time: nextest gives each a process,
+//! `cargo test` is told so.
 
 mod loss;
 mod memory;

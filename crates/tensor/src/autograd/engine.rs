@@ -1,7 +1,8 @@
 //! Walks the graph from results to leaves.
 //!
-//! Nodes are counted first; a node runs when gradients from all nodes before it have arrived, and of those that are
-//! ready the one that was made last runs first, leaves before all others. That is torch's order, and traces show it.
+//! Nodes are counted first; a node runs when gradients from all nodes before it have arrived, and
+//! of those that are ready the one that was made last runs first, leaves before all others. That is
+//! torch's order, and traces show it.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -41,7 +42,8 @@ pub(super) fn run(
 ) -> Result<Vec<Option<Tensor>>> {
     let _no_grad = NoGrad::enter();
     let mut walk = Walk::plan(&roots, wanted, retain);
-    // Held until the end, as by torch's caller: a gradient of the caller is never taken for one that may be written to.
+    // Held until the end, as by torch's caller: a gradient of the caller is never taken for one
+    // that may be written to.
     let _held: Vec<Tensor> = roots.iter().map(|(_, gradient)| gradient.clone()).collect();
     for (edge, gradient) in roots {
         walk.deliver(&edge, gradient)?;
@@ -228,7 +230,8 @@ impl<'a> Walk<'a> {
     }
 
     fn apply(&self, node: &Node, mut arrived: Arrived) -> Result<Outputs> {
-        // Declared before the scope and so freed after it: what a node has saved is not freed by its formula.
+        // Declared before the scope and so freed after it: what a node has saved is not freed by
+        // its formula.
         let mut _spent = None;
         let scope = open_with(node.name.apply_name(), |encoder| {
             for gradient in &arrived {
@@ -256,13 +259,14 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Returns the nodes from which one of the wanted results can be reached, those of the wanted ones left out unless a
-/// way leads through them.
+/// Returns the nodes from which one of the wanted results can be reached, those of the wanted ones
+/// left out unless a way leads through them.
 fn useful_nodes(order: &[&Node], wanted: &[Edge]) -> FxHashSet<NodePointer> {
     let targets: FxHashSet<NodePointer> =
         wanted.iter().map(|edge| Arc::as_ptr(&edge.node)).collect();
     let mut useful: FxHashSet<NodePointer> = FxHashSet::default();
-    // Edges lead to nodes made earlier, so that by rising number every node comes after those it leads to.
+    // Edges lead to nodes made earlier, so that by rising number every node comes after those it
+    // leads to.
     let mut sorted = order.to_vec();
     sorted.sort_by_key(|node| node.sequence.map_or(0, |sequence| u64::from(sequence) + 1));
     for node in sorted {

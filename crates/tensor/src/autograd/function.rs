@@ -37,7 +37,8 @@ impl Function {
         self.operands.iter().map(Tensor::requires_grad).collect()
     }
 
-    /// Hangs a node on the results that are marked; results that are operands become handles of their own.
+    /// Hangs a node on the results that are marked; results that are operands become handles of
+    /// their own.
     pub fn finish(
         self,
         name: &str,

@@ -1,4 +1,5 @@
-//! Operators that write into a tensor: the tensor becomes a result of a new node, and so does what it is a view of.
+//! Operators that write into a tensor: the tensor becomes a result of a new node, and so does what
+//! it is a view of.
 
 use std::sync::Arc;
 
@@ -16,7 +17,8 @@ node_site! {
     COPY_SLICES = "CopySlices";
 }
 
-/// Writes into `target`; if it or an operand is tracked, the target becomes a result of a node with the formula.
+/// Writes into `target`; if it or an operand is tracked, the target becomes a result of a node with
+/// the formula.
 ///
 /// The formula gives the gradient of the target as it was, then those of the operands.
 pub(crate) fn in_place<const N: usize>(
@@ -49,7 +51,8 @@ pub(crate) fn in_place<const N: usize>(
     Ok(())
 }
 
-/// Tells a fresh view of an untracked tensor whose elements it shows, because it is about to be given tracked ones.
+/// Tells a fresh view of an untracked tensor whose elements it shows, because it is about to be
+/// given tracked ones.
 pub(crate) fn link_view(view: &Tensor, base: &Tensor) {
     base.meta_or_new();
     view.meta_or_new();
@@ -88,7 +91,8 @@ fn record(site: &'static NodeSite, target: &Tensor, operands: &[&Tensor], formul
     set_history(target, &node, 0);
 }
 
-/// Makes `base` a result of a node that sends the gradient of one piece through `inner` and lets the rest pass.
+/// Makes `base` a result of a node that sends the gradient of one piece through `inner` and lets
+/// the rest pass.
 fn copy_slices(base: &Tensor, piece: &Layout, operands: &[&Tensor], inner: Formula) {
     let mut all: SmallVec<[&Tensor; 4]> = smallvec![base];
     all.extend(operands.iter().copied());

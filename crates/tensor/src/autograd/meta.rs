@@ -1,4 +1,5 @@
-//! What a tensor knows beside its elements: whether it is tracked, where its gradient goes, and its gradient.
+//! What a tensor knows beside its elements: whether it is tracked, where its gradient goes, and its
+//! gradient.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};

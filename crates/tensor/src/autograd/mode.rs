@@ -1,7 +1,7 @@
 //! Whether operators on this thread are tracked, and which number the next node gets.
 //!
-//! Tracking is off inside of [`NoGrad`] and inside of an operator that has a formula of its own ([`Below`]): what such an
-//! operator calls is part of its computation.
+//! Tracking is off inside of [`NoGrad`] and inside of an operator that has a formula of its own
+//! ([`Below`]): what such an operator calls is part of its computation.
 
 use std::cell::Cell;
 
@@ -39,7 +39,8 @@ pub(crate) fn is_tracking() -> bool {
     next_sequence().is_some()
 }
 
-/// Returns the number that the next node of this thread will get; none if an operator would not be tracked.
+/// Returns the number that the next node of this thread will get; none if an operator would not be
+/// tracked.
 #[inline]
 pub(crate) fn next_sequence() -> Option<u32> {
     let mode = MODE.get();

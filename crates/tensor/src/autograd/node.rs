@@ -1,7 +1,7 @@
 //! A node of the graph: what an operator leaves behind so that its gradient can be computed.
 //!
-//! Edges point from a result's node to the nodes of the operands. A node keeps its operands' elements inside of its
-//! formula, never tensors with nodes, so that the graph has no circles.
+//! Edges point from a result's node to the nodes of the operands. A node keeps its operands'
+//! elements inside of its formula, never tensors with nodes, so that the graph has no circles.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -324,8 +324,8 @@ impl Node {
 }
 
 impl Drop for Node {
-    /// Takes long chains apart one by one: a node that drops the next one inside of itself would need a stack as deep as
-    /// the chain.
+    /// Takes long chains apart one by one: a node that drops the next one inside of itself would
+    /// need a stack as deep as the chain.
     fn drop(&mut self) {
         let mut rest: Vec<Arc<Self>> = self
             .edges

@@ -40,7 +40,8 @@ pub(crate) fn differentiable_view(
     Ok(result)
 }
 
-/// As [`differentiable`], for an operator with several results, of which the first one is differentiable.
+/// As [`differentiable`], for an operator with several results, of which the first one is
+/// differentiable.
 pub(crate) fn differentiable_first<const N: usize, const M: usize>(
     site: &'static NodeSite,
     operands: [&Tensor; N],
@@ -72,14 +73,15 @@ pub(crate) fn differentiable_list(
     Ok(results)
 }
 
-/// Returns whether an operator on these operands needs a node. Most have no history, which is quicker to see than
-/// whether history is kept.
+/// Returns whether an operator on these operands needs a node. Most have no history, which is
+/// quicker to see than whether history is kept.
 #[inline]
 fn is_tracked(operands: &[&Tensor]) -> bool {
     operands.iter().any(|operand| operand.requires_grad()) && is_tracking()
 }
 
-/// Computes a result with tracking off. Nobody can tell whether it was where nothing is tracked or recorded.
+/// Computes a result with tracking off. Nobody can tell whether it was where nothing is tracked or
+/// recorded.
 #[inline]
 fn below<R>(tracked: bool, compute: impl FnOnce() -> Result<R>) -> Result<R> {
     let _below = (tracked || is_recording()).then(Below::enter);

@@ -18,8 +18,8 @@ pub enum Unused {
 /// Adds the gradients of `results` to all leaves that they depend on.
 ///
 /// # Errors
-/// When a result is not tracked, lacks a gradient that it needs, or its graph was freed; and whatever an operator or a
-/// hook reports.
+/// When a result is not tracked, lacks a gradient that it needs, or its graph was freed; and
+/// whatever an operator or a hook reports.
 pub fn backward(
     results: &[Tensor],
     gradients: &[Option<Tensor>],

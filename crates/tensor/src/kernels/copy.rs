@@ -5,7 +5,8 @@ use crate::element::{by_dtype, cast};
 use crate::storage;
 use crate::{Element, Scalar, Tensor};
 
-/// Writes the elements of `source`, broadcast and converted, into `destination`, which has a storage of its own.
+/// Writes the elements of `source`, broadcast and converted, into `destination`, which has a
+/// storage of its own.
 pub(crate) fn copy_into(destination: &Tensor, source: &Tensor) {
     by_dtype!(destination.dtype(), D => by_dtype!(source.dtype(), S => {
         copy_typed::<D, S>(destination, source);

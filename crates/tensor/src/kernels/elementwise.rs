@@ -1,7 +1,7 @@
 //! Element-wise loops: one or two operands in, as many elements out as the broadcast shape has.
 //!
-//! Contiguous operands are plain slices, which the compiler turns into vector code; large ones are split among
-//! threads. Anything else goes run by run.
+//! Contiguous operands are plain slices, which the compiler turns into vector code; large ones are
+//! split among threads. Anything else goes run by run.
 
 use rayon::prelude::*;
 
@@ -187,7 +187,8 @@ pub(crate) fn update_each<T: Element>(
     })
 }
 
-/// Takes each element from the one operand or the other, as `condition` says. All three broadcast to `dims`.
+/// Takes each element from the one operand or the other, as `condition` says. All three broadcast
+/// to `dims`.
 pub(crate) fn choose<T: Element>(
     dims: &[usize],
     condition: &Tensor,

@@ -5,9 +5,11 @@ use crate::element::by_dtype;
 use crate::ops::End;
 use crate::{Element, Tensor};
 
-/// Returns, for each outer and inner place, where along the middle dimension the extreme element is.
+/// Returns, for each outer and inner place, where along the middle dimension the extreme element
+/// is.
 ///
-/// The tensor is contiguous and has `outer * middle * inner` elements. What is not a number is more extreme than any.
+/// The tensor is contiguous and has `outer * middle * inner` elements. What is not a number is more
+/// extreme than any.
 pub(crate) fn extreme_places(tensor: &Tensor, dims: [usize; 3], end: End) -> Vec<usize> {
     by_dtype!(tensor.dtype(), T => with_slice(tensor, |own: &[T]| places(own, dims, end)))
 }

@@ -1,4 +1,5 @@
-//! The loops: each takes elements and layouts, returns new elements, and knows nothing of operators or the recorder.
+//! The loops: each takes elements and layouts, returns new elements, and knows nothing of operators
+//! or the recorder.
 
 mod copy;
 mod elementwise;

@@ -1,7 +1,8 @@
-//! In which order an element-wise operator lays out its result: the way its operands are laid out, as torch does.
+//! In which order an element-wise operator lays out its result: the way its operands are laid out,
+//! as torch does.
 //!
-//! A transposed operand gives a transposed result, so that the walk is along memory on both sides. The layout shows in
-//! traces (strides) and decides whether a later `view` copies.
+//! A transposed operand gives a transposed result, so that the walk is along memory on both sides.
+//! The layout shows in traces (strides) and decides whether a later `view` copies.
 
 use std::cmp::Ordering;
 
@@ -42,8 +43,8 @@ pub(crate) fn result_layout<const N: usize>(
 
 /// Sorts dimensions by the strides of the first operand that tells them apart.
 ///
-/// The relation is not transitive where operands broadcast, so this is an insertion sort that stops at the first
-/// neighbour that is known to come before.
+/// The relation is not transitive where operands broadcast, so this is an insertion sort that stops
+/// at the first neighbour that is known to come before.
 fn memory_order<const N: usize>(dims: &[usize], operands: [&Layout; N], mut order: Order) -> Order {
     for start in 1..order.len() {
         let mut moving = start;

@@ -28,7 +28,8 @@ pub(crate) fn take(tensor: &Tensor, places: &[usize], dims: &[usize]) -> Result<
     }))
 }
 
-/// Writes the elements of a contiguous tensor, of the same type and another storage, to places of the tensor's storage.
+/// Writes the elements of a contiguous tensor, of the same type and another storage, to places of
+/// the tensor's storage.
 pub(crate) fn put(tensor: &Tensor, places: &[usize], source: &Tensor, put: Put) {
     by_dtype!(tensor.dtype(), T => storage::write(
         tensor.storage(),
@@ -87,7 +88,8 @@ pub(crate) fn along(tensor: &Tensor, at: usize, index: &Tensor) -> Result<Vec<us
     Ok(places)
 }
 
-/// Returns, for each place of the indices' common shape, how far the picked dimensions lead into the storage.
+/// Returns, for each place of the indices' common shape, how far the picked dimensions lead into
+/// the storage.
 pub(crate) fn index_offsets(
     tensor: &Tensor,
     indices: &[Option<Tensor>],
@@ -122,7 +124,8 @@ pub(crate) fn index_offsets(
     Ok(offsets)
 }
 
-/// Returns the places of all picks: each offset, and from there on all of the layout that is not picked from.
+/// Returns the places of all picks: each offset, and from there on all of the layout that is not
+/// picked from.
 pub(crate) fn combine(offsets: &[usize], rest: &Layout) -> Vec<usize> {
     let mut inner = Vec::with_capacity(rest.count());
     Walk::over(rest.dims(), [rest]).each(|[place]| inner.push(place));

@@ -77,9 +77,10 @@ pub(crate) fn multiply<T: Number>(
         DType::I64 => return multiply_integers::<T, i64>(left, right, product, adds),
         DType::F32 | DType::F64 => {}
     }
-    // SAFETY: T is f32 or f64, which gemm knows. Every element that sizes and strides reach lies inside of its slice:
-    // the assertion above says so for the operands, and the product is m rows of n. The product is borrowed mutably,
-    // so it overlaps neither operand. It is initialised.
+    // SAFETY: T is f32 or f64, which gemm knows. Every element that sizes and strides reach lies
+    // inside of its slice: the assertion above says so for the operands, and the product is m
+    // rows of n. The product is borrowed mutably, so it overlaps neither operand. It is
+    // initialised.
     unsafe {
         gemm::gemm(
             m,

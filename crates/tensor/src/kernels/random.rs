@@ -33,7 +33,8 @@ pub(crate) fn fill_normal(destination: &Tensor, mean: f64, deviation: f64) {
 /// Sets every element to a draw from `low` to before `high`.
 pub(crate) fn fill_uniform(destination: &Tensor, low: f64, high: f64) {
     fill_drawn(destination, |generator| {
-        // 24 bits are what a 32-bit float holds, so that no draw is rounded up to the end of the range.
+        // 24 bits are what a 32-bit float holds, so that no draw is rounded up to the end of the
+        // range.
         let draw = f64::from(generator.next_u32() >> 8) / f64::from(1_u32 << 24);
         Scalar::Float(low + draw * (high - low))
     });

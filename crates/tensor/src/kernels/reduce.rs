@@ -1,7 +1,7 @@
 //! Sums over some dimensions of a tensor.
 //!
-//! Elements are first added in short blocks in their own type, which vectorises, and the blocks then in a wide one, so
-//! that a long sum loses no more than torch's cascade does.
+//! Elements are first added in short blocks in their own type, which vectorises, and the blocks
+//! then in a wide one, so that a long sum loses no more than torch's cascade does.
 
 use rayon::prelude::*;
 
@@ -18,8 +18,8 @@ const BLOCK: usize = 512;
 /// Independent sums within a block: two vectors of the widest kind.
 const LANES: usize = 32;
 
-/// Writes the sums over the dimensions that `reduced` marks into `destination`, which is contiguous and has one element
-/// per place of the other dimensions.
+/// Writes the sums over the dimensions that `reduced` marks into `destination`, which is contiguous
+/// and has one element per place of the other dimensions.
 pub(crate) fn sum<T: Number>(
     destination: &Tensor,
     operand: &Tensor,
@@ -69,7 +69,8 @@ fn sub_layout(layout: &Layout, reduced: &[bool], wanted: bool) -> Result<Layout>
     Layout::strided(dims, strides, offset)
 }
 
-/// Returns whether memory runs along a kept dimension, so that whole rows are to be added to each other.
+/// Returns whether memory runs along a kept dimension, so that whole rows are to be added to each
+/// other.
 fn along_rows(kept: &Layout, summed: &Layout) -> bool {
     kept.strides().last() == Some(&1)
         && kept.dims().last().is_some_and(|&dim| dim > 1)

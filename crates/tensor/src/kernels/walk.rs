@@ -1,7 +1,8 @@
 //! Walks several layouts, broadcast to one shape, in step.
 //!
-//! Dimensions that every operand lays out in one piece are merged, so that most walks are one long run; kernels get
-//! runs (start, count, stride) and make them fast, or single places where speed does not matter.
+//! Dimensions that every operand lays out in one piece are merged, so that most walks are one long
+//! run; kernels get runs (start, count, stride) and make them fast, or single places where speed
+//! does not matter.
 
 use std::array;
 
@@ -25,7 +26,8 @@ impl<const N: usize> Walk<N> {
         Self::build(dims, (0..dims.len()).rev(), layouts)
     }
 
-    /// Visits places with the first dimension of `order` innermost. Every layout broadcasts to `dims`.
+    /// Visits places with the first dimension of `order` innermost. Every layout broadcasts to
+    /// `dims`.
     pub(crate) fn ordered(dims: &[usize], order: &[usize], layouts: [&Layout; N]) -> Self {
         Self::build(dims, order.iter().copied(), layouts)
     }

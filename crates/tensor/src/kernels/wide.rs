@@ -1,7 +1,9 @@
-//! Elements that are stored narrower than they are computed with: `bfloat16`, which kernels see as `f32`.
+//! Elements that are stored narrower than they are computed with: `bfloat16`, which kernels see as
+//! `f32`.
 //!
-//! A kernel that was chosen by `by_number!` or `by_float!` finds the type of its operands to be another than its own;
-//! it then works on wide copies, and its result is rounded, once, when it is stored.
+//! A kernel that was chosen by `by_number!` or `by_float!` finds the type of its operands to be
+//! another than its own; it then works on wide copies, and its result is rounded, once, when it is
+//! stored.
 
 use std::borrow::Cow;
 
@@ -22,7 +24,8 @@ pub(crate) fn widened<T: Element>(operand: &Tensor) -> Result<Cow<'_, Tensor>> {
     Ok(Cow::Owned(wide))
 }
 
-/// Stores what a kernel has computed as the type that its operands have; truth values and places stay as they are.
+/// Stores what a kernel has computed as the type that its operands have; truth values and places
+/// stay as they are.
 #[inline]
 pub(crate) fn narrowed(result: Tensor, dtype: DType) -> Result<Tensor> {
     if dtype == DType::BF16 && result.dtype() == DType::F32 {
@@ -31,7 +34,8 @@ pub(crate) fn narrowed(result: Tensor, dtype: DType) -> Result<Tensor> {
     Ok(result)
 }
 
-/// Lets a kernel over `T` change a tensor, through a wide copy where its elements are stored narrower.
+/// Lets a kernel over `T` change a tensor, through a wide copy where its elements are stored
+/// narrower.
 pub(crate) fn rewrite<T: Element>(
     destination: &Tensor,
     change: impl FnOnce(&Tensor) -> Result<()>,

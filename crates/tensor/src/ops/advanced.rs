@@ -1,7 +1,7 @@
 //! Indexing with tensors: `index`, `index_put_`, `index_select`, `nonzero`.
 //!
-//! Each index tensor replaces a dimension. Their shapes broadcast, and stand where the first one stands if they are
-//! next to each other, else in front.
+//! Each index tensor replaces a dimension. Their shapes broadcast, and stand where the first one
+//! stands if they are next to each other, else in front.
 
 use super::create::{Options, empty};
 use super::extreme::index_type;
@@ -27,7 +27,8 @@ impl Tensor {
     /// Picks elements by index tensors, one per dimension; none takes a dimension as it is.
     ///
     /// # Errors
-    /// When a place does not exist, the shapes do not broadcast, or an index is not of integers or truth values.
+    /// When a place does not exist, the shapes do not broadcast, or an index is not of integers or
+    /// truth values.
     pub fn index(&self, indices: &[Option<Self>]) -> Result<Self> {
         let _scope = open(&INDEX, (self,));
         let plan = Plan::build(self, indices)?;
@@ -195,7 +196,8 @@ impl Tensor {
         Ok(result)
     }
 
-    /// Adds up to any shape that broadcasts to this one, also one with more leading dimensions of size one.
+    /// Adds up to any shape that broadcasts to this one, also one with more leading dimensions of
+    /// size one.
     fn sum_to_any(&self, dims: &[usize]) -> Result<Self> {
         if dims.len() > self.rank() {
             return self

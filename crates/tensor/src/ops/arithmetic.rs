@@ -1,6 +1,7 @@
 //! Arithmetic between two operands: `add`, `sub`, `mul`, `div` and their relatives.
 //!
-//! Operands broadcast; where their types differ each is first converted to the common type, as an operator of its own.
+//! Operands broadcast; where their types differ each is first converted to the common type, as an
+//! operator of its own.
 
 use smallvec::smallvec;
 
@@ -38,7 +39,8 @@ impl Tensor {
     /// Adds `alpha` times a tensor or a number.
     ///
     /// # Errors
-    /// When the shapes do not broadcast, the type cannot be scaled by `alpha`, or there is no memory.
+    /// When the shapes do not broadcast, the type cannot be scaled by `alpha`, or there is no
+    /// memory.
     pub fn add_scaled<'a>(&self, other: impl Into<Operand<'a>>, alpha: Scalar) -> Result<Self> {
         let (other, weight) = other.into().weigh();
         let _scope = open(&ADD, (self, &*other, alpha));

@@ -135,7 +135,8 @@ impl Tensor {
         self.converted(dtype)
     }
 
-    /// Converts to a type and a device at once, as it shows where a gradient goes back to what it came from.
+    /// Converts to a type and a device at once, as it shows where a gradient goes back to what it
+    /// came from.
     fn to_like(&self, dtype: DType) -> Result<Self> {
         let (device, no) = (0_i64, false);
         let _scope = open(&TO, (self, dtype, device, Absent, Absent, no, no, Absent));
@@ -181,8 +182,8 @@ impl Tensor {
         Ok(Cow::Owned(self.to(dtype)?))
     }
 
-    /// Converts the second operand of an operator. A single number beside narrow elements is computed with as it is:
-    /// the conversion shows, but takes nothing from it, as in torch.
+    /// Converts the second operand of an operator. A single number beside narrow elements is
+    /// computed with as it is: the conversion shows, but takes nothing from it, as in torch.
     pub(in crate::ops) fn as_second(&self, dtype: DType) -> Result<Cow<'_, Self>> {
         let converted = self.as_type(dtype)?;
         let wide = dtype.computed();
@@ -218,7 +219,8 @@ impl Tensor {
         )
     }
 
-    /// Returns the elements one after the other, the last dimension innermost, copying only if they are not.
+    /// Returns the elements one after the other, the last dimension innermost, copying only if they
+    /// are not.
     ///
     /// # Errors
     /// When there is no memory.

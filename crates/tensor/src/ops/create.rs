@@ -191,10 +191,12 @@ impl Tensor {
         empty(sizes, actual, &Options::of(dtype).pinned(false))
     }
 
-    /// Copies elements, given with the last dimension innermost, into a new tensor of another or the same type.
+    /// Copies elements, given with the last dimension innermost, into a new tensor of another or
+    /// the same type.
     ///
     /// # Errors
-    /// When the sizes call for another number of elements, an element does not fit the type, or there is no memory.
+    /// When the sizes call for another number of elements, an element does not fit the type, or
+    /// there is no memory.
     pub fn from_values<T: Element>(elements: &[T], sizes: &[i64], dtype: DType) -> Result<Self> {
         let below = Below::enter();
         let source = Self::from_slice(elements, sizes)?;
@@ -279,7 +281,8 @@ pub(in crate::ops) fn empty(sizes: &[i64], dtype: DType, options: &Options) -> R
     Tensor::blank(layout, dtype)
 }
 
-/// Makes a tensor of the sizes and the type of another one, its dimensions in the same order in memory.
+/// Makes a tensor of the sizes and the type of another one, its dimensions in the same order in
+/// memory.
 pub(in crate::ops) fn empty_like(tensor: &Tensor) -> Result<Tensor> {
     let _scope = open(
         &EMPTY_LIKE,

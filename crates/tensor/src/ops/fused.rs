@@ -1,4 +1,5 @@
-//! A sum with a product or a quotient of two more tensors, in one operator: `addcmul` and `addcdiv`.
+//! A sum with a product or a quotient of two more tensors, in one operator: `addcmul` and
+//! `addcdiv`.
 
 use smallvec::smallvec;
 
@@ -60,7 +61,8 @@ impl Tensor {
     /// Adds `value` times the quotient of two tensors to the elements.
     ///
     /// # Errors
-    /// When the shapes do not broadcast to this tensor's, or the types differ or are not floating-point.
+    /// When the shapes do not broadcast to this tensor's, or the types differ or are not
+    /// floating-point.
     pub fn addcdiv_(&self, first: &Self, second: &Self, value: Scalar) -> Result<()> {
         let _scope = open(&ADDCDIV_IN_PLACE, (self, first, second, value));
         refuse_integers(first, second)?;

@@ -105,7 +105,8 @@ impl Tensor {
         )
     }
 
-    /// Divides the elements by a number that an operator, not the caller, has chosen: it shows as a scalar.
+    /// Divides the elements by a number that an operator, not the caller, has chosen: it shows as a
+    /// scalar.
     pub(in crate::ops) fn div_in_place(&self, number: Scalar) -> Result<()> {
         let _scope = open(&DIV, (self, number));
         self.div_(number)
@@ -114,7 +115,8 @@ impl Tensor {
     /// Moves the elements towards those of another tensor, by `weight` of the way.
     ///
     /// # Errors
-    /// When the shapes do not broadcast to this tensor's, or the types differ or are not floating-point.
+    /// When the shapes do not broadcast to this tensor's, or the types differ or are not
+    /// floating-point.
     pub fn lerp_(&self, end: &Self, weight: Scalar) -> Result<()> {
         let _scope = open(&LERP, (self, end, weight));
         if end.dtype() != self.dtype() {
@@ -193,8 +195,8 @@ impl Tensor {
         promote([(self.dtype(), self.weight()), (other.dtype(), weight)])
     }
 
-    /// Checks that a result of type `result` can be written here, and returns the operand in this tensor's type and
-    /// in a storage of its own.
+    /// Checks that a result of type `result` can be written here, and returns the operand in this
+    /// tensor's type and in a storage of its own.
     pub(in crate::ops) fn fitted<'a>(
         &self,
         _operand: Operand<'_>,

@@ -74,7 +74,8 @@ impl Tensor {
         )
     }
 
-    /// Keeps every `step`th place of a dimension, from `start` to before `end`, as Python's slices do.
+    /// Keeps every `step`th place of a dimension, from `start` to before `end`, as Python's slices
+    /// do.
     ///
     /// # Errors
     /// When the dimension does not exist or the step is not positive.

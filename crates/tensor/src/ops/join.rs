@@ -1,4 +1,5 @@
-//! Putting tensors together and taking them apart along a dimension: `cat`, `stack`, `split`, `chunk`, `unbind`.
+//! Putting tensors together and taking them apart along a dimension: `cat`, `stack`, `split`,
+//! `chunk`, `unbind`.
 
 use smallvec::SmallVec;
 

@@ -1,4 +1,5 @@
-//! The general product: chooses `dot`, `mv`, `mm` or `bmm` by the dimensions of the operands, as torch does.
+//! The general product: chooses `dot`, `mv`, `mm` or `bmm` by the dimensions of the operands, as
+//! torch does.
 
 use crate::autocast::Casting;
 use crate::dispatch::{Site, open};
@@ -11,7 +12,8 @@ impl Tensor {
     /// Multiplies vectors, matrices or batches of matrices; leading dimensions broadcast.
     ///
     /// # Errors
-    /// When an operand has no dimensions, the sizes do not fit, the types differ, or there is no memory.
+    /// When an operand has no dimensions, the sizes do not fit, the types differ, or there is no
+    /// memory.
     pub fn matmul(&self, other: &Self) -> Result<Self> {
         let _scope = open(&MATMUL, (self, other));
         if let Some(casting) = Casting::begin() {
@@ -33,7 +35,8 @@ impl Tensor {
     }
 }
 
-/// Returns whether the larger operand's leading dimensions can be merged, without a copy, into one long matrix.
+/// Returns whether the larger operand's leading dimensions can be merged, without a copy, into one
+/// long matrix.
 fn folds(left: &Tensor, right: &Tensor) -> Result<bool> {
     let larger = if left.rank() >= right.rank() {
         left.clone()

@@ -1,6 +1,8 @@
-//! The operators: methods of `Tensor`, each named as in torch and opening one scope of the recorder.
+//! The operators: methods of `Tensor`, each named as in torch and opening one scope of the
+//! recorder.
 //!
-//! A composite operator calls other operators, and so nests as torch's does; which calls which was taken from traces.
+//! A composite operator calls other operators, and so nests as torch's does; which calls which was
+//! taken from traces.
 
 mod advanced;
 mod arithmetic;

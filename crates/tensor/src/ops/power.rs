@@ -48,7 +48,8 @@ impl Tensor {
     /// Raises to the powers in another tensor.
     ///
     /// # Errors
-    /// When the shapes do not broadcast, an integer is raised to a negative power, or there is no memory.
+    /// When the shapes do not broadcast, an integer is raised to a negative power, or there is no
+    /// memory.
     pub fn pow_tensor(&self, exponent: &Self) -> Result<Self> {
         let _scope = open(&POW, (self, exponent));
         differentiable(

@@ -37,7 +37,8 @@ impl Tensor {
     /// Multiplies two matrices.
     ///
     /// # Errors
-    /// When an operand is no matrix, their sizes do not fit or their types differ, or there is no memory.
+    /// When an operand is no matrix, their sizes do not fit or their types differ, or there is no
+    /// memory.
     pub fn mm(&self, other: &Self) -> Result<Self> {
         let _scope = open(&MM, (self, other));
         if let Some(casting) = Casting::begin() {
@@ -164,7 +165,8 @@ impl Tensor {
     /// Multiplies two batches of matrices, one by one.
     ///
     /// # Errors
-    /// When an operand is no batch, their sizes do not fit or their types differ, or there is no memory.
+    /// When an operand is no batch, their sizes do not fit or their types differ, or there is no
+    /// memory.
     pub fn bmm(&self, other: &Self) -> Result<Self> {
         let _scope = open(&BMM, (self, other));
         if let Some(casting) = Casting::begin() {
@@ -225,7 +227,8 @@ impl Tensor {
     /// Multiplies a matrix by a vector.
     ///
     /// # Errors
-    /// When the operands are no matrix and vector, their sizes do not fit or their types differ, or there is no memory.
+    /// When the operands are no matrix and vector, their sizes do not fit or their types differ, or
+    /// there is no memory.
     pub fn mv(&self, vector: &Self) -> Result<Self> {
         let _scope = open(&MV, (self, vector));
         differentiable(
@@ -410,7 +413,8 @@ enum Major {
     Column,
 }
 
-/// Returns whether a matrix lies in memory as BLAS wants it: one stride is one, the other at least the row's length.
+/// Returns whether a matrix lies in memory as BLAS wants it: one stride is one, the other at least
+/// the row's length.
 fn lies(matrix: &Tensor, major: Major) -> bool {
     let (&[rows, columns], &[row_stride, column_stride]) = (matrix.dims(), matrix.strides()) else {
         return false;
@@ -423,8 +427,8 @@ fn lies(matrix: &Tensor, major: Major) -> bool {
 
 /// Returns the operands as a BLAS could take them.
 ///
-/// That is what torch does, and it shows: `resolve_conj` is opened for the product and for every operand that lies the
-/// same way as the product, and an operand that lies neither way is copied.
+/// That is what torch does, and it shows: `resolve_conj` is opened for the product and for every
+/// operand that lies the same way as the product, and an operand that lies neither way is copied.
 fn prepare(product: &Tensor, left: &Tensor, right: &Tensor) -> Result<(Tensor, Tensor)> {
     drop(open(&RESOLVE_CONJ, (product,)));
     let column_major = product.dims()[1] == 1 || lies(product, Major::Column);

@@ -69,7 +69,8 @@ impl Tensor {
     /// Averages all elements, or those along some dimensions. An empty list means all dimensions.
     ///
     /// # Errors
-    /// When the type is not floating-point, a dimension does not exist or is named twice, or there is no memory.
+    /// When the type is not floating-point, a dimension does not exist or is named twice, or there
+    /// is no memory.
     pub fn mean(
         &self,
         dimensions: Option<&[i64]>,
@@ -221,8 +222,8 @@ pub(in crate::ops) fn reduced_dims(dims: &[usize], reduced: &[bool], keep: KeepD
         .collect()
 }
 
-/// Fills `space` with the sums, step by step as torch does: a view that has the combined dimensions back, the
-/// conversion of the operand, zeros, and the sums.
+/// Fills `space` with the sums, step by step as torch does: a view that has the combined dimensions
+/// back, the conversion of the operand, zeros, and the sums.
 fn sum_into(space: &Tensor, operand: &Tensor, reduced: &[bool], keep: KeepDims) -> Result<()> {
     let view = match keep {
         KeepDims::Yes => space.clone(),

@@ -145,7 +145,8 @@ impl Elementwise {
         }
     }
 
-    /// Returns the gradient of the operand; `kept` is the operand or the result, see [`Elementwise::keeps_result`].
+    /// Returns the gradient of the operand; `kept` is the operand or the result, see
+    /// [`Elementwise::keeps_result`].
     fn derive(self, gradient: &Tensor, kept: &Tensor) -> Result<Tensor> {
         match self {
             Self::Abs => gradient.mul(&kept.elementwise(Self::Sign)?),
@@ -410,7 +411,8 @@ fn tanh_backward(gradient: &Tensor, result: &Tensor) -> Result<Tensor> {
 
 /// Returns the error function, to double precision.
 ///
-/// For small arguments its series is summed; for large ones the continued fraction of its complement.
+/// For small arguments its series is summed; for large ones the continued fraction of its
+/// complement.
 pub(crate) fn erf(x: f64) -> f64 {
     if x.is_nan() {
         return x;

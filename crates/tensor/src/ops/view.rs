@@ -1,4 +1,5 @@
-//! Operators that look at the same elements in another shape, and `reshape`, which copies where no view can.
+//! Operators that look at the same elements in another shape, and `reshape`, which copies where no
+//! view can.
 
 use crate::autograd::{Below, Formula, differentiable, differentiable_view, node_site};
 use crate::dispatch::{Absent, Site, open};
@@ -121,7 +122,8 @@ impl Tensor {
         )
     }
 
-    /// Repeats dimensions of size one, and adds leading ones, without copying. Minus one keeps a size.
+    /// Repeats dimensions of size one, and adds leading ones, without copying. Minus one keeps a
+    /// size.
     ///
     /// # Errors
     /// When a dimension with another size would have to be repeated.
@@ -152,7 +154,8 @@ impl Tensor {
         )
     }
 
-    /// Gives the elements another shape, copying only if there is no view. One size may be minus one and is inferred.
+    /// Gives the elements another shape, copying only if there is no view. One size may be minus
+    /// one and is inferred.
     ///
     /// # Errors
     /// When the shape holds another number of elements.

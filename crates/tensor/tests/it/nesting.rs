@@ -1,6 +1,8 @@
-//! Operators nest as torch's do, with the inputs that torch records: `tests/nesting/torch.txt` is torch's own account.
+//! Operators nest as torch's do, with the inputs that torch records: `tests/nesting/torch.txt` is
+//! torch's own account.
 //!
-//! The recorder is one per process and records all threads, so this needs a process of its own, as nextest gives it.
+//! The recorder is one per process and records all threads, so this needs a process of its own, as
+//! nextest gives it.
 
 use mindprof_model::{Event, Input, Profile};
 use mindprof_record::{Options, Session};

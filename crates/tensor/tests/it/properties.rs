@@ -1,4 +1,5 @@
-//! Properties: operators equal what one would write down index by index, on any shapes, strides and types.
+//! Properties: operators equal what one would write down index by index, on any shapes, strides and
+//! types.
 
 use mindtorch_tensor::{DType, KeepDims, Tensor};
 use proptest::prelude::*;

@@ -8,7 +8,8 @@ use crate::chrome::repairs::Repair;
 use crate::{Reading, Result};
 
 impl Collector {
-    /// Builds the profile: the window's start becomes time zero, or the first event if that is earlier.
+    /// Builds the profile: the window's start becomes time zero, or the first event if that is
+    /// earlier.
     pub(in crate::chrome) fn build(mut self) -> Result<Reading> {
         self.spans.close(&mut self.events, &mut self.repairs);
         self.python
@@ -51,7 +52,8 @@ impl Collector {
         zero
     }
 
-    /// Not every backward node says where its forward ran; but each has a wrapper that ends in its name.
+    /// Not every backward node says where its forward ran; but each has a wrapper that ends in its
+    /// name.
     fn find_backward_nodes(&mut self) {
         let strings = &self.profile.strings;
         let mut is_node = vec![false; strings.len()];
@@ -67,7 +69,8 @@ impl Collector {
         }
     }
 
-    /// Forward threads are known by number: the host's threads in the order in which they began to work.
+    /// Forward threads are known by number: the host's threads in the order in which they began to
+    /// work.
     fn settle_forward_threads(&mut self) {
         let mut threads = Vec::new();
         let mut is_known = vec![false; self.tracks.len()];

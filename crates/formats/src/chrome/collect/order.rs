@@ -42,9 +42,9 @@ fn permute(order: &mut [u32], events: &mut [Event], links: &mut [Links]) {
 /// c              |--|        inside b
 /// ```
 ///
-/// In a trace of whole microseconds an end is only known to `resolution` nanoseconds: one that lies that
-/// little behind its parent's is drawn back to it. Tracks that are not `whole` are not looked at: the file holds
-/// what crosses there apart.
+/// In a trace of whole microseconds an end is only known to `resolution` nanoseconds: one that lies
+/// that little behind its parent's is drawn back to it. Tracks that are not `whole` are not looked
+/// at: the file holds what crosses there apart.
 pub(super) fn nest(events: &mut [Event], whole: &[bool], resolution: u64) -> u64 {
     let mut crossing = 0;
     let mut open: Vec<[Vec<Nanos>; KINDS]> = vec![Default::default(); whole.len()];
@@ -72,8 +72,8 @@ pub(super) fn nest(events: &mut [Event], whole: &[bool], resolution: u64) -> u64
 
 const KINDS: usize = 3;
 
-/// Returns which events nest with one of this category. Python functions open and close annotations, and devices begin
-/// ahead of what annotates them, so each of these stands by itself.
+/// Returns which events nest with one of this category. Python functions open and close
+/// annotations, and devices begin ahead of what annotates them, so each of these stands by itself.
 const fn kind(category: Category) -> usize {
     match category {
         Category::Operator

@@ -33,8 +33,8 @@ impl PythonCalls {
         self.inside.set(call.number, inside);
     }
 
-    /// Does the same for the calls whose callers came later. Calls are numbered in start order, so callers have the
-    /// lower numbers.
+    /// Does the same for the calls whose callers came later. Calls are numbered in start order, so
+    /// callers have the lower numbers.
     pub(super) fn finish(&mut self, events: &mut [Event], stacks: &mut StackTable) {
         let mut late = std::mem::take(&mut self.late);
         late.sort_by_key(|call| call.number);

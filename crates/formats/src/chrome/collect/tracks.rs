@@ -110,7 +110,8 @@ impl Tracks {
         self.names.insert((process, thread), name);
     }
 
-    /// Adds the tracks to a profile in their order; `other_device` is what devices are if not CUDA's.
+    /// Adds the tracks to a profile in their order; `other_device` is what devices are if not
+    /// CUDA's.
     pub(super) fn add_to(&self, profile: &mut ProfileBuilder, other_device: Option<DeviceKind>) {
         for &(device, process, thread) in &self.keys {
             let said = self.names.get(&(process, thread)).copied();

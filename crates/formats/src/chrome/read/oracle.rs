@@ -1,4 +1,5 @@
-//! The clear version of the reader, on a JSON library, and the proof that the fast one agrees with it.
+//! The clear version of the reader, on a JSON library, and the proof that the fast one agrees with
+//! it.
 
 use std::io::{self, Read};
 

@@ -7,8 +7,8 @@ use crate::chrome::category;
 use crate::chrome::inputs::inputs_arguments;
 use crate::chrome::text::json_string;
 
-/// How much text of stacks is kept for the next event that has the same; of deep and ever new stacks it would be
-/// more than the trace itself.
+/// How much text of stacks is kept for the next event that has the same; of deep and ever new
+/// stacks it would be more than the trace itself.
 const KEPT_STACK_BYTES: usize = 32 << 20;
 
 /// The pieces made so far.
@@ -68,7 +68,8 @@ impl<'a> Pieces<'a> {
         &self.inputs[event.inputs.index()]
     }
 
-    /// Returns the argument that says where the innermost frame of a stack called, with a comma after it.
+    /// Returns the argument that says where the innermost frame of a stack called, with a comma
+    /// after it.
     pub(super) fn call_place(&mut self, stack: StackId) -> &str {
         let profile = self.profile;
         self.call_places[stack.index()].get_or_insert_with(|| {
@@ -98,7 +99,8 @@ impl<'a> Pieces<'a> {
     }
 }
 
-/// Returns the line of a frame, `file.py:12` of `file.py(12): function`; empty for what is no such frame.
+/// Returns the line of a frame, `file.py:12` of `file.py(12): function`; empty for what is no such
+/// frame.
 fn call_place_piece(frame: &str) -> Box<str> {
     let place = frame
         .rsplit_once("): ")

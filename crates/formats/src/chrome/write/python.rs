@@ -5,7 +5,8 @@ use mindprof_model::Event;
 use super::Writer;
 
 impl Writer<'_> {
-    /// Writes where a call was made, its number, those of its caller and of its module, each with a comma after it.
+    /// Writes where a call was made, its number, those of its caller and of its module, each with a
+    /// comma after it.
     pub(super) fn push_python_numbers(&mut self, event: &Event) {
         let call = self.python.next(self.profile, event);
         if call.has_line {

@@ -1,4 +1,5 @@
-//! The tracks of a trace: one for each thread, and spare ones for events that cross others of their thread.
+//! The tracks of a trace: one for each thread, and spare ones for events that cross others of their
+//! thread.
 
 use mindprof_analyze::Lanes;
 use mindprof_model::{Category, DeviceKind, Event, EventId, Nanos, Profile, Thread, ThreadId};
@@ -54,7 +55,8 @@ impl Tracks {
         &self.of_threads[thread.index()]
     }
 
-    /// Returns the spare tracks as JSON, for who reads them back: each with the thread that it belongs to.
+    /// Returns the spare tracks as JSON, for who reads them back: each with the thread that it
+    /// belongs to.
     pub(super) fn spare_json(&self, profile: &Profile) -> String {
         let spare = self.lanes.spare().iter().zip(&self.spare_natives);
         let items: Vec<String> = spare
@@ -68,8 +70,8 @@ impl Tracks {
     }
 }
 
-/// Returns the interval that a trace shows for an event, on an axis that begins one margin before time zero: a range
-/// of a device is drawn wider than it was on both sides.
+/// Returns the interval that a trace shows for an event, on an axis that begins one margin before
+/// time zero: a range of a device is drawn wider than it was on both sides.
 pub(super) fn drawn(event: &Event) -> (Nanos, Nanos) {
     let margin = match event.category {
         Category::DeviceAnnotation => DEVICE_ANNOTATION_MARGIN,

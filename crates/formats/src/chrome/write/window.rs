@@ -44,8 +44,8 @@ impl Writer<'_> {
         ));
     }
 
-    /// Writes the span of the window and the marks at its two ends. They come first, so that every other event has
-    /// a comma before it.
+    /// Writes the span of the window and the marks at its two ends. They come first, so that every
+    /// other event has a comma before it.
     pub(super) fn push_window(&mut self) {
         let span = self.profile.span();
         self.text.push(&format!(

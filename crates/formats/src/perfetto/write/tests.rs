@@ -1,4 +1,5 @@
-//! The packets, decoded by an independent library and put back together as Perfetto's importer does.
+//! The packets, decoded by an independent library and put back together as Perfetto's importer
+//! does.
 
 use std::collections::HashMap;
 use std::io::Read;

@@ -87,7 +87,8 @@ pub(crate) fn attention_forward<T: Real>(
 
 /// Returns the gradients of queries, keys and values.
 ///
-/// Takes the gradient of the result, queries, keys, values, the result, and the logarithms of the sums.
+/// Takes the gradient of the result, queries, keys, values, the result, and the logarithms of the
+/// sums.
 pub(crate) fn attention_gradient<T: Real>(known: [&[T]; 6], shape: Attention) -> [Vec<T>; 3] {
     let heads = shape.batch * shape.heads;
     let mut queries = vec![T::ZERO; heads * shape.query_size()];

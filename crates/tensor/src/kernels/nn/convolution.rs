@@ -1,4 +1,5 @@
-//! A window over images as a product of matrices: the elements under each place of the window become a column.
+//! A window over images as a product of matrices: the elements under each place of the window
+//! become a column.
 
 use rayon::prelude::*;
 
@@ -41,7 +42,8 @@ impl Window {
         self.channels / self.groups * self.kernel[0] * self.kernel[1]
     }
 
-    /// Calls `visit` with the row of the columns' matrix, its place, and the element of the image, by channel.
+    /// Calls `visit` with the row of the columns' matrix, its place, and the element of the image,
+    /// by channel.
     fn each(&self, mut visit: impl FnMut(usize, usize, usize, usize)) {
         let [rows, columns] = self.output();
         let channels = self.channels / self.groups;

@@ -16,7 +16,8 @@ pub(crate) struct NormGradient<T> {
     pub(crate) shift: Vec<T>,
 }
 
-/// Returns rows with mean zero and variance one, scaled and shifted element by element, and their statistics.
+/// Returns rows with mean zero and variance one, scaled and shifted element by element, and their
+/// statistics.
 pub(crate) fn normalise_rows<T: Real>(
     own: &[T],
     width: usize,
@@ -86,7 +87,8 @@ pub(crate) fn normalise_rows_gradient<T: Real>(
     }
 }
 
-/// Returns the statistics of each channel of a batch, and their variances as estimates for the population.
+/// Returns the statistics of each channel of a batch, and their variances as estimates for the
+/// population.
 pub(crate) fn channel_statistics<T: Real>(
     own: &[T],
     [batch, channels, inner]: [usize; 3],
@@ -136,7 +138,8 @@ pub(crate) fn normalise_channels<T: Real>(
     values
 }
 
-/// Returns the gradients of [`normalise_channels`]; in training the statistics depend on the elements, too.
+/// Returns the gradients of [`normalise_channels`]; in training the statistics depend on the
+/// elements, too.
 pub(crate) fn normalise_channels_gradient<T: Real>(
     [own, gradient]: [&[T]; 2],
     [batch, channels, inner]: [usize; 3],

@@ -299,8 +299,8 @@ fn forward(
     Ok(result)
 }
 
-/// Returns images with their channels innermost: as the narrow kernels of torch's library leave them, to be copied
-/// back.
+/// Returns images with their channels innermost: as the narrow kernels of torch's library leave
+/// them, to be copied back.
 fn channels_innermost(images: &Tensor) -> Result<Tensor> {
     let &[batch, channels, height, width] = images.dims() else {
         unreachable!("sizes were checked")

@@ -108,7 +108,8 @@ impl Tensor {
                 if reduction == Reduction::None {
                     return squares();
                 }
-                // The result is made for all squares and shrinks to one element, as its storage shows in torch too.
+                // The result is made for all squares and shrinks to one element, as its storage
+                // shows in torch too.
                 let result = if dims.contains(&0) {
                     result_space(&[], dtype)?
                 } else {
