@@ -16,6 +16,7 @@ from mindprof import _core, _metadata, _results
 from mindprof._activity import ProfilerActivity, check_activity_types, supported_activities
 from mindprof._event_list import EventList
 from mindprof._function_event_avg import FunctionEventAvg
+from mindprof._metrics import check_metric
 from mindprof._options import DEFAULT_BUDGET_BYTES, DEFAULT_STACK_DEPTH, SessionOptions
 from mindprof._profiler_config import ProfilerConfig, ProfilerState, _ExperimentalConfig, refuse
 from mindprof._source_roots import source_roots
@@ -419,7 +420,7 @@ class profile:
             AttributeError: There is no finished recording.
             ValueError: There is no such metric.
         """
-        _results.check_metric(metric)
+        check_metric(metric)
         _core.write_flamegraph(self._finished_recording(), path, metric)
 
     def export_speedscope(self, path: str) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from mindprof import _core
 from mindprof._function_event_avg import FunctionEventAvg
+from mindprof._recorded_list import RecordedList
 
 _SHARED = {
     "key": "text",
@@ -27,6 +29,49 @@ _SHARED = {
 _TEXTS = {"device_type": "text", "input_shapes": "text", "stack": "text"}
 _OF_ROWS = {"p50": "float", "p90": "float", "p99": "float", "max": "float"}
 _OF_EVENTS = {"thread": "int", "start_us": "float", "end_us": "float", "sequence_nr": "int"}
+
+
+class EventFrames(RecordedList):
+    """What other tools take of lists of events and rows."""
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Returns the items as dicts of plain values."""
+        return [plain(item) for item in self]
+
+    def to_arrow(self) -> Any:
+        """Returns the items as a table of pyarrow.
+
+        Raises:
+            ImportError: pyarrow is not installed.
+        """
+        return library("pyarrow").table(self._columns())
+
+    def to_pandas(self) -> Any:
+        """Returns the items as a data frame of pandas, through pyarrow if that is there.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        pandas = library("pandas")
+        if find_spec("pyarrow") is None:
+            return pandas.DataFrame(self.to_dicts())
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """Returns the items as a data frame of polars.
+
+        Raises:
+            ImportError: polars is not installed.
+        """
+        return library("polars").DataFrame(self._columns())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        """Hands the items over by column, as Arrow's C data interface says."""
+        return self._columns().__arrow_c_stream__(requested_schema)
+
+    def _columns(self) -> _core.ArrowTable:
+        source = self._untouched()
+        return columns(self) if source is None else source.arrow()
 
 
 def plain(item: Any) -> dict[str, Any]:
