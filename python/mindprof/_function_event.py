@@ -163,6 +163,8 @@ class FunctionEvent(FormattedTimesMixin):
     flops: int | None
     is_user_annotation: bool
     is_python_function: bool
+    external_id: int
+    linked_correlation_id: int
 
     def append_kernel(self, name: str, device: int, duration: float) -> None:
         """Adds something that a device did for the event."""
