@@ -135,6 +135,14 @@ class FunctionEvent(FormattedTimesMixin):
         self.metadata: Any = typed_metadata
         self._event_metadata: EventMetadata | None = metadata_of(extra_meta) if extra_meta else None
 
+    @classmethod
+    def _copied(cls, event: FunctionEvent) -> FunctionEvent:
+        """Returns an event that holds what another one says at the moment."""
+        copied = cls(event.id, event.name, event.thread, 0.0, 0.0)
+        for name in list(vars(copied)):
+            setattr(copied, name, getattr(event, name))
+        return copied
+
     # What a recorded event has the same for all.
     extra_meta: Any = None
     metadata: Any = None
