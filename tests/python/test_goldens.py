@@ -19,6 +19,7 @@ SESSIONS = [
     "cpu-torch2.15/gpt-plain",
     "cpu-torch2.15/cnn-full",
     "cpu-torch2.15/mlp-full",
+    "cpu-torch2.15/oom-plain",
     "h200-torch2.11/mlp-plain",
     "h200-torch2.11/gpt-full",
 ]
