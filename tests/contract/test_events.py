@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import warnings
+from threading import get_native_id
 from typing import Any
 
 import pytest
@@ -144,6 +146,18 @@ def test_recorded_events_and_rows_have_them_too() -> None:
         assert hasattr(event, name), name
     for name in (*FIRST_VALUES_OF_ROWS, "is_user_annotation"):
         assert hasattr(row, name), name
+
+
+def test_the_numbers_of_a_recorded_event() -> None:
+    with profile() as prof:
+        torch.ones(2) + 1
+    first, *_, last = prof.events()
+    # A process and a thread of the system where a device would have its own numbers, and threads
+    # from one up.
+    assert (first.device_index, first.device_resource_id) == (os.getpid(), get_native_id())
+    assert (first.thread, first.fwd_thread) == (last.thread, last.fwd_thread) == (1, 0)
+    assert first.id == first.external_id < last.id
+    assert (first.activity_type, first.linked_correlation_id) == ("cpu_op", 0)
 
 
 @pytest.mark.parametrize("name", FORMER_NAMES)
