@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from mindprof import EventList, FunctionEvent, _core
+from mindprof import EventList, FunctionEvent, FunctionEventAvg, _core
 
 pa: Any = importlib.import_module("pyarrow")
 parquet: Any = importlib.import_module("pyarrow.parquet")
@@ -67,6 +67,13 @@ def test_texts_stay_numbered_and_numbers_are_plain() -> None:
 def test_an_empty_list_has_columns_without_values() -> None:
     table = EventList([]).to_arrow()
     assert (table.num_rows, table.column_names[0]) == (0, "key")
+
+
+def test_events_and_rows_in_one_list_leave_out_what_they_do_not_say() -> None:
+    event, row = made()[0], made().key_averages()[0]
+    assert EventList([event, row]).to_arrow()["start_us"].to_pylist() == [0.0, None]
+    assert EventList([row, event]).to_arrow()["p50"].to_pylist() == [row.p50, None]
+    assert EventList([FunctionEventAvg()]).to_arrow()["is_user_annotation"].null_count == 1
 
 
 def test_the_capsules_are_those_of_the_interface() -> None:
