@@ -19,6 +19,9 @@ use crate::once::classes;
 /// What was set on items, as it travels.
 type Changes<'py> = Vec<(ItemKey, Bound<'py, PyDict>)>;
 
+/// How something is made again: by what, and of what.
+type Recipe<'py, Parts> = (Bound<'py, PyAny>, Parts);
+
 /// Makes the store of events that travelled.
 #[pyfunction]
 pub(crate) fn events_of_trace(
@@ -52,7 +55,7 @@ pub(crate) fn event_at<'py>(
 impl Events {
     fn __reduce__<'py>(
         slf: &Bound<'py, Self>,
-    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>, Changes<'py>))> {
+    ) -> PyResult<Recipe<'py, (Bound<'py, PyBytes>, Changes<'py>)>> {
         let (py, this) = (slf.py(), slf.get());
         let analyzed = Arc::clone(&this.analyzed);
         let trace = py.enter(move || {
@@ -69,7 +72,7 @@ impl Events {
 impl FunctionEvent {
     fn __reduce__<'py>(
         slf: &Bound<'py, Self>,
-    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, Events>, ItemKey))> {
+    ) -> PyResult<Recipe<'py, (Bound<'py, Events>, ItemKey)>> {
         let (py, this) = (slf.py(), slf.get());
         let make = classes(py)?.event_at.bind(py).clone();
         Ok((make, (this.store(py), this.key())))
