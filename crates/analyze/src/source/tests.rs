@@ -151,6 +151,8 @@ fn events_without_a_stack_take_that_of_the_function_they_ran_in() {
 //   lost kernel                        |--| 36..38   correlation 11, of no call that is known
 #[test]
 fn what_devices_did_shows_where_it_was_asked_for() {
+    use Category::{Kernel, Operator, PythonFunction, Runtime};
+
     let mut builder = ProfileBuilder::new();
     let [host, device] = [DeviceKind::Cpu, DeviceKind::Cuda].map(|device| {
         builder.add_thread(Thread {
@@ -165,7 +167,6 @@ fn what_devices_did_shows_where_it_was_asked_for() {
     stack(&mut builder, &["main", "f", "g"]);
     let train = stack(&mut builder, &["main", "train.py(3)"]);
     let inside = stack(&mut builder, &["main", "f"]);
-    use Category::{Kernel, Operator, PythonFunction, Runtime};
     for (name, category, thread, start, end, stack, links) in [
         ("f", PythonFunction, host, 0, 40, main, (0, 0)),
         (
