@@ -31,6 +31,7 @@ class EventList(EventFrames, EventFiles):
         with_flops: Floating-point operations were counted.
 
     Example:
+        >>> from mindprof import FunctionEvent
         >>> events = EventList([FunctionEvent(0, "aten::mm", 1, 0.0, 12.5)])
         >>> events._build_tree()
         >>> [row.key for row in events.key_averages()]
