@@ -40,6 +40,57 @@ pub(crate) struct Record {
     pub(crate) sequence: u32,
 }
 
+impl Record {
+    /// Mark, in place of a name, records that are no scopes. The table of names is far too small
+    /// to give out any of these numbers.
+    pub(crate) const MEMORY: u32 = u32::MAX;
+    pub(crate) const STORAGES: u32 = u32::MAX - 1;
+    pub(crate) const FURTHER_STORAGES: u32 = u32::MAX - 2;
+    pub(crate) const ROLE: u32 = u32::MAX - 3;
+
+    /// Returns it as plain words, which travel in registers: a record is handed over in memory, and
+    /// put together there in pieces that stall who loads them as a whole.
+    #[inline]
+    pub(crate) const fn to_words(self) -> [u64; 4] {
+        [
+            self.start,
+            self.end,
+            pair(self.name, self.inputs),
+            pair(self.stack, self.sequence),
+        ]
+    }
+
+    /// Makes it from its words.
+    #[inline]
+    pub(crate) const fn from_words([start, end, what, how]: [u64; 4]) -> Self {
+        let ((name, inputs), (stack, sequence)) = (halves(what), halves(how));
+        Self {
+            start,
+            end,
+            name,
+            inputs,
+            stack,
+            sequence,
+        }
+    }
+
+    /// Returns whether it is a scope.
+    #[inline]
+    pub(crate) const fn is_scope(&self) -> bool {
+        self.name < Self::ROLE
+    }
+}
+
+#[inline]
+pub(crate) const fn pair(low: u32, high: u32) -> u64 {
+    (high as u64) << 32 | low as u64
+}
+
+#[inline]
+pub(crate) const fn halves(pair: u64) -> (u32, u32) {
+    (pair as u32, (pair >> 32) as u32)
+}
+
 /// 32 bytes per event is a promise.
 const _: () = assert!(size_of::<Record>() == 32);
 
@@ -97,6 +148,17 @@ impl Chunk {
             // written again while the chunk lives.
             unsafe { self.slots.get(index) }
         })
+    }
+
+    /// Returns the record at `index`.
+    ///
+    /// # Panics
+    /// When it is not published.
+    #[inline]
+    pub(crate) fn record(&self, index: usize) -> &Record {
+        assert!(index < self.len(), "record {index} is not published");
+        // SAFETY: as in `records`.
+        unsafe { self.slots.get(index) }
     }
 }
 
