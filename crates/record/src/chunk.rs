@@ -176,9 +176,10 @@ mod mapped {
 
     use super::{FULL, Record};
 
-    /// Full-size runs that wait for their next use: at most 16 MiB.
+    /// Full-size runs that wait for their next use: at most 6 MiB, for what a cycle of a schedule
+    /// mostly takes. A fresh run costs little more, and what waits is memory that the host lacks.
     static SPARE: Mutex<Vec<MmapMut>> = Mutex::new(Vec::new());
-    const MOST_SPARE: usize = 8;
+    const MOST_SPARE: usize = 3;
 
     /// The size and alignment of a huge page; a full chunk is as large.
     const HUGE_PAGE: usize = 2 << 20;
