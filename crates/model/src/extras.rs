@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn texts_follow_their_events_into_another_order() {
         let mut extras = Extras::default();
-        let text = extras.texts.intern("\"grid\":[1,2]").unwrap();
+        let text = extras.texts.add("\"grid\":[1,2]").unwrap();
         extras.set(ExtraKind::Arguments, 0, text);
         extras.set(ExtraKind::Fields, 2, text);
         extras.reorder(ExtraKind::Arguments, &[2, 1, 0]);

@@ -16,52 +16,34 @@ const HEXADECIMAL: char = '\u{1}';
 /// The number of a stand-in that was in the text itself.
 const LITERAL: u64 = u64::MAX;
 /// More digits may not fit into a number.
-const MOST_DIGITS: usize = 15;
+const MOST_DECIMALS: usize = 18;
+const MOST_HEXADECIMALS: usize = 15;
 
-/// Texts by id.
+/// Texts by id. A text that is added twice has two ids.
 #[derive(Clone, Debug, Default)]
 pub struct PackedTexts {
     /// The patterns one behind another, and where each ends.
     patterns: String,
     ends: Vec<usize>,
-    /// Patterns and texts by their hashes. Of two with one hash, only the first is found.
+    /// Patterns by their hashes. Of two with one hash, only the first is found.
     pattern_ids: FxHashMap<u64, u32>,
-    ids: FxHashMap<u64, TextId>,
-    texts: Vec<Place>,
-    /// The numbers of all texts, seven bits in each byte.
+    /// The number of its pattern and the numbers in it of each text, seven bits in each byte.
     numbers: Vec<u8>,
+    /// Where the numbers of each text begin.
+    texts: Vec<u32>,
     scratch: Vec<u64>,
     pattern: String,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    pattern: u32,
-    /// Where its numbers begin.
-    numbers: u32,
-}
-
 impl PackedTexts {
-    /// Returns the id of `text`, adding it at first sight; nothing when there is no room for it.
-    pub fn intern(&mut self, text: &str) -> Option<TextId> {
-        let hash = hash(text);
-        if let Some(&id) = self.ids.get(&hash)
-            && self.is(id, text)
-        {
-            return Some(id);
-        }
-        let id = self.add(text)?;
-        self.ids.entry(hash).or_insert(id);
-        Some(id)
-    }
-
-    /// Adds a text that is not expected to come again; nothing when there is no room for it.
+    /// Adds a text; nothing when there is no room for it.
     pub fn add(&mut self, text: &str) -> Option<TextId> {
         let id = u32::try_from(self.texts.len()).ok()?;
-        let numbers = u32::try_from(self.numbers.len()).ok()?;
+        let begin = u32::try_from(self.numbers.len()).ok()?;
         self.split(text);
         let pattern = self.intern_pattern()?;
-        self.texts.push(Place { pattern, numbers });
+        self.texts.push(begin);
+        push_number(&mut self.numbers, u64::from(pattern));
         for &number in &self.scratch {
             push_number(&mut self.numbers, number);
         }
@@ -73,9 +55,8 @@ impl PackedTexts {
     /// # Panics
     /// When `id` is of another table.
     pub fn push_to(&self, id: TextId, out: &mut String) {
-        let place = self.texts[id.index()];
-        let mut numbers = &self.numbers[place.numbers as usize..];
-        let mut pattern = self.pattern_text(place.pattern);
+        let mut numbers = &self.numbers[self.texts[id.index()] as usize..];
+        let mut pattern = self.pattern_text(take_number(&mut numbers) as u32);
         while let Some(at) = pattern.find([DECIMAL, HEXADECIMAL]) {
             out.push_str(&pattern[..at]);
             let is_decimal = pattern.as_bytes()[at] == DECIMAL as u8;
@@ -112,14 +93,9 @@ impl PackedTexts {
 
     /// Returns about how many bytes all of it takes.
     pub fn bytes(&self) -> usize {
-        const ENTRY: usize = 24;
-        let maps = self.pattern_ids.len() + self.ids.len();
-        let vectors = self.ends.len() + self.texts.len();
-        self.patterns.len() + self.numbers.len() + vectors * size_of::<Place>() + maps * ENTRY
-    }
-
-    fn is(&self, id: TextId, text: &str) -> bool {
-        self.text(id) == text
+        const PATTERN: usize = size_of::<usize>() + 24;
+        let texts = size_of_val(self.texts.as_slice());
+        self.patterns.len() + self.numbers.len() + texts + self.ends.len() * PATTERN
     }
 
     /// Takes the text apart, into its pattern and its numbers.
@@ -129,6 +105,10 @@ impl PackedTexts {
         let bytes = text.as_bytes();
         let (mut begin, mut at) = (0, 0);
         while at < bytes.len() {
+            if !may_be_number(bytes, at) {
+                at += 1;
+                continue;
+            }
             let Some((length, stand_in, number)) = number_at(bytes, at) else {
                 let is_zero = bytes[at] == b'0';
                 let run = digits(bytes, at, u8::is_ascii_digit);
@@ -166,6 +146,15 @@ impl PackedTexts {
     }
 }
 
+/// Returns whether there is any need to look for a number at a place.
+fn may_be_number(bytes: &[u8], at: usize) -> bool {
+    match bytes[at] {
+        b'0'..=b'9' | b'\0' | b'\x01' => true,
+        b'a'..=b'f' => at > 0 && bytes[at - 1] == b'x',
+        _ => false,
+    }
+}
+
 /// Returns the number that stands at a place, how long it is, and what stands in for it.
 fn number_at(bytes: &[u8], at: usize) -> Option<(usize, char, u64)> {
     let first = bytes[at];
@@ -175,13 +164,15 @@ fn number_at(bytes: &[u8], at: usize) -> Option<(usize, char, u64)> {
         }
     }
     let is_hexadecimal = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    let (length, stand_in, base) = if bytes[..at].ends_with(b"0x") {
-        (digits(bytes, at, is_hexadecimal), HEXADECIMAL, 16)
+    let (length, most, stand_in, base) = if bytes[..at].ends_with(b"0x") {
+        let length = digits(bytes, at, is_hexadecimal);
+        (length, MOST_HEXADECIMALS, HEXADECIMAL, 16)
     } else {
-        (digits(bytes, at, u8::is_ascii_digit), DECIMAL, 10)
+        let length = digits(bytes, at, u8::is_ascii_digit);
+        (length, MOST_DECIMALS, DECIMAL, 10)
     };
     // A zero in front would be lost: it stays in the pattern.
-    if first == b'0' || !(1..=MOST_DIGITS).contains(&length) {
+    if first == b'0' || !(1..=most).contains(&length) {
         return None;
     }
     let text = std::str::from_utf8(&bytes[at..at + length]).ok()?;
@@ -234,9 +225,8 @@ mod tests {
         let mut texts = PackedTexts::default();
         for number in 1..1000 {
             let text = format!("\"id\":\"0x{number:x}\",\"size\":{number},\"part\":0.0{number}");
-            let id = texts.intern(&text).unwrap();
+            let id = texts.add(&text).unwrap();
             assert_eq!(texts.text(id), text);
-            assert_eq!(texts.intern(&text), Some(id));
         }
         assert_eq!((texts.len(), texts.ends.len()), (999, 1));
     }
@@ -245,7 +235,7 @@ mod tests {
         #[test]
         fn any_text_comes_back(texts in prop::collection::vec("([0-9]{1,20}|0x[0-9a-g]{1,18}|[\\x00-\\x02é\",.]|0){0,8}", 0..9)) {
             let mut table = PackedTexts::default();
-            let ids: Vec<_> = texts.iter().map(|text| table.intern(text).unwrap()).collect();
+            let ids: Vec<_> = texts.iter().map(|text| table.add(text).unwrap()).collect();
             for (text, id) in texts.iter().zip(ids) {
                 prop_assert_eq!(&table.text(id), text);
             }

@@ -299,7 +299,7 @@ fn what_is_not_known_stays_with_its_events_and_in_the_window() {
         let (start, duration) = (Nanos(start), Nanos(9));
         builder.add_event(Event::new(Category::Kernel, name, thread, start, duration));
     }
-    let text = builder.extras.texts.intern("\"grid\":[1]").unwrap();
+    let text = builder.extras.texts.add("\"grid\":[1]").unwrap();
     builder.extras.set(ExtraKind::Arguments, 1, text);
     for time_ns in [15, 25, 35] {
         builder.extras.add_record(ForeignRecord {

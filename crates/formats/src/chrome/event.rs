@@ -76,11 +76,11 @@ impl Rest {
     }
 }
 
-/// Appends an entry, with the comma before it or without, and a comma.
-fn push_entry(entries: &mut Vec<u8>, entry: &[u8]) {
+/// Appends entries, with the comma before them or without, and a comma.
+fn push_entries(entries: &mut Vec<u8>, text: &[u8]) {
     let is_before = |byte: &u8| *byte == b',' || byte.is_ascii_whitespace();
-    let begin = entry.iter().position(|byte| !is_before(byte));
-    entries.extend_from_slice(&entry[begin.unwrap_or(entry.len())..]);
+    let begin = text.iter().position(|byte| !is_before(byte));
+    entries.extend_from_slice(&text[begin.unwrap_or(text.len())..]);
     entries.push(b',');
 }
 
@@ -141,7 +141,7 @@ impl EventScanner {
                 }
                 EventKey::Other => {
                     cursor.value()?;
-                    push_entry(&mut self.rest.fields, cursor.since(before));
+                    push_entries(&mut self.rest.fields, cursor.since(before));
                 }
             }
         }
@@ -161,17 +161,25 @@ impl EventScanner {
         }
         cursor.pass();
         let mut step = Step::BEGIN;
+        // Those that are not known mostly stand side by side, and are set aside at once.
+        let mut strange = None;
         loop {
             let before = cursor.at();
             let (next, key) = self.argument_steps.take(cursor, step)?;
             step = next;
+            if key == Some(ArgumentKey::Other) {
+                cursor.value()?;
+                strange.get_or_insert(before);
+                continue;
+            }
+            if let Some(begin) = strange.take() {
+                let text = &cursor.passed()[begin..before];
+                push_entries(&mut self.rest.arguments, text);
+            }
             let Some(key) = key else { return Ok(()) };
             if key.is_text() {
                 let text = self.texts.scan(cursor, key as usize, name)?;
                 found.set_text(key, text);
-            } else if key == ArgumentKey::Other {
-                cursor.value()?;
-                push_entry(&mut self.rest.arguments, cursor.since(before));
             } else {
                 found.set_value(key, cursor.value()?);
             }

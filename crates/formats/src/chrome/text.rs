@@ -13,7 +13,7 @@ const MOST_DIGITS: usize = 4_000;
 pub(crate) fn is_json(text: &str) -> bool {
     let mut numbers = text.as_bytes().split(|byte| !byte.is_ascii_digit());
     serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
-        && numbers.all(|digits| digits.len() <= MOST_DIGITS)
+        && (text.len() <= MOST_DIGITS || numbers.all(|digits| digits.len() <= MOST_DIGITS))
 }
 
 /// Returns a text as it is if it is JSON that every reader takes, else as a JSON string.

@@ -38,6 +38,11 @@ impl<'w> Cursor<'w> {
         &self.bytes[from..self.at]
     }
 
+    /// Returns all that it has passed.
+    pub(crate) fn passed(&self) -> &'w [u8] {
+        &self.bytes[..self.at]
+    }
+
     /// Returns the next byte that is no white space, and stands before it.
     #[inline]
     pub(crate) fn peek(&mut self) -> Scan<u8> {

@@ -213,7 +213,7 @@ fn profile_with(extras: &[Vec<(String, Value)>], records: &[(i64, String)]) -> P
             .map(|(key, value)| format!("{}:{value}", Value::from(format!("x {key}"))))
             .collect();
         if !entries.is_empty() {
-            let text = builder.extras.texts.intern(&entries.join(",")).unwrap();
+            let text = builder.extras.texts.add(&entries.join(",")).unwrap();
             let kind = [ExtraKind::Arguments, ExtraKind::Fields][index / 3 % 2];
             builder.extras.set(kind, index, text);
         }

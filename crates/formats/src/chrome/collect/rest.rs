@@ -19,15 +19,19 @@ const SLOTS: usize = 1 << 12;
 /// The phase by which events are counted that are kept without all that they say.
 const DETAILS: u8 = b'X';
 
-/// What texts may take: this much, and this part of the trace so far.
-const ROOM_BYTES: u64 = 16 << 20;
-const ROOM_PART: u64 = 8;
+/// What texts may take: this much, and of the trace so far this part, or what the rest of the
+/// profile with all that is worked out of it leaves of that part.
+const ROOM_BYTES: usize = 16 << 20;
+const ROOM_PART: usize = 16;
+const WHOLE_PART: f64 = 0.3;
+const EVENT_BYTES: usize = 75;
+const MEMORY_BYTES: usize = 100;
 
 /// How texts were kept so far.
 pub(super) struct KeptTexts {
     slots: Vec<Slot>,
     /// How much of the trace was read.
-    read_bytes: u64,
+    read_bytes: usize,
     entries: Vec<u8>,
     bad_texts: u64,
 }
@@ -57,7 +61,7 @@ impl KeptTexts {
 
     /// Counts the text of an event.
     pub(super) const fn pass(&mut self, bytes: usize) {
-        self.read_bytes += bytes as u64;
+        self.read_bytes += bytes;
     }
 }
 
@@ -149,13 +153,11 @@ impl Collector {
         let thread = self
             .tracks
             .track(device, event.process, event.thread, strings);
-        let mut entries = std::mem::take(&mut self.kept.entries);
-        entries.clear();
-        let scanned = push_record(&mut entries, event.whole);
-        let text = self.sound(&entries);
-        self.kept.entries = entries;
+        let inside = event.whole.strip_prefix(b"{").unwrap_or(event.whole);
+        let inside = inside.strip_suffix(b"}").unwrap_or(inside);
+        let text = self.sound(inside, is_of_record);
         match self.profile.extras.texts.add(&text) {
-            Some(id) if scanned.is_ok() && !text.is_empty() => {
+            Some(id) if !text.is_empty() => {
                 self.set_aside.add(event.phase);
                 self.profile.extras.add_record(ForeignRecord {
                     time_ns: time.unwrap_or(i64::MAX),
@@ -177,13 +179,13 @@ impl Collector {
             let text = match kind {
                 ExtraKind::Category => json_string(&decode(inside_quotes(raw).unwrap_or(raw)).0),
                 ExtraKind::Fields | ExtraKind::Arguments | ExtraKind::MemoryArguments => {
-                    self.sound(raw)
+                    self.sound(raw, |_| true)
                 }
             };
             let text = if text.is_empty() {
                 None
             } else {
-                self.profile.extras.texts.intern(&text)
+                self.profile.extras.texts.add(&text)
             };
             let slot = &mut self.kept.slots[slot];
             slot.raw.clear();
@@ -197,65 +199,73 @@ impl Collector {
     }
 
     fn has_room(&self) -> bool {
-        let room = ROOM_BYTES + self.kept.read_bytes / ROOM_PART;
-        (self.profile.extras.bytes() as u64) < room
+        let (read, extras) = (self.kept.read_bytes, self.profile.extras.bytes());
+        let others = self.events.len() * EVENT_BYTES + self.memory.len() * MEMORY_BYTES;
+        let left = ((read as f64 * WHOLE_PART) as usize).saturating_sub(others);
+        extras < ROOM_BYTES + left.max(read / ROOM_PART)
     }
 
-    /// Returns entries as JSON that every reader takes, without spaces around and a comma behind.
-    fn sound(&mut self, entries: &[u8]) -> String {
+    /// Returns those entries that are wanted as JSON that every reader takes, without spaces around
+    /// and a comma behind.
+    fn sound(&mut self, entries: &[u8], is_wanted: fn(&[u8]) -> bool) -> String {
         let entries = entries.strip_suffix(b",").unwrap_or(entries);
-        let is_sound =
-            std::str::from_utf8(entries).is_ok_and(|text| is_json(&format!("{{{text}}}")));
+        let object = [b"{", entries, b"}"].concat();
+        let is_sound = std::str::from_utf8(&object).is_ok_and(is_json);
         self.kept.bad_texts += u64::from(!is_sound);
         let mut sound = String::with_capacity(entries.len());
         // What cannot be told apart is dropped: the scanner has passed it, so it is next to nothing.
-        let _ = each_entry(entries, |key, value| {
-            let value = String::from_utf8_lossy(value);
+        let _ = each_entry(&object[1..], |key, value| {
+            let (key, value) = (decode(key).0, String::from_utf8_lossy(value));
+            if !is_wanted(key.as_bytes()) {
+                return;
+            }
             if !sound.is_empty() {
                 sound.push(',');
             }
-            sound.push_str(&json_string(&decode(key).0));
+            push_string(&mut sound, &key);
             sound.push(':');
             if is_sound || is_json(&value) {
                 sound.push_str(&value);
             } else {
-                sound.push_str(&json_string(&value));
+                push_string(&mut sound, &value);
             }
         });
         sound
     }
 }
 
-/// Appends the entries of a whole event but for its time and its track.
-fn push_record(entries: &mut Vec<u8>, whole: &[u8]) -> Scan<()> {
-    let inside = whole.strip_prefix(b"{").unwrap_or(whole);
-    each_entry(inside, |key, value| {
-        let key = decode(key).0;
-        match EventKey::of(key.as_bytes()) {
-            EventKey::Process | EventKey::Thread | EventKey::Start => {}
-            EventKey::Phase
-            | EventKey::Category
-            | EventKey::Name
-            | EventKey::Duration
-            | EventKey::Arguments
-            | EventKey::Other => {
-                entries.extend_from_slice(json_string(&key).as_bytes());
-                entries.push(b':');
-                entries.extend_from_slice(value);
-                entries.push(b',');
-            }
-        }
-    })
+/// Appends a text as a JSON string.
+fn push_string(out: &mut String, text: &str) {
+    let is_plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\' && byte != 0x7f;
+    if text.bytes().all(is_plain) {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
+    } else {
+        out.push_str(&json_string(text));
+    }
 }
 
-/// Walks entries with commas between them: the inside of each key, and its value.
+/// Returns whether a field is said of a foreign record: its time and its track stand beside it.
+fn is_of_record(key: &[u8]) -> bool {
+    match EventKey::of(key) {
+        EventKey::Process | EventKey::Thread | EventKey::Start => false,
+        EventKey::Phase
+        | EventKey::Category
+        | EventKey::Name
+        | EventKey::Duration
+        | EventKey::Arguments
+        | EventKey::Other => true,
+    }
+}
+
+/// Walks entries with commas between them up to a closing brace: the inside of each key, and its
+/// value.
 pub(in crate::chrome) fn each_entry(
     entries: &[u8],
     mut each: impl FnMut(&[u8], &[u8]),
 ) -> Scan<()> {
-    // Behind a number that ends the text, only more text shows that it ended.
-    let closed = [entries, b"}"].concat();
-    let mut cursor = Cursor::new(&closed);
+    let mut cursor = Cursor::new(entries);
     while cursor.peek()? != b'}' {
         let key = cursor.string()?;
         cursor.expect(b':', "expected `:`")?;

@@ -103,7 +103,7 @@ impl Piece {
     fn new(text: String) -> Self {
         let mut keys = ArgumentKeys::NONE;
         // What is no list of entries, such as a category, has no keys.
-        let _ = each_entry(text.as_bytes(), |key, _| {
+        let _ = each_entry(format!("{text}}}").as_bytes(), |key, _| {
             let key = ArgumentKey::of(decode(key).0.as_bytes());
             if key != ArgumentKey::Other {
                 keys.add(key);
