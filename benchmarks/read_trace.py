@@ -5,8 +5,8 @@ asked for. Every measurement is a process of its own, so that its peak of memory
 
     python benchmarks/read_trace.py --program target/release/mindprof --megabytes 250 1000
 
-With `--torch-python`, an interpreter that has torch, a profile of as many events as `--torch-events`
-says is recorded there too. torch reads no traces, so what is compared is what it does with the
+With `--torch-python`, an interpreter that has torch, a profile of `--torch-events` is recorded
+there too. torch reads no traces, so what is compared is what it does with the
 events that it has in memory when someone asks for the table, with what `mindprof table` does with
 the trace that torch then wrote of the same events, start of the program and reading included.
 """
@@ -142,8 +142,8 @@ def compare_with_torch(arguments: argparse.Namespace, trace: Path) -> None:
     told = subprocess.run(recorded, capture_output=True, check=True, text=True).stdout.split()
     events, listed, summed = int(told[0]), float(told[1]), float(told[2])
     print(f"torch's own trace of {events} events, {trace.stat().st_size / 1e6:.0f} MB")
-    print(f"  {'torch: events()':<28} {listed:8.2f} s {listed / events * 1e6:8.2f} us per event")
-    print(f"  {'torch: averages and table':<28} {summed:8.2f} s {summed / events * 1e6:8.2f} us per event")
+    for name, seconds in (("torch: events()", listed), ("torch: averages and table", summed)):
+        print(f"  {name:<28} {seconds:8.2f} s {seconds / events * 1e6:8.2f} us per event")
     command = [arguments.program, "table", str(trace)]
     rate = report("mindprof table", command, trace.stat().st_size, arguments.runs)
     seconds = trace.stat().st_size / rate

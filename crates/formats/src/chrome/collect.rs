@@ -1,26 +1,26 @@
 //! Makes a profile from the events of a trace, as they come by.
 
-use mindprof_analyze::module_number;
 use mindprof_model::{
     Category, DeviceKind, Event, ExtraKind, Flags, InputsEncoder, InputsId, Links, LossCause,
     MemoryRecord, Nanos, ProfileBuilder, ScopeKind, StackId, ThreadId,
 };
 use rustc_hash::FxHashMap;
 
+use self::arguments::unlinked;
 use self::meaning::{Meanings, Role};
 use self::python::PythonCalls;
 use self::rest::{KeptTexts, Leftover, OF_MEMORY, keys_of};
 use self::spans::Spans;
 use self::tracks::Tracks;
 use super::category;
-use super::event::{RawArguments, RawEvent, Rest, Texts};
-use super::inputs::RawInputs;
-use super::integer::{integer_of, number_of};
-use super::keys::{ArgumentKey, ArgumentKeys};
+use super::event::{RawEvent, Rest, Texts};
+use super::integer::number_of;
+use super::keys::ArgumentKey;
 use super::phase_counts::PhaseCounts;
 use super::repairs::{Repair, Repairs};
 use crate::scan::Fragment;
 
+mod arguments;
 mod build;
 mod facts;
 mod meaning;
@@ -197,87 +197,6 @@ impl Collector {
         self.events.push(event);
     }
 
-    /// Takes the arguments of a host's scope. Returns those that the profile cannot hold as they
-    /// are.
-    fn add_arguments(
-        &mut self,
-        kept: &mut Event,
-        arguments: &RawArguments<'_>,
-        texts: &Texts,
-    ) -> ArgumentKeys {
-        let finished = arguments.value(ArgumentKey::Finished);
-        let asynchronous = arguments.value(ArgumentKey::Asynchronous);
-        let mut told = ArgumentKeys::SIMPLE;
-        if finished == b"false" {
-            kept.flags = kept.flags.union(Flags::UNFINISHED);
-            told.add(ArgumentKey::Finished);
-        }
-        if asynchronous == b"true" {
-            kept.flags = kept.flags.union(Flags::ASYNC);
-            told.add(ArgumentKey::Asynchronous);
-        }
-        kept.set_sequence(integer_of(arguments.value(ArgumentKey::Sequence)));
-        if kept.sequence().is_some() {
-            told.add(ArgumentKey::Sequence);
-            told.add(ArgumentKey::ForwardThread);
-        }
-        if arguments.value(ArgumentKey::RecordFunction) == b"0" {
-            told.add(ArgumentKey::RecordFunction);
-        }
-        kept.inputs = self.inputs(arguments, texts);
-        if kept.inputs != InputsId::NONE {
-            told.add_all(ArgumentKeys::INPUTS);
-        }
-        kept.stack = self.stack(arguments.text(ArgumentKey::CallStack), texts);
-        if kept.stack != StackId::NONE {
-            told.add(ArgumentKey::CallStack);
-        }
-        arguments.said.within(keys_of(kept.category)).without(told)
-    }
-
-    /// Takes the arguments of a call of a Python function, as [`Self::add_arguments`].
-    fn add_call(
-        &mut self,
-        kept: &mut Event,
-        arguments: &RawArguments<'_>,
-        texts: &Texts,
-    ) -> ArgumentKeys {
-        kept.stack = self.stack(arguments.text(ArgumentKey::CallStack), texts);
-        let has_stack = kept.stack != StackId::NONE;
-        let call = python::Call {
-            event: self.events.len() as u32,
-            number: number_of(arguments.value(ArgumentKey::Python)),
-            caller: number_of(arguments.value(ArgumentKey::PythonParent)),
-        };
-        let has_line = has_stack && self.python.is_line(call, kept.stack);
-        self.python.add(call, kept, &mut self.profile.stacks);
-        let mut left = ArgumentKeys::NONE;
-        if arguments.said.contains(ArgumentKey::CallStack) && !has_stack {
-            left.add(ArgumentKey::CallStack);
-        }
-        if arguments.said.contains(ArgumentKey::PythonParent) && call.caller == 0 {
-            left.add(ArgumentKey::PythonParent);
-        }
-        let strings = &self.profile.strings;
-        if arguments.said.contains(ArgumentKey::PythonModule)
-            && integer_of(arguments.value(ArgumentKey::PythonModule))
-                != module_number(strings.text(kept.name))
-        {
-            left.add(ArgumentKey::PythonModule);
-        }
-        let call_from = arguments.text(ArgumentKey::CallFrom);
-        if call_from != Fragment::NONE {
-            let frame = self.profile.stacks.frames(kept.stack).next();
-            let meanings = &mut self.meanings;
-            let is_told = has_line
-                && frame.is_some_and(|frame| meanings.is_line_of(call_from, texts, frame, strings));
-            if !is_told {
-                left.add(ArgumentKey::CallFrom);
-            }
-        }
-        left
-    }
-
     /// Takes a moment: memory, or what becomes an event without a duration.
     fn add_instant(&mut self, event: &RawEvent<'_>, texts: &Texts, rest: &Rest) {
         let strings = &mut self.profile.strings;
@@ -327,59 +246,9 @@ impl Collector {
         });
         self.memory.push(record);
     }
-
-    /// Understands each distinct text of inputs once.
-    fn inputs(&mut self, arguments: &RawArguments<'_>, texts: &Texts) -> InputsId {
-        let lists = [
-            ArgumentKey::Dims,
-            ArgumentKey::Types,
-            ArgumentKey::Strides,
-            ArgumentKey::Values,
-        ]
-        .map(|key| arguments.text(key));
-        if lists[0] == Fragment::NONE {
-            return InputsId::NONE;
-        }
-        if let Some(&id) = self.inputs.get(&lists) {
-            return id;
-        }
-        let [dims, types, strides, values] = lists.map(|list| texts.text(list));
-        let raw = RawInputs {
-            dims,
-            types,
-            strides,
-            values,
-        };
-        self.encoder.clear();
-        raw.encode(&mut self.encoder);
-        let id = self.profile.inputs.intern(self.encoder.words());
-        self.inputs.insert(lists, id);
-        id
-    }
-
-    fn stack(&mut self, fragment: Fragment, texts: &Texts) -> StackId {
-        if fragment == Fragment::NONE {
-            return StackId::NONE;
-        }
-        self.meanings.stack(fragment, texts, &mut self.profile)
-    }
 }
 
 /// Returns whether the profile tells by other means what a flow says.
 fn is_told_otherwise(event: &RawEvent<'_>, texts: &Texts) -> bool {
     matches!(texts.text(event.category), b"\"fwdbwd\"" | b"\"ac2g\"")
-}
-
-/// Returns the numbers that tie an event to others which its links cannot hold as they are.
-fn unlinked(arguments: &RawArguments<'_>, links: Links, category: Category) -> ArgumentKeys {
-    let mut left = ArgumentKeys::NONE;
-    if links.correlation == 0 {
-        left.add(ArgumentKey::Correlation);
-    }
-    // Scopes get a number anew where theirs is zero.
-    let is_scope = matches!(category, Category::Operator | Category::Annotation);
-    if links.external == 0 && !(is_scope && arguments.value(ArgumentKey::External) == b"0") {
-        left.add(ArgumentKey::External);
-    }
-    arguments.said.within(left)
 }

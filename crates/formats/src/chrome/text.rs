@@ -11,9 +11,24 @@ const MOST_DIGITS: usize = 4_000;
 
 /// Returns whether a text is JSON that every reader takes.
 pub(crate) fn is_json(text: &str) -> bool {
-    let mut numbers = text.as_bytes().split(|byte| !byte.is_ascii_digit());
     serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
-        && (text.len() <= MOST_DIGITS || numbers.all(|digits| digits.len() <= MOST_DIGITS))
+        && (text.len() <= MOST_DIGITS || !has_endless_number(text))
+}
+
+/// Returns whether JSON holds a number of too many digits, outside of its texts.
+fn has_endless_number(json: &str) -> bool {
+    let (mut is_inside, mut is_escaped, mut digits) = (false, false, 0);
+    json.bytes().any(|byte| {
+        let ends_text = byte == b'"' && !is_escaped;
+        is_escaped = is_inside && byte == b'\\' && !is_escaped;
+        is_inside ^= ends_text;
+        digits = if byte.is_ascii_digit() && !is_inside {
+            digits + 1
+        } else {
+            0
+        };
+        digits > MOST_DIGITS
+    })
 }
 
 /// Returns a text as it is if it is JSON that every reader takes, else as a JSON string.
@@ -47,5 +62,9 @@ mod tests {
         assert_eq!(json_value(""), "\"\"");
         let long = "1".repeat(MOST_DIGITS + 1);
         assert_eq!(json_value(&long), format!("\"{long}\""));
+        let text = format!("[\"\\\"{long}\"]");
+        assert_eq!(json_value(&text), text);
+        let number = format!("[\"\\\\\",{long}]");
+        assert_ne!(json_value(&number), number);
     }
 }
