@@ -19,7 +19,7 @@ from mindprof._activity import (
     kineto_available,
     supported_activities,
 )
-from mindprof._core import ProfilerError, __version__, record_function
+from mindprof._core import ProfilerError, __version__, look_up_classes, record_function
 from mindprof._device_type import DeviceType
 from mindprof._diff import DiffRow, ProfileDiff, diff
 from mindprof._event_list import EventList
@@ -30,6 +30,10 @@ from mindprof._observer import ExecutionTraceObserver
 from mindprof._profile import profile
 from mindprof._schedule import ProfilerAction, schedule
 from mindprof._tensorboard import tensorboard_trace_handler
+
+# Here, where all classes are known: at first use another thread may be about to fork.
+look_up_classes()
+del look_up_classes
 
 __all__ = [
     "CuspyConfig",

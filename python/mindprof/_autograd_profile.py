@@ -15,9 +15,12 @@ from typing import Any
 from mindprof import _core, _metadata, _results
 from mindprof._activity import ProfilerActivity, check_activity_types, supported_activities
 from mindprof._event_list import EventList
+from mindprof._function_event import FunctionEvent
 from mindprof._function_event_avg import FunctionEventAvg
+from mindprof._metrics import check_metric
 from mindprof._options import DEFAULT_BUDGET_BYTES, DEFAULT_STACK_DEPTH, SessionOptions
 from mindprof._profiler_config import ProfilerConfig, ProfilerState, _ExperimentalConfig, refuse
+from mindprof._raw_results import RawResults
 from mindprof._source_roots import source_roots
 from mindprof._stats import _ProfilerStats
 
@@ -419,7 +422,7 @@ class profile:
             AttributeError: There is no finished recording.
             ValueError: There is no such metric.
         """
-        _results.check_metric(metric)
+        check_metric(metric)
         _core.write_flamegraph(self._finished_recording(), path, metric)
 
     def export_speedscope(self, path: str) -> None:
@@ -432,6 +435,12 @@ class profile:
             AttributeError: There is no finished recording.
         """
         _core.write_speedscope(self._finished_recording(), path)
+
+    def _parse_kineto_results(
+        self, result: Any, timeout_s: float | None = None
+    ) -> list[FunctionEvent]:
+        """Returns the events of raw results that torch, or whoever speaks like it, recorded."""
+        return RawResults(result, self.use_device, timeout_s).events()
 
     def _finished_recording(self) -> _core.Profile:
         recording = self._recording()

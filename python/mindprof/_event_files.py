@@ -1,4 +1,4 @@
-"""The files of lists of events that were made by hand. Those of a recording are the engine's."""
+"""The files of lists of events: the engine's of a recording, and those of lists made by hand."""
 
 from __future__ import annotations
 
@@ -6,6 +6,84 @@ import json
 import os
 from collections.abc import Iterable
 from typing import Any
+
+from mindprof import _core
+from mindprof._metrics import STACK_METRICS, check_metric, of_any_device
+from mindprof._recorded_list import RecordedList
+
+
+class EventFiles(RecordedList):
+    """What lists of events write."""
+
+    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
+        """Writes the events that have a trace name as a JSON array of trace events.
+
+        Args:
+            path: Where to.
+        """
+        source = self._untouched()
+        if isinstance(source, _core.Events):
+            source.write_event_list(path)
+        else:
+            write_trace(self, path, self._use_device or "cuda")
+
+    def supported_export_stacks_metrics(self) -> list[str]:
+        """Returns what `export_stacks` can weigh stacks by."""
+        return list(STACK_METRICS)
+
+    def export_stacks(self, path: str | os.PathLike[str], metric: str) -> None:
+        """Writes one line per event that has a stack: its frames, outermost first, and its weight.
+
+        Args:
+            path: Where to.
+            metric: What the weight is: one of `supported_export_stacks_metrics()`.
+
+        Raises:
+            ValueError: There is no such metric.
+        """
+        check_metric(metric)
+        source = self._untouched()
+        if isinstance(source, _core.Events):
+            source.write_folded(path, metric)
+        else:
+            write_stacks(self, path, of_any_device(metric))
+
+    def export_flamegraph(
+        self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total"
+    ) -> None:
+        """Draws a flame graph, as an svg that browsers zoom and search.
+
+        Args:
+            path: Where to.
+            metric: What is drawn: one of `supported_export_stacks_metrics()`.
+
+        Raises:
+            ValueError: There is no such metric, or the list is no longer that of a recording.
+        """
+        check_metric(metric)
+        self._recorded().write_flamegraph(path, metric)
+
+    def export_speedscope(self, path: str | os.PathLike[str]) -> None:
+        """Writes a file that speedscope opens: when each event began and ended, thread by thread.
+
+        Args:
+            path: Where to.
+
+        Raises:
+            ValueError: The list is no longer that of a recording.
+        """
+        self._recorded().write_speedscope(path)
+
+    def export_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Writes the columns of `to_arrow()` as a Parquet file, a row per event.
+
+        Args:
+            path: Where to.
+
+        Raises:
+            ValueError: The list is no longer that of a recording.
+        """
+        self._recorded().write_parquet(path)
 
 
 def write_stacks(events: Iterable[Any], path: str | os.PathLike[str], attribute: str) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from mindprof import _core
 from mindprof._function_event_avg import FunctionEventAvg
+from mindprof._recorded_list import RecordedList
 
 _SHARED = {
     "key": "text",
@@ -23,35 +25,93 @@ _SHARED = {
     "flops": "int",
     "is_async": "bool",
     "is_user_annotation": "bool",
+    "device_type": "text",
+    "input_shapes": "text",
+    "stack": "text",
 }
-_TEXTS = {"device_type": "text", "input_shapes": "text", "stack": "text"}
-_OF_ROWS = {"p50": "float", "p90": "float", "p99": "float", "max": "float"}
-_OF_EVENTS = {"thread": "int", "start_us": "float", "end_us": "float", "sequence_nr": "int"}
+_OF_ROWS = {**_SHARED, "p50": "float", "p90": "float", "p99": "float", "max": "float"}
+_OF_EVENTS = {
+    **_SHARED,
+    "thread": "int",
+    "start_us": "float",
+    "end_us": "float",
+    "sequence_nr": "int",
+}
+
+# What is not simply the attribute of that name.
+_SAID: dict[str, Callable[[Any], Any]] = {
+    "device_type": lambda item: item.device_type.name,
+    "input_shapes": lambda item: str(item.input_shapes) if item.input_shapes else "",
+    "stack": lambda item: ";".join(item.stack or []),
+    "start_us": lambda item: item.time_range.start if hasattr(item, "time_range") else None,
+    "end_us": lambda item: item.time_range.end if hasattr(item, "time_range") else None,
+}
+
+
+class EventFrames(RecordedList):
+    """What other tools take of lists of events and rows."""
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Returns the items as dicts of plain values."""
+        return [plain(item) for item in self]
+
+    def to_arrow(self) -> Any:
+        """Returns the items as a table of pyarrow.
+
+        Raises:
+            ImportError: pyarrow is not installed.
+        """
+        return library("pyarrow").table(self._columns())
+
+    def to_pandas(self) -> Any:
+        """Returns the items as a data frame of pandas, through pyarrow if that is there.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        pandas = library("pandas")
+        if find_spec("pyarrow") is None:
+            return pandas.DataFrame(self.to_dicts())
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """Returns the items as a data frame of polars.
+
+        Raises:
+            ImportError: polars is not installed.
+        """
+        return library("polars").DataFrame(self._columns())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        """Hands the items over by column, as Arrow's C data interface says."""
+        return self._columns().__arrow_c_stream__(requested_schema)
+
+    def _columns(self) -> _core.ArrowTable:
+        source = self._untouched()
+        return columns(self) if source is None else source.arrow()
 
 
 def plain(item: Any) -> dict[str, Any]:
     """Returns what is known of an event or a row as plain values. Times are microseconds."""
-    values = {name: getattr(item, name, None) for name in _SHARED}
-    values["device_type"] = item.device_type.name
-    values["input_shapes"] = str(item.input_shapes) if item.input_shapes else ""
-    values["stack"] = ";".join(item.stack or [])
-    if isinstance(item, FunctionEventAvg):
-        values.update({name: getattr(item, name) for name in _OF_ROWS})
-    else:
-        values["thread"] = item.thread
-        values["start_us"] = item.time_range.start
-        values["end_us"] = item.time_range.end
-        values["sequence_nr"] = item.sequence_nr
-    return values
+    return {name: _said(name)(item) for name in _kinds(item)}
 
 
 def columns(items: Iterable[Any]) -> _core.ArrowTable:
     """Returns events or rows, whichever the first one is, by column."""
-    dicts = [plain(item) for item in items]
-    kinds = {**_SHARED, **_TEXTS, **(_OF_ROWS if dicts and "p50" in dicts[0] else _OF_EVENTS)}
+    listed = list(items)
+    kinds = _kinds(listed[0]) if listed else _OF_EVENTS
     return _core.ArrowTable.of_columns(
-        [(name, kind, [values.get(name) for values in dicts]) for name, kind in kinds.items()]
+        [(name, kind, list(map(_said(name), listed))) for name, kind in kinds.items()]
     )
+
+
+def _kinds(item: Any) -> dict[str, str]:
+    return _OF_ROWS if isinstance(item, FunctionEventAvg) else _OF_EVENTS
+
+
+def _said(name: str) -> Callable[[Any], Any]:
+    # A list may hold events and rows, and a new row does not know who named it.
+    return _SAID.get(name) or (lambda item: getattr(item, name, None))
 
 
 def library(name: str) -> Any:

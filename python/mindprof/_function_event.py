@@ -135,6 +135,14 @@ class FunctionEvent(FormattedTimesMixin):
         self.metadata: Any = typed_metadata
         self._event_metadata: EventMetadata | None = metadata_of(extra_meta) if extra_meta else None
 
+    @classmethod
+    def _copied(cls, event: FunctionEvent) -> FunctionEvent:
+        """Returns an event that holds what another one says at the moment."""
+        copied = cls(event.id, event.name, event.thread, 0.0, 0.0)
+        for name in list(vars(copied)):
+            setattr(copied, name, getattr(event, name))
+        return copied
+
     # What a recorded event has the same for all.
     extra_meta: Any = None
     metadata: Any = None
@@ -163,6 +171,8 @@ class FunctionEvent(FormattedTimesMixin):
     flops: int | None
     is_user_annotation: bool
     is_python_function: bool
+    external_id: int
+    linked_correlation_id: int
 
     def append_kernel(self, name: str, device: int, duration: float) -> None:
         """Adds something that a device did for the event."""

@@ -80,6 +80,7 @@ class FunctionEventAvg(FormattedTimesMixin):
     # which something was added that does not say them.
     _first: FunctionEvent | None = None
     _spread: tuple[_core.Averages, int] | list[float] | None = None
+    _known: tuple[float, float, float, float] | None = None
     _parent: FunctionEvent | None = None
     _children: list[FunctionEvent] | None = None
 
@@ -110,6 +111,12 @@ class FunctionEventAvg(FormattedTimesMixin):
         self._settle()
         self._children = children
 
+    def __getstate__(self) -> dict[str, Any]:
+        # How the times of a recording are spread stays with it: what is known of it travels.
+        known = self._percentiles()
+        spread = self._spread if isinstance(self._spread, list) else None
+        return {**vars(self), "_spread": spread, "_known": known}
+
     def _settle(self) -> None:
         """Takes over what is known of the first event, so that it can be set."""
         if self._first is not None:
@@ -118,7 +125,7 @@ class FunctionEventAvg(FormattedTimesMixin):
 
     def _percentiles(self) -> tuple[float, float, float, float] | None:
         if self._spread is None:
-            return None
+            return self._known
         if isinstance(self._spread, list):
             return _core.percentiles_of(self._spread)
         averages, index = self._spread
@@ -166,7 +173,7 @@ class FunctionEventAvg(FormattedTimesMixin):
         if isinstance(self._spread, list) and isinstance(times, list):
             self._spread.extend(times)
         else:
-            self._spread = None
+            self._spread = self._known = None
         for name in _SUMS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         if self.flops is None:

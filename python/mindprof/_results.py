@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from mindprof import _core
 from mindprof._event_list import EventList
+from mindprof._metrics import check_metric
 
 
 def key_averages(
@@ -45,14 +46,6 @@ def events(recordings: Sequence[_core.Profile]) -> EventList:
     return first
 
 
-STACK_METRICS = [
-    "self_cpu_time_total",
-    "self_cuda_time_total",
-    "self_xpu_time_total",
-    "self_privateuse1_time_total",
-]
-
-
 def export_stacks(recording: _core.Profile | None, path: str, metric: str) -> None:
     """Writes the stacks of a recording with a value each.
 
@@ -64,13 +57,3 @@ def export_stacks(recording: _core.Profile | None, path: str, metric: str) -> No
         EventList().export_stacks(path, metric)
     else:
         _core.write_stacks(recording, path, metric)
-
-
-def check_metric(metric: str) -> None:
-    """Refuses what stacks cannot be weighed by.
-
-    Raises:
-        ValueError: `metric` is none of those that there are.
-    """
-    if metric not in STACK_METRICS:
-        raise ValueError(f"metric should be one of: {STACK_METRICS}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mindprof._core import look_up_sizes
+
 
 class Size(tuple[int, ...]):
     """The sizes of a tensor.
@@ -19,3 +21,7 @@ class Size(tuple[int, ...]):
 
     def __repr__(self) -> str:
         return f"torch.Size({list(self)})"
+
+
+# Here and not at first use, when another thread may be about to fork.
+look_up_sizes()

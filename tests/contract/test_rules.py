@@ -23,6 +23,9 @@ P_RULES = [
 ]
 RULES = [f"P-{number}" for number in P_RULES]
 RULES += [f"R-{number}" for number in range(1, 13)] + [f"M-{number}" for number in range(1, 5)]
+RULES += [f"E-{number}" for number in range(1, 12)] + [f"T-{number}" for number in range(1, 6)]
+RULES += [f"K-{number}" for number in range(1, 6)]
+RULES += [f"B-{number}" for number in (*range(1, 5), *range(10, 19))]
 
 MODULES = [
     "mindtorch_v2.profiler",
@@ -41,7 +44,9 @@ def functions() -> Iterator[ast.FunctionDef]:
 
 def rules_of(test: str) -> list[str]:
     """Returns the rules that a test names."""
-    return [f"{group.upper()}-{number}" for group, number in re.findall(r"_([prm])_(\d+)", test)]
+    return [
+        f"{group.upper()}-{number}" for group, number in re.findall(r"_([prmetkb])_(\d+)", test)
+    ]
 
 
 def differences() -> dict[str, str]:

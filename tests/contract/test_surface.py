@@ -32,18 +32,6 @@ ALL = {
     "torch.autograd.profiler_legacy": "profile",
 }
 
-# What is not there yet is skipped by name, so that it is tested from the day it is there.
-LATER = {
-    "FunctionEvent",
-    "EventMetadata",
-    "FormattedTimesMixin",
-    "Interval",
-    "Kernel",
-    "StringTable",
-    "MemRecordsAcc",
-}
-HAS_EVENTS = IS_TORCH or hasattr(torch.autograd.profiler_util, "FunctionEvent")
-
 
 def module_named(name: str) -> Any:
     """Returns torch's module of that name, of the host under test."""
@@ -79,8 +67,6 @@ def check(function: Any, expected: list[dict[str, str]]) -> None:
 
 @pytest.mark.parametrize(("module", "name"), ENTRIES)
 def test_the_surface(module: str, name: str) -> None:
-    if module.endswith("profiler_util") and not HAS_EVENTS:
-        pytest.skip("the classes of events are not there yet")
     found, expected = getattr(module_named(module), name), SURFACE[module][name]
     if "function" in expected:
         if expected["function"] is not None:
@@ -102,8 +88,6 @@ def test_the_surface(module: str, name: str) -> None:
 @pytest.mark.parametrize("module", ALL)
 def test_all_names(module: str) -> None:
     expected = set(ALL[module].split())
-    if not HAS_EVENTS:
-        expected -= LATER
     assert set(module_named(module).__all__) >= expected
     for name in expected:
         assert hasattr(module_named(module), name)

@@ -7,10 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from host import torch
-
-util = torch.autograd.profiler_util
-DeviceType = torch.profiler.DeviceType
+from by_hand import DeviceType, cells, el, fe, util
 
 EXPECTED = Path(__file__).with_name("tables.txt").read_text()
 
@@ -20,17 +17,6 @@ def expected(number: str) -> str:
     found = re.search(rf"^## {number}\n(.*?)(?=^## |\Z)", EXPECTED, re.M | re.S)
     assert found, number
     return found.group(1)
-
-
-def fe(number: int, name: str, start: float, end: float, **more: Any) -> Any:
-    given = {"overload_name": "", "stack": [], "flops": 0, **more}
-    return util.FunctionEvent(number, name, given.pop("thread", 1), start, end, **given)
-
-
-def el(events: list[Any], **more: Any) -> Any:
-    made = util.EventList(events, **more)
-    made._build_tree()
-    return made
 
 
 def family() -> Any:
@@ -97,7 +83,7 @@ def test_the_text_is_torchs(number: str) -> None:
 
 
 @pytest.mark.differs("its cells of FLOPs and of frames are exchanged")
-def test_flops_and_frames_stand_under_their_own_headers() -> None:
+def test_b_3_flops_and_frames_stand_under_their_own_headers() -> None:
     frames = ["f.py(1): foo", "g.py(2): bar"]
     rows = el([fe(1, "a", 0, 10, flops=5, stack=frames, input_shapes=[[1]])], with_flops=True)
     lines = rows.table().splitlines()
@@ -107,13 +93,13 @@ def test_flops_and_frames_stand_under_their_own_headers() -> None:
 
 
 @pytest.mark.differs("it raises")
-def test_flops_that_are_not_known_are_no_error() -> None:
+def test_b_17_flops_that_are_not_known_are_no_error() -> None:
     rows = el([fe(1, "[memory]", 0, 0, flops=None), fe(2, "b", 0, 1, flops=5)], with_flops=True)
     assert "--" in rows.table()
 
 
 @pytest.mark.differs("it raises")
-def test_a_share_of_nothing_is_no_error() -> None:
+def test_b_13_a_share_of_nothing_is_no_error() -> None:
     asked = fe(1, "a", 0, 10, use_device="cuda")
     asked.append_kernel("k", 0, 7.0)
     # The kernel itself is not in the list, so the total of device time is zero: torch raises.
@@ -130,7 +116,7 @@ def test_machines_on_one_thread_are_told_apart() -> None:
     assert [event.cpu_parent and event.cpu_parent.name for event in built] == [None, None, "a"]
 
 
-def test_names_near_the_limit() -> None:
+def test_b_10_names_near_the_limit() -> None:
     for length, shown in ((51, "n" * 51), (52, "n" * 52 + "..."), (60, "n" * 52 + "...")):
         assert el([fe(1, "n" * length, 0, 1)]).table().splitlines()[3].split()[0] == shown
 
@@ -142,7 +128,7 @@ def test_row_limits_and_units() -> None:
     assert family().table(time_unit="h") == family().table()
 
 
-def test_an_unnamed_device_is_an_error() -> None:
+def test_b_2_an_unnamed_device_is_an_error() -> None:
     rows = el([fe(1, "k", 0, 10, use_device="cuda", device_type=DeviceType.CUDA)])
     rows[0].use_device = ""
     assert rows.table()
@@ -151,7 +137,7 @@ def test_an_unnamed_device_is_an_error() -> None:
         averages.table()
 
 
-def test_numbers() -> None:
+def test_b_16_numbers() -> None:
     assert [util._format_time(time) for time in (0.0004, 999.9996, 1234.5678, 1e6, -5000)] == [
         "0.000us",
         "1000.000us",
@@ -181,7 +167,7 @@ def test_names() -> None:
     assert util._filter_stack_entry("train.py(1): main")
 
 
-def test_tables_leave_shares_on_their_rows() -> None:
+def test_b_18_tables_leave_shares_on_their_rows() -> None:
     events = family()
     assert events[0].self_cpu_percent == -1
     events.table()
@@ -210,3 +196,114 @@ def test_what_was_timed_on_the_host_is_told_by_its_kernels() -> None:
     events.table()
     assert [event.total_device_percent for event in events] == ["57.14%", "42.86%"]
     assert [row.is_legacy for row in events.key_averages()] == [True, True]
+
+
+def test_b_1_the_first_row_names_the_device() -> None:
+    first, second = fe(1, "a", 0, 1, use_device="xpu"), fe(2, "b", 2, 3, use_device="cuda")
+    first.append_kernel("k", 0, 3.0)
+    kernel = fe(3, "k", 4, 5, use_device="cuda", device_type=DeviceType.CUDA, thread=2)
+    header = el([first, second, kernel], use_device="cuda").table().splitlines()[1]
+    assert "Self XPU    Self XPU %     XPU total  XPU time avg" in header
+    with_device = fe(1, "a", 0, 1, use_device="cuda", device_memory_usage=5)
+    lines = el([with_device], use_device="cuda", profile_memory=True).table().splitlines()
+    # Thirteen letters in a column of twelve: they move what comes after them.
+    assert len(lines[1]) == len(lines[0]) + 1
+
+
+def test_b_3_the_row_of_a_stack_is_above_its_callers() -> None:
+    lines = el([fe(1, "a", 0, 1, stack=["f.py(1): f", "g.py(2): g"])]).table().splitlines()
+    assert lines[3].rstrip().endswith("  f.py(1): f")
+    assert lines[4].strip() == "g.py(2): g"
+    assert lines[3].index("f.py") == lines[4].index("g.py") == lines[1].index("Source")
+
+
+def test_b_4_a_blank_row_follows_every_row_once_there_are_stacks() -> None:
+    lines = el([fe(1, "a", 0, 1, stack=["f"]), fe(2, "b", 2, 3)]).table().splitlines()
+    assert [line.split()[:1] for line in lines[3:7]] == [["a"], [], ["b"], []]
+    assert len(lines[4]) == len(lines[0])
+
+
+def test_b_10_without_a_limit_names_are_whole() -> None:
+    name = "n" * 200
+    event = fe(1, name, 0, 1, overload_name="o" * 90)
+    assert cells(el([event]).table(max_name_column_width=None))[:2] == [name, "o" * 90]
+    assert cells(el([event]).table(max_name_column_width=3))[:2] == ["...", "..."]
+    assert cells(el([event]).table())[1] == "o" * 52 + "..."
+
+
+def test_b_11_shapes_are_cut_without_a_mark() -> None:
+    rows = el([fe(1, "a", 0, 1, input_shapes=[[100, 200], [300]])])
+    assert rows.table(max_shapes_column_width=9).splitlines()[3].endswith("  [[100, 20  ")
+    assert (
+        rows.table(max_shapes_column_width=None).splitlines()[3].endswith("[[100, 200], [300]]  ")
+    )
+
+
+def test_b_12_sources_keep_their_ends() -> None:
+    rows = el([fe(1, "a", 0, 1, stack=["folder/module.py(123): function"])])
+    assert rows.table(max_src_column_width=15).splitlines()[3].endswith("  ...3): function  ")
+    assert rows.table(max_src_column_width=3).splitlines()[3].endswith("  ion  ")
+
+
+def test_b_13_shares_are_of_all_rows() -> None:
+    rows = el([fe(1, "a", 0, 30), fe(2, "b", 30, 40), fe(3, "c", 5, 6)])
+    table = rows.table(row_limit=1)
+    assert cells(table)[1:5] == ["72.50%", "29.000us", "75.00%", "30.000us"]
+    nothing = el([fe(1, "a", 0, 0)]).table()
+    assert (cells(nothing)[1], cells(nothing)[3]) == ("NaN", "NaN")
+
+
+def test_b_14_asynchronous_rows_have_a_bare_zero() -> None:
+    table = el([fe(1, "a", 0, 9, is_async=True), fe(2, "b", 0, 1)]).table()
+    assert cells(table)[1:5] == ["0.00%", "0.000us", "0", "9.000us"]
+
+
+def test_b_15_device_shares_are_of_work_and_not_of_ranges() -> None:
+    on_device = {"thread": 7, "use_device": "cuda", "device_type": DeviceType.CUDA}
+    work = [fe(1, "k1", 0, 30, **on_device), fe(2, "k2", 30, 40, **on_device)]
+    note = fe(3, "range", 0, 60, is_user_annotation=True, **on_device)
+    table = el([*work, note], use_device="cuda").table()
+    assert [cells(table, row)[7] for row in range(3)] == ["75.00%", "25.00%", "150.00%"]
+    assert table.endswith("Self CUDA time total: 40.000us\n")
+
+
+@pytest.mark.parametrize(
+    ("flops", "header", "cell"),
+    [
+        ([999], "Total FLOPs", "999.000"),
+        ([1000], "Total KFLOPs", "1.000"),
+        ([123_456_789, 10**12], "Total MFLOPs", "123.457"),
+        ([10**18], "Total PFLOPs", "1000.000"),
+        ([5, 10**9], "Total FLOPs", "5.000"),
+    ],
+)
+def test_b_17_the_smallest_count_chooses_the_unit(flops: list[int], header: str, cell: str) -> None:
+    made = [fe(number, "a", number, number + 1, flops=count) for number, count in enumerate(flops)]
+    table = el(made, with_flops=True).table()
+    assert table.splitlines()[1].rstrip().endswith(f"  {header}")
+    assert cells(table)[-1] == cell
+
+
+def test_arguments_of_empty_lists_are_not_looked_at() -> None:
+    assert "a" not in util.EventList().table(sort_by="nothing of the kind").split()
+
+
+def test_sort_by_takes_any_attribute_and_any_device() -> None:
+    events = [fe(1, "a", 0, 3, use_device="cuda"), fe(2, "b", 5, 6, use_device="cuda")]
+    events[1].append_kernel("k", 0, 5.0)
+    kernel = fe(3, "k", 7, 8, use_device="cuda", device_type=DeviceType.CUDA, thread=2)
+    rows = el([*events, kernel], use_device="cuda")
+    for name, first in {
+        "name": "k",
+        "id": "k",
+        "cpu_time_total": "a",
+        "device_time_total": "b",
+        "self_cuda_time_total": "b",
+        "xpu_time_total": "b",
+        "privateuse1_time": "b",
+    }.items():
+        assert cells(rows.table(sort_by=name))[0] == first, name
+    with pytest.raises(AttributeError, match="'FunctionEvent' object has no attribute 'foo'"):
+        rows.table(sort_by="foo")
+    with pytest.raises(AttributeError, match="'FunctionEventAvg' object has no attribute 'foo'"):
+        rows.key_averages().table(sort_by="foo")

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
+
+from tests.host import models
 
 Step = Callable[[], Any]
 
@@ -77,8 +80,7 @@ def start(torch: Any, model: Any) -> None:
 
 def mlp(torch: Any) -> Workload:
     """Two linear layers and a squared difference, trained by plain gradient descent."""
-    nn = torch.nn
-    model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10))
+    model = models.mlp(torch)
     start(torch, model)
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
     seeds = _counter()
@@ -87,15 +89,12 @@ def mlp(torch: Any) -> Workload:
         seed = next(seeds)
         return numbers(torch, seed, 32, 64), numbers(torch, seed + 1, 32, 10)
 
-    return Workload(torch, model, optimizer, make, nn.functional.mse_loss)
+    return Workload(torch, model, optimizer, make, torch.nn.functional.mse_loss)
 
 
 def cnn(torch: Any) -> Workload:
     """Convolutions with normalisation and pooling, trained by gradient descent with momentum."""
-    nn = torch.nn
-    body = [nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2)]
-    body += [nn.Conv2d(16, 32, 3, stride=2, padding=1), nn.ReLU(), nn.AdaptiveAvgPool2d(1)]
-    model = nn.Sequential(*body, nn.Flatten(), nn.Linear(32, 10))
+    model = models.cnn(torch)
     start(torch, model)
     optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
     seeds = _counter()
@@ -104,7 +103,7 @@ def cnn(torch: Any) -> Workload:
         seed = next(seeds)
         return numbers(torch, seed, 8, 3, 32, 32), classes(torch, seed, 10, 8)
 
-    return Workload(torch, model, optimizer, make, nn.functional.cross_entropy)
+    return Workload(torch, model, optimizer, make, torch.nn.functional.cross_entropy)
 
 
 def cnn_autocast(torch: Any) -> Workload:
@@ -116,47 +115,7 @@ def cnn_autocast(torch: Any) -> Workload:
 
 def gpt(torch: Any) -> Workload:
     """A small transformer, trained by AdamW."""
-    nn = torch.nn
-
-    class Block(nn.Module):  # type: ignore[name-defined, misc]
-        """Attention and a feed-forward part, each with a residual."""
-
-        def __init__(self, width: int, heads: int) -> None:
-            super().__init__()
-            self.heads = heads
-            self.before_attention, self.before_feed = nn.LayerNorm(width), nn.LayerNorm(width)
-            self.attend, self.merge = nn.Linear(width, 3 * width), nn.Linear(width, width)
-            self.widen, self.narrow = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
-
-        def forward(self, x: Any) -> Any:
-            """Returns the input with what both parts add."""
-            batch, length, width = x.shape
-            parts = self.attend(self.before_attention(x))
-            parts = parts.view(batch, length, 3, self.heads, width // self.heads)
-            query, key, value = parts.permute(2, 0, 3, 1, 4)
-            attention = nn.functional.scaled_dot_product_attention(
-                query, key, value, is_causal=True
-            )
-            x = x + self.merge(attention.transpose(1, 2).reshape(batch, length, width))
-            return x + self.narrow(nn.functional.gelu(self.widen(self.before_feed(x))))
-
-    class Transformer(nn.Module):  # type: ignore[name-defined, misc]
-        """Embeddings, blocks and a head."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.tokens, self.places = nn.Embedding(64, 32), nn.Embedding(16, 32)
-            self.blocks = nn.ModuleList(Block(32, 4) for _ in range(3))
-            self.head = nn.Linear(32, 64)
-
-        def forward(self, x: Any) -> Any:
-            """Returns scores of the next token."""
-            hidden = self.tokens(x) + self.places(torch.arange(x.shape[1]))
-            for block in self.blocks:
-                hidden = block(hidden)
-            return self.head(hidden)
-
-    model = Transformer()
+    model = models.gpt(torch, words=64, places=16, width=32)
     start(torch, model)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     seeds = _counter()
@@ -165,9 +124,7 @@ def gpt(torch: Any) -> Workload:
         tokens = classes(torch, next(seeds), 64, 4, 16)
         return tokens, tokens
 
-    def loss(outputs: Any, targets: Any) -> Any:
-        return nn.functional.cross_entropy(outputs.flatten(0, 1), targets.flatten())
-
+    loss = partial(models.next_token_loss, torch)
     return Workload(torch, model, optimizer, make, loss)
 
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from mindprof import EventList, FunctionEvent, _core
+from mindprof import EventList, FunctionEvent, FunctionEventAvg, _core
 
 pa: Any = importlib.import_module("pyarrow")
 parquet: Any = importlib.import_module("pyarrow.parquet")
@@ -69,6 +69,13 @@ def test_an_empty_list_has_columns_without_values() -> None:
     assert (table.num_rows, table.column_names[0]) == (0, "key")
 
 
+def test_events_and_rows_in_one_list_leave_out_what_they_do_not_say() -> None:
+    event, row = made()[0], made().key_averages()[0]
+    assert EventList([event, row]).to_arrow()["start_us"].to_pylist() == [0.0, None]
+    assert EventList([row, event]).to_arrow()["p50"].to_pylist() == [row.p50, None]
+    assert EventList([FunctionEventAvg()]).to_arrow()["is_user_annotation"].null_count == 1
+
+
 def test_the_capsules_are_those_of_the_interface() -> None:
     columns = recorded()._columns()
     assert len(columns) == 1593
@@ -103,7 +110,7 @@ def test_data_frames_of_pandas() -> None:
 
 
 def test_pandas_without_pyarrow_takes_plain_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mindprof._event_list.find_spec", lambda name: None)
+    monkeypatch.setattr("mindprof._event_frames.find_spec", lambda name: None)
     assert made().to_pandas()["count"].tolist() == [1, 1, 1]
 
 

@@ -65,6 +65,29 @@ def test_children_lie_inside_their_parents(made: list[FunctionEvent]) -> None:
             assert event.time_range.start <= child.time_range.start
             assert child.time_range.end <= event.time_range.end
             assert child.thread == event.thread
+        if event.cpu_parent is not None:
+            assert any(child is event for child in event.cpu_parent.cpu_children)
+
+
+@settings(deadline=None)
+@given(events())
+def test_a_tree_is_what_a_walk_by_start_gives(made: list[FunctionEvent]) -> None:
+    for number, one in enumerate(made):
+        # Names of their own, so that no duplicate is merged into its parent.
+        one.name = f"{number}"
+    expected: dict[int, int | None] = dict.fromkeys(range(len(made)))
+    for thread in (1, 2):
+        mine = [one for one in made if one.thread == thread and not one.is_async]
+        open_ones: list[FunctionEvent] = []
+        for one in sorted(mine, key=lambda one: (one.time_range.start, -one.time_range.end)):
+            start, end = one.time_range.start, one.time_range.end
+            while open_ones and not start < open_ones[-1].time_range.end >= end:
+                open_ones.pop()
+            expected[one.id] = open_ones[-1].id if open_ones else None
+            open_ones.append(one)
+    built = EventList(made)
+    built._build_tree()
+    assert {one.id: one.cpu_parent and one.cpu_parent.id for one in built} == expected
 
 
 @settings(deadline=None)

@@ -9,8 +9,8 @@ use mindprof_model::{
 use rustc_hash::FxHashMap;
 
 use crate::{
-    Bytes, Children, Correlation, DeviceTimes, Keys, MemoryTimeline, MemoryUse, PythonCall,
-    PythonCalls, Sources, Tree,
+    Bytes, Children, Correlation, DeviceTimes, Keys, MemoryTimeline, MemoryUse, OUT_OF_MEMORY_KEY,
+    PythonCall, PythonCalls, Sources, Tree,
 };
 
 /// What a profile asks to be shown, as it says itself in its metadata.
@@ -232,6 +232,12 @@ impl Analysis {
             next += 1;
             Some(Item::Event(id))
         })
+    }
+
+    /// Returns whether an event is the moment at which memory was not to be had.
+    pub fn is_out_of_memory(&self, id: EventId) -> bool {
+        let event = self.profile.event(id);
+        event.category == Category::Other && self.profile.name(event) == OUT_OF_MEMORY_KEY
     }
 
     /// Returns whether a user named the event.

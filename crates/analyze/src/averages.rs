@@ -24,6 +24,9 @@ pub use sums::{SummedGroup, Sums, sum_by_key};
 /// The name of what a memory record without an event is shown as.
 pub const MEMORY_KEY: &str = "[memory]";
 
+/// The key of moments at which memory was not to be had.
+pub const OUT_OF_MEMORY_KEY: &str = "[OutOfMemory]";
+
 /// What events must share, beside their key, to be in one row, and which events are grouped at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct GroupBy {

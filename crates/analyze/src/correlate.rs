@@ -12,6 +12,8 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Debug, Default)]
 pub struct Correlation {
     owners: Vec<u32>,
+    /// By correlation, the calls into the runtime. Empty when every kernel belongs to a scope.
+    calls: FxHashMap<u32, EventId>,
 }
 
 impl Correlation {
@@ -35,7 +37,7 @@ impl Correlation {
             .map(|id| (external(id), id))
             .filter(|&(external, _)| external != 0)
             .collect();
-        let owners = ids()
+        let owners: Vec<u32> = ids()
             .map(|id| match profile.event(id).category {
                 Category::Kernel | Category::Runtime => scopes
                     .get(&external(id))
@@ -47,7 +49,17 @@ impl Correlation {
                 | Category::Other => NONE,
             })
             .collect();
-        Self { owners }
+        let is = |id: EventId, category| profile.event(id).category == category;
+        let is_lone = |id: EventId| is(id, Category::Kernel) && owners[id.index()] == NONE;
+        let calls = if ids().any(is_lone) {
+            ids()
+                .filter(|&id| is(id, Category::Runtime))
+                .filter_map(|id| Some((profile.links(id)?.correlation, id)))
+                .collect()
+        } else {
+            FxHashMap::default()
+        };
+        Self { owners, calls }
     }
 
     /// Returns whether the profile had nothing to find, or no identifiers to find it by.
@@ -59,6 +71,19 @@ impl Correlation {
     pub fn owner(&self, id: EventId) -> Option<EventId> {
         let owner = self.owners.get(id.index()).copied().unwrap_or(NONE);
         (owner != NONE).then(|| EventId::from_raw(owner))
+    }
+
+    /// Returns the call into the runtime that launched a kernel which belongs to no scope.
+    ///
+    /// ```text
+    /// f (Python)         |------------------|
+    /// cuLaunchKernel        |---|               correlation 9, no external id
+    /// triton kernel                |-------|    correlation 9: launched there
+    /// ```
+    pub fn launch(&self, profile: &Profile, id: EventId) -> Option<EventId> {
+        let correlation = profile.links(id)?.correlation;
+        let call = self.calls.get(&correlation).copied();
+        call.filter(|_| correlation != 0)
     }
 
     /// Returns the thread an event is shown on: a runtime call's and a kernel's is their owner's.

@@ -22,8 +22,8 @@ mod tree;
 
 pub use analysis::{Analysis, Item};
 pub use averages::{
-    Average, Averages, GroupBy, MEMORY_KEY, Percentiles, SummedGroup, Sums, averages, averages_of,
-    elapsed_micros, percentiles, sum_by_key,
+    Average, Averages, GroupBy, MEMORY_KEY, OUT_OF_MEMORY_KEY, Percentiles, SummedGroup, Sums,
+    averages, averages_of, elapsed_micros, percentiles, sum_by_key,
 };
 pub use children::Children;
 pub use correlate::Correlation;

@@ -91,16 +91,31 @@ fn own_stacks(profile: &Profile, tree: &Tree, correlation: &Correlation) -> Vec<
             continue;
         }
         let id = EventId::from_index(index);
-        let of_owner = correlation
-            .owner(id)
-            .map(|owner| profile.event(owner).stack);
-        // A call into the runtime is made where it runs; what a device does runs anywhere.
-        let found = if event.category == Category::Runtime {
-            let caller = runtime_caller(profile, tree, id);
-            let of_caller = caller.map(|caller| inside(profile, caller, &stacks));
-            of_caller.or(of_owner)
-        } else {
-            of_owner.or_else(|| Some(inside(profile, tree.parent(id)?, &stacks)))
+        let owner = correlation.owner(id);
+        let of_owner = owner.map(|owner| stacks[owner.index()]);
+        let found = match event.category {
+            // The operator that made the call knows where from; a range only knows its own
+            // beginning.
+            Category::Runtime => {
+                let caller = runtime_caller(profile, tree, id);
+                let of_caller = caller.map(|caller| inside(profile, caller, &stacks));
+                match owner {
+                    Some(owner) if profile.event(owner).category == Category::Operator => of_owner,
+                    Some(_) | None => of_caller.or(of_owner),
+                }
+            }
+            // What a device does runs anywhere: where it was launched is what there is to know.
+            Category::Kernel => {
+                let launch = correlation.launch(profile, id);
+                of_owner.or_else(|| Some(stacks[launch?.index()]))
+            }
+            Category::Operator
+            | Category::Annotation
+            | Category::PythonFunction
+            | Category::DeviceAnnotation
+            | Category::Other => tree
+                .parent(id)
+                .map(|parent| inside(profile, parent, &stacks)),
         };
         stacks[index] = found.unwrap_or(StackId::NONE);
     }

@@ -27,6 +27,9 @@ pub fn write_event_list(analysis: &Analysis, mut out: impl Write) -> Result<()> 
     for item in analysis.items() {
         // Memory has no name in traces.
         let Item::Event(id) = item else { continue };
+        if analysis.is_out_of_memory(id) {
+            continue;
+        }
         let event = analysis.profile().event(id);
         let name = names.json(analysis, id, event.name);
         let (start, end) = (microseconds(event.start), microseconds(event.end()));

@@ -14,9 +14,9 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use mindprof_analyze::{Average, Flops, GroupBy, Item, MEMORY_KEY};
+use mindprof_analyze::{Analysis, Average, Flops, GroupBy, Item, MEMORY_KEY};
 use mindprof_formats::{Flows, events_table, is_device_work};
-use mindprof_model::{EventId, LossCause, Nanos};
+use mindprof_model::{EventId, Flags, LossCause, Nanos};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -25,7 +25,7 @@ use crate::analyzed::Analyzed;
 use crate::averages::{Averages, microseconds, sums_dict};
 use crate::enter::Enter;
 use crate::error::Error;
-use crate::function_event::FunctionEvent;
+use crate::function_event::{FunctionEvent, event_number};
 use crate::names::device_name;
 use crate::table::TableArguments;
 
@@ -41,6 +41,15 @@ pub(crate) struct Events {
     flows: OnceLock<Flows>,
     /// What shares are of, once the list was shown.
     totals: OnceLock<ListTotals>,
+    numbers: OnceLock<Numbers>,
+}
+
+/// What the numbers of memory records go on from.
+struct Numbers {
+    /// The highest number of an event.
+    last: u32,
+    /// The moments at which memory was not to be had.
+    out_of_memory: Vec<EventId>,
 }
 
 /// What all events come to, in microseconds.
@@ -63,6 +72,7 @@ impl Events {
             changes: Mutex::default(),
             flows: OnceLock::new(),
             totals: OnceLock::new(),
+            numbers: OnceLock::new(),
         }
     }
 
@@ -70,6 +80,21 @@ impl Events {
     pub(crate) fn flows(&self) -> &Flows {
         self.flows
             .get_or_init(|| Flows::build(self.analyzed.analysis.profile()))
+    }
+
+    /// Returns the number of a memory record: they follow those of all events, and those of the
+    /// moments at which there was no memory follow them.
+    pub(crate) fn memory_number(&self, item: Item) -> u32 {
+        let analysis = &self.analyzed.analysis;
+        let numbers = self.numbers.get_or_init(|| Numbers::of(analysis));
+        let loose = analysis.memory().unclaimed();
+        let position = match item {
+            Item::Memory(record) => loose.partition_point(|&other| other < record),
+            Item::Event(id) => {
+                loose.len() + numbers.out_of_memory.partition_point(|&other| other < id)
+            }
+        };
+        numbers.last + position as u32 + 1
     }
 
     /// Returns what shares are of; none before the list was shown, as in torch.
@@ -119,6 +144,15 @@ impl Events {
             .entry(key)
             .or_insert_with(|| PyDict::new(py).unbind());
         dict.bind(py).clone()
+    }
+
+    /// Returns all that users set on items.
+    pub(crate) fn changes<'py>(&self, py: Python<'py>) -> Vec<(ItemKey, Bound<'py, PyDict>)> {
+        let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let changes = changes.iter();
+        changes
+            .map(|(&key, set)| (key, set.bind(py).clone()))
+            .collect()
     }
 
     fn shown(&self) -> Option<&[Item]> {
@@ -227,6 +261,21 @@ impl Events {
             python_functions: true,
             ..GroupBy::default()
         })
+    }
+}
+
+impl Numbers {
+    fn of(analysis: &Analysis) -> Self {
+        let ids = (0..analysis.profile().events().len()).map(EventId::from_index);
+        let is_hidden = |id| analysis.profile().event(id).flags.contains(Flags::HIDDEN);
+        let shown = ids.filter(|&id| !is_hidden(id));
+        let (out_of_memory, events): (Vec<_>, Vec<_>) =
+            shown.partition(|&id| analysis.is_out_of_memory(id));
+        let numbers = events.into_iter().map(|id| event_number(analysis, id));
+        Self {
+            last: numbers.max().unwrap_or(0),
+            out_of_memory,
+        }
     }
 }
 

@@ -15,15 +15,16 @@ use mindprof_model::{Category, DeviceKind, Event, EventId, InputsId, InputsIter,
 use pyo3::exceptions::PyAttributeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyString;
 
 use crate::events::{Events, ItemKey};
-use crate::names::class;
+use crate::once::classes;
 
 mod amounts;
 mod given;
 mod identity;
+
+pub(crate) use self::identity::event_number;
 
 /// A recorded event.
 #[pyclass(frozen, name = "FunctionEvent", module = "mindprof.profiler_util")]
@@ -37,7 +38,11 @@ impl FunctionEvent {
         Self { store, item }
     }
 
-    fn key(&self) -> ItemKey {
+    pub(crate) fn store<'py>(&self, py: Python<'py>) -> Bound<'py, Events> {
+        self.store.bind(py).clone()
+    }
+
+    pub(crate) fn key(&self) -> ItemKey {
         match self.item {
             Item::Event(id) => (false, id.to_raw()),
             Item::Memory(record) => (true, record),
@@ -46,6 +51,13 @@ impl FunctionEvent {
 
     fn analysis(&self) -> &Analysis {
         &self.store.get().analyzed.analysis
+    }
+
+    /// Returns the event; none of a memory record or of the moment at which there was none to be
+    /// had, which torch makes of its records alike.
+    fn recorded(&self) -> Option<(EventId, &Event)> {
+        let is_record = |id| self.analysis().is_out_of_memory(id);
+        self.event().filter(|&(id, _)| !is_record(id))
     }
 
     /// Returns the event; none of a memory record.
@@ -111,8 +123,6 @@ impl FunctionEvent {
     }
 }
 
-static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-
 #[pymethods]
 impl FunctionEvent {
     fn __getattribute__<'py>(
@@ -139,7 +149,7 @@ impl FunctionEvent {
         name: &Bound<'py, PyString>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        let class = class(py, &CLASS, "FunctionEvent")?;
+        let class = classes(py)?.function_event.bind(py);
         let text = name.to_str()?;
         let found = match class.getattr_opt(name)? {
             Some(found) if !text.starts_with("__") => found,
@@ -189,7 +199,7 @@ impl FunctionEvent {
     }
 
     fn __repr__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let class = class(slf.py(), &CLASS, "FunctionEvent")?;
+        let class = classes(slf.py())?.function_event.bind(slf.py());
         class.getattr("__repr__")?.call1((slf,))
     }
 
@@ -197,6 +207,6 @@ impl FunctionEvent {
     #[getter(__class__)]
     #[expect(clippy::unused_self, reason = "a getter takes it")]
     fn class<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Ok(class(py, &CLASS, "FunctionEvent")?.clone())
+        Ok(classes(py)?.function_event.bind(py).clone())
     }
 }

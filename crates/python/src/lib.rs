@@ -29,6 +29,8 @@ mod load;
 mod memory_timeline;
 mod names;
 mod numbers;
+mod once;
+mod pickle;
 mod profile;
 mod python_calls;
 mod range;
@@ -68,6 +70,10 @@ mod _core {
     #[pymodule_export]
     use crate::numbers::{format_memory, format_time, format_time_share, is_shown_frame};
     #[pymodule_export]
+    use crate::once::{look_up_classes, look_up_sizes};
+    #[pymodule_export]
+    use crate::pickle::{event_at, events_of_trace};
+    #[pymodule_export]
     use crate::profile::Profile;
     #[pymodule_export]
     use crate::python_calls::{follow_thread, name_module_calls};
@@ -101,6 +107,7 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         // The earlier the clock has its first anchor, the better its rate is known.
         mindprof_record::Session::prepare();
+        crate::once::fill(module.py());
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

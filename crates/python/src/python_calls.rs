@@ -20,10 +20,12 @@ use mindprof_record::{
 use pyo3::exceptions::PyUserWarning;
 use pyo3::ffi::{PyFrameObject, PyObject};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
+
+pub(crate) use self::interpreter::is_supported as find_interpreter;
 
 use self::interpreter::Attached;
 use self::shadow::Shadow;
+use crate::once::{classes, words};
 
 mod interpreter;
 mod modules;
@@ -254,8 +256,8 @@ fn claim_hook(attached: Attached<'_>) -> Owner {
     let py = attached.python();
     let claim = || -> PyResult<Owner> {
         let found = py
-            .import(pyo3::intern!(py, "sys"))?
-            .call_method0(pyo3::intern!(py, "getprofile"))?;
+            .import(words(py).sys.bind(py))?
+            .call_method0(words(py).getprofile.bind(py))?;
         if found.is_none() {
             attached.set_hook(on_event, marker(py)?);
             return Ok(Owner::Us);
@@ -275,12 +277,7 @@ fn is_ours(profile: &Bound<'_, PyAny>) -> PyResult<bool> {
 
 /// Returns what `sys.getprofile` returns while the hook is ours.
 fn marker(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
-    static MARKER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let find = || -> PyResult<Py<PyAny>> {
-        let core = py.import("mindprof._core")?;
-        Ok(core.getattr("follow_thread")?.unbind())
-    };
-    Ok(MARKER.get_or_try_init(py, find)?.bind(py))
+    Ok(classes(py)?.marker.bind(py))
 }
 
 /// Has this thread's stack known from now on.

@@ -48,47 +48,11 @@ impl Record {
     pub(crate) const FURTHER_STORAGES: u32 = u32::MAX - 2;
     pub(crate) const ROLE: u32 = u32::MAX - 3;
 
-    /// Returns it as plain words, which travel in registers: a record is handed over in memory, and
-    /// put together there in pieces that stall who loads them as a whole.
-    #[inline]
-    pub(crate) const fn to_words(self) -> [u64; 4] {
-        [
-            self.start,
-            self.end,
-            pair(self.name, self.inputs),
-            pair(self.stack, self.sequence),
-        ]
-    }
-
-    /// Makes it from its words.
-    #[inline]
-    pub(crate) const fn from_words([start, end, what, how]: [u64; 4]) -> Self {
-        let ((name, inputs), (stack, sequence)) = (halves(what), halves(how));
-        Self {
-            start,
-            end,
-            name,
-            inputs,
-            stack,
-            sequence,
-        }
-    }
-
     /// Returns whether it is a scope.
     #[inline]
     pub(crate) const fn is_scope(&self) -> bool {
         self.name < Self::ROLE
     }
-}
-
-#[inline]
-pub(crate) const fn pair(low: u32, high: u32) -> u64 {
-    (high as u64) << 32 | low as u64
-}
-
-#[inline]
-pub(crate) const fn halves(pair: u64) -> (u32, u32) {
-    (pair as u32, (pair >> 32) as u32)
 }
 
 /// 32 bytes per event is a promise.

@@ -40,7 +40,7 @@ mod hooks {
     struct Held {
         recorder: MutexGuard<'static, Recorder>,
         _names: MutexGuard<'static, NameTable>,
-        _spare: SpareGuard,
+        spare: SpareGuard,
     }
 
     /// Has the hooks called around every fork of the process from now on.
@@ -59,7 +59,7 @@ mod hooks {
             held.replace(Some(Held {
                 recorder: recorder::recorder(),
                 _names: name::table(),
-                _spare: chunk::spare_guard(),
+                spare: chunk::spare_guard(),
             }));
         };
         // A thread that is ending has no memory for guards any more: it forks as it is.
@@ -72,12 +72,15 @@ mod hooks {
 
     /// Forgets what was being recorded: sessions that were open at the fork are closed and empty.
     extern "C" fn in_child() {
-        let Some(mut held) = release() else { return };
+        let Some(held) = release() else { return };
+        let mut recorder = held.recorder;
+        // The buffers of threads that are no more end here, and give their chunks back.
+        drop(held.spare);
         let own = local::own_buffer();
         if let Some(buffer) = &own {
             buffer.rename();
         }
-        held.recorder.start_over(own.as_ref());
+        recorder.start_over(own.as_ref());
     }
 
     fn release() -> Option<Held> {

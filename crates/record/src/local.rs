@@ -17,14 +17,14 @@ use mindprof_model::{InputsEncoder, LossCause};
 use rustc_hash::FxHashMap;
 
 use crate::buffer::Buffer;
-use crate::chunk::{Chunk, FIRST, FULL, GROWTH, Record, halves, pair};
+use crate::chunk::{Chunk, FIRST, FULL, GROWTH, Record};
 use crate::clock::ticks;
 use crate::gate::Gate;
 use crate::name::Name;
 use crate::open::OpenEntry;
 use crate::scope::OpenScope;
 use crate::stack::Stack;
-use crate::{budget, recorder, storages};
+use crate::{budget, memory, recorder, storages};
 
 /// Marks, in a record's name, a scope that ended on another thread than it began on.
 pub(crate) const ASYNC_BIT: u32 = 1 << 31;
@@ -129,10 +129,21 @@ fn end_words(start: u64, end: u64, what: u64, sequence_and_epoch: u64, place: Pl
         && local.thread == place.thread()
         && local.push(scope.record(end))
     {
+        local.just_begun.set(0);
         local.buffer.open.pop(place.depth());
         return;
     }
     end_slowly(&scope, end);
+}
+
+#[inline]
+const fn pair(low: u32, high: u32) -> u64 {
+    (high as u64) << 32 | low as u64
+}
+
+#[inline]
+const fn halves(pair: u64) -> (u32, u32) {
+    (pair as u32, (pair >> 32) as u32)
 }
 
 #[cold]
@@ -142,22 +153,24 @@ fn end_slowly(scope: &OpenScope, end: u64) {
     let _ = with(|local| local.end(scope, end));
 }
 
-/// Appends a record that is an event by itself: a piece of memory.
-#[inline]
-pub(crate) fn push_event(gate: Gate, [first, second, third, fourth]: [u64; 4]) {
-    push_words(gate, first, second, third, fourth);
-}
-
+/// Appends a piece of memory. It comes as plain words, which travel in registers: a record would be
+/// put together in memory, in pieces that stall who loads them as a whole.
 #[inline(never)]
-fn push_words(gate: Gate, first: u64, second: u64, third: u64, fourth: u64) {
-    let record = Record::from_words([first, second, third, fourth]);
+pub(crate) fn push_piece(gate: Gate, address: u64, bytes: i64, total: u64) {
     if let Some(local) = here()
         && local.epoch.get() == gate.epoch()
-        && local.push(record)
     {
-        return;
+        let begun = local.just_begun.take();
+        let time = if bytes > 0 && begun != 0 {
+            begun
+        } else {
+            ticks()
+        };
+        if local.push(memory::record(time, address, bytes, total)) {
+            return;
+        }
     }
-    push_slowly(gate, &record);
+    push_slowly(gate, &memory::record(ticks(), address, bytes, total));
 }
 
 #[cold]
@@ -168,6 +181,14 @@ fn push_slowly(gate: Gate, record: &Record) {
         local.follow(gate);
         local.push(*record) || local.push_to_new_chunk(*record)
     });
+}
+
+/// Says that the scope that has just begun is not one that takes memory at once.
+#[inline(never)]
+pub(crate) fn take_no_memory_at_once() {
+    if let Some(local) = here() {
+        local.just_begun.set(0);
+    }
 }
 
 /// Writes where the tensors lie of the list of inputs that this thread looked up last, under the
@@ -252,6 +273,9 @@ pub(crate) struct Local {
     buffer: Arc<Buffer>,
     thread: u32,
     epoch: Cell<u32>,
+    /// The start of the innermost open scope, until it or something in it tells of anything; zero
+    /// otherwise.
+    just_begun: Cell<u64>,
     /// The chunk to write to, or null; `chunk_owner` keeps it alive.
     chunk: Cell<*const Chunk>,
     chunk_owner: RefCell<Option<Arc<Chunk>>>,
@@ -293,6 +317,7 @@ impl Local {
             thread: buffer.index,
             buffer,
             epoch: Cell::new(0),
+            just_begun: Cell::new(0),
             chunk: Cell::new(ptr::null()),
             chunk_owner: RefCell::default(),
             inputs: RefCell::default(),
@@ -305,6 +330,7 @@ impl Local {
         let start = ticks();
         let (name, stack) = (name.raw(), stack.raw());
         let depth = self.buffer.open.push(OpenEntry { start, name, stack });
+        self.just_begun.set(start);
         (start, Place::new(self.thread, depth))
     }
 
@@ -329,6 +355,7 @@ impl Local {
     }
 
     fn end(&self, scope: &OpenScope, end: u64) {
+        self.just_begun.set(0);
         if self.epoch.get() != scope.epoch || self.thread != scope.place.thread() {
             self.end_elsewhere(scope, end);
             return;

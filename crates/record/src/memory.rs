@@ -11,25 +11,28 @@
 use mindprof_model::{DeviceKind, MemoryRecord, Nanos, StackId, ThreadId};
 
 use crate::chunk::Record;
-use crate::clock::{Scale, ticks};
+use crate::clock::Scale;
 use crate::gate::Gate;
 use crate::local;
 
 /// Tells of a block that was taken (`bytes` above zero) or given back (below), and of the total
 /// that is taken after it.
 ///
+/// The first block that a [`crate::Scope`] takes itself counts as taken when the scope begins:
+/// operators tell of their results when those are filled, and a clock is half the price of a scope.
+///
 /// One relaxed load unless some window wants memory; the total is asked for only then.
 #[inline]
 pub fn memory(address: u64, bytes: i64, total: impl FnOnce() -> u64) {
     let gate = Gate::load();
     if gate.wants_memory() {
-        let record = record(ticks(), address, bytes, total());
-        local::push_event(gate, record.to_words());
+        local::push_piece(gate, address, bytes, total());
     }
 }
 
+/// Makes the record of a piece of memory.
 #[inline]
-fn record(time: u64, address: u64, bytes: i64, total: u64) -> Record {
+pub(crate) fn record(time: u64, address: u64, bytes: i64, total: u64) -> Record {
     Record {
         start: time,
         end: address,

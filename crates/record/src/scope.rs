@@ -52,6 +52,10 @@ pub fn open_with(name: Name, inputs: impl FnOnce(&mut InputsEncoder)) -> Option<
         return None;
     }
     let open = OpenScope::begin(gate, name, inputs);
+    // A range is open for any time before something in it takes memory.
+    if gate.wants_memory() {
+        local::take_no_memory_at_once();
+    }
     open.is_recorded().then_some(open)
 }
 

@@ -100,6 +100,9 @@ pub fn open_call(name: Name, stack: Stack) -> Option<OpenScope> {
         Stack(stack.0 | CALL_BIT)
     };
     let open = OpenScope::begin_at(gate, name, 0, marked);
+    if gate.wants_memory() {
+        local::take_no_memory_at_once();
+    }
     open.is_recorded().then_some(open)
 }
 

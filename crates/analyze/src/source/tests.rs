@@ -140,6 +140,76 @@ fn events_without_a_stack_take_that_of_the_function_they_ran_in() {
     assert_eq!(shown(2), ["f", "main"]);
 }
 
+// f (Python)       |-------------------|     0..40   in main
+//   cuLaunchKernel    |--|                   5..10   correlation 9, of no scope
+//   aten::mm                 |--------|     15..35   external id 7, stack train.py(3)
+//     g (Python)              |------|      16..34   a hook
+//       cudaLaunchKernel       |--|         18..22   external id 7
+// device
+//   triton kernel           |--|            12..14   correlation 9
+//   gemm kernel                   |--|      24..28   external id 7
+//   lost kernel                        |--| 36..38   correlation 11, of no call that is known
+#[test]
+fn what_devices_did_shows_where_it_was_asked_for() {
+    use Category::{Kernel, Operator, PythonFunction, Runtime};
+
+    let mut builder = ProfileBuilder::new();
+    let [host, device] = [DeviceKind::Cpu, DeviceKind::Cuda].map(|device| {
+        builder.add_thread(Thread {
+            process: 1,
+            native: 1,
+            name: StringTable::EMPTY,
+            device,
+        })
+    });
+    let main = stack(&mut builder, &["main"]);
+    stack(&mut builder, &["main", "f"]);
+    stack(&mut builder, &["main", "f", "g"]);
+    let train = stack(&mut builder, &["main", "train.py(3)"]);
+    let inside = stack(&mut builder, &["main", "f"]);
+    for (name, category, thread, start, end, stack, links) in [
+        ("f", PythonFunction, host, 0, 40, main, (0, 0)),
+        (
+            "cuLaunchKernel",
+            Runtime,
+            host,
+            5,
+            10,
+            StackId::NONE,
+            (0, 9),
+        ),
+        ("triton", Kernel, device, 12, 14, StackId::NONE, (0, 9)),
+        ("aten::mm", Operator, host, 15, 35, train, (7, 0)),
+        ("g", PythonFunction, host, 16, 34, inside, (0, 0)),
+        (
+            "cudaLaunchKernel",
+            Runtime,
+            host,
+            18,
+            22,
+            StackId::NONE,
+            (7, 10),
+        ),
+        ("gemm", Kernel, device, 24, 28, StackId::NONE, (7, 10)),
+        ("lost", Kernel, device, 36, 38, StackId::NONE, (0, 11)),
+    ] {
+        let name = builder.strings.intern(name);
+        let mut event = Event::new(category, name, thread, Nanos(start), Nanos(end - start));
+        event.stack = stack;
+        builder.add_linked_event(event, Links::new(links.0, links.1));
+    }
+    let profile = builder.build().unwrap();
+    let correlation = Correlation::build(&profile);
+    let tree = Tree::build(&profile, &Keys::build(profile.strings()), &correlation);
+    let sources = Sources::build(&profile, &tree, &correlation);
+    let shown = |index| texts(&profile, sources.stack(EventId::from_index(index)));
+    assert_eq!(shown(1), ["f", "main"]);
+    assert_eq!(shown(2), ["f", "main"]);
+    assert_eq!(shown(5), ["train.py(3)", "main"]);
+    assert_eq!(shown(6), ["train.py(3)", "main"]);
+    assert!(shown(7).is_empty());
+}
+
 #[test]
 fn frames_of_the_framework_itself_are_left_out() {
     assert!(!is_shown_frame("torch/autograd/__init__.py(9): backward"));

@@ -15,9 +15,8 @@ pub(super) const WINDOW: &str = "Trace";
 pub(super) const DEVICE_ANNOTATION_MARGIN: u64 = 1;
 
 /// Names that the profiler itself or its host leave in a trace and no analysis shows.
-const HIDDEN: [&str; 8] = [
+const HIDDEN: [&str; 7] = [
     "[memory]",
-    "[OutOfMemory]",
     "profiler::_record_function_enter",
     "profiler::_record_function_enter_new",
     "profiler::_record_function_exit",

@@ -29,6 +29,13 @@ impl Session {
         Self { host, name }
     }
 
+    /// Returns whether torch put calls of other threads on the starting one, where they overlap: it
+    /// takes their time from their parents twice. Here what children cover together counts once, so
+    /// that self time is never negative.
+    pub(crate) fn has_overlaps(self) -> bool {
+        self.name == "threads-full"
+    }
+
     pub(crate) fn trace_path(self) -> PathBuf {
         self.path("trace.json.gz")
     }

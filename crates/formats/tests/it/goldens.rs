@@ -4,13 +4,14 @@ use std::fmt::Write;
 
 use mindprof_analyze::{Analysis, Average, GroupBy, Item, averages, averages_of, shown_frames};
 use mindprof_formats::{
-    ReadOptions, TableFacts, TableOptions, average_rows, event_rows, read_trace_file,
-    read_trace_file_with, shapes_text, table, table_of_rows,
+    ReadOptions, TableFacts, TableOptions, average_rows, event_rows, read_trace_file_with,
+    shapes_text, table, table_of_rows,
 };
-use mindprof_model::{Category, DeviceKind, Event, EventId, Profile, ProfileBuilder};
+use mindprof_model::DeviceKind;
 use serde_json::Value;
 
 use crate::corpus::Session;
+use crate::torchs_view::{as_torch_saw_it, torchs_self_time};
 
 const BY_SHAPE: GroupBy = GroupBy {
     input_shapes: true,
@@ -22,71 +23,6 @@ const BY_STACK: GroupBy = GroupBy {
     stack_frames: 5,
     python_functions: false,
 };
-
-/// Returns the profile as the torch of the session understood it, where that is not how we do.
-///
-/// torch 2.11 hangs runtime calls of threads that it did not follow onto the starting thread, into
-/// whatever ran there at the time, which takes time from those and merges what happens to have one
-/// name; here they stay on their own threads. And it leaves Python functions out after it has found
-/// the stacks and before it builds its tree; later ones leave out their rows.
-pub(crate) fn as_torch_saw_it(session: Session) -> Profile {
-    let profile = read_trace_file(&session.trace_path()).unwrap();
-    if session.host != "h200-torch2.11" {
-        return profile;
-    }
-    let mut scopes = profile.events().iter();
-    let first = scopes.find(|event| event.category == Category::Annotation);
-    let starting = first.unwrap().thread;
-    let moved = rebuilt(&profile, |id, event| {
-        let mut event = *event;
-        let is_followed = profile.links(id).unwrap().external != 0;
-        if event.category == Category::Runtime && !is_followed {
-            event.thread = starting;
-        }
-        Some(event)
-    });
-    let analysis = Analysis::build(moved);
-    rebuilt(analysis.profile(), |id, event| {
-        let mut event = *event;
-        if event.category == Category::Runtime {
-            event.stack = analysis.stack(id);
-        }
-        (event.category != Category::PythonFunction).then_some(event)
-    })
-}
-
-fn rebuilt(profile: &Profile, change: impl Fn(EventId, &Event) -> Option<Event>) -> Profile {
-    let mut builder = ProfileBuilder::new();
-    builder.strings = profile.strings().clone();
-    builder.inputs = profile.inputs().clone();
-    builder.stacks = profile.stacks().clone();
-    builder.metadata = profile.metadata().clone();
-    for &thread in profile.threads() {
-        builder.add_thread(thread);
-    }
-    for (index, event) in profile.events().iter().enumerate() {
-        let id = EventId::from_index(index);
-        if let Some(event) = change(id, event) {
-            builder.add_linked_event(event, *profile.links(id).unwrap());
-        }
-    }
-    for &record in profile.memory() {
-        builder.add_memory(record);
-    }
-    builder.build().unwrap()
-}
-
-/// Returns the self time of an event as torch works it out, in nanoseconds: where children overlap
-/// their time is taken away twice, and it may become negative. Here what children cover counts
-/// once.
-pub(crate) fn torchs_self_time(analysis: &Analysis, id: EventId) -> i64 {
-    if analysis.tree().is_outside(id) || analysis.device(id) != DeviceKind::Cpu {
-        return 0;
-    }
-    let duration = |id: EventId| analysis.profile().event(id).duration.0 as i64;
-    let children = analysis.children().of(id).iter();
-    duration(id) - children.map(|&child| duration(child)).sum::<i64>()
-}
 
 /// Returns torch's self time of each row, in the order of the rows.
 fn torchs_self_times(analysis: &Analysis, group_by: GroupBy) -> Vec<i64> {
@@ -143,7 +79,7 @@ fn check_row(
         sums.count,
         said,
     );
-    if !has_overlaps(session) {
+    if !session.has_overlaps() {
         assert_eq!(torchs_self, sums.self_cpu_total.0 as i64, "{said}");
     }
     for (key, time) in [
@@ -173,27 +109,11 @@ fn check_row(
     }
 }
 
-/// The runtime calls that torch moves to the starting thread overlap there, and it takes their time
-/// from their parents twice. Here what children cover together counts once, so that self time is
-/// never negative.
-fn has_overlaps(session: Session) -> bool {
-    session.name == "threads-full"
-}
-
 /// torch sums floating-point microseconds: a nanosecond per event is what that may cost.
 fn assert_time(expected: &Value, found_ns: i64, count: u64, said: &str) {
     let expected_ns = expected.as_f64().unwrap() * 1e3;
     let difference = (expected_ns - found_ns as f64).abs();
     assert!(difference <= count as f64, "{difference} ns apart\n{said}");
-}
-
-/// What devices did is given the stack of whatever Python function was open at the time, on the
-/// thread that torch takes it to be of; here it has that of the scope that asked for it, or none.
-///
-/// Where torch moved runtime calls to the starting thread, it takes the functions that were open
-/// there for their callers.
-fn has_stack_of_its_own(session: Session, key: &str, device: DeviceKind) -> bool {
-    device == DeviceKind::Cpu && !(has_overlaps(session) && key.starts_with("cu"))
 }
 
 fn device_of(row: &Value) -> DeviceKind {
@@ -217,20 +137,8 @@ fn rows_agree(grouping: &str, group_by: GroupBy) -> usize {
         let own = torchs_self_times(&analysis, group_by);
         assert_eq!(own.len(), texts.len(), "{session:?}");
         let found = averages.rows.iter().zip(&texts).zip(own);
-        let found: Vec<_> = found
-            .filter(|((row, _), _)| {
-                group_by != BY_STACK || has_stack_of_its_own(session, &row.key, row.device)
-            })
-            .collect();
-        let expected: Vec<&Value> = expected
-            .iter()
-            .filter(|row| {
-                group_by != BY_STACK
-                    || has_stack_of_its_own(session, row["key"].as_str().unwrap(), device_of(row))
-            })
-            .collect();
         assert_eq!(found.len(), expected.len(), "{session:?}");
-        for (((found, texts), own), expected) in found.into_iter().zip(expected) {
+        for (((found, texts), own), expected) in found.zip(expected) {
             let said = format!("{session:?}\n{expected}");
             check_row(session, &analysis, found, own, expected);
             let frames: Vec<Value> = texts.stack.iter().map(|frame| (&**frame).into()).collect();
@@ -290,9 +198,6 @@ fn events_are_torchs_events() {
                 "{said}"
             );
             assert_eq!(expected["parent"].is_null(), !found.has_parent, "{said}");
-            if !has_stack_of_its_own(session, &found.name, device_of(expected)) {
-                continue;
-            }
             let frames: Vec<Value> = found.stack.iter().map(|frame| (&**frame).into()).collect();
             let shown = frames.len().min(6);
             assert_eq!(expected["stack"], Value::from(&frames[..shown]), "{said}");
@@ -342,10 +247,6 @@ fn tables_are_torchs_tables() {
             let Some(expected) = says["tables"][name].as_str() else {
                 continue;
             };
-            // By stack the runtime calls that torch moved have other callers.
-            if has_overlaps(session) && group_by == BY_STACK {
-                continue;
-            }
             let options = TableOptions {
                 sort_by: sort_by.map(|key| key.parse().unwrap()),
                 row_limit,
@@ -354,7 +255,7 @@ fn tables_are_torchs_tables() {
             let rows = averages(&analysis, group_by);
             let expected = with_cells_under_their_headers(expected);
             let mut found = table(&analysis, &rows, group_by, &options);
-            if has_overlaps(session) {
+            if session.has_overlaps() {
                 assert_ne!(found, expected, "{session:?} {name}");
                 let mut rows = average_rows(&analysis, &rows, group_by);
                 for (row, own) in rows.iter_mut().zip(torchs_self_times(&analysis, group_by)) {
@@ -366,7 +267,7 @@ fn tables_are_torchs_tables() {
             tables += 1;
         }
     }
-    assert_eq!(tables, 32);
+    assert_eq!(tables, 33);
 }
 
 /// torch writes the cells of FLOPs under "Source Location" and the frames under the FLOPs; this

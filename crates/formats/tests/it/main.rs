@@ -11,3 +11,4 @@ mod memory;
 mod perfetto;
 mod round_trip;
 mod stacks;
+mod torchs_view;

@@ -8,7 +8,7 @@ use mindprof_model::EventId;
 use serde_json::Value;
 
 use crate::corpus::Session;
-use crate::goldens::{as_torch_saw_it, torchs_self_time};
+use crate::torchs_view::{as_torch_saw_it, torchs_self_time};
 
 fn written(analysis: &Analysis) -> String {
     let mut out = Vec::new();
@@ -65,8 +65,7 @@ fn weighed(analysis: &Analysis, self_time: impl Fn(EventId) -> i64) -> BTreeMap<
 fn stacks_are_torchs_stacks() {
     let mut sessions = 0;
     for session in Session::ALL {
-        // In `threads-full` torch moved runtime calls below the functions of another thread.
-        let Some(expected) = session.stacks().filter(|_| session.name != "threads-full") else {
+        let Some(expected) = session.stacks() else {
             continue;
         };
         let analysis = Analysis::build(as_torch_saw_it(session));
@@ -91,7 +90,7 @@ fn stacks_are_torchs_stacks() {
         }
         sessions += 1;
     }
-    assert_eq!(sessions, 3);
+    assert_eq!(sessions, 4);
 }
 
 #[test]

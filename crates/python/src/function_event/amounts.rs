@@ -10,14 +10,11 @@ use mindprof_formats::share_text;
 use mindprof_model::DeviceKind;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 
 use super::FunctionEvent;
 use crate::averages::microseconds;
 use crate::events::ListTotals;
-use crate::names::class;
-
-static INTERVAL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+use crate::once::classes;
 
 /// What torch has for a share before the list was shown.
 const UNSHOWN: i64 = -1;
@@ -41,7 +38,8 @@ impl FunctionEvent {
                 (time, time)
             }
         };
-        class(py, &INTERVAL, "Interval")?.call1((microseconds(start), microseconds(end)))
+        let interval = classes(py)?.interval.bind(py);
+        interval.call1((microseconds(start), microseconds(end)))
     }
 
     #[getter]
@@ -104,7 +102,7 @@ impl FunctionEvent {
 
     #[getter]
     fn flops(&self) -> Option<u64> {
-        self.event().map(|(id, _)| self.store.get().flops(id))
+        self.recorded().map(|(id, _)| self.store.get().flops(id))
     }
 
     /// A share of the list's total as text, once the list was shown as a table.

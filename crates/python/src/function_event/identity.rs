@@ -5,33 +5,25 @@
     reason = "a getter takes it, also where it says the same of every event"
 )]
 
-use mindprof_analyze::{Item, Keys};
+use mindprof_analyze::{Analysis, Item, Keys};
 use mindprof_formats::{FlowKind, FlowSide, category_name};
-use mindprof_model::{Category, DeviceKind, Flags};
+use mindprof_model::{Category, DeviceKind, EventId, Flags};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyList;
 
 use super::FunctionEvent;
 use crate::averages::microseconds;
 use crate::events::item_name;
-use crate::names::{class, device_name, device_type, scope_number};
-
-static KERNEL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+use crate::names::{device_name, device_type, scope_number};
+use crate::once::classes;
 
 #[pymethods]
 impl FunctionEvent {
     #[getter]
     fn id(&self) -> u32 {
-        let links = self.links();
-        match self.event() {
-            Some((_, event)) if event.category == Category::PythonFunction => 0,
-            Some((_, event)) if matches!(event.category, Category::Kernel | Category::Runtime) => {
-                links.correlation
-            }
-            Some((id, _)) if links.external == 0 => id.to_raw() + 1,
-            Some(_) => links.external,
-            None => 0,
+        match self.recorded() {
+            Some((id, _)) => event_number(self.analysis(), id),
+            None => self.store.get().memory_number(self.item),
         }
     }
 
@@ -48,7 +40,8 @@ impl FunctionEvent {
 
     #[getter]
     fn trace_name(&self) -> Option<&str> {
-        self.event().map(|_| item_name(self.store.get(), self.item))
+        self.recorded()
+            .map(|_| item_name(self.store.get(), self.item))
     }
 
     #[getter]
@@ -69,9 +62,9 @@ impl FunctionEvent {
 
     #[getter]
     fn fwd_thread(&self) -> u32 {
-        match self.item {
-            Item::Event(id) => self.analysis().forward_thread_number(id),
-            Item::Memory(_) => self.thread(),
+        match self.recorded() {
+            Some((id, _)) => self.analysis().forward_thread_number(id),
+            None => self.thread(),
         }
     }
 
@@ -94,7 +87,7 @@ impl FunctionEvent {
 
     #[getter]
     fn activity_type(&self) -> Option<&'static str> {
-        let (_, event) = self.event()?;
+        let (_, event) = self.recorded()?;
         let analysis = self.analysis();
         let name = analysis.profile().name(event);
         Some(category_name(event.category, name, analysis.accelerator()))
@@ -102,6 +95,9 @@ impl FunctionEvent {
 
     #[getter]
     fn external_id(&self) -> u32 {
+        if self.recorded().is_none() {
+            return 0;
+        }
         if matches!(self.device(), DeviceKind::Cpu) && !self.is(Category::Runtime) {
             return self.id();
         }
@@ -124,14 +120,14 @@ impl FunctionEvent {
     #[getter]
     fn device_index(&self) -> u64 {
         let threads = self.analysis().profile().threads();
-        self.event()
+        self.recorded()
             .map_or(0, |(_, event)| threads[event.thread.index()].process)
     }
 
     #[getter]
     fn device_resource_id(&self) -> u64 {
         let threads = self.analysis().profile().threads();
-        match self.event() {
+        match self.recorded() {
             Some((_, event)) => threads[event.thread.index()].native,
             None => u64::from(self.thread()),
         }
@@ -192,7 +188,7 @@ impl FunctionEvent {
         let Some((id, _)) = self.event() else {
             return Ok(list);
         };
-        let kernel = class(py, &KERNEL, "Kernel")?;
+        let kernel = classes(py)?.kernel.bind(py);
         let profile = self.analysis().profile();
         for &found in self.analysis().kernels(id) {
             let event = profile.event(found);
@@ -237,5 +233,24 @@ impl FunctionEvent {
     fn python_module_id(&self) -> i64 {
         let module = self.python_call().and_then(|call| call.module);
         module.map_or(-1, i64::from)
+    }
+}
+
+/// Returns the number that torch has for an event.
+pub(crate) fn event_number(analysis: &Analysis, id: EventId) -> u32 {
+    let links = analysis.profile().links(id).copied().unwrap_or_default();
+    match analysis.profile().event(id).category {
+        Category::PythonFunction => 0,
+        Category::Kernel | Category::Runtime => links.correlation,
+        Category::Operator
+        | Category::Annotation
+        | Category::DeviceAnnotation
+        | Category::Other => {
+            if links.external == 0 {
+                id.to_raw() + 1
+            } else {
+                links.external
+            }
+        }
     }
 }

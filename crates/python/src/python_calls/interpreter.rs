@@ -17,6 +17,8 @@ use pyo3::ffi::{self, PyFrameObject, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
+use crate::once::words;
+
 /// What the interpreter calls at every call and return.
 pub(super) type Hook =
     unsafe extern "C" fn(*mut PyObject, *mut PyFrameObject, c_int, *mut PyObject) -> c_int;
@@ -40,7 +42,7 @@ static INTERPRETER: OnceLock<Option<Interpreter>> = OnceLock::new();
 
 /// Looks the functions up. Returns false if this system or interpreter does not have them, and
 /// calls cannot be followed.
-pub(super) fn is_supported() -> bool {
+pub(crate) fn is_supported() -> bool {
     INTERPRETER.get_or_init(Interpreter::find).is_some()
 }
 
@@ -226,7 +228,9 @@ impl<'py> Frame<'py> {
 
     #[cold]
     fn instruction_by_name(self) -> c_int {
-        let position = self.object().getattr(pyo3::intern!(self.py(), "f_lasti"));
+        let position = self
+            .object()
+            .getattr(words(self.py()).frame_instruction.bind(self.py()));
         position
             .and_then(|position| position.extract())
             .unwrap_or(-1)
@@ -253,7 +257,9 @@ impl<'py> Frame<'py> {
                 value
             };
         }
-        let locals = self.object().getattr(pyo3::intern!(self.py(), "f_locals"));
+        let locals = self
+            .object()
+            .getattr(words(self.py()).frame_locals.bind(self.py()));
         let name = PyString::new(self.py(), name.to_str().ok()?);
         locals.and_then(|locals| locals.get_item(name)).ok()
     }

@@ -23,7 +23,9 @@ use crate::error::Error;
 
 pub(crate) use arithmetic::{maximum, minimum};
 pub(crate) use autocast::{clear_autocast_cache, current_autocast, enter_autocast, leave_autocast};
-pub(crate) use autograd::{HookHandle, backward, grad, is_grad_enabled, set_grad_enabled};
+pub(crate) use autograd::{
+    GradientNode, HookHandle, backward, grad, is_grad_enabled, set_grad_enabled,
+};
 pub(crate) use creation::{
     arange, empty, eye, full, linspace, live_bytes, manual_seed, ones, rand, randint, randn,
     randperm, tensor, zeros,

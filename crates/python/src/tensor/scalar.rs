@@ -3,11 +3,11 @@
 use mindtorch_tensor::Scalar;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyIterator, PyList, PyTuple, PyType};
+use pyo3::types::{PyBool, PyIterator, PyList, PyTuple};
 
 use super::Tensor;
 use crate::error::Error;
+use crate::once::size_class;
 
 #[pymethods]
 impl Tensor {
@@ -95,9 +95,7 @@ pub(super) fn number(py: Python<'_>, value: Scalar) -> PyResult<Bound<'_, PyAny>
 
 /// Returns sizes as Python shows them.
 pub(super) fn size<'py>(py: Python<'py>, dims: &[usize]) -> PyResult<Bound<'py, PyAny>> {
-    static SIZE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    let class = SIZE.import(py, "mindtorch_v2._named", "Size")?;
-    class.call1((PyTuple::new(py, dims)?,))
+    size_class(py)?.call1((PyTuple::new(py, dims)?,))
 }
 
 fn nested<'py>(

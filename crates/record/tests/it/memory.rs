@@ -1,6 +1,8 @@
 //! Memory that the host tells of.
 
-use mindprof_record::{Options, Session, Site, memory, scope};
+use std::time::Instant;
+
+use mindprof_record::{Name, NameKind, Options, Session, Site, memory, open, scope};
 use proptest::prelude::*;
 
 use super::{names, record};
@@ -35,6 +37,43 @@ fn blocks_are_told_with_their_bytes_and_totals() {
             .iter()
             .all(|record| op.start <= record.time && record.time <= op.end())
     );
+}
+
+#[test]
+fn the_first_block_of_an_operator_is_taken_when_it_begins() {
+    let profile = record(with_memory(), || {
+        let range = open(Name::intern("range", NameKind::Annotation));
+        wait();
+        memory(1, 8, || 8);
+        let op = scope(&OP);
+        wait();
+        memory(2, 8, || 16);
+        wait();
+        memory(3, 8, || 24);
+        drop(op);
+        wait();
+        memory(4, 8, || 32);
+        range.unwrap().close();
+    });
+    let [range, op] = [profile.events()[0], profile.events()[1]];
+    let at_start: Vec<_> = profile
+        .memory()
+        .iter()
+        .map(|record| {
+            (
+                record.address,
+                [range.start, op.start].contains(&record.time),
+            )
+        })
+        .collect();
+    assert_eq!(at_start, [(1, false), (2, true), (3, false), (4, false)]);
+    assert!(profile.memory()[3].time >= op.end());
+}
+
+/// Lets the clock move on.
+fn wait() {
+    let before = Instant::now();
+    while before.elapsed().as_nanos() < 100 {}
 }
 
 #[test]

@@ -1,0 +1,101 @@
+//! What is looked up in Python once and kept: words, and classes of the Python packages.
+//!
+//! A cell that one thread is filling while another forks stays half full in the child, where
+//! whoever asks for it waits for ever. So all cells of the module are here, and are filled when the
+//! packages are imported, not when something is first used.
+
+use pyo3::panic::PanicException;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyList, PyString, PyType};
+
+use crate::python_calls::find_interpreter;
+use crate::tensor::GradientNode;
+
+static WORDS: PyOnceLock<Words> = PyOnceLock::new();
+static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
+static SIZE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+
+/// Names that the interpreter is asked for while calls are followed.
+pub(crate) struct Words {
+    pub(crate) code_file: Py<PyString>,
+    pub(crate) code_line: Py<PyString>,
+    pub(crate) code_name: Py<PyString>,
+    pub(crate) frame_instruction: Py<PyString>,
+    pub(crate) frame_locals: Py<PyString>,
+    pub(crate) getprofile: Py<PyString>,
+    pub(crate) sys: Py<PyString>,
+}
+
+/// What of the package `mindprof` is made or handed out here.
+pub(crate) struct Classes {
+    /// The members of `DeviceType`, by number.
+    pub(crate) device_types: Py<PyList>,
+    pub(crate) function_event: Py<PyAny>,
+    pub(crate) interval: Py<PyAny>,
+    pub(crate) kernel: Py<PyAny>,
+    /// What makes events again that travelled, and their handles.
+    pub(crate) events_of_trace: Py<PyAny>,
+    pub(crate) event_at: Py<PyAny>,
+    /// What `sys.getprofile` returns while the hook is ours.
+    pub(crate) marker: Py<PyAny>,
+}
+
+/// Returns the words.
+pub(crate) fn words(py: Python<'_>) -> &'static Words {
+    let intern = |text| PyString::intern(py, text).unbind();
+    WORDS.get_or_init(py, || Words {
+        code_file: intern("co_filename"),
+        code_line: intern("co_firstlineno"),
+        code_name: intern("co_name"),
+        frame_instruction: intern("f_lasti"),
+        frame_locals: intern("f_locals"),
+        getprofile: intern("getprofile"),
+        sys: intern("sys"),
+    })
+}
+
+/// Returns the classes.
+pub(crate) fn classes(py: Python<'_>) -> PyResult<&'static Classes> {
+    CLASSES.get_or_try_init(py, || {
+        let events = py.import("mindprof._function_event")?;
+        let class = |name| Ok::<_, PyErr>(events.getattr(name)?.unbind());
+        let members = py.import("mindprof._device_type")?.getattr("MEMBERS")?;
+        let core = py.import("mindprof._core")?;
+        Ok(Classes {
+            device_types: members.cast_into::<PyList>()?.unbind(),
+            function_event: class("FunctionEvent")?,
+            interval: class("Interval")?,
+            kernel: class("Kernel")?,
+            events_of_trace: core.getattr("events_of_trace")?.unbind(),
+            event_at: core.getattr("event_at")?.unbind(),
+            marker: core.getattr("follow_thread")?.unbind(),
+        })
+    })
+}
+
+/// Returns the class of sizes.
+pub(crate) fn size_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    SIZE.import(py, "mindtorch_v2._named", "Size")
+}
+
+/// Fills what needs no package of ours.
+pub(crate) fn fill(py: Python<'_>) {
+    words(py);
+    find_interpreter();
+    // Types that nobody exports are made when the first of their objects is.
+    py.get_type::<GradientNode>();
+    py.get_type::<PanicException>();
+}
+
+/// Looks up what of the package `mindprof` is used here.
+#[pyfunction]
+pub(crate) fn look_up_classes(py: Python<'_>) -> PyResult<()> {
+    classes(py).map(|_| ())
+}
+
+/// Looks up what of the package `mindtorch_v2` is used here.
+#[pyfunction]
+pub(crate) fn look_up_sizes(py: Python<'_>) -> PyResult<()> {
+    size_class(py).map(|_| ())
+}

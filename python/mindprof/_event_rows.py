@@ -1,0 +1,63 @@
+"""Rows of events that were made by hand: the engine groups and sums, rows are put together here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mindprof import _core
+from mindprof._function_event import FunctionEvent
+from mindprof._function_event_avg import DESCRIPTIONS, FunctionEventAvg
+
+Item = FunctionEvent | FunctionEventAvg
+
+
+def rows_of(
+    events: list[Any],
+    *,
+    by_input_shapes: bool,
+    by_stack_n: int,
+    by_overload_name: bool,
+    python_functions: bool,
+) -> list[FunctionEventAvg]:
+    """Returns one row per name and whatever else rows are told apart by."""
+    grouping = {
+        "by_key": True,
+        "input_shapes": by_input_shapes,
+        "stack_frames": max(by_stack_n, 0),
+        "overload_name": by_overload_name,
+        "python_functions": python_functions,
+    }
+    rows = []
+    for first, sums, members in _core.given_groups(events, grouping):
+        row = row_of(events[first], sums)
+        row._spread = [events[member].cpu_time_total for member in members]
+        row.stack = (row.stack or [])[:by_stack_n]
+        if not by_input_shapes:
+            row.input_shapes = ""
+        if not by_overload_name:
+            row.overload_name = ""
+        rows.append(row)
+    return rows
+
+
+def total_of(items: Sequence[Item]) -> FunctionEventAvg:
+    """Returns the sum of events or rows, of which there are some, described as the last one is."""
+    grouping = {
+        "by_key": False,
+        "input_shapes": False,
+        "stack_frames": 0,
+        "overload_name": False,
+        "python_functions": True,
+    }
+    ((_, sums, _),) = _core.given_groups(list(items), grouping)
+    return row_of(items[-1], sums)
+
+
+def row_of(described: Item, sums: dict[str, Any]) -> FunctionEventAvg:
+    """Returns a row with these sums that is described as another item is."""
+    row = FunctionEventAvg()
+    for name in DESCRIPTIONS:
+        setattr(row, name, getattr(described, name))
+    row.__dict__.update(sums)
+    return row

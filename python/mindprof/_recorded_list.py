@@ -1,0 +1,66 @@
+"""`RecordedList`: events or rows that may be those of a recording.
+
+Of a recording, its length, tables, averages and files come from the engine, so that nothing is
+made for events that no one looks at. Whoever changes the list, or sets an attribute of one of its
+events, makes it a list like one that was put together by hand.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mindprof import _core
+from mindprof._event_shares import show_shares
+from mindprof._function_event_avg import FunctionEventAvg
+from mindprof._lazy_list import LazyList
+
+Source = _core.Events | _core.Averages
+
+
+class RecordedList(LazyList):
+    """A list with the facts about its recording, which is its source while it is as it was."""
+
+    _source: Source | None = None
+    _shares_shown = False
+    _use_device: str | None = None
+    _profile_memory = False
+    _with_flops = False
+    _tree_built = False
+    _loss: list[int] = []  # noqa: RUF012 - set as a whole, never added to
+
+    def _begin(self, source: Source) -> None:
+        self._source = source
+        self._use_device, self._profile_memory, self._with_flops = source.facts()
+        self._loss = source.loss()
+        self._tree_built = isinstance(source, _core.Events)
+
+    def _make(self, begin: int, end: int) -> list[Any]:
+        """Makes items of the source."""
+        source = self._source
+        if isinstance(source, _core.Events):
+            return source.make(begin, end)
+        assert source is not None
+        rows = [FunctionEventAvg._of(attributes) for attributes in source.make(begin, end)]
+        if self._shares_shown:
+            show_shares(rows)
+        return rows
+
+    def _fill(self, end: int | None = None) -> None:
+        # Rows are few, and made together.
+        super()._fill(None if isinstance(self._source, _core.Averages) else end)
+
+    def _untouched(self) -> Source | None:
+        """Returns the source if it still says what the list says."""
+        source = self._source
+        if source is None or (isinstance(source, _core.Events) and source.changed):
+            return None
+        # Rows are plain objects: once someone has them, anything may have been set on them.
+        return source if isinstance(source, _core.Events) or self._filled == 0 else None
+
+    def _recorded(self) -> _core.Events:
+        source = self._untouched()
+        if not isinstance(source, _core.Events):
+            raise ValueError(
+                "expected the events of a recording as it is, found a list made of them"
+            )
+        return source

@@ -1,0 +1,88 @@
+"""A fork while other threads use the module for the first time: the child is never stranded."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+FIRST_USES = """
+def use(prof):
+    events = prof.events()
+    event = events[0]
+    event.time_range, event.device_type, event.kernels, event.cpu_parent, repr(event)
+    isinstance(event, type(event)), event.cpu_time_total_str, event.stack
+    rows = prof.key_averages()
+    rows[0].device_type, rows.table(), rows.total_average()
+    x = torch.ones((2, 2), requires_grad=True)
+    x.shape, (x * x).sum().grad_fn
+    with mindprof.profile(with_stack=True, record_shapes=True) as inner:
+        (x * x).sum().backward()
+    inner.events()[0].stack
+"""
+
+
+def run(script: str, timeout: float) -> subprocess.CompletedProcess[str]:
+    head = "import os, sys, threading, builtins, warnings\nimport mindprof, mindtorch_v2 as torch\n"
+    script = head + FIRST_USES + textwrap.dedent(script)
+    command = [sys.executable, "-W", "ignore", "-c", script]
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+
+
+def test_nothing_is_looked_up_at_first_use() -> None:
+    """What is looked up when it is first used may be half looked up when another thread forks."""
+    done = run(
+        """
+        with mindprof.profile() as prof:
+            torch.ones(2) + 1
+        looked_up, plain = [], builtins.__import__
+        def notice(name, globals=None, *others):
+            # The engine's own imports come without the names of a module around them, or with
+            # those of whichever Python function called it.
+            looked_up.append(name)
+            return plain(name, globals, *others)
+        builtins.__import__ = notice
+        use(prof)
+        builtins.__import__ = plain
+        print([name for name in looked_up if name.startswith(("mindprof", "mindtorch"))])
+        """,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
+
+
+def test_a_child_goes_on_whatever_other_threads_were_doing() -> None:
+    """Threads use everything for the first time while the process forks, again and again.
+
+    A child that hangs is ended by its alarm, and its status then says so.
+    """
+    done = run(
+        """
+        import signal
+        with mindprof.profile() as prof:
+            torch.ones(2) + 1
+        begin = threading.Barrier(4)
+        def first():
+            begin.wait()
+            use(prof)
+        threads = [threading.Thread(target=first, daemon=True) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        begin.wait()
+        for _ in range(20):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(30)
+                with mindprof.profile() as own:
+                    torch.ones(2) + 1
+                use(own)
+                os._exit(0)
+            _, status = os.waitpid(child, 0)
+            assert status == 0, status
+        for thread in threads:
+            thread.join()
+        print("done")
+        """,
+        timeout=120,
+    )
+    assert done.stdout == "done\n", done.stderr
