@@ -2,10 +2,10 @@
 
 use std::cmp::Reverse;
 
-use mindprof_model::{Category, Event, Flags, Links, Nanos};
+use mindprof_model::{Category, Event, ExtraKind, Extras, Flags, Links, Nanos};
 
 /// Sorts by start, longest first, in place; of equals, the file's order counts.
-pub(super) fn sort(events: &mut [Event], links: &mut [Links]) {
+pub(super) fn sort(events: &mut [Event], links: &mut [Links], extras: &mut Extras) {
     let key = |event: &Event| (event.start, Reverse(event.end()));
     if events.is_sorted_by_key(key) {
         return;
@@ -13,6 +13,9 @@ pub(super) fn sort(events: &mut [Event], links: &mut [Links]) {
     let mut order: Vec<u32> = (0..events.len() as u32).collect();
     // A trace is made of runs that are sorted: this sort finds and merges them.
     order.sort_by_key(|&index| key(&events[index as usize]));
+    for kind in [ExtraKind::Category, ExtraKind::Fields, ExtraKind::Arguments] {
+        extras.reorder(kind, &order);
+    }
     permute(&mut order, events, links);
 }
 
@@ -109,7 +112,7 @@ mod tests {
         fn links_stay_with_their_events(times in prop::collection::vec((0..20_u64, 0..20_u64), 0..40)) {
             let mut events: Vec<_> = times.iter().map(|&(start, duration)| event(start, duration)).collect();
             let mut links: Vec<_> = (0..times.len() as u32).map(|index| Links::new(index, 0)).collect();
-            sort(&mut events, &mut links);
+            sort(&mut events, &mut links, &mut Extras::default());
             let mut expected: Vec<_> = times.iter().zip(0_u32..).collect();
             expected.sort_by_key(|&(&(start, duration), _)| (start, Reverse(duration)));
             let found: Vec<_> = events.iter().zip(&links).map(|(event, links)| ((event.start.0, event.duration.0), links.external)).collect();

@@ -1,0 +1,330 @@
+//! What events say beyond what a profile knows, set aside as text for who writes the profile again.
+//!
+//! Most texts come again, and are then known by a look into a small table. All of them together
+//! stay a small part of the trace: what is beyond is counted.
+
+use mindprof_model::{Category, ExtraKind, ForeignRecord, StringId, TextId};
+
+use super::Collector;
+use super::meaning::MeantCategory;
+use crate::chrome::category;
+use crate::chrome::event::{RawArguments, RawEvent, Rest, Texts};
+use crate::chrome::keys::{ArgumentKey, ArgumentKeys, EventKey};
+use crate::chrome::text::{is_json, json_string};
+use crate::scan::{Cursor, Fragment, Scan, decode, inside_quotes, text_hash};
+
+/// How many texts are known by one look.
+const SLOTS: usize = 1 << 12;
+
+/// The phase by which events are counted that are kept without all that they say.
+const DETAILS: u8 = b'X';
+
+/// What texts may take: this much, and of the trace so far this part, or what the rest of the
+/// profile with all that is worked out of it leaves of that part.
+const ROOM_BYTES: usize = 16 << 20;
+const ROOM_PART: usize = 16;
+const WHOLE_PART: f64 = 0.3;
+const EVENT_BYTES: usize = 75;
+const MEMORY_BYTES: usize = 100;
+
+/// How texts were kept so far.
+pub(super) struct KeptTexts {
+    slots: Vec<Slot>,
+    /// How much of the trace was read.
+    read_bytes: usize,
+    entries: Vec<u8>,
+    bad_texts: u64,
+}
+
+#[derive(Clone, Default)]
+struct Slot {
+    raw: Vec<u8>,
+    text: Option<TextId>,
+}
+
+impl Default for KeptTexts {
+    fn default() -> Self {
+        Self {
+            slots: vec![Slot::default(); SLOTS],
+            read_bytes: 0,
+            entries: Vec::new(),
+            bad_texts: 0,
+        }
+    }
+}
+
+impl KeptTexts {
+    /// Returns how many texts were not written as JSON wants it.
+    pub(super) const fn bad_texts(&self) -> u64 {
+        self.bad_texts
+    }
+
+    /// Counts the text of an event.
+    pub(super) const fn pass(&mut self, bytes: usize) {
+        self.read_bytes += bytes;
+    }
+}
+
+/// What is left to say of an event.
+pub(super) struct Leftover<'a> {
+    pub(super) index: usize,
+    pub(super) kind: ExtraKind,
+    /// The arguments that are known, but not to the kind of event.
+    pub(super) keys: ArgumentKeys,
+    pub(super) arguments: &'a RawArguments<'a>,
+    pub(super) texts: &'a Texts,
+    /// Those that are not known.
+    pub(super) rest: &'a [u8],
+}
+
+impl Collector {
+    /// Keeps arguments that have no place in the profile.
+    #[inline]
+    pub(super) fn keep_arguments(&mut self, leftover: &Leftover<'_>) {
+        if leftover.keys.is_empty() {
+            if !leftover.rest.is_empty() {
+                self.keep(leftover.kind, leftover.index, leftover.rest);
+            }
+            return;
+        }
+        let mut entries = std::mem::take(&mut self.kept.entries);
+        entries.clear();
+        entries.extend_from_slice(leftover.rest);
+        for key in leftover.keys.iter() {
+            let value = if key.is_text() {
+                leftover.texts.text(leftover.arguments.text(key))
+            } else {
+                leftover.arguments.value(key)
+            };
+            entries.extend_from_slice(json_string(key.name()).as_bytes());
+            entries.push(b':');
+            entries.extend_from_slice(value);
+            entries.push(b',');
+        }
+        self.keep(leftover.kind, leftover.index, &entries);
+        self.kept.entries = entries;
+    }
+
+    /// Keeps fields that have no place in the profile.
+    #[inline]
+    pub(super) fn keep_fields(&mut self, index: usize, rest: &Rest) {
+        if !rest.fields.is_empty() {
+            self.keep(ExtraKind::Fields, index, &rest.fields);
+        }
+    }
+
+    /// Keeps the category of an event, if its place in the profile does not tell it.
+    pub(super) fn keep_category(
+        &mut self,
+        event: &RawEvent<'_>,
+        texts: &Texts,
+        meant: MeantCategory,
+        name: StringId,
+    ) {
+        if event.category == Fragment::NONE {
+            return;
+        }
+        let name = self.profile.strings.text(name);
+        let told = category::to_name(meant.category, name, meant.other_device);
+        if told == meant.known {
+            return;
+        }
+        let raw = texts.text(event.category);
+        self.keep(ExtraKind::Category, self.events.len(), raw);
+    }
+
+    /// Keeps a whole event of a kind that a profile does not know.
+    pub(super) fn keep_record(&mut self, event: &RawEvent<'_>, texts: &Texts) {
+        let time = if event.phase == b'M' && event.start.is_empty() {
+            // Names and the like are true at any time.
+            None
+        } else {
+            let Some(time) = self.time(event.start) else {
+                return;
+            };
+            Some(time)
+        };
+        let device = self.meanings.category(event.category, texts).device;
+        if !self.has_room() {
+            self.left_out.add(event.phase);
+            return;
+        }
+        let strings = &mut self.profile.strings;
+        let thread = self
+            .tracks
+            .track(device, event.process, event.thread, strings);
+        let inside = event.whole.strip_prefix(b"{").unwrap_or(event.whole);
+        let inside = inside.strip_suffix(b"}").unwrap_or(inside);
+        let text = self.sound(inside, is_of_record);
+        match self.profile.extras.texts.add(&text) {
+            Some(id) if !text.is_empty() => {
+                self.set_aside.add(event.phase);
+                self.profile.extras.add_record(ForeignRecord {
+                    time_ns: time.unwrap_or(i64::MAX),
+                    thread,
+                    text: id,
+                });
+            }
+            Some(_) | None => self.left_out.add(event.phase),
+        }
+    }
+
+    fn keep(&mut self, kind: ExtraKind, index: usize, raw: &[u8]) {
+        let slot = (text_hash(raw) >> 32) as usize % SLOTS;
+        if self.kept.slots[slot].raw != raw {
+            if !self.has_room() {
+                self.left_out.add(DETAILS);
+                return;
+            }
+            let text = match kind {
+                ExtraKind::Category => json_string(&decode(inside_quotes(raw).unwrap_or(raw)).0),
+                ExtraKind::Fields | ExtraKind::Arguments | ExtraKind::MemoryArguments => {
+                    self.sound(raw, |_| true)
+                }
+            };
+            let text = if text.is_empty() {
+                None
+            } else {
+                self.profile.extras.texts.add(&text)
+            };
+            let slot = &mut self.kept.slots[slot];
+            slot.raw.clear();
+            slot.raw.extend_from_slice(raw);
+            slot.text = text;
+        }
+        match self.kept.slots[slot].text {
+            Some(text) => self.profile.extras.set(kind, index, text),
+            None => self.left_out.add(DETAILS),
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        let (read, extras) = (self.kept.read_bytes, self.profile.extras.bytes());
+        let others = self.events.len() * EVENT_BYTES + self.memory.len() * MEMORY_BYTES;
+        let left = ((read as f64 * WHOLE_PART) as usize).saturating_sub(others);
+        extras < ROOM_BYTES + left.max(read / ROOM_PART)
+    }
+
+    /// Returns those entries that are wanted as JSON that every reader takes, without spaces around
+    /// and a comma behind.
+    fn sound(&mut self, entries: &[u8], is_wanted: fn(&[u8]) -> bool) -> String {
+        let entries = entries.strip_suffix(b",").unwrap_or(entries);
+        let object = [b"{", entries, b"}"].concat();
+        let is_sound = std::str::from_utf8(&object).is_ok_and(is_json);
+        self.kept.bad_texts += u64::from(!is_sound);
+        let mut sound = String::with_capacity(entries.len());
+        // What cannot be told apart is dropped: the scanner has passed it, so it is next to nothing.
+        let _ = each_entry(&object[1..], |key, value| {
+            let (key, value) = (decode(key).0, String::from_utf8_lossy(value));
+            if !is_wanted(key.as_bytes()) {
+                return;
+            }
+            if !sound.is_empty() {
+                sound.push(',');
+            }
+            push_string(&mut sound, &key);
+            sound.push(':');
+            if is_sound || is_json(&value) {
+                sound.push_str(&value);
+            } else {
+                push_string(&mut sound, &value);
+            }
+        });
+        sound
+    }
+}
+
+/// Appends a text as a JSON string.
+fn push_string(out: &mut String, text: &str) {
+    let is_plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\' && byte != 0x7f;
+    if text.bytes().all(is_plain) {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
+    } else {
+        out.push_str(&json_string(text));
+    }
+}
+
+/// Returns whether a field is said of a foreign record: its time and its track stand beside it.
+fn is_of_record(key: &[u8]) -> bool {
+    match EventKey::of(key) {
+        EventKey::Process | EventKey::Thread | EventKey::Start => false,
+        EventKey::Phase
+        | EventKey::Category
+        | EventKey::Name
+        | EventKey::Duration
+        | EventKey::Arguments
+        | EventKey::Other => true,
+    }
+}
+
+/// Walks entries with commas between them up to a closing brace: the inside of each key, and its
+/// value.
+pub(in crate::chrome) fn each_entry(
+    entries: &[u8],
+    mut each: impl FnMut(&[u8], &[u8]),
+) -> Scan<()> {
+    let mut cursor = Cursor::new(entries);
+    while cursor.peek()? != b'}' {
+        let key = cursor.string()?;
+        cursor.expect(b':', "expected `:`")?;
+        each(inside_quotes(key).unwrap_or_default(), cursor.value()?);
+        if cursor.peek()? == b',' {
+            cursor.pass();
+        }
+    }
+    Ok(())
+}
+
+const OF_SCOPES: ArgumentKeys = ArgumentKeys::new(&[
+    ArgumentKey::Dims,
+    ArgumentKey::Types,
+    ArgumentKey::Strides,
+    ArgumentKey::Values,
+    ArgumentKey::CallStack,
+    ArgumentKey::Sequence,
+    ArgumentKey::ForwardThread,
+    ArgumentKey::Finished,
+    ArgumentKey::Asynchronous,
+    ArgumentKey::External,
+    ArgumentKey::Correlation,
+    ArgumentKey::RecordFunction,
+    ArgumentKey::EventIndex,
+]);
+const OF_PYTHON: ArgumentKeys = ArgumentKeys::new(&[
+    ArgumentKey::CallStack,
+    ArgumentKey::External,
+    ArgumentKey::Correlation,
+    ArgumentKey::Python,
+    ArgumentKey::PythonParent,
+    ArgumentKey::EventIndex,
+]);
+const OF_OTHERS: ArgumentKeys = ArgumentKeys::new(&[
+    ArgumentKey::External,
+    ArgumentKey::Correlation,
+    ArgumentKey::EventIndex,
+]);
+/// The arguments that a memory record tells.
+pub(super) const OF_MEMORY: ArgumentKeys = ArgumentKeys::new(&[
+    ArgumentKey::Bytes,
+    ArgumentKey::Address,
+    ArgumentKey::TotalAllocated,
+    ArgumentKey::TotalReserved,
+    ArgumentKey::DeviceType,
+    ArgumentKey::DeviceId,
+    ArgumentKey::CallStack,
+    ArgumentKey::Finished,
+    ArgumentKey::EventIndex,
+]);
+
+/// Returns the arguments that events of a category tell.
+pub(super) const fn keys_of(category: Category) -> ArgumentKeys {
+    match category {
+        Category::Operator | Category::Annotation => OF_SCOPES,
+        Category::PythonFunction => OF_PYTHON,
+        Category::Runtime | Category::Kernel | Category::DeviceAnnotation | Category::Other => {
+            OF_OTHERS
+        }
+    }
+}
