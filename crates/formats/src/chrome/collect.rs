@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use self::meaning::{Meanings, Role};
 use self::python::PythonCalls;
 use self::spans::Spans;
+use self::tensors::Tensors;
 use self::tracks::Tracks;
 use super::category;
 use super::event::{RawArguments, RawEvent, Texts, integer_of, number_of};
@@ -23,6 +24,7 @@ mod meaning;
 mod order;
 mod python;
 mod spans;
+mod tensors;
 mod times;
 mod tracks;
 
@@ -42,6 +44,7 @@ pub(super) struct Collector {
     /// As long as the events, or empty while no event has any.
     links: Vec<Links>,
     memory: Vec<MemoryRecord>,
+    tensors: Tensors,
     tracks: Tracks,
     /// The kind of the devices, where a category says that it is not CUDA.
     device: Option<DeviceKind>,
@@ -163,6 +166,13 @@ impl Collector {
                 caller: number_of(arguments.python_parent),
             };
             self.python.add(call, &mut kept, &mut self.profile.stacks);
+        }
+        let tensors = &mut self.tensors;
+        if !arguments.storages.is_empty() {
+            tensors.add_storages(self.events.len(), arguments.storages);
+        }
+        if !arguments.roles.is_empty() {
+            tensors.add_roles(track, start, arguments.roles);
         }
         self.push(kept, links);
     }

@@ -10,6 +10,7 @@ use mindprof_model::{Category, Event, EventId, Flags, Links, Metadata, Nanos, Pr
 
 use self::memory::memory_head;
 use self::pieces::Pieces;
+use self::tensors::Carried;
 use self::text::Text;
 use self::tracks::{Tracks, drawn};
 use super::category::{DEVICE_ANNOTATION_MARGIN, is_backward_wrapper};
@@ -21,6 +22,7 @@ use crate::flows::{FlowEnd, FlowKind, FlowSide, Flows};
 mod memory;
 mod pieces;
 mod python;
+mod tensors;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -65,7 +67,7 @@ pub fn write_trace_with(
     options: &TraceOptions,
     mut out: impl Write,
 ) -> Result<()> {
-    let mut writer = Writer::new(profile);
+    let mut writer = Writer::new(profile, &options.leave_out);
     writer.push_opening(&options.facts(profile));
     writer.push_window();
     writer.push_tracks();
@@ -98,12 +100,13 @@ struct Writer<'a> {
     tracks: Tracks,
     flows: Flows,
     python: PythonCalls,
+    roles: Carried,
     /// The number of each thread, from one up in the order in which they began to work.
     thread_numbers: Vec<i64>,
 }
 
 impl<'a> Writer<'a> {
-    fn new(profile: &'a Profile) -> Self {
+    fn new(profile: &'a Profile, leave_out: &[Category]) -> Self {
         Self {
             profile,
             base_ns: base_ns(profile.reference_unix_ns()),
@@ -113,6 +116,7 @@ impl<'a> Writer<'a> {
             tracks: Tracks::build(profile),
             flows: Flows::build(profile),
             python: PythonCalls::new(profile),
+            roles: Carried::build(profile, leave_out),
             thread_numbers: thread_numbers(profile),
         }
     }
@@ -137,6 +141,7 @@ impl<'a> Writer<'a> {
             }
             Category::Other => self.text.push(",\"args\":{"),
         }
+        self.push_tensors(id, event.start);
         self.text.push("\"Ev Idx\":");
         self.text.push_number(id.to_raw());
         self.text.push("}}");

@@ -82,6 +82,8 @@ fn raw_arguments<'a>(raw: &'a str, texts: &mut Texts) -> RawArguments<'a> {
             "correlation" => found.correlation = bytes,
             "Python id" => found.python = bytes,
             "Python parent id" => found.python_parent = bytes,
+            "Input Storages" => found.storages = bytes,
+            "Tensor Roles" => found.roles = bytes,
             "Bytes" => found.memory.bytes = bytes,
             "Addr" => found.memory.address = bytes,
             "Total Allocated" => found.memory.total_allocated = bytes,
