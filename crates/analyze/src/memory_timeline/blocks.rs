@@ -153,10 +153,9 @@ impl Sweep<'_> {
         self.blocks.begins.push(self.blocks.inputs.len() as u32);
         let addresses = profile.storages().of(index);
         for (tensor, &address) in tensors.of(event.inputs).iter().zip(addresses) {
-            let block = if tensor.bytes == 0 {
-                NO_BLOCK
-            } else {
-                self.tensor(address, tensor.bytes)
+            let block = match tensor.bytes {
+                Some(bytes) => self.tensor(address, bytes),
+                None => NO_BLOCK,
             };
             let place = tensor.place;
             self.blocks.inputs.push(TensorInput { block, place });
@@ -233,7 +232,8 @@ struct TensorLists {
 #[derive(Clone, Copy)]
 struct SeenTensor {
     place: u32,
-    bytes: u64,
+    /// How much of its storage is known to be spanned; none of a tensor without elements.
+    bytes: Option<u64>,
 }
 
 impl TensorLists {
@@ -284,10 +284,14 @@ impl TensorLists {
 }
 
 /// Returns how much of its storage a tensor is known to span, as torch reckons it: by its widest
-/// dimension.
-fn spanned_bytes(dtype: DType, dims: &[u64], strides: &[u64]) -> u64 {
+/// dimension. That is nothing where all are expanded or the type is not known, but there is a
+/// storage even so.
+fn spanned_bytes(dtype: DType, dims: &[u64], strides: &[u64]) -> Option<u64> {
+    if dims.contains(&0) {
+        return None;
+    }
     let spans = dims.iter().zip(strides).map(|(&dim, &stride)| {
         u64::try_from((stride as i64).saturating_mul(dim as i64)).unwrap_or_default()
     });
-    spans.max().unwrap_or(1).saturating_mul(dtype.bytes())
+    Some(spans.max().unwrap_or(1).saturating_mul(dtype.bytes()))
 }

@@ -49,7 +49,7 @@ pub(super) struct Collector {
     /// The kind of the devices, where a category says that it is not CUDA.
     device: Option<DeviceKind>,
     meanings: Meanings,
-    inputs: FxHashMap<[Fragment; 4], InputsId>,
+    inputs: FxHashMap<[Fragment; 5], InputsId>,
     python: PythonCalls,
     spans: Spans,
     encoder: InputsEncoder,
@@ -234,19 +234,20 @@ impl Collector {
     }
 
     /// Understands each distinct text of inputs once.
-    fn inputs(&mut self, lists: [Fragment; 4], texts: &Texts) -> InputsId {
+    fn inputs(&mut self, lists: [Fragment; 5], texts: &Texts) -> InputsId {
         if lists[0] == Fragment::NONE {
             return InputsId::NONE;
         }
         if let Some(&id) = self.inputs.get(&lists) {
             return id;
         }
-        let [dims, types, strides, values] = lists.map(|list| texts.text(list));
+        let [dims, types, strides, values, list_types] = lists.map(|list| texts.text(list));
         let raw = RawInputs {
             dims,
             types,
             strides,
             values,
+            list_types,
         };
         self.encoder.clear();
         raw.encode(&mut self.encoder);

@@ -14,12 +14,13 @@ enum Kind {
     Types,
     Strides,
     Values,
+    ListTypes,
     CallStack,
     ArgumentName,
 }
 
 /// The texts of a trace.
-pub(super) type Texts = Fragments<8>;
+pub(super) type Texts = Fragments<9>;
 
 /// The parts of an event that profiles are made of. Values that are not there are empty.
 #[derive(Debug, Default)]
@@ -40,8 +41,8 @@ pub(super) struct RawEvent<'w> {
 pub(super) struct RawArguments<'w> {
     pub(super) sequence: &'w [u8],
     pub(super) forward_thread: &'w [u8],
-    /// Dims, types, strides and values of the inputs.
-    pub(super) inputs: [Fragment; 4],
+    /// Dims, types, strides and values of the inputs, and the types of tensors in lists.
+    pub(super) inputs: [Fragment; 5],
     pub(super) finished: &'w [u8],
     pub(super) asynchronous: &'w [u8],
     pub(super) name: Fragment,
@@ -138,6 +139,7 @@ impl EventScanner {
                 ArgumentKey::Types => found.inputs[1] = text(Kind::Types)?,
                 ArgumentKey::Strides => found.inputs[2] = text(Kind::Strides)?,
                 ArgumentKey::Values => found.inputs[3] = text(Kind::Values)?,
+                ArgumentKey::ListTypes => found.inputs[4] = text(Kind::ListTypes)?,
                 ArgumentKey::CallStack => found.call_stack = text(Kind::CallStack)?,
                 ArgumentKey::Name => found.name = text(Kind::ArgumentName)?,
                 ArgumentKey::Sequence => found.sequence = cursor.value()?,
@@ -245,6 +247,7 @@ enum ArgumentKey {
     Types,
     Strides,
     Values,
+    ListTypes,
     Finished,
     Asynchronous,
     Name,
@@ -272,6 +275,7 @@ fn argument_key(text: &[u8]) -> ArgumentKey {
         b"Input type" => ArgumentKey::Types,
         b"Input Strides" => ArgumentKey::Strides,
         b"Concrete Inputs" => ArgumentKey::Values,
+        b"Input List type" => ArgumentKey::ListTypes,
         b"finished" => ArgumentKey::Finished,
         b"Async" => ArgumentKey::Asynchronous,
         b"name" => ArgumentKey::Name,

@@ -72,6 +72,7 @@ fn raw_arguments<'a>(raw: &'a str, texts: &mut Texts) -> RawArguments<'a> {
             "Input type" => found.inputs[1] = text(),
             "Input Strides" => found.inputs[2] = text(),
             "Concrete Inputs" => found.inputs[3] = text(),
+            "Input List type" => found.inputs[4] = text(),
             "Call stack" => found.call_stack = text(),
             "name" => found.name = text(),
             "Sequence number" => found.sequence = bytes,
