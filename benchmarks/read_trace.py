@@ -4,6 +4,11 @@ The trace is a recorded one, repeated with shifted times and numbers until it ha
 asked for. Every measurement is a process of its own, so that its peak of memory is its own too.
 
     python benchmarks/read_trace.py --program target/release/mindprof --megabytes 250 1000
+
+With `--torch-python`, an interpreter that has torch, a profile of as many events as `--torch-events`
+says is recorded there too. torch reads no traces, so what is compared is what it does with the
+events that it has in memory when someone asks for the table, with what `mindprof table` does with
+the trace that torch then wrote of the same events, start of the program and reading included.
 """
 
 from __future__ import annotations
@@ -32,6 +37,30 @@ TO_FRAME = (
     "import json, pandas, sys; "
     "print(len(pandas.DataFrame(json.load(open(sys.argv[1], 'rb'))['traceEvents'])))"
 )
+
+
+# Operators without a device, so that each is one event, under as many names as a model has.
+RECORD = """
+import sys, time, torch
+from torch.profiler import ProfilerActivity, profile
+wanted, path = int(sys.argv[1]), sys.argv[2]
+x = torch.ones(4)
+def work():
+    return x.add(x), x.mul(x), x.neg(), x.sum(), x.relu(), x.view(2, 2), x.exp(), x.clone()
+with profile(activities=[ProfilerActivity.CPU]) as warm:
+    work()
+each = len(warm.events())
+with profile(activities=[ProfilerActivity.CPU]) as prof:
+    for _ in range(wanted // each):
+        work()
+started = time.perf_counter()
+events = prof.events()
+listed = time.perf_counter()
+prof.key_averages().table()
+done = time.perf_counter()
+prof.export_chrome_trace(path)
+print(len(events), listed - started, done - listed)
+"""
 
 
 class Golden:
@@ -107,6 +136,21 @@ def report(name: str, command: list[str], size: int, runs: int) -> float:
     return rate
 
 
+def compare_with_torch(arguments: argparse.Namespace, trace: Path) -> None:
+    """Records a profile with the real torch and reads the trace that it writes of it."""
+    recorded = [arguments.torch_python, "-c", RECORD, str(arguments.torch_events), str(trace)]
+    told = subprocess.run(recorded, capture_output=True, check=True, text=True).stdout.split()
+    events, listed, summed = int(told[0]), float(told[1]), float(told[2])
+    print(f"torch's own trace of {events} events, {trace.stat().st_size / 1e6:.0f} MB")
+    print(f"  {'torch: events()':<28} {listed:8.2f} s {listed / events * 1e6:8.2f} us per event")
+    print(f"  {'torch: averages and table':<28} {summed:8.2f} s {summed / events * 1e6:8.2f} us per event")
+    command = [arguments.program, "table", str(trace)]
+    rate = report("mindprof table", command, trace.stat().st_size, arguments.runs)
+    seconds = trace.stat().st_size / rate
+    print(f"  {'ratio, of the events alone':<28} {listed / seconds:8.1f}")
+    print(f"  {'ratio, of the whole':<28} {(listed + summed) / seconds:8.1f}")
+
+
 def has_pandas() -> bool:
     """Returns whether this Python can make data frames."""
     command = [sys.executable, "-c", PANDAS]
@@ -120,6 +164,8 @@ def main() -> None:
     parser.add_argument("--megabytes", type=int, nargs="+", default=[250, 1000])
     parser.add_argument("--json-megabytes", type=int, default=250)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--torch-python", help="an interpreter with the real torch")
+    parser.add_argument("--torch-events", type=int, default=200_000)
     parser.add_argument(
         "--goldens", nargs="+", default=["h200-torch2.11/gpt-full", "cpu-torch2.15/gpt-plain"]
     )
@@ -141,6 +187,8 @@ def main() -> None:
                     name = "json.load and pandas" if frame else "json.load alone"
                     other = report(name, [sys.executable, "-c", script, str(trace)], size, 1)
                     print(f"  {'ratio':<28} {rate / other:8.1f}")
+        if arguments.torch_python:
+            compare_with_torch(arguments, trace)
 
 
 if __name__ == "__main__":

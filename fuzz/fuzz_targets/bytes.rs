@@ -23,4 +23,9 @@ fuzz_target!(|bytes: &[u8]| {
         again.profile.memory().len(),
         reading.profile.memory().len()
     );
+    assert_eq!(
+        again.profile.extras().records().len(),
+        reading.profile.extras().records().len()
+    );
+    serde_json::from_slice::<serde::de::IgnoredAny>(&text).expect("what we wrote is JSON");
 });

@@ -4,7 +4,8 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use mindprof_formats::{ReadOptions, read_trace_with, write_trace};
+use mindprof_formats::{ARGUMENT_KEYS, EVENT_KEYS, ReadOptions, read_trace_with, write_trace};
+use mindprof_model::{ExtraKind, Profile};
 
 #[derive(Arbitrary, Debug)]
 struct Trace {
@@ -24,37 +25,24 @@ enum Entry {
     Text(u8, String),
 }
 
-const KEYS: [&str; 9] = ["ph", "cat", "name", "pid", "tid", "ts", "dur", "args", "id"];
-const ARGUMENTS: [&str; 21] = [
-    "Sequence number",
-    "Fwd thread id",
-    "Input Dims",
-    "Input type",
-    "Input Strides",
-    "Concrete Inputs",
-    "finished",
-    "Async",
-    "name",
-    "Call stack",
-    "External id",
-    "correlation",
-    "Python id",
-    "Python parent id",
-    "Bytes",
-    "Addr",
-    "Total Allocated",
-    "Total Reserved",
-    "Device Type",
-    "Device Id",
-    "stream",
-];
-const VALUES: [&str; 36] = [
+/// What the reader does not know, beside what it does.
+const STRANGE_KEYS: [&str; 3] = ["id", "bp", "cname"];
+const STRANGE_ARGUMENTS: [&str; 4] = ["stream", "grid", "warps per SM", ""];
+const VALUES: [&str; 44] = [
     "\"X\"",
     "\"B\"",
     "\"E\"",
     "\"i\"",
     "\"M\"",
     "\"C\"",
+    "\"b\"",
+    "\"e\"",
+    "\"s\"",
+    "\"cuda_sync\"",
+    "\"0x1f\"",
+    "\"file.py:12\"",
+    "\"file.py(12): f;\"",
+    "0.007576",
     "\"cpu_op\"",
     "\"user_annotation\"",
     "\"python_function\"",
@@ -87,8 +75,21 @@ const VALUES: [&str; 36] = [
     "{\"a\": [\"}\"]}",
 ];
 
-fn pick(texts: &[&'static str], index: u8) -> &'static str {
+fn pick(known: &[&'static str], strange: &[&'static str], index: u8) -> &'static str {
+    let texts = [known, strange].concat();
     texts[usize::from(index) % texts.len()]
+}
+
+fn key(index: u8) -> &'static str {
+    pick(&EVENT_KEYS, &STRANGE_KEYS, index)
+}
+
+fn argument(index: u8) -> &'static str {
+    pick(&ARGUMENT_KEYS, &STRANGE_ARGUMENTS, index)
+}
+
+fn value(index: u8) -> &'static str {
+    pick(&VALUES, &[], index)
 }
 
 fn event(entries: &[Entry]) -> String {
@@ -96,20 +97,17 @@ fn event(entries: &[Entry]) -> String {
     let mut arguments = Vec::new();
     for entry in entries {
         match entry {
-            Entry::Known(key, value) => {
-                parts.push(format!("\"{}\": {}", pick(&KEYS, *key), pick(&VALUES, *value)));
+            Entry::Known(index, chosen) => {
+                parts.push(format!("\"{}\": {}", key(*index), value(*chosen)));
             }
-            Entry::Argument(key, value) => {
-                let key = pick(&ARGUMENTS, *key);
-                arguments.push(format!("\"{key}\": {}", pick(&VALUES, *value)));
+            Entry::Argument(index, chosen) => {
+                arguments.push(format!("\"{}\": {}", argument(*index), value(*chosen)));
             }
-            Entry::Number(key, value) => {
-                arguments.push(format!("\"{}\":{value}", pick(&ARGUMENTS, *key)));
+            Entry::Number(index, number) => {
+                arguments.push(format!("\"{}\":{number}", argument(*index)));
             }
-            Entry::Time(key, value) => parts.push(format!("\"{}\":{value:?}", pick(&KEYS, *key))),
-            Entry::Text(key, value) => {
-                parts.push(format!("\"{}\":{value:?}", pick(&KEYS, *key)));
-            }
+            Entry::Time(index, time) => parts.push(format!("\"{}\":{time:?}", key(*index))),
+            Entry::Text(index, text) => parts.push(format!("\"{}\":{text:?}", key(*index))),
         }
     }
     format!("{{{},\n \"args\": {{{}}}}}", parts.join(", "), arguments.join(","))
@@ -135,5 +133,10 @@ fuzz_target!(|trace: Trace| {
         write_trace(&reading.profile, "trace.json", &mut written).expect("memory takes all bytes");
         let again = read_trace_with(&written, &ReadOptions::default()).expect("it is a trace");
         assert_eq!(again.profile.events().len(), reading.profile.events().len());
+        let said = |profile: &Profile| {
+            let extras = profile.extras();
+            (extras.records().len(), ExtraKind::ALL.map(|kind| extras.count(kind)))
+        };
+        assert_eq!(said(&again.profile), said(&reading.profile));
     }
 });

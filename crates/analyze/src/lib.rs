@@ -38,7 +38,7 @@ pub use memory_timeline::{
     MemoryHolder, MemoryPeak, MemoryTimeline,
 };
 pub use memory_use::{Bytes, MemoryUse};
-pub use python_calls::{PythonCall, PythonCalls};
+pub use python_calls::{PythonCall, PythonCalls, module_number};
 pub use slim::{Cut, CutReport, Slimmed, slim};
 pub use source::{Sources, is_shown_frame, shown_frames};
 pub use summary::{Step, Summary, Track, steps};

@@ -90,7 +90,7 @@ impl PythonCalls {
 }
 
 /// Returns which instance of its class a call of this name is of, if it is one of a module.
-fn module_number(name: &str) -> Option<u32> {
+pub fn module_number(name: &str) -> Option<u32> {
     let (_, number) = name.strip_prefix(MODULE)?.rsplit_once('_')?;
     number.parse().ok()
 }

@@ -5,8 +5,8 @@
 use std::cmp::Reverse;
 
 use mindprof_model::{
-    Event, EventId, Flags, Links, LossCause, MemoryRecord, Nanos, Profile, ProfileBuilder,
-    RoleRecord, ThreadId,
+    Event, EventId, ExtraKind, Flags, ForeignRecord, Links, LossCause, MemoryRecord, Nanos,
+    Profile, ProfileBuilder, RoleRecord, ThreadId,
 };
 
 use self::fate::Fates;
@@ -29,6 +29,8 @@ pub struct Cut {
     pub most_events: Option<usize>,
     /// No memory records.
     pub without_memory: bool,
+    /// No records of foreign kinds, such as counters.
+    pub without_foreign: bool,
 }
 
 /// How many events were left out, by the first reason that there was, and what else changed.
@@ -52,6 +54,10 @@ pub struct CutReport {
     pub memory: u64,
     /// How many of them were kept.
     pub memory_kept: u64,
+    /// How many records of foreign kinds there were.
+    pub foreign: u64,
+    /// How many of them were kept.
+    pub foreign_kept: u64,
 }
 
 /// A profile that was cut, and what was left out.
@@ -95,10 +101,17 @@ pub fn slim(profile: &Profile, cut: &Cut) -> Slimmed {
             copy.add_event(event, id);
         }
     }
-    for record in profile.memory() {
+    for (index, record) in profile.memory().iter().enumerate() {
         if is_memory_kept(record, cut) {
+            copy.add_memory(*record, index, report.memory_kept as usize);
             report.memory_kept += 1;
-            copy.add_memory(*record);
+        }
+    }
+    report.foreign = profile.extras().records().len() as u64;
+    for record in profile.extras().records() {
+        if is_foreign_kept(record, cut) {
+            report.foreign_kept += 1;
+            copy.add_foreign(*record);
         }
     }
     for record in profile.roles() {
@@ -122,6 +135,15 @@ fn is_memory_kept(record: &MemoryRecord, cut: &Cut) -> bool {
         && cut.threads.as_ref().is_none_or(of_thread)
 }
 
+fn is_foreign_kept(record: &ForeignRecord, cut: &Cut) -> bool {
+    let time = Nanos(record.time_ns.max(0) as u64);
+    let in_window = |(begin, end)| (begin..end).contains(&time);
+    let of_thread = |threads: &Vec<ThreadId>| threads.contains(&record.thread);
+    !cut.without_foreign
+        && cut.window.is_none_or(in_window)
+        && cut.threads.as_ref().is_none_or(of_thread)
+}
+
 /// The new profile as it grows. Threads are numbered anew, so that those without events are gone.
 struct Copy<'a> {
     profile: &'a Profile,
@@ -138,6 +160,7 @@ impl<'a> Copy<'a> {
         builder.inputs = profile.inputs().clone();
         builder.stacks = profile.stacks().clone();
         builder.metadata = profile.metadata().clone();
+        builder.extras.texts = profile.extras().texts.clone();
         for cause in LossCause::ALL {
             builder.add_loss(cause, profile.loss().count(cause));
         }
@@ -156,6 +179,9 @@ impl<'a> Copy<'a> {
         if !addresses.is_empty() {
             self.builder.set_storages(self.builder.len(), addresses);
         }
+        for kind in [ExtraKind::Category, ExtraKind::Fields, ExtraKind::Arguments] {
+            self.copy_extra(kind, id.index(), self.builder.len());
+        }
         let links = self.profile.links(id).copied();
         let Some(links) = links.filter(|links| *links != Links::default()) else {
             self.builder.add_event(event);
@@ -173,7 +199,20 @@ impl<'a> Copy<'a> {
         self.builder.add_role(record);
     }
 
-    fn add_memory(&mut self, mut record: MemoryRecord) {
+    fn copy_extra(&mut self, kind: ExtraKind, from: usize, to: usize) {
+        if let Some(text) = self.profile.extras().of(kind, from) {
+            self.builder.extras.set(kind, to, text);
+        }
+    }
+
+    fn add_foreign(&mut self, mut record: ForeignRecord) {
+        record.time_ns = record.time_ns.saturating_sub_unsigned(self.begin.0);
+        record.thread = self.thread(record.thread);
+        self.builder.extras.add_record(record);
+    }
+
+    fn add_memory(&mut self, mut record: MemoryRecord, from: usize, to: usize) {
+        self.copy_extra(ExtraKind::MemoryArguments, from, to);
         record.time = record.time.saturating_sub(self.begin);
         record.thread = self.thread(record.thread);
         self.builder.add_memory(record);

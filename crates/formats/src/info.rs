@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::chrome::{json_value, loss_key};
 use crate::grid::{Align, cut, grid};
-use crate::{LeftOut, Repairs, category_name, device_name, time_text};
+use crate::{PhaseCounts, Repairs, category_name, device_name, time_text};
 
 #[cfg(test)]
 mod tests;
@@ -28,8 +28,10 @@ pub struct Info<'a> {
     pub summary: &'a Summary,
     /// What had to be put right.
     pub repairs: &'a Repairs,
-    /// What the trace holds that a profile has no place for.
-    pub left_out: &'a LeftOut,
+    /// What the profile keeps as it is without knowing what it means.
+    pub set_aside: &'a PhaseCounts,
+    /// What is not in the profile, since it took too large a part of the trace.
+    pub left_out: &'a PhaseCounts,
 }
 
 impl Info<'_> {
@@ -68,6 +70,9 @@ impl Info<'_> {
         for (_, _, sentence) in self.repairs.iter() {
             push_line(&mut text, &format!("  {sentence}"));
         }
+        for (_, count, name) in self.set_aside.iter() {
+            push_line(&mut text, &format!("Kept as they are: {count} {name}"));
+        }
         for (_, count, name) in self.left_out.iter() {
             push_line(&mut text, &format!("Not in the profile: {count} {name}"));
         }
@@ -102,11 +107,8 @@ impl Info<'_> {
                 .collect(),
             lost: loss_counts(profile.loss()),
             repairs: repair_counts(self.repairs),
-            left_out: self
-                .left_out
-                .iter()
-                .map(|(phase, count, _)| (phase.to_string(), count.into()))
-                .collect(),
+            set_aside: phase_numbers(self.set_aside),
+            left_out: phase_numbers(self.left_out),
             metadata: profile
                 .metadata()
                 .iter()
@@ -234,6 +236,13 @@ struct VerifyDocument<'a> {
     lost: Map<String, Value>,
 }
 
+fn phase_numbers(counts: &PhaseCounts) -> Map<String, Value> {
+    let counts = counts.iter();
+    counts
+        .map(|(phase, count, _)| (phase.to_string(), count.into()))
+        .collect()
+}
+
 #[derive(Serialize)]
 struct Document<'a> {
     reference_unix_ns: u64,
@@ -246,6 +255,7 @@ struct Document<'a> {
     steps: Vec<StepDocument>,
     lost: Map<String, Value>,
     repairs: Map<String, Value>,
+    set_aside: Map<String, Value>,
     left_out: Map<String, Value>,
     metadata: std::collections::BTreeMap<String, Box<RawValue>>,
 }

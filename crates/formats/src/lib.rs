@@ -17,6 +17,7 @@ mod info;
 mod memory_timeline;
 mod number;
 mod parquet;
+mod part_file;
 mod paths;
 mod perfetto;
 mod row;
@@ -31,9 +32,9 @@ mod whole_file;
 
 pub use arrow::record_batch;
 pub use chrome::{
-    LeftOut, Progress, ReadOptions, Reading, Repair, Repairs, TraceOptions, category_name,
-    input_types, read_trace, read_trace_file, read_trace_file_with, read_trace_with, write_trace,
-    write_trace_file, write_trace_file_with, write_trace_with,
+    ARGUMENT_KEYS, EVENT_KEYS, PhaseCounts, Progress, ReadOptions, Reading, Repair, Repairs,
+    TraceOptions, category_name, input_types, read_trace, read_trace_file, read_trace_file_with,
+    read_trace_with, write_trace, write_trace_file, write_trace_file_with, write_trace_with,
 };
 pub use columns::{Column, Values, average_columns, event_columns, text_values};
 pub use diff::{DiffLayout, change_state, diff_json, diff_text, measure_name};

@@ -23,8 +23,8 @@ const TRIES: usize = 12;
 const SLACK: f64 = 0.05;
 
 /// Writes what `cut` keeps of a profile, with gzip if the name ends in `.gz`. Where `max_bytes` are
-/// given, the shortest events are left out until the file fits, and memory records if they alone
-/// would take more than half of it.
+/// given, the shortest events are left out until the file fits, and memory records and counters and
+/// the like if they alone would take more than half of it.
 ///
 /// # Errors
 /// When the file cannot be written, or not even an empty trace fits.
@@ -58,8 +58,8 @@ fn fitting(profile: &Profile, cut: &Cut, max_bytes: u64, path: &Path) -> Result<
     };
     let mut best = slim(profile, &cut);
     let mut small = (0_u64, size(&best, path)?);
-    if small.1 > max_bytes / 2 && best.report.memory_kept > 0 {
-        cut.without_memory = true;
+    if small.1 > max_bytes / 2 && best.report.memory_kept + best.report.foreign_kept > 0 {
+        (cut.without_memory, cut.without_foreign) = (true, true);
         best = slim(profile, &cut);
         small.1 = size(&best, path)?;
     }
@@ -130,6 +130,8 @@ fn document(report: &CutReport, bytes: Option<u64>, earlier: Option<&str>) -> St
         clipped: report.clipped,
         memory_records: report.memory,
         memory_records_kept: report.memory_kept,
+        foreign_records: report.foreign,
+        foreign_records_kept: report.foreign_kept,
         bytes,
         earlier,
     };
@@ -144,6 +146,8 @@ struct Document {
     clipped: u64,
     memory_records: u64,
     memory_records_kept: u64,
+    foreign_records: u64,
+    foreign_records_kept: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]

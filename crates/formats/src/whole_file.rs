@@ -1,18 +1,17 @@
-//! Files that are whole or absent: written beside their place and renamed when they are complete.
+//! Files that are whole or absent: they take their place when they are complete.
 //!
 //! Every writer of this crate goes through here, so each makes the folders on the way, keeps links
 //! and compresses by name.
 
-use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::{Error, Result};
+use crate::Result;
+use crate::part_file::PartFile;
 
 /// As fast as the first level and a quarter smaller; each level after it costs more time than it
 /// saves bytes (`benches/write.rs`).
@@ -49,19 +48,9 @@ fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) ->
     }
     // Of a link, what it leads to is replaced and not the link.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    let part = part_path(&target);
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&part)
-        .map_err(Error::from)
-        .and_then(|file| write_to(path, file, write))
-        .and_then(|()| Ok(fs::rename(&part, &target)?));
-    if written.is_err() {
-        // The first error is the one to tell; a part that stays behind is only litter.
-        let _ = fs::remove_file(&part);
-    }
-    written
+    let mut part = PartFile::create(&target)?;
+    write_to(path, part.file(), write)?;
+    Ok(part.publish(&target)?)
 }
 
 /// Returns how many bytes [`write_file`] would write, without writing any.
@@ -108,15 +97,4 @@ fn write_to(
 
 fn is_compressed(path: &Path) -> bool {
     path.extension().is_some_and(|suffix| suffix == "gz")
-}
-
-/// Returns a name beside `target` that no other writer uses.
-fn part_path(target: &Path) -> PathBuf {
-    static COUNTER: AtomicU64 = AtomicU64::new(0);
-    // Only the values must differ: nothing else is published with them.
-    let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-    let mut name = OsString::from(".");
-    name.push(target.file_name().unwrap_or_default());
-    name.push(format!(".{}-{number}.part", std::process::id()));
-    target.with_file_name(name)
 }

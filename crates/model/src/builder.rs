@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 
 use crate::{
-    Category, Error, Event, EventId, InputsTable, Links, Loss, LossCause, MemoryRecord, Metadata,
-    Nanos, Profile, Result, RoleRecord, StackId, StackTable, StorageLists, StringId, StringTable,
-    Thread, ThreadId,
+    Category, Error, Event, EventId, ExtraKind, Extras, InputsTable, Links, Loss, LossCause,
+    MemoryRecord, Metadata, Nanos, Profile, Result, RoleRecord, StackId, StackTable, StorageLists,
+    StringId, StringTable, Thread, ThreadId,
 };
 
 /// Collects the parts of a profile and checks what every reader relies on.
@@ -23,6 +23,9 @@ pub struct ProfileBuilder {
     pub stacks: StackTable,
     /// What is said about the profile.
     pub metadata: Metadata,
+    /// What is said beyond what is known. Of events and memory records it goes by the order in
+    /// which they were added.
+    pub extras: Extras,
     threads: Vec<Thread>,
     events: Vec<Event>,
     /// The identifiers of the events: none, or one for each.
@@ -164,11 +167,15 @@ impl ProfileBuilder {
         for record in &self.roles {
             self.check_thread(record.thread)?;
         }
-        self.memory.sort_by_key(|record| record.time);
+        for record in self.extras.records() {
+            self.check_thread(record.thread)?;
+        }
+        self.sort_memory();
         self.roles.sort_by_key(|record| record.time);
         if !is_sorted {
             self.sort();
         }
+        self.extras.settle();
         Ok(Profile {
             reference_unix_ns: self.reference_unix_ns,
             span: self.span.max(last_end),
@@ -182,6 +189,7 @@ impl ProfileBuilder {
             storages: self.storages,
             roles: self.roles,
             metadata: self.metadata,
+            extras: self.extras,
             loss: self.loss,
         })
     }
@@ -190,7 +198,7 @@ impl ProfileBuilder {
     /// stays the outer one.
     fn sort(&mut self) {
         let key = |event: &Event| (event.start, Reverse(event.end()));
-        if self.links.is_empty() && self.storages.is_empty() {
+        if self.links.is_empty() && self.storages.is_empty() && self.extras.is_empty() {
             self.events.sort_by_key(key);
         } else {
             let mut order: Vec<u32> = (0..self.events.len() as u32).collect();
@@ -200,7 +208,20 @@ impl ProfileBuilder {
                 self.links = order.iter().map(|&i| self.links[i as usize]).collect();
             }
             self.storages.reorder(&order);
+            for kind in [ExtraKind::Category, ExtraKind::Fields, ExtraKind::Arguments] {
+                self.extras.reorder(kind, &order);
+            }
         }
+    }
+
+    fn sort_memory(&mut self) {
+        let kind = ExtraKind::MemoryArguments;
+        if self.extras.count(kind) > 0 {
+            let mut order: Vec<u32> = (0..self.memory.len() as u32).collect();
+            order.sort_by_key(|&index| self.memory[index as usize].time);
+            self.extras.reorder(kind, &order);
+        }
+        self.memory.sort_by_key(|record| record.time);
     }
 
     fn check_memory(&self, record: &MemoryRecord) -> Result<()> {

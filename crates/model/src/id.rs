@@ -69,6 +69,12 @@ id!(
     "stack"
 );
 
+id!(
+    /// Indexes the texts of a profile's extras.
+    TextId,
+    "text"
+);
+
 impl InputsId {
     /// No inputs, or inputs that were not recorded.
     pub const NONE: Self = Self(0);

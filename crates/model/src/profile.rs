@@ -1,7 +1,7 @@
 //! The waist of the program: one immutable profile, however it came about.
 
 use crate::{
-    Event, EventId, InputsTable, Links, Loss, MemoryRecord, Nanos, RoleRecord, StackTable,
+    Event, EventId, Extras, InputsTable, Links, Loss, MemoryRecord, Nanos, RoleRecord, StackTable,
     StorageLists, StringTable, Thread,
 };
 
@@ -20,6 +20,7 @@ pub struct Profile {
     pub(crate) storages: StorageLists,
     pub(crate) roles: Vec<RoleRecord>,
     pub(crate) metadata: Metadata,
+    pub(crate) extras: Extras,
     pub(crate) loss: Loss,
 }
 
@@ -100,6 +101,11 @@ impl Profile {
     /// Returns what users and the recording itself said about the profile.
     pub const fn metadata(&self) -> &Metadata {
         &self.metadata
+    }
+
+    /// Returns what is said beyond what is known.
+    pub const fn extras(&self) -> &Extras {
+        &self.extras
     }
 
     /// Returns the counts of events that were not kept.

@@ -266,6 +266,7 @@ proptest! {
             shortest: Nanos(shortest),
             most_events: Some(most),
             without_memory: false,
+            without_foreign: false,
         };
         let Slimmed { profile: slim, report } = slim(&profile, &cut);
         let left = report.outside + report.other_threads + report.too_short + report.too_many;
@@ -276,4 +277,52 @@ proptest! {
             prop_assert!(event.end().0 <= length);
         }
     }
+}
+
+/// ```text
+/// 0    10   20   30
+/// |-a-|
+///           |-b-|        further arguments
+///        ^     ^   ^     counters at 15, 25 and 35
+/// ```
+#[test]
+fn what_is_not_known_stays_with_its_events_and_in_the_window() {
+    let mut builder = ProfileBuilder::new();
+    let thread = builder.add_thread(Thread {
+        process: 1,
+        native: 1,
+        name: StringTable::EMPTY,
+        device: DeviceKind::Cpu,
+    });
+    for start in [0, 20] {
+        let name = StringTable::EMPTY;
+        let (start, duration) = (Nanos(start), Nanos(9));
+        builder.add_event(Event::new(Category::Kernel, name, thread, start, duration));
+    }
+    let text = builder.extras.texts.intern("\"grid\":[1]").unwrap();
+    builder.extras.set(ExtraKind::Arguments, 1, text);
+    for time_ns in [15, 25, 35] {
+        builder.extras.add_record(ForeignRecord {
+            time_ns,
+            thread,
+            text,
+        });
+    }
+    let cut = Cut {
+        window: Some((Nanos(20), Nanos(30))),
+        ..Cut::default()
+    };
+    let slimmed = slim(&builder.build().unwrap(), &cut);
+    let extras = slimmed.profile.extras();
+    assert_eq!(extras.of(ExtraKind::Arguments, 0), Some(text));
+    let times: Vec<_> = extras
+        .records()
+        .iter()
+        .map(|record| record.time_ns)
+        .collect();
+    assert_eq!(times, [5]);
+    assert_eq!(
+        (slimmed.report.foreign, slimmed.report.foreign_kept),
+        (3, 1)
+    );
 }

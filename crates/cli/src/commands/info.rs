@@ -34,6 +34,7 @@ pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<Outcome> {
         profile: &reading.profile,
         summary: &Summary::build(&reading.profile),
         repairs: &reading.repairs,
+        set_aside: &reading.set_aside,
         left_out: &reading.left_out,
     };
     if args.json {

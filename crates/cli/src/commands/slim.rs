@@ -74,6 +74,7 @@ pub(crate) fn run(args: &SlimArgs) -> anyhow::Result<Outcome> {
         shortest: args.min_duration.unwrap_or_default(),
         most_events: None,
         without_memory: args.without_memory,
+        without_foreign: false,
     };
     let report = write_slim_file(&profile, &cut, args.max_size, &args.out)?;
     // What cannot be asked for its size, as a pipe, has none to tell.
@@ -164,6 +165,10 @@ fn text(args: &SlimArgs, report: &CutReport, bytes: u64) -> String {
     if report.memory > 0 {
         let (kept, all) = (report.memory_kept, report.memory);
         lines.push(format!("kept {kept} of {all} memory records"));
+    }
+    if report.foreign > 0 {
+        let (kept, all) = (report.foreign_kept, report.foreign);
+        lines.push(format!("kept {kept} of {all} counters and other records"));
     }
     lines.push(format!("wrote {}, {bytes} bytes\n", args.out.display()));
     lines.join("\n")

@@ -1,5 +1,6 @@
 //! `mindprof table`: the events of a trace, summed by name.
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -44,8 +45,8 @@ pub(crate) struct TableArgs {
     row_limit: i64,
 
     /// Gives rows of their own to each set of input shapes (`shape`), of N innermost stack frames
-    /// (`stack:N`, 5 if N is left out), of overloads (`overload`: a trace that has them has
-    /// them in the names already). Several with commas.
+    /// (`stack:N`, 5 if N is left out). Several with commas. `overload` is taken too, as torch's
+    /// tables know it, but no trace says which overload ran.
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     group_by: Vec<Grouping>,
 
@@ -154,6 +155,14 @@ impl TableArgs {
 /// Prints the table of a trace.
 pub(crate) fn run(args: &TableArgs) -> anyhow::Result<Outcome> {
     let analysis = Analysis::build(read(&args.trace)?.profile);
+    if args.group_by.contains(&Grouping::Overload) {
+        let trace = args.trace.display();
+        // When stderr is gone there is no one left to warn.
+        let _ = writeln!(
+            io::stderr(),
+            "warning: {trace}: no trace says which overload ran, so rows are not told apart by it"
+        );
+    }
     let group_by = args.group_by();
     let averages = averages(&analysis, group_by);
     let options = args.table_options();

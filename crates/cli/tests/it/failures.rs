@@ -1,8 +1,9 @@
 //! Input that cannot be read: one line that says which file and why, and nothing on stdout.
 
 use std::fs;
+use std::process::Command;
 
-use crate::program::{run, table};
+use crate::program::{golden, run, table};
 
 #[test]
 fn bad_input_is_named_with_the_reason() {
@@ -117,5 +118,26 @@ fn arguments_that_make_no_sense_are_refused() {
             "{arguments:?}"
         );
         assert!(!run.stderr.is_empty());
+    }
+}
+
+/// The system ends a process that writes more than it may, wherever in the file that is.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_that_is_ended_while_it_writes_leaves_nothing() {
+    use std::os::unix::process::ExitStatusExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["out.json", "out.pftrace"] {
+        let script = "ulimit -c 0; ulimit -f 8; exec \"$0\" convert \"$1\" \"$2\"";
+        let output = Command::new("sh")
+            .args(["-c", script])
+            .arg(env!("CARGO_BIN_EXE_mindprof"))
+            .arg(golden("trace.json.gz"))
+            .arg(folder.path().join(name))
+            .output()
+            .unwrap();
+        assert!(output.status.signal().is_some(), "{output:?}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

@@ -66,7 +66,7 @@ fn a_trace_with_a_device_is_told_as_json() {
 }
 
 #[test]
-fn what_a_profile_has_no_place_for_is_counted() {
+fn what_a_profile_keeps_as_it_is_is_counted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("counter.json");
     let text = r#"[{"ph": "C", "name": "c", "pid": 1, "ts": 1, "args": {"value": 3}},
@@ -74,9 +74,9 @@ fn what_a_profile_has_no_place_for_is_counted() {
     std::fs::write(&path, text).unwrap();
     let printed = run([Path::new("info"), &path]).printed();
     assert!(
-        printed.ends_with("\nNot in the profile: 1 counters\n"),
+        printed.ends_with("\nKept as they are: 1 counters\n"),
         "{printed}"
     );
     let json = run([Path::new("info"), &path, Path::new("--json")]).json();
-    assert_eq!(json["left_out"]["C"], 1);
+    assert_eq!(json["set_aside"]["C"], 1);
 }

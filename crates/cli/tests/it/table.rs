@@ -158,3 +158,13 @@ fn json_has_the_rows_under_torchs_names() {
     assert!((total - says["self_cpu_time_total"].as_f64().unwrap()).abs() < 0.01);
     assert_eq!(json["lost"]["total"], 0);
 }
+
+#[test]
+fn rows_are_not_told_apart_by_what_no_trace_says() {
+    let trace = golden("trace.json.gz");
+    let plain = table(&trace, &[]).printed();
+    let asked = table(&trace, &["--group-by", "overload"]);
+    assert_eq!((asked.code, asked.stdout), (Some(0), plain));
+    let told = "no trace says which overload ran, so rows are not told apart by it\n";
+    assert!(asked.stderr.starts_with("warning: ") && asked.stderr.ends_with(told));
+}

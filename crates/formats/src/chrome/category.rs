@@ -50,6 +50,26 @@ pub(super) fn from_name(name: &str) -> (Category, DeviceKind) {
     }
 }
 
+/// Returns the category itself if it is one that the categories of a profile with the names of
+/// events tell apart, else nothing.
+pub(super) fn known(name: &str) -> &'static str {
+    const KNOWN: [&str; 12] = [
+        "cpu_op",
+        "user_annotation",
+        "python_function",
+        "cuda_runtime",
+        "cuda_driver",
+        "xpu_runtime",
+        "mtia_runtime",
+        "privateuse1_runtime",
+        "kernel",
+        "gpu_memcpy",
+        "gpu_memset",
+        "other",
+    ];
+    KNOWN.into_iter().find(|known| *known == name).unwrap_or("")
+}
+
 /// Returns the kind of device that the calls of a runtime's category are for, where it is not CUDA.
 ///
 /// The categories of what devices themselves did do not say it.

@@ -1,20 +1,24 @@
 //! Makes a profile from the events of a trace, as they come by.
 
+use mindprof_analyze::module_number;
 use mindprof_model::{
-    Category, DeviceKind, Event, Flags, InputsEncoder, InputsId, Links, LossCause, MemoryRecord,
-    Nanos, ProfileBuilder, ScopeKind, StackId, ThreadId,
+    Category, DeviceKind, Event, ExtraKind, Flags, InputsEncoder, InputsId, Links, LossCause,
+    MemoryRecord, Nanos, ProfileBuilder, ScopeKind, StackId, ThreadId,
 };
 use rustc_hash::FxHashMap;
 
 use self::meaning::{Meanings, Role};
 use self::python::PythonCalls;
+use self::rest::{KeptTexts, Leftover, OF_MEMORY, keys_of};
 use self::spans::Spans;
 use self::tensors::Tensors;
 use self::tracks::Tracks;
 use super::category;
-use super::event::{RawArguments, RawEvent, Texts, integer_of, number_of};
+use super::event::{RawArguments, RawEvent, Rest, Texts};
 use super::inputs::RawInputs;
-use super::left_out::LeftOut;
+use super::integer::{integer_of, number_of};
+use super::keys::{ArgumentKey, ArgumentKeys};
+use super::phase_counts::PhaseCounts;
 use super::repairs::{Repair, Repairs};
 use crate::scan::Fragment;
 
@@ -23,10 +27,13 @@ mod facts;
 mod meaning;
 mod order;
 mod python;
+mod rest;
 mod spans;
 mod tensors;
 mod times;
 mod tracks;
+
+pub(super) use self::rest::each_entry;
 
 /// The parts of a profile so far.
 ///
@@ -37,7 +44,8 @@ pub(super) struct Collector {
     pub(super) profile: ProfileBuilder,
     pub(super) base_ns: u64,
     pub(super) repairs: Repairs,
-    left_out: LeftOut,
+    left_out: PhaseCounts,
+    set_aside: PhaseCounts,
     /// Where the window begins and how long it is, if the trace says so.
     window: Option<(i64, Nanos)>,
     events: Vec<Event>,
@@ -53,22 +61,24 @@ pub(super) struct Collector {
     python: PythonCalls,
     spans: Spans,
     encoder: InputsEncoder,
+    kept: KeptTexts,
     /// Whether a time is finer than a microsecond.
     has_nanoseconds: bool,
 }
 
 impl Collector {
-    /// Takes what a profile keeps of one event.
-    pub(super) fn add(&mut self, event: &RawEvent<'_>, texts: &Texts) {
+    /// Takes what a profile keeps of one event; `rest` is what it says beyond what is known.
+    pub(super) fn add(&mut self, event: &RawEvent<'_>, texts: &Texts, rest: &Rest) {
+        self.kept.pass(event.whole.len());
         match event.phase {
-            b'X' => self.add_complete(event, texts),
-            b'B' => self.add_begin(event, texts),
+            b'X' => self.add_complete(event, texts, rest),
+            b'B' => self.add_begin(event, texts, rest),
             b'E' => self.add_end(event, texts),
-            b'i' | b'I' => self.add_instant(event, texts),
+            b'i' | b'I' => self.add_instant(event, texts, rest),
             b'M' => self.add_fact(event, texts),
             b's' | b't' | b'f' if is_told_otherwise(event, texts) => {}
             0 => self.repairs.add(Repair::NotAnEvent, 1),
-            phase => self.left_out.add(phase),
+            _ => self.keep_record(event, texts),
         }
     }
 
@@ -83,19 +93,19 @@ impl Collector {
         self.profile.add_loss(LossCause::Damaged, 1);
     }
 
-    fn add_complete(&mut self, event: &RawEvent<'_>, texts: &Texts) {
+    fn add_complete(&mut self, event: &RawEvent<'_>, texts: &Texts, rest: &Rest) {
         let Some((start, duration)) = self.interval(event) else {
             return;
         };
-        self.add_interval(event, texts, start, duration);
+        self.add_interval(event, texts, rest, (start, duration));
     }
 
-    fn add_begin(&mut self, event: &RawEvent<'_>, texts: &Texts) {
+    fn add_begin(&mut self, event: &RawEvent<'_>, texts: &Texts, rest: &Rest) {
         let Some(start) = self.time(event.start) else {
             return;
         };
         let index = self.events.len();
-        self.add_interval(event, texts, start, Nanos::ZERO);
+        self.add_interval(event, texts, rest, (start, Nanos::ZERO));
         if let Some(added) = self.events.get(index) {
             self.spans.begin(start, added.thread, index);
         }
@@ -117,8 +127,8 @@ impl Collector {
         &mut self,
         event: &RawEvent<'_>,
         texts: &Texts,
-        mut start: i64,
-        mut duration: Nanos,
+        rest: &Rest,
+        (mut start, mut duration): (i64, Nanos),
     ) {
         let meant = self.meanings.category(event.category, texts);
         if meant.is_window {
@@ -146,34 +156,47 @@ impl Collector {
         }
         let arguments = &event.arguments;
         let mut links = Links::new(
-            number_of(arguments.external),
-            number_of(arguments.correlation),
+            number_of(arguments.value(ArgumentKey::External)),
+            number_of(arguments.value(ArgumentKey::Correlation)),
         );
-        if matches!(category, Category::Operator | Category::Annotation) {
-            let forward: u32 = number_of(arguments.forward_thread);
-            links.set_forward_thread(forward.checked_sub(1).map(ThreadId::from_raw));
-            if number_of::<u64>(arguments.forward_thread) > 0 && name.role != Role::BackwardWrapper
-            {
-                kept.scope = ScopeKind::Backward;
+        let mut left = arguments.said.without(keys_of(category));
+        match category {
+            Category::Operator | Category::Annotation => {
+                let forward_thread = arguments.value(ArgumentKey::ForwardThread);
+                let forward: u32 = number_of(forward_thread);
+                links.set_forward_thread(forward.checked_sub(1).map(ThreadId::from_raw));
+                if number_of::<u64>(forward_thread) > 0 && name.role != Role::BackwardWrapper {
+                    kept.scope = ScopeKind::Backward;
+                }
+                left.add_all(self.add_arguments(&mut kept, arguments, texts));
             }
-            self.add_arguments(&mut kept, arguments, texts);
+            Category::PythonFunction => {
+                left.add_all(self.add_call(&mut kept, arguments, texts));
+            }
+            Category::Runtime | Category::Kernel | Category::Other => {
+                self.keep_category(event, texts, meant, kept.name);
+            }
+            Category::DeviceAnnotation => {}
         }
-        if category == Category::PythonFunction {
-            kept.stack = self.stack(arguments.call_stack, texts);
-            let call = python::Call {
-                event: self.events.len() as u32,
-                number: number_of(arguments.python),
-                caller: number_of(arguments.python_parent),
-            };
-            self.python.add(call, &mut kept, &mut self.profile.stacks);
-        }
+        let index = self.events.len();
         let tensors = &mut self.tensors;
-        if !arguments.storages.is_empty() {
-            tensors.add_storages(self.events.len(), arguments.storages);
+        let storages = arguments.value(ArgumentKey::Storages);
+        if tensors.add_storages(index, storages) {
+            left.remove(ArgumentKey::Storages);
         }
-        if !arguments.roles.is_empty() {
-            tensors.add_roles(track, start, arguments.roles);
+        if tensors.add_roles(track, start, arguments.value(ArgumentKey::Roles)) {
+            left.remove(ArgumentKey::Roles);
         }
+        left.add_all(unlinked(arguments, links, category));
+        self.keep_fields(index, rest);
+        self.keep_arguments(&Leftover {
+            index,
+            kind: ExtraKind::Arguments,
+            keys: left,
+            arguments,
+            texts,
+            rest: &rest.arguments,
+        });
         self.push(kept, links);
     }
 
@@ -185,20 +208,89 @@ impl Collector {
         self.events.push(event);
     }
 
-    fn add_arguments(&mut self, kept: &mut Event, arguments: &RawArguments<'_>, texts: &Texts) {
-        if arguments.finished == b"false" {
+    /// Takes the arguments of a host's scope. Returns those that the profile cannot hold as they
+    /// are.
+    fn add_arguments(
+        &mut self,
+        kept: &mut Event,
+        arguments: &RawArguments<'_>,
+        texts: &Texts,
+    ) -> ArgumentKeys {
+        let finished = arguments.value(ArgumentKey::Finished);
+        let asynchronous = arguments.value(ArgumentKey::Asynchronous);
+        let mut told = ArgumentKeys::SIMPLE;
+        if finished == b"false" {
             kept.flags = kept.flags.union(Flags::UNFINISHED);
+            told.add(ArgumentKey::Finished);
         }
-        if arguments.asynchronous == b"true" {
+        if asynchronous == b"true" {
             kept.flags = kept.flags.union(Flags::ASYNC);
+            told.add(ArgumentKey::Asynchronous);
         }
-        kept.set_sequence(integer_of(arguments.sequence));
-        kept.inputs = self.inputs(arguments.inputs, texts);
-        kept.stack = self.stack(arguments.call_stack, texts);
+        kept.set_sequence(integer_of(arguments.value(ArgumentKey::Sequence)));
+        if kept.sequence().is_some() {
+            told.add(ArgumentKey::Sequence);
+            told.add(ArgumentKey::ForwardThread);
+        }
+        if arguments.value(ArgumentKey::RecordFunction) == b"0" {
+            told.add(ArgumentKey::RecordFunction);
+        }
+        kept.inputs = self.inputs(arguments, texts);
+        if kept.inputs != InputsId::NONE {
+            told.add_all(ArgumentKeys::INPUTS);
+        }
+        kept.stack = self.stack(arguments.text(ArgumentKey::CallStack), texts);
+        if kept.stack != StackId::NONE {
+            told.add(ArgumentKey::CallStack);
+        }
+        arguments.said.within(keys_of(kept.category)).without(told)
+    }
+
+    /// Takes the arguments of a call of a Python function, as [`Self::add_arguments`].
+    fn add_call(
+        &mut self,
+        kept: &mut Event,
+        arguments: &RawArguments<'_>,
+        texts: &Texts,
+    ) -> ArgumentKeys {
+        kept.stack = self.stack(arguments.text(ArgumentKey::CallStack), texts);
+        let has_stack = kept.stack != StackId::NONE;
+        let call = python::Call {
+            event: self.events.len() as u32,
+            number: number_of(arguments.value(ArgumentKey::Python)),
+            caller: number_of(arguments.value(ArgumentKey::PythonParent)),
+        };
+        let has_line = has_stack && self.python.is_line(call, kept.stack);
+        self.python.add(call, kept, &mut self.profile.stacks);
+        let mut left = ArgumentKeys::NONE;
+        if arguments.said.contains(ArgumentKey::CallStack) && !has_stack {
+            left.add(ArgumentKey::CallStack);
+        }
+        if arguments.said.contains(ArgumentKey::PythonParent) && call.caller == 0 {
+            left.add(ArgumentKey::PythonParent);
+        }
+        let strings = &self.profile.strings;
+        if arguments.said.contains(ArgumentKey::PythonModule)
+            && integer_of(arguments.value(ArgumentKey::PythonModule))
+                != module_number(strings.text(kept.name))
+        {
+            left.add(ArgumentKey::PythonModule);
+        }
+        let call_from = arguments.text(ArgumentKey::CallFrom);
+        if call_from != Fragment::NONE {
+            let frame = self.profile.stacks.frames(kept.stack).next();
+            let meanings = &mut self.meanings;
+            let is_told = has_line
+                && frame.is_some_and(|frame| meanings.is_line_of(call_from, texts, frame, strings));
+            if !is_told {
+                left.add(ArgumentKey::CallFrom);
+            }
+        }
+        left
     }
 
     /// Takes a moment: memory, or what becomes an event without a duration.
-    fn add_instant(&mut self, event: &RawEvent<'_>, texts: &Texts) {
+    fn add_instant(&mut self, event: &RawEvent<'_>, texts: &Texts, rest: &Rest) {
         let strings = &mut self.profile.strings;
         let name = self.meanings.name(event.name, texts, strings);
         if name.role == Role::Mark && event.category == Fragment::NONE {
@@ -208,33 +300,55 @@ impl Collector {
             return;
         };
         if name.role == Role::Memory && event.phase == b'i' {
-            self.add_memory(event, texts, time);
+            self.add_memory(event, texts, rest, time);
         } else {
-            self.add_interval(event, texts, time, Nanos::ZERO);
+            self.add_interval(event, texts, rest, (time, Nanos::ZERO));
         }
     }
 
-    fn add_memory(&mut self, event: &RawEvent<'_>, texts: &Texts, time: i64) {
-        let said = &event.arguments.memory;
+    fn add_memory(&mut self, event: &RawEvent<'_>, texts: &Texts, rest: &Rest, time: i64) {
+        let arguments = &event.arguments;
+        let said = |key: ArgumentKey| arguments.value(key);
         let strings = &mut self.profile.strings;
         let record = MemoryRecord {
             time: Nanos(time as u64),
-            address: number_of(said.address),
-            bytes: number_of(said.bytes),
-            total_allocated: number_of(said.total_allocated),
-            total_reserved: number_of(said.total_reserved),
+            address: number_of(said(ArgumentKey::Address)),
+            bytes: number_of(said(ArgumentKey::Bytes)),
+            total_allocated: number_of(said(ArgumentKey::TotalAllocated)),
+            total_reserved: number_of(said(ArgumentKey::TotalReserved)),
             thread: self
                 .tracks
                 .track(DeviceKind::Cpu, event.process, event.thread, strings),
-            stack: self.stack(event.arguments.call_stack, texts),
-            device: DeviceKind::from_number(number_of(said.device)).unwrap_or(DeviceKind::Meta),
-            device_index: number_of(said.device_index),
+            stack: self.stack(arguments.text(ArgumentKey::CallStack), texts),
+            device: DeviceKind::from_number(number_of(said(ArgumentKey::DeviceType)))
+                .unwrap_or(DeviceKind::Meta),
+            device_index: number_of(said(ArgumentKey::DeviceId)),
         };
+        let mut left = arguments.said.without(OF_MEMORY);
+        if arguments.said.contains(ArgumentKey::CallStack) && record.stack == StackId::NONE {
+            left.add(ArgumentKey::CallStack);
+        }
+        self.keep_arguments(&Leftover {
+            index: self.memory.len(),
+            kind: ExtraKind::MemoryArguments,
+            keys: left,
+            arguments,
+            texts,
+            rest: &rest.arguments,
+        });
         self.memory.push(record);
     }
 
     /// Understands each distinct text of inputs once.
-    fn inputs(&mut self, lists: [Fragment; 5], texts: &Texts) -> InputsId {
+    fn inputs(&mut self, arguments: &RawArguments<'_>, texts: &Texts) -> InputsId {
+        let lists = [
+            ArgumentKey::Dims,
+            ArgumentKey::Types,
+            ArgumentKey::Strides,
+            ArgumentKey::Values,
+            ArgumentKey::ListTypes,
+        ]
+        .map(|key| arguments.text(key));
         if lists[0] == Fragment::NONE {
             return InputsId::NONE;
         }
@@ -267,4 +381,18 @@ impl Collector {
 /// Returns whether the profile tells by other means what a flow says.
 fn is_told_otherwise(event: &RawEvent<'_>, texts: &Texts) -> bool {
     matches!(texts.text(event.category), b"\"fwdbwd\"" | b"\"ac2g\"")
+}
+
+/// Returns the numbers that tie an event to others which its links cannot hold as they are.
+fn unlinked(arguments: &RawArguments<'_>, links: Links, category: Category) -> ArgumentKeys {
+    let mut left = ArgumentKeys::NONE;
+    if links.correlation == 0 {
+        left.add(ArgumentKey::Correlation);
+    }
+    // Scopes get a number anew where theirs is zero.
+    let is_scope = matches!(category, Category::Operator | Category::Annotation);
+    if links.external == 0 && !(is_scope && arguments.value(ArgumentKey::External) == b"0") {
+        left.add(ArgumentKey::External);
+    }
+    arguments.said.within(left)
 }

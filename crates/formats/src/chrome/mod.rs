@@ -5,7 +5,9 @@ mod collect;
 mod event;
 mod file;
 mod inputs;
-mod left_out;
+mod integer;
+mod keys;
+mod phase_counts;
 mod read;
 mod reading;
 mod repairs;
@@ -19,7 +21,8 @@ pub use category::to_name as category_name;
 pub use file::{write_trace_file, write_trace_file_with};
 pub use inputs::input_types;
 pub(crate) use inputs::inputs_lists;
-pub use left_out::LeftOut;
+pub use keys::{ARGUMENT_KEYS, EVENT_KEYS};
+pub use phase_counts::PhaseCounts;
 pub use read::read_trace_with;
 pub use reading::{
     Progress, ReadOptions, Reading, read_trace, read_trace_file, read_trace_file_with,

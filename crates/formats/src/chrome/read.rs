@@ -199,7 +199,7 @@ impl Reader<'_> {
                 return Err(self.source.lacks(what));
             }
             "baseTimeNanoseconds" => {
-                collector.base_ns = super::event::number_of(value);
+                collector.base_ns = super::integer::number_of(value);
             }
             "mindprof" => serde_json::from_slice::<Mark>(value)
                 .unwrap_or_default()

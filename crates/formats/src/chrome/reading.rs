@@ -6,7 +6,7 @@ use std::path::Path;
 
 use mindprof_model::Profile;
 
-use super::left_out::LeftOut;
+use super::phase_counts::PhaseCounts;
 use super::read::{read_from, read_trace_with};
 use super::repairs::Repairs;
 use crate::{Error, Result};
@@ -38,8 +38,10 @@ pub struct Reading {
     pub profile: Profile,
     /// What was wrong with the trace, by kind and number; empty for a sound one.
     pub repairs: Repairs,
-    /// What a profile has no place for, such as counters; no fault of the trace.
-    pub left_out: LeftOut,
+    /// What the profile keeps as it is without knowing what it means, such as counters.
+    pub set_aside: PhaseCounts,
+    /// What would have been set aside too, but took too large a part of the trace.
+    pub left_out: PhaseCounts,
 }
 
 /// Reads the trace in a file, compressed or not whatever its name.

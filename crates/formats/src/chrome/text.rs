@@ -1,4 +1,4 @@
-//! Pieces of JSON text.
+//! Pieces of text that traces are made of.
 
 /// Returns a text as a JSON string, with its quotes. Control characters are escaped, letters of any
 /// language stay as they are.
@@ -9,13 +9,29 @@ pub(super) fn json_string(text: &str) -> String {
 /// Numbers of more digits are valid JSON, but Python, for one, refuses to read them.
 const MOST_DIGITS: usize = 4_000;
 
+/// Returns whether a text is JSON that every reader takes.
+pub(crate) fn is_json(text: &str) -> bool {
+    let mut numbers = text.as_bytes().split(|byte| !byte.is_ascii_digit());
+    serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+        && numbers.all(|digits| digits.len() <= MOST_DIGITS)
+}
+
 /// Returns a text as it is if it is JSON that every reader takes, else as a JSON string.
 pub(crate) fn json_value(text: &str) -> String {
-    let mut numbers = text.as_bytes().split(|byte| !byte.is_ascii_digit());
-    match serde_json::from_str::<serde::de::IgnoredAny>(text) {
-        Ok(_) if numbers.all(|digits| digits.len() <= MOST_DIGITS) => text.into(),
-        Ok(_) | Err(_) => json_string(text),
+    if is_json(text) {
+        text.into()
+    } else {
+        json_string(text)
     }
+}
+
+/// Returns the line of a frame, `file.py:12` of `file.py(12): function`; nothing for what is no such
+/// frame.
+pub(super) fn call_place(frame: &str) -> Option<String> {
+    let (place, _) = frame.rsplit_once("): ")?;
+    let (file, line) = place.rsplit_once('(')?;
+    let is_number = line.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| format!("{file}:{line}"))
 }
 
 #[cfg(test)]

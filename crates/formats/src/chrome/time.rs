@@ -2,6 +2,8 @@
 //!
 //! They are read and written as text: a 64-bit float cannot hold the nanoseconds of a date.
 
+use super::integer::decimal;
+
 /// The length of the interval that base times are the starts of, in seconds: three months.
 const INTERVAL_SECONDS: u64 = 7_889_238;
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
@@ -53,26 +55,17 @@ impl Stated {
 /// a dot.
 fn parse_plain(raw: &[u8]) -> Option<i64> {
     const MOST_DIGITS: usize = 15;
-    let is_digit = |byte: &u8| byte.is_ascii_digit();
-    let dot = raw
-        .iter()
-        .position(|byte| !is_digit(byte))
-        .unwrap_or(raw.len());
-    let (whole, rest) = raw.split_at(dot);
-    let fraction = rest.strip_prefix(b".").unwrap_or(rest);
-    let is_plain = (1..=MOST_DIGITS).contains(&whole.len())
-        && fraction.len() <= 3
-        && fraction.iter().all(is_digit)
-        && rest.len() != 1;
-    if !is_plain {
+    let (whole, fraction, scale) = match raw {
+        [whole @ .., b'.', _, _, _] => (whole, &raw[raw.len() - 3..], 1),
+        [whole @ .., b'.', _, _] => (whole, &raw[raw.len() - 2..], 10),
+        [whole @ .., b'.', _] => (whole, &raw[raw.len() - 1..], 100),
+        _ => (raw, &raw[..0], 1000),
+    };
+    if !(1..=MOST_DIGITS).contains(&whole.len()) {
         return None;
     }
-    let digits = |text: &[u8]| {
-        text.iter()
-            .fold(0, |value, byte| value * 10 + i64::from(byte - b'0'))
-    };
-    let scale = [1000, 100, 10, 1][fraction.len()];
-    Some(digits(whole) * 1000 + digits(fraction) * scale)
+    let nanoseconds = decimal(whole)? * 1000 + decimal(fraction)? * scale;
+    Some(nanoseconds as i64)
 }
 
 /// Returns the nanoseconds of decimal microseconds, rounded to the nearest one.

@@ -6,19 +6,24 @@
 use std::io::Write;
 
 use mindprof_analyze::PythonCalls;
-use mindprof_model::{Category, Event, EventId, Flags, Links, Metadata, Nanos, Profile, ScopeKind};
+use mindprof_model::{
+    Category, Event, EventId, Flags, Links, Metadata, Nanos, Profile, ScopeKind, TextId,
+};
 
+use self::extras::{EventExtras, ExtraPieces};
 use self::memory::memory_head;
 use self::pieces::Pieces;
 use self::tensors::Carried;
 use self::text::Text;
 use self::tracks::{Tracks, drawn};
 use super::category::{DEVICE_ANNOTATION_MARGIN, is_backward_wrapper};
+use super::keys::ArgumentKey;
 use super::text::json_string;
 use super::time::base_ns;
 use crate::Result;
 use crate::flows::{FlowEnd, FlowKind, FlowSide, Flows};
 
+mod extras;
 mod memory;
 mod pieces;
 mod python;
@@ -79,7 +84,11 @@ pub fn write_trace_with(
         writer.text.hand_over(&mut out)?;
     }
     for (index, record) in profile.memory().iter().enumerate() {
-        writer.push_memory(profile.events().len() + index, record);
+        writer.push_memory(index, record);
+        writer.text.hand_over(&mut out)?;
+    }
+    for record in profile.extras().records() {
+        writer.push_record(record);
         writer.text.hand_over(&mut out)?;
     }
     writer.text.push(&format!(
@@ -101,6 +110,7 @@ struct Writer<'a> {
     flows: Flows,
     python: PythonCalls,
     roles: Carried,
+    extras: ExtraPieces<'a>,
     /// The number of each thread, from one up in the order in which they began to work.
     thread_numbers: Vec<i64>,
 }
@@ -117,37 +127,57 @@ impl<'a> Writer<'a> {
             flows: Flows::build(profile),
             python: PythonCalls::new(profile),
             roles: Carried::build(profile, leave_out),
+            extras: ExtraPieces::new(profile),
             thread_numbers: thread_numbers(profile),
         }
     }
 
     fn push_event(&mut self, id: EventId, event: &Event) {
         let (start, end) = drawn(event);
-        self.text.push(self.pieces.head(event));
+        let extras = self.extras.of_event(id);
+        match extras.category {
+            Some(category) => self.push_foreign_head(category, event),
+            None => self.text.push(self.pieces.head(event)),
+        }
         self.text.push(self.tracks.of_event(id, event));
         self.push_since_reference(start.0, DEVICE_ANNOTATION_MARGIN);
         self.text.push(",\"dur\":");
         self.text.push_microseconds((end - start).0);
+        if let Some(fields) = extras.fields {
+            self.text.push(",");
+            self.text.push(self.extras.text(fields));
+        }
         match event.category {
-            Category::Operator | Category::Annotation => self.push_scope_arguments(id, event),
+            Category::Operator | Category::Annotation => {
+                self.push_scope_arguments(id, event, extras);
+            }
             Category::PythonFunction => {
                 self.text.push(",\"args\":{");
-                self.push_python_numbers(event);
+                self.push_python_numbers(event, extras);
+                self.push_links(id);
                 self.text.push(self.pieces.stack(event.stack));
             }
-            Category::Runtime | Category::Kernel | Category::DeviceAnnotation => {
+            Category::Runtime | Category::Kernel | Category::DeviceAnnotation | Category::Other => {
                 self.text.push(",\"args\":{");
                 self.push_links(id);
             }
-            Category::Other => self.text.push(",\"args\":{"),
         }
         self.push_tensors(id, event.start);
+        self.push_extra_arguments(extras.arguments);
         self.text.push("\"Ev Idx\":");
         self.text.push_number(id.to_raw());
         self.text.push("}}");
         if let Some(end) = self.flows.end_at(id, event) {
             self.push_flow_end(end, id, event);
         }
+    }
+
+    /// Writes the beginning of an event of a category that profiles do not know.
+    fn push_foreign_head(&mut self, category: TextId, event: &Event) {
+        self.text.push(",\n{\"ph\":\"X\",\"cat\":");
+        self.text.push(self.extras.text(category));
+        self.text.push(",\"name\":");
+        self.text.push(&json_string(self.profile.name(event)));
     }
 
     /// Writes an end of an arrow.
@@ -176,18 +206,30 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes the arguments that operators and annotations have, each with a comma after it.
-    fn push_scope_arguments(&mut self, id: EventId, event: &Event) {
-        let said = self.profile.links(id).map_or(0, |links| links.external);
-        let external = if said == 0 { id.to_raw() + 1 } else { said };
-        self.text.push(",\"args\":{\"External id\":");
-        self.text.push_number(external);
-        self.text.push(",\"Record function id\":0,");
+    fn push_scope_arguments(&mut self, id: EventId, event: &Event, extras: EventExtras) {
+        let links = self.profile.links(id).copied().unwrap_or_default();
+        let external = if links.external == 0 {
+            id.to_raw() + 1
+        } else {
+            links.external
+        };
+        self.text.push(",\"args\":{");
+        if !extras.keys.contains(ArgumentKey::External) {
+            self.text.push_argument("External id", external);
+        }
+        if links.correlation != 0 {
+            self.text.push_argument("correlation", links.correlation);
+        }
+        if !extras.keys.contains(ArgumentKey::RecordFunction) {
+            self.text.push("\"Record function id\":0,");
+        }
         if let Some(sequence) = event.sequence() {
             let forward_thread = self.forward_thread(id, event, sequence);
             self.text.push_argument("Sequence number", sequence);
             self.text.push_argument("Fwd thread id", forward_thread);
         }
-        if event.flags.contains(Flags::UNFINISHED) {
+        let is_said = extras.keys.contains(ArgumentKey::Finished);
+        if event.flags.contains(Flags::UNFINISHED) && !is_said {
             self.text.push("\"finished\":false,");
         }
         if event.flags.contains(Flags::ASYNC) {

@@ -8,7 +8,8 @@ fn of(profile: &Profile) -> (String, Value) {
         profile,
         summary: &summary,
         repairs: &Repairs::default(),
-        left_out: &LeftOut::default(),
+        set_aside: &PhaseCounts::default(),
+        left_out: &PhaseCounts::default(),
     };
     (info.text(), serde_json::from_str(&info.json()).unwrap())
 }

@@ -69,6 +69,24 @@ impl<'w> Cursor<'w> {
         comes
     }
 
+    /// Passes the text of a step if it comes next.
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "it is most of what reading a trace is"
+    )]
+    pub(crate) fn pass_step(&mut self, text: &StepText) -> bool {
+        let rest = &self.bytes[self.at..];
+        let comes = match rest.first_chunk() {
+            Some(next) => text.begins(next),
+            None => rest.starts_with(text.bytes()),
+        };
+        if comes {
+            self.at += text.bytes().len();
+        }
+        comes
+    }
+
     /// Passes white space and then `byte`.
     pub(crate) fn expect(&mut self, byte: u8, what: &'static str) -> Scan<()> {
         if self.peek()? != byte {
@@ -99,6 +117,17 @@ impl<'w> Cursor<'w> {
     /// Passes the value that comes next and returns its text.
     #[inline]
     pub(crate) fn value(&mut self) -> Scan<&'w [u8]> {
+        match plain_number(&self.bytes[self.at..]) {
+            Some(length) => {
+                let begin = self.at;
+                self.at += length;
+                Ok(&self.bytes[begin..self.at])
+            }
+            None => self.any_value(),
+        }
+    }
+
+    fn any_value(&mut self) -> Scan<&'w [u8]> {
         let first = self.peek()?;
         let begin = self.at;
         self.at = match first {
@@ -112,23 +141,103 @@ impl<'w> Cursor<'w> {
     }
 }
 
+/// Returns the length of the number that comes next, if it is of digits, dots and signs and not
+/// long: nearly all are.
+#[inline]
+fn plain_number(bytes: &[u8]) -> Option<usize> {
+    const WORDS: usize = 3;
+    let near = bytes.first_chunk::<{ 8 * WORDS }>()?;
+    if !matches!(near[0], b'0'..=b'9' | b'-') {
+        return None;
+    }
+    let (words, _) = near.as_chunks::<8>();
+    let mut before = 0;
+    for word in words {
+        let strange = outside_numbers(u64::from_le_bytes(*word));
+        if strange != 0 {
+            let length = before + (strange.trailing_zeros() / 8) as usize;
+            return (!IS_WORD[usize::from(bytes[length])]).then_some(length);
+        }
+        before += 8;
+    }
+    None
+}
+
+/// A text of at most [`Self::LONGEST`] bytes, laid out to be compared in words of sixteen bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StepText {
+    bytes: [u8; Self::LONGEST],
+    length: usize,
+    /// Which bits of each word are of the text.
+    masks: [u128; Self::LONGEST / Self::WORD],
+}
+
+impl StepText {
+    pub(crate) const LONGEST: usize = 64;
+    const WORD: usize = 16;
+
+    /// Takes a text, if it is not too long.
+    pub(crate) fn new(text: &[u8]) -> Option<Self> {
+        let mut bytes = [0; Self::LONGEST];
+        bytes.get_mut(..text.len())?.copy_from_slice(text);
+        let mask = |word: usize| {
+            let length = text.len().saturating_sub(word * Self::WORD).min(Self::WORD);
+            u128::MAX.checked_shr(128 - 8 * length as u32).unwrap_or(0)
+        };
+        Some(Self {
+            bytes,
+            length: text.len(),
+            masks: std::array::from_fn(mask),
+        })
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+
+    /// Returns whether `next` begins with the text.
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "it is most of what reading a trace is"
+    )]
+    fn begins(&self, next: &[u8; Self::LONGEST]) -> bool {
+        let (words, _) = next.as_chunks::<{ Self::WORD }>();
+        let (own, _) = self.bytes.as_chunks::<{ Self::WORD }>();
+        let mut differs = words
+            .iter()
+            .zip(own)
+            .zip(&self.masks)
+            .map(|((word, own), mask)| {
+                (u128::from_le_bytes(*word) ^ u128::from_le_bytes(*own)) & mask
+            });
+        // Most are short, and most that differ do so early.
+        differs.next() == Some(0) && (self.length <= Self::WORD || differs.all(|bits| bits == 0))
+    }
+}
+
 /// Compares two texts. Most are short, and a call of the system's comparison costs more than they
 /// do.
 #[inline]
 fn is_equal(one: &[u8], other: &[u8]) -> bool {
     const LONG: usize = 64;
-    let word = |text: &[u8], at: usize| {
-        let word = text.get(at..).and_then(<[u8]>::first_chunk);
-        word.map(|&word| u64::from_ne_bytes(word))
-    };
     let length = other.len();
     if !(8..LONG).contains(&length) || one.len() != length {
         return one == other;
     }
+    let (words, _) = one.as_chunks::<8>();
+    let (others, _) = other.as_chunks::<8>();
+    let mut pairs = words.iter().zip(others);
     // The last word overlaps the one before it.
-    let last = length - 8;
-    let mut words = (0..last).step_by(8);
-    words.all(|at| word(one, at) == word(other, at)) && word(one, last) == word(other, last)
+    pairs.all(|(word, other)| is_equal_word(*word, *other))
+        && is_equal_word(
+            *one.last_chunk().unwrap_or(&[0; 8]),
+            *other.last_chunk().unwrap_or(&[0; 8]),
+        )
+}
+
+const fn is_equal_word(one: [u8; 8], other: [u8; 8]) -> bool {
+    u64::from_ne_bytes(one) == u64::from_ne_bytes(other)
 }
 
 /// The bytes that numbers and words are made of.
@@ -144,12 +253,22 @@ static IS_WORD: [bool; 256] = {
 };
 
 /// Returns the place behind a number or a word. At the end of a window it is not known to be whole.
-#[inline]
 fn word_end(bytes: &[u8], from: usize) -> Option<usize> {
     let length = bytes[from..]
         .iter()
         .position(|&byte| !IS_WORD[usize::from(byte)])?;
     Some(from + length)
+}
+
+/// Sets the high bit of each byte that is no digit, dot or minus; bytes above the first such one
+/// may be wrong.
+const fn outside_numbers(word: u64) -> u64 {
+    // They stand together in ASCII, with `/` among them.
+    const BELOW: u64 = ONES * b'-' as u64;
+    const ABOVE: u64 = ONES * (0x7f - b'9') as u64;
+    let below = word.wrapping_sub(BELOW) & !word;
+    let above = word.wrapping_add(ABOVE) | word;
+    ((below | above) & HIGHS) | equal(word, b'/')
 }
 
 const ONES: u64 = 0x0101_0101_0101_0101;

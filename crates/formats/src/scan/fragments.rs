@@ -91,13 +91,15 @@ impl<const KINDS: usize> Fragments<KINDS> {
         };
         let found = self
             .numbers
-            .find(hash(text), |&number| text_of(number) == text);
+            .find(text_hash(text), |&number| text_of(number) == text);
         if let Some(&number) = found {
             return Fragment(number);
         }
         let number = u32::try_from(self.places.len()).expect("fewer texts than events");
         self.numbers
-            .insert_unique(hash(text), number, |&number| hash(text_of(number)));
+            .insert_unique(text_hash(text), number, |&number| {
+                text_hash(text_of(number))
+            });
         let begin = self.bytes.len();
         self.bytes.extend_from_slice(text);
         self.places.push((begin, self.bytes.len()));
@@ -105,7 +107,8 @@ impl<const KINDS: usize> Fragments<KINDS> {
     }
 }
 
-fn hash(text: &[u8]) -> u64 {
+/// Returns the hash of a text.
+pub(crate) fn text_hash(text: &[u8]) -> u64 {
     let mut hasher = FxBuildHasher.build_hasher();
     hasher.write(text);
     hasher.finish()

@@ -8,7 +8,7 @@ mod text;
 mod zstd;
 
 pub(crate) use cursor::{Cursor, Scan, Stop};
-pub(crate) use fragments::{Fragment, Fragments};
+pub(crate) use fragments::{Fragment, Fragments, text_hash};
 pub(crate) use source::{Fault, Source};
 pub(crate) use steps::{Step, Steps};
 pub(crate) use text::{decode, inside_quotes};

@@ -8,6 +8,7 @@
 //! Files are written by programs, so the same steps come in the same order. Each is remembered with
 //! those that came after it, and is taken by one comparison when it comes again.
 
+use super::cursor::StepText;
 use super::{Cursor, Scan, Stop, decode, inside_quotes};
 
 /// The number of a step that was seen before.
@@ -23,7 +24,6 @@ impl Step {
 
 /// No more steps than this are remembered; what comes beyond is read the slow way.
 const MOST_STEPS: usize = 512;
-const LONGEST_STEP: usize = 64;
 /// How many steps are remembered to come after one.
 const WAYS: usize = 4;
 
@@ -34,7 +34,7 @@ pub(crate) struct Steps<Key> {
 }
 
 struct Known<Key> {
-    text: Box<[u8]>,
+    text: StepText,
     /// What it leads to; nothing where it leads out of the object.
     key: Option<Key>,
     next: [Step; WAYS],
@@ -44,7 +44,7 @@ impl<Key: Copy + PartialEq> Steps<Key> {
     /// Makes a table in which `key_of` says what the text of a key means.
     pub(crate) fn new(key_of: fn(&[u8]) -> Key) -> Self {
         let root = || Known {
-            text: Box::default(),
+            text: StepText::new(b"").expect("nothing is short enough"),
             key: None,
             next: [Step::UNKNOWN; WAYS],
         };
@@ -68,7 +68,7 @@ impl<Key: Copy + PartialEq> Steps<Key> {
                 break;
             }
             let known = &self.steps[step.0 as usize];
-            if cursor.pass_text(&known.text) {
+            if cursor.pass_step(&known.text) {
                 return Ok((step, known.key));
             }
         }
@@ -95,15 +95,15 @@ impl<Key: Copy + PartialEq> Steps<Key> {
     }
 
     fn remember(&mut self, text: &[u8], key: Option<Key>) -> Step {
-        let is_it = |known: &Known<Key>| *known.text == *text && known.key == key;
+        let is_it = |known: &Known<Key>| known.text.bytes() == text && known.key == key;
         if let Some(index) = self.steps.iter().position(is_it) {
             return Step(index as u16);
         }
-        if self.steps.len() == MOST_STEPS || text.len() > LONGEST_STEP {
+        let Some(text) = StepText::new(text).filter(|_| self.steps.len() < MOST_STEPS) else {
             return Step::UNKNOWN;
-        }
+        };
         self.steps.push(Known {
-            text: text.into(),
+            text,
             key,
             next: [Step::UNKNOWN; WAYS],
         });

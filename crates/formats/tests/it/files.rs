@@ -8,7 +8,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use mindprof_formats::{
     ReadOptions, Repair, read_trace, read_trace_file, read_trace_file_with, read_trace_with,
-    write_trace, write_trace_file,
+    write_file, write_trace, write_trace_file,
 };
 use mindprof_model::{Profile, Timeline};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
@@ -34,6 +34,28 @@ fn directories_are_made_and_gzip_goes_by_name() {
         .map(|entry| entry.unwrap().file_name())
         .collect();
     assert_eq!(names.len(), 2, "only what was asked for: {names:?}");
+}
+
+#[test]
+fn while_a_file_is_written_nothing_of_it_is_to_be_seen() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.json");
+    let names = || fs::read_dir(folder.path()).unwrap().count();
+    for there in [0, 1] {
+        write_file(&path, |out| {
+            out.write_all(&vec![b' '; 1 << 20])?;
+            let expected = if cfg!(target_os = "linux") {
+                there
+            } else {
+                there + 1
+            };
+            assert_eq!(names(), expected);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(names(), 1);
+        assert_eq!(fs::metadata(&path).unwrap().len(), 1 << 20);
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 mod corpus;
 mod damage;
+mod extras;
 mod files;
 mod goldens;
 mod memory;

@@ -12,6 +12,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use crate::corpus::Session;
+use crate::extras::extras_of;
 
 fn written(profile: &Profile) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -64,6 +65,7 @@ fn describe(profile: &Profile) -> Vec<String> {
         };
         format!("{shown:?} {}", thread.native)
     }));
+    lines.extend(extras_of(profile));
     lines
 }
 

@@ -23,13 +23,19 @@ impl Collector {
         self.find_backward_nodes();
         if let Some(order) = order::find(&self.events) {
             self.tensors.reorder(&order);
-            order::apply(order, &mut self.events, &mut self.links);
+            order::apply(
+                order,
+                &mut self.events,
+                &mut self.links,
+                &mut self.profile.extras,
+            );
         }
         self.settle_forward_threads();
         let resolution = if self.has_nanoseconds { 0 } else { 1000 };
         let crossing = order::nest(&mut self.events, &self.tracks.are_whole(), resolution);
         self.repairs.add(Repair::Crossing, crossing);
-        self.repairs.add(Repair::BadText, self.meanings.bad_texts());
+        let bad_texts = self.meanings.bad_texts() + self.kept.bad_texts();
+        self.repairs.add(Repair::BadText, bad_texts);
         self.tracks.add_to(&mut self.profile, self.device);
         self.profile.add_linked_events(self.events, self.links);
         self.profile.add_memory_records(self.memory);
@@ -37,6 +43,7 @@ impl Collector {
         Ok(Reading {
             profile: self.profile.build()?,
             repairs: self.repairs,
+            set_aside: self.set_aside,
             left_out: self.left_out,
         })
     }
@@ -61,6 +68,14 @@ impl Collector {
         }
         for role in &mut self.tensors.roles {
             role.time = Nanos((role.time.0 as i64).abs_diff(zero));
+        }
+        for record in self.profile.extras.records_mut() {
+            let is_timeless = record.time_ns == i64::MAX;
+            record.time_ns = if is_timeless {
+                0
+            } else {
+                record.time_ns - zero
+            };
         }
         zero
     }

@@ -2,6 +2,7 @@
 
 use super::Collector;
 use crate::chrome::event::{RawEvent, Texts};
+use crate::chrome::keys::ArgumentKey;
 use crate::scan::{decode, inside_quotes};
 
 impl Collector {
@@ -11,12 +12,12 @@ impl Collector {
         match fact {
             b"thread_name" => self.add_thread_name(event, texts),
             b"process_name" | b"process_labels" | b"process_sort_index" | b"thread_sort_index" => {}
-            _ => self.left_out.add(event.phase),
+            _ => self.keep_record(event, texts),
         }
     }
 
     fn add_thread_name(&mut self, event: &RawEvent<'_>, texts: &Texts) {
-        let Some(name) = inside_quotes(texts.text(event.arguments.name)) else {
+        let Some(name) = inside_quotes(texts.text(event.arguments.text(ArgumentKey::Name))) else {
             return;
         };
         let (name, _) = decode(name);

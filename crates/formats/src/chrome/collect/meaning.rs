@@ -4,6 +4,7 @@ use mindprof_model::{Category, DeviceKind, ProfileBuilder, StackId, StringId, St
 
 use crate::chrome::category;
 use crate::chrome::event::Texts;
+use crate::chrome::text::call_place;
 use crate::scan::{Fragment, decode, inside_quotes};
 
 /// What is known of fragments so far, by their number.
@@ -12,6 +13,8 @@ pub(super) struct Meanings {
     categories: Memo<MeantCategory>,
     names: Memo<MeantName>,
     stacks: Memo<StackId>,
+    /// The frame that the place of a call was found to be the line of.
+    call_places: Memo<StringId>,
     bad_texts: u64,
 }
 
@@ -22,6 +25,8 @@ pub(super) struct MeantCategory {
     pub(super) device: DeviceKind,
     pub(super) other_device: Option<DeviceKind>,
     pub(super) is_window: bool,
+    /// The category itself, if profiles know it.
+    pub(super) known: &'static str,
 }
 
 /// What a name stands for.
@@ -79,6 +84,7 @@ impl Meanings {
             device,
             other_device: category::other_device(&text),
             is_window: text == category::WINDOW,
+            known: category::known(&text),
         };
         self.categories.set(fragment, meant)
     }
@@ -119,6 +125,27 @@ impl Meanings {
             stack = profile.stacks.push(stack, frame);
         }
         self.stacks.set(fragment, stack)
+    }
+}
+
+impl Meanings {
+    /// Returns whether the place of a call is the line of a frame.
+    pub(super) fn is_line_of(
+        &mut self,
+        fragment: Fragment,
+        texts: &Texts,
+        frame: StringId,
+        strings: &StringTable,
+    ) -> bool {
+        if self.call_places.get(fragment) == Some(frame) {
+            return true;
+        }
+        let place = decode(inside_quotes(texts.text(fragment)).unwrap_or_default()).0;
+        let is_line = call_place(strings.text(frame)).is_some_and(|line| line == place);
+        if is_line {
+            self.call_places.set(fragment, frame);
+        }
+        is_line
     }
 }
 

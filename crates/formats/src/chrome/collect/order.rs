@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use mindprof_model::{Category, Event, Flags, Links, Nanos};
+use mindprof_model::{Category, Event, ExtraKind, Extras, Flags, Links, Nanos};
 
 /// Finds the order by start, longest first; of equals, the file's order counts. None if the events
 /// have it already.
@@ -18,7 +18,15 @@ pub(super) fn find(events: &[Event]) -> Option<Vec<u32>> {
 }
 
 /// Moves what stands at `order[i]` to `i` in place, one cycle of places after another.
-pub(super) fn apply(mut order: Vec<u32>, events: &mut [Event], links: &mut [Links]) {
+pub(super) fn apply(
+    mut order: Vec<u32>,
+    events: &mut [Event],
+    links: &mut [Links],
+    extras: &mut Extras,
+) {
+    for kind in [ExtraKind::Category, ExtraKind::Fields, ExtraKind::Arguments] {
+        extras.reorder(kind, &order);
+    }
     for begin in 0..order.len() {
         let mut to = begin;
         loop {
@@ -111,7 +119,7 @@ mod tests {
             let mut events: Vec<_> = times.iter().map(|&(start, duration)| event(start, duration)).collect();
             let mut links: Vec<_> = (0..times.len() as u32).map(|index| Links::new(index, 0)).collect();
             if let Some(order) = find(&events) {
-                apply(order, &mut events, &mut links);
+                apply(order, &mut events, &mut links, &mut Extras::default());
             }
             let mut expected: Vec<_> = times.iter().zip(0_u32..).collect();
             expected.sort_by_key(|&(&(start, duration), _)| (start, Reverse(duration)));

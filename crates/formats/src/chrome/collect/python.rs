@@ -33,6 +33,16 @@ impl PythonCalls {
         self.inside.set(call.number, inside);
     }
 
+    /// Returns whether the stack of a call ends in the line that it was made from, and not just in
+    /// the name of its caller. Of a call that came before its caller it is not known.
+    pub(super) fn is_line(&mut self, call: Call, stack: StackId) -> bool {
+        call.caller == 0
+            || self
+                .inside
+                .get(call.caller)
+                .is_some_and(|inside| inside != stack)
+    }
+
     /// Does the same for the calls whose callers came later. Calls are numbered in start order, so
     /// callers have the lower numbers.
     pub(super) fn finish(&mut self, events: &mut [Event], stacks: &mut StackTable) {
@@ -48,39 +58,47 @@ impl PythonCalls {
     }
 }
 
-/// The stack inside of each call, by the call's number. Numbers mostly count up from one.
+/// How many numbers share a page.
+const PAGE: u64 = 32;
+
+/// The stack inside of each call, by the call's number. Numbers mostly count up, in runs.
 #[derive(Default)]
 struct ByNumber {
-    dense: Vec<StackId>,
-    sparse: FxHashMap<u64, StackId>,
+    places: FxHashMap<u64, u32>,
+    pages: Vec<[StackId; PAGE as usize]>,
+    /// The page that was looked for last, and where it is.
+    last: Option<(u64, u32)>,
 }
 
 impl ByNumber {
-    fn get(&self, number: u64) -> Option<StackId> {
-        let dense = usize::try_from(number)
-            .ok()
-            .and_then(|index| self.dense.get(index));
-        match dense {
-            Some(&stack) if stack != StackId::NONE => Some(stack),
-            Some(_) | None => self.sparse.get(&number).copied(),
-        }
+    fn get(&mut self, number: u64) -> Option<StackId> {
+        let place = self.place(number / PAGE)?;
+        let stack = self.pages[place as usize][(number % PAGE) as usize];
+        Some(stack).filter(|&stack| stack != StackId::NONE)
     }
 
     /// Keeps the stack of a number, of zero none.
     fn set(&mut self, number: u64, stack: StackId) {
-        // Room for the number itself and those that may have been left out below it.
-        let most = 2 * self.dense.len() + 1024;
-        match usize::try_from(number) {
-            Ok(0) => {}
-            Ok(index) if index < most => {
-                if self.dense.len() <= index {
-                    self.dense.resize(index + 1, StackId::NONE);
-                }
-                self.dense[index] = stack;
-            }
-            Ok(_) | Err(_) => {
-                self.sparse.insert(number, stack);
-            }
+        if number == 0 {
+            return;
         }
+        let place = self.place(number / PAGE).unwrap_or_else(|| {
+            let place = self.pages.len() as u32;
+            self.pages.push([StackId::NONE; PAGE as usize]);
+            self.places.insert(number / PAGE, place);
+            place
+        });
+        self.pages[place as usize][(number % PAGE) as usize] = stack;
+    }
+
+    fn place(&mut self, page: u64) -> Option<u32> {
+        if let Some((last, place)) = self.last
+            && last == page
+        {
+            return Some(place);
+        }
+        let place = *self.places.get(&page)?;
+        self.last = Some((page, place));
+        Some(place)
     }
 }

@@ -3,7 +3,7 @@
 use mindprof_model::{Nanos, ProfileBuilder, RoleRecord, ThreadId};
 
 use crate::chrome::category::role_of;
-use crate::chrome::event::integer_of;
+use crate::chrome::integer::integer_of;
 
 /// What a trace says of tensors so far.
 #[derive(Default)]
@@ -16,28 +16,38 @@ pub(super) struct Tensors {
 }
 
 impl Tensors {
-    /// Takes the list of where the tensors of an event lie.
-    pub(super) fn add_storages(&mut self, event: usize, raw: &[u8]) {
+    /// Takes the list of where the tensors of an event lie. Returns whether it is one.
+    pub(super) fn add_storages(&mut self, event: usize, raw: &[u8]) -> bool {
         let Some(list) = raw
             .strip_prefix(b"[")
             .and_then(|raw| raw.strip_suffix(b"]"))
         else {
-            return;
+            return false;
         };
         let begin = self.addresses.len();
         for item in list.split(|&byte| byte == b',') {
-            // What is no number still has a place, so that those behind it keep theirs.
-            let address = integer_of(item.trim_ascii()).unwrap_or_default();
+            let Some(address) = integer_of(item.trim_ascii()) else {
+                self.addresses.truncate(begin);
+                return false;
+            };
             self.addresses.push(address);
         }
         self.events.push((event as u32, begin));
+        true
     }
 
-    /// Takes what was said of tensors since `start` on a thread.
-    pub(super) fn add_roles(&mut self, thread: ThreadId, start: i64, raw: &[u8]) {
+    /// Takes what was said of tensors since `start` on a thread. Returns whether it is understood.
+    pub(super) fn add_roles(&mut self, thread: ThreadId, start: i64, raw: &[u8]) -> bool {
+        if raw.is_empty() {
+            return false;
+        }
+        let begin = self.roles.len();
         let said: Vec<(String, i64, u64, u64)> = serde_json::from_slice(raw).unwrap_or_default();
         for (role, after, address, bytes) in said {
-            let Some(role) = role_of(&role) else { continue };
+            let Some(role) = role_of(&role) else {
+                self.roles.truncate(begin);
+                return false;
+            };
             self.roles.push(RoleRecord {
                 time: Nanos(start.saturating_add(after) as u64),
                 address,
@@ -46,6 +56,7 @@ impl Tensors {
                 role,
             });
         }
+        self.roles.len() > begin
     }
 
     /// Follows the events into another order: `order` names, for each place, the one that comes

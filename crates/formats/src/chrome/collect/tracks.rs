@@ -3,7 +3,7 @@
 use mindprof_model::{DeviceKind, ProfileBuilder, StringId, StringTable, Thread, ThreadId};
 use rustc_hash::FxHashMap;
 
-use crate::chrome::event::integer_of;
+use crate::chrome::integer::integer_of;
 use crate::scan::{decode, inside_quotes};
 
 /// The tracks so far.
@@ -15,7 +15,21 @@ pub(super) struct Tracks {
     /// The threads that spare tracks belong to, by process and track.
     spare: FxHashMap<(Label, Label), Label>,
     /// Where the last event lay, since the next one mostly lies there too.
-    last: Option<((DeviceKind, Label, Label), ThreadId)>,
+    last: Option<Last>,
+}
+
+/// A track as the last event named it.
+struct Last {
+    device: DeviceKind,
+    process: Box<[u8]>,
+    thread: Box<[u8]>,
+    id: ThreadId,
+}
+
+impl Last {
+    fn is(&self, device: DeviceKind, process: &[u8], thread: &[u8]) -> bool {
+        self.device == device && *self.thread == *thread && *self.process == *process
+    }
 }
 
 /// A process or thread as a trace names it: mostly a number, sometimes a text.
@@ -62,26 +76,40 @@ impl Tracks {
         thread: &[u8],
         strings: &mut StringTable,
     ) -> ThreadId {
-        let process = Label::read(process, strings);
-        let thread = Label::read(thread, strings);
-        let thread = *self.spare.get(&(process, thread)).unwrap_or(&thread);
-        let key = (device, process, thread);
-        if let Some((last, id)) = self.last
-            && last == key
-        {
-            return id;
+        match &self.last {
+            Some(last) if last.is(device, process, thread) => last.id,
+            Some(_) | None => self.look_up(device, process, thread, strings),
         }
+    }
+
+    fn look_up(
+        &mut self,
+        device: DeviceKind,
+        process: &[u8],
+        thread: &[u8],
+        strings: &mut StringTable,
+    ) -> ThreadId {
+        let label = Label::read(thread, strings);
+        let key = Label::read(process, strings);
+        let label = *self.spare.get(&(key, label)).unwrap_or(&label);
+        let key = (device, key, label);
         let next = ThreadId::from_index(self.keys.len());
         let id = *self.ids.entry(key).or_insert(next);
         if id == next {
             self.keys.push(key);
         }
-        self.last = Some((key, id));
+        self.last = Some(Last {
+            device,
+            process: process.into(),
+            thread: thread.into(),
+            id,
+        });
         id
     }
 
     /// Takes what lies on a track for what lies on the thread `of`.
     pub(super) fn add_spare(&mut self, process: i64, track: i64, of: i64) {
+        self.last = None;
         let [process, track, of] = [process, track, of].map(Label::Number);
         self.spare.insert((process, track), of);
     }

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::chrome::collect::Collector;
-use crate::chrome::event::EventScanner;
+use crate::chrome::event::{EventScanner, RawEvent};
 use crate::chrome::repairs::Repair;
 use crate::scan::{Cursor, Fault, Stop};
 
@@ -105,7 +105,8 @@ impl Events {
 
     fn scan_event(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
         let begin = cursor.at();
-        let event = self.scanner.scan(cursor)?;
+        let mut event = RawEvent::default();
+        self.scanner.scan(cursor, &mut event)?;
         if event.phase == 0 {
             if self.expected != Expected::Anything {
                 self.pass_stranger(begin);
@@ -115,7 +116,8 @@ impl Events {
         if self.expected == Expected::Comma {
             self.collector.repairs.add(Repair::Malformed, 1);
         }
-        self.collector.add(&event, &self.scanner.texts);
+        let scanner = &self.scanner;
+        self.collector.add(&event, &scanner.texts, &scanner.rest);
         self.whole += 1;
         self.expected = Expected::Comma;
         Ok(())

@@ -8,8 +8,8 @@ use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::*;
-use crate::chrome::event::{RawArguments, RawEvent, Texts};
-use crate::scan::Fragment;
+use crate::chrome::event::{RawArguments, RawEvent, Rest, Texts};
+use crate::chrome::keys::{ARGUMENT_KEYS, ArgumentKey};
 
 /// The entries of a JSON object in their order, nothing for other JSON.
 fn entries(raw: &str) -> Vec<(String, &str)> {
@@ -36,8 +36,11 @@ fn entries(raw: &str) -> Vec<(String, &str)> {
     deserializer.deserialize_map(Entries).unwrap_or_default()
 }
 
-fn raw_event<'a>(raw: &'a str, texts: &mut Texts) -> RawEvent<'a> {
-    let mut event = RawEvent::default();
+fn raw_event<'a>(raw: &'a str, texts: &mut Texts, rest: &mut Rest) -> RawEvent<'a> {
+    let mut event = RawEvent {
+        whole: raw.as_bytes(),
+        ..RawEvent::default()
+    };
     for (key, value) in entries(raw) {
         let bytes = value.as_bytes();
         match key.as_str() {
@@ -55,46 +58,30 @@ fn raw_event<'a>(raw: &'a str, texts: &mut Texts) -> RawEvent<'a> {
             "tid" => event.thread = bytes,
             "ts" => event.start = bytes,
             "dur" => event.duration = bytes,
-            "args" => event.arguments = raw_arguments(value, texts),
-            _ => {}
+            "args" => {
+                rest.arguments.clear();
+                event.arguments = raw_arguments(value, texts, &mut rest.arguments);
+            }
+            _ => push_entry(&mut rest.fields, &key, value),
         }
     }
     event
 }
 
-fn raw_arguments<'a>(raw: &'a str, texts: &mut Texts) -> RawArguments<'a> {
+fn raw_arguments<'a>(raw: &'a str, texts: &mut Texts, rest: &mut Vec<u8>) -> RawArguments<'a> {
     let mut found = RawArguments::default();
     for (key, value) in entries(raw) {
-        let bytes = value.as_bytes();
-        let mut text = || -> Fragment { texts.intern(bytes) };
-        match key.as_str() {
-            "Input Dims" => found.inputs[0] = text(),
-            "Input type" => found.inputs[1] = text(),
-            "Input Strides" => found.inputs[2] = text(),
-            "Concrete Inputs" => found.inputs[3] = text(),
-            "Input List type" => found.inputs[4] = text(),
-            "Call stack" => found.call_stack = text(),
-            "name" => found.name = text(),
-            "Sequence number" => found.sequence = bytes,
-            "Fwd thread id" => found.forward_thread = bytes,
-            "finished" => found.finished = bytes,
-            "Async" => found.asynchronous = bytes,
-            "External id" => found.external = bytes,
-            "correlation" => found.correlation = bytes,
-            "Python id" => found.python = bytes,
-            "Python parent id" => found.python_parent = bytes,
-            "Input Storages" => found.storages = bytes,
-            "Tensor Roles" => found.roles = bytes,
-            "Bytes" => found.memory.bytes = bytes,
-            "Addr" => found.memory.address = bytes,
-            "Total Allocated" => found.memory.total_allocated = bytes,
-            "Total Reserved" => found.memory.total_reserved = bytes,
-            "Device Type" => found.memory.device = bytes,
-            "Device Id" => found.memory.device_index = bytes,
-            _ => {}
+        match ArgumentKey::of(key.as_bytes()) {
+            ArgumentKey::Other => push_entry(rest, &key, value),
+            key if key.is_text() => found.set_text(key, texts.intern(value.as_bytes())),
+            key => found.set_value(key, value.as_bytes()),
         }
     }
     found
+}
+
+fn push_entry(entries: &mut Vec<u8>, key: &str, value: &str) {
+    entries.extend_from_slice(format!("{}:{value},", serde_json::json!(key)).as_bytes());
 }
 
 /// Reads a sound trace by way of the library.
@@ -109,8 +96,9 @@ fn read_clearly(trace: &str) -> Reading {
         }
     }
     for raw in serde_json::from_str::<Vec<&RawValue>>(list).unwrap() {
-        let event = raw_event(raw.get(), &mut texts);
-        events.collector.add(&event, &texts);
+        let mut rest = Rest::default();
+        let event = raw_event(raw.get(), &mut texts, &mut rest);
+        events.collector.add(&event, &texts, &rest);
     }
     events.collector.build().unwrap()
 }
@@ -131,29 +119,8 @@ impl Read for Trickle<'_> {
 const KEYS: [&str; 12] = [
     "ph", "cat", "name", "pid", "tid", "ts", "dur", "ts", "dur", "name", "id", "s",
 ];
-const ARGUMENTS: [&str; 21] = [
-    "Sequence number",
-    "Fwd thread id",
-    "Input Dims",
-    "Input type",
-    "Input Strides",
-    "Concrete Inputs",
-    "finished",
-    "Async",
-    "name",
-    "Call stack",
-    "External id",
-    "correlation",
-    "Python id",
-    "Python parent id",
-    "Bytes",
-    "Addr",
-    "Total Allocated",
-    "Total Reserved",
-    "Device Type",
-    "Device Id",
-    "grid",
-];
+/// What no reader knows.
+const STRANGE_ARGUMENTS: [&str; 3] = ["grid", "warps per SM", "x"];
 const VALUES: [&str; 30] = [
     "0",
     "1",
@@ -216,7 +183,8 @@ fn any_value() -> impl Strategy<Value = String> {
 }
 
 fn any_event() -> impl Strategy<Value = String> {
-    let arguments = || any_object(any_of(ARGUMENTS).prop_map(String::from), any_value());
+    let keys = || prop::sample::select([&ARGUMENT_KEYS[..], &STRANGE_ARGUMENTS].concat());
+    let arguments = || any_object(keys().prop_map(String::from), any_value());
     let value = prop_oneof![6 => any_value(), 1 => arguments()];
     let event = any_object(any_of(KEYS).prop_map(String::from), value);
     let parts = (event, arguments(), any_of(PHASES), any::<bool>());
@@ -253,6 +221,7 @@ proptest! {
             Ok(found) => {
                 prop_assert_eq!(format!("{:?}", found.profile), format!("{:?}", expected.profile));
                 prop_assert_eq!(found.repairs, expected.repairs);
+                prop_assert_eq!(found.set_aside, expected.set_aside);
                 prop_assert_eq!(found.left_out, expected.left_out);
             }
             Err(Error::NotATrace { .. }) => {

@@ -202,7 +202,7 @@ fn begins_and_ends_are_paired_on_their_thread() {
 }
 
 #[test]
-fn what_a_profile_has_no_place_for_is_counted() {
+fn what_a_profile_does_not_understand_is_kept_and_counted() {
     let reading = reading(
         br#"[{"ph": "C", "name": "queue", "ts": 1, "args": {"length": 3}},
              {"ph": "s", "cat": "mine", "id": 1, "ts": 1}, {"ph": "f", "cat": "mine", "id": 1, "ts": 2},
@@ -213,9 +213,10 @@ fn what_a_profile_has_no_place_for_is_counted() {
     );
     assert_eq!(told(&reading), []);
     assert_eq!(times(&reading), [("moment", 0, 0)]);
-    let left_out: Vec<_> = reading.left_out.iter().collect();
+    assert!(reading.left_out.is_empty());
+    let set_aside: Vec<_> = reading.set_aside.iter().collect();
     assert_eq!(
-        left_out,
+        set_aside,
         [
             ('C', 1, "counters"),
             ('M', 1, "facts"),

@@ -6,7 +6,7 @@ use super::Writer;
 use crate::chrome::category::{INSTANT, MEMORY};
 
 impl Writer<'_> {
-    /// Writes a memory record; `index` is its number among all events.
+    /// Writes a memory record; `index` is its number among them.
     pub(super) fn push_memory(&mut self, index: usize, record: &MemoryRecord) {
         self.text.push(&self.memory_head);
         self.text.push(self.tracks.of_thread(record.thread));
@@ -26,9 +26,11 @@ impl Writer<'_> {
         text.push_number(record.address);
         text.push(",");
         text.push(self.pieces.stack(record.stack));
-        text.push("\"finished\":false,\"Ev Idx\":");
-        text.push_number(index);
-        text.push("}}");
+        let extra = self.extras.of_memory(index);
+        self.push_extra_arguments(extra);
+        self.text.push("\"finished\":false,\"Ev Idx\":");
+        self.text.push_number(self.profile.events().len() + index);
+        self.text.push("}}");
     }
 }
 

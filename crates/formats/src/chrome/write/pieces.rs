@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use crate::chrome::category;
 use crate::chrome::inputs::{inputs_arguments, list_types_argument};
-use crate::chrome::text::json_string;
+use crate::chrome::text::{call_place, json_string};
 
 /// How much text of stacks is kept for the next event that has the same; of deep and ever new
 /// stacks it would be more than the trace itself.
@@ -99,16 +99,9 @@ impl<'a> Pieces<'a> {
     }
 }
 
-/// Returns the line of a frame, `file.py:12` of `file.py(12): function`; empty for what is no such
-/// frame.
 fn call_place_piece(frame: &str) -> Box<str> {
-    let place = frame
-        .rsplit_once("): ")
-        .and_then(|(place, _)| place.rsplit_once('('))
-        .filter(|(_, line)| line.bytes().all(|byte| byte.is_ascii_digit()));
-    place.map_or_else(Box::default, |(file, line)| {
-        let place = json_string(&format!("{file}:{line}"));
-        format!("\"CallFrom\":{place},").into()
+    call_place(frame).map_or_else(Box::default, |place| {
+        format!("\"CallFrom\":{},", json_string(&place)).into()
     })
 }
 

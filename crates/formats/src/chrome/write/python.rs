@@ -3,20 +3,23 @@
 use mindprof_model::Event;
 
 use super::Writer;
+use super::extras::EventExtras;
+use crate::chrome::keys::ArgumentKey;
 
 impl Writer<'_> {
     /// Writes where a call was made, its number, those of its caller and of its module, each with a
     /// comma after it.
-    pub(super) fn push_python_numbers(&mut self, event: &Event) {
+    pub(super) fn push_python_numbers(&mut self, event: &Event, extras: EventExtras) {
         let call = self.python.next(self.profile, event);
-        if call.has_line {
+        let is_free = |key: ArgumentKey| !extras.keys.contains(key);
+        if call.has_line && is_free(ArgumentKey::CallFrom) {
             self.text.push(self.pieces.call_place(event.stack));
         }
-        if let Some(caller) = call.caller {
+        if let Some(caller) = call.caller.filter(|_| is_free(ArgumentKey::PythonParent)) {
             self.text.push_argument("Python parent id", caller);
         }
         self.text.push_argument("Python id", call.number);
-        if let Some(module) = call.module {
+        if let Some(module) = call.module.filter(|_| is_free(ArgumentKey::PythonModule)) {
             self.text.push_argument("Python module id", module);
         }
     }

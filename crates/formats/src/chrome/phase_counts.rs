@@ -1,27 +1,27 @@
-//! What a trace holds that a profile has no place for.
+//! How many events of each phase a trace holds, of those that profiles do not understand.
 
-/// How many events of a sound trace are not in its profile, by their phase.
+/// Numbers of events by their phase.
 ///
 /// Arrows that the profile tells in its own way, and the names of processes and threads, do not
 /// count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct PhaseCounts {
     counts: [u64; 128],
 }
 
-impl LeftOut {
-    /// Returns how many events of a phase were left out.
+impl PhaseCounts {
+    /// Returns how many events of a phase there are.
     pub fn count(&self, phase: char) -> u64 {
         let index = usize::try_from(u32::from(phase));
         index.map_or(0, |index| self.counts.get(index).copied().unwrap_or(0))
     }
 
-    /// Returns whether every event has its place.
+    /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
         self.counts.iter().all(|&count| count == 0)
     }
 
-    /// Returns each phase of which events were left out, how many, and what its events are called.
+    /// Returns each phase of which there are events, how many, and what its events are called.
     pub fn iter(&self) -> impl Iterator<Item = (char, u64, &'static str)> {
         let phases = (0_u8..).map(char::from).zip(self.counts);
         phases
@@ -35,7 +35,7 @@ impl LeftOut {
     }
 }
 
-impl Default for LeftOut {
+impl Default for PhaseCounts {
     fn default() -> Self {
         Self { counts: [0; 128] }
     }
@@ -43,6 +43,7 @@ impl Default for LeftOut {
 
 fn name_of(phase: char) -> &'static str {
     match phase {
+        'X' => "details of events",
         'C' => "counters",
         's' | 't' | 'f' => "flows",
         'b' | 'n' | 'e' | 'S' | 'T' | 'p' | 'F' => "asynchronous events",
@@ -63,12 +64,12 @@ mod tests {
 
     #[test]
     fn phases_are_counted_and_named() {
-        let mut left_out = LeftOut::default();
-        assert!(left_out.is_empty());
+        let mut counts = PhaseCounts::default();
+        assert!(counts.is_empty());
         for phase in [b'C', b's', b'C', 0xff] {
-            left_out.add(phase);
+            counts.add(phase);
         }
-        let told: Vec<_> = left_out.iter().collect();
+        let told: Vec<_> = counts.iter().collect();
         assert_eq!(
             told,
             [
@@ -77,6 +78,6 @@ mod tests {
                 ('\u{7f}', 1, "events of an unknown phase")
             ]
         );
-        assert_eq!((left_out.count('C'), left_out.count('é')), (2, 0));
+        assert_eq!((counts.count('C'), counts.count('é')), (2, 0));
     }
 }

@@ -1,0 +1,245 @@
+//! The keys that the reader of traces knows, of events and of their arguments.
+
+/// The keys of an event that the reader knows.
+pub const EVENT_KEYS: [&str; 8] = ["ph", "cat", "name", "pid", "tid", "ts", "dur", "args"];
+
+/// The keys of an event's arguments that the reader knows, in the order of [`ArgumentKey`].
+pub const ARGUMENT_KEYS: [&str; ArgumentKey::Other as usize] = [
+    "Input Dims",
+    "Input type",
+    "Input Strides",
+    "Concrete Inputs",
+    "Input List type",
+    "Call stack",
+    "CallFrom",
+    "name",
+    "Sequence number",
+    "Fwd thread id",
+    "finished",
+    "Async",
+    "External id",
+    "correlation",
+    "Python id",
+    "Python parent id",
+    "Python module id",
+    "Input Storages",
+    "Tensor Roles",
+    "Bytes",
+    "Addr",
+    "Total Allocated",
+    "Total Reserved",
+    "Device Type",
+    "Device Id",
+    "Record function id",
+    "Ev Idx",
+];
+
+/// What a key of an event means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EventKey {
+    Phase,
+    Category,
+    Name,
+    Process,
+    Thread,
+    Start,
+    Duration,
+    Arguments,
+    Other,
+}
+
+impl EventKey {
+    pub(super) fn of(text: &[u8]) -> Self {
+        match text {
+            b"ph" => Self::Phase,
+            b"cat" => Self::Category,
+            b"name" => Self::Name,
+            b"pid" => Self::Process,
+            b"tid" => Self::Thread,
+            b"ts" => Self::Start,
+            b"dur" => Self::Duration,
+            b"args" => Self::Arguments,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// What a key of an event's arguments means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum ArgumentKey {
+    Dims,
+    Types,
+    Strides,
+    Values,
+    ListTypes,
+    CallStack,
+    CallFrom,
+    /// The last of those whose texts come again and again.
+    Name,
+    Sequence,
+    ForwardThread,
+    Finished,
+    Asynchronous,
+    External,
+    Correlation,
+    Python,
+    PythonParent,
+    PythonModule,
+    Storages,
+    Roles,
+    Bytes,
+    Address,
+    TotalAllocated,
+    TotalReserved,
+    DeviceType,
+    DeviceId,
+    RecordFunction,
+    EventIndex,
+    Other,
+}
+
+impl ArgumentKey {
+    /// How many keys have values that are kept as texts.
+    pub(super) const TEXTS: usize = Self::Name as usize + 1;
+    /// How many other keys are known.
+    pub(super) const VALUES: usize = Self::Other as usize - Self::TEXTS;
+
+    const ALL: [Self; Self::Other as usize] = [
+        Self::Dims,
+        Self::Types,
+        Self::Strides,
+        Self::Values,
+        Self::ListTypes,
+        Self::CallStack,
+        Self::CallFrom,
+        Self::Name,
+        Self::Sequence,
+        Self::ForwardThread,
+        Self::Finished,
+        Self::Asynchronous,
+        Self::External,
+        Self::Correlation,
+        Self::Python,
+        Self::PythonParent,
+        Self::PythonModule,
+        Self::Storages,
+        Self::Roles,
+        Self::Bytes,
+        Self::Address,
+        Self::TotalAllocated,
+        Self::TotalReserved,
+        Self::DeviceType,
+        Self::DeviceId,
+        Self::RecordFunction,
+        Self::EventIndex,
+    ];
+
+    pub(super) fn of(text: &[u8]) -> Self {
+        let found = ARGUMENT_KEYS.iter().position(|key| key.as_bytes() == text);
+        found.map_or(Self::Other, |index| Self::ALL[index])
+    }
+
+    /// Returns whether its values are kept as texts, since they come again and again.
+    #[inline]
+    pub(super) const fn is_text(self) -> bool {
+        (self as usize) < Self::TEXTS
+    }
+
+    /// Returns the key as traces write it.
+    pub(super) fn name(self) -> &'static str {
+        ARGUMENT_KEYS.get(self as usize).copied().unwrap_or("")
+    }
+}
+
+/// A set of keys of arguments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ArgumentKeys(u32);
+
+impl ArgumentKeys {
+    pub(super) const NONE: Self = Self(0);
+    /// What an event was given.
+    pub(super) const INPUTS: Self = Self::new(&[
+        ArgumentKey::Dims,
+        ArgumentKey::Types,
+        ArgumentKey::Strides,
+        ArgumentKey::Values,
+        ArgumentKey::ListTypes,
+    ]);
+    /// What a profile always holds as it is, of those that can be said of a scope.
+    pub(super) const SIMPLE: Self = Self::new(&[
+        ArgumentKey::External,
+        ArgumentKey::Correlation,
+        ArgumentKey::EventIndex,
+    ]);
+
+    pub(super) const fn new(keys: &[ArgumentKey]) -> Self {
+        let mut set = Self::NONE;
+        let mut index = 0;
+        while index < keys.len() {
+            set.add(keys[index]);
+            index += 1;
+        }
+        set
+    }
+
+    #[inline]
+    pub(super) const fn add(&mut self, key: ArgumentKey) {
+        self.0 |= 1 << key as u32;
+    }
+
+    #[inline]
+    pub(super) const fn remove(&mut self, key: ArgumentKey) {
+        self.0 &= !(1 << key as u32);
+    }
+
+    #[inline]
+    pub(super) const fn add_all(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+
+    #[inline]
+    pub(super) const fn contains(self, key: ArgumentKey) -> bool {
+        self.0 & (1 << key as u32) != 0
+    }
+
+    #[inline]
+    pub(super) const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Returns those that are not in `other`.
+    #[inline]
+    pub(super) const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// Returns those that are in `other` too.
+    #[inline]
+    pub(super) const fn within(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    pub(super) fn iter(self) -> impl Iterator<Item = ArgumentKey> {
+        ArgumentKey::ALL
+            .into_iter()
+            .filter(move |&key| self.contains(key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_is_found_by_its_name() {
+        for (index, key) in ArgumentKey::ALL.into_iter().enumerate() {
+            assert_eq!(key as usize, index);
+            assert_eq!(ArgumentKey::of(key.name().as_bytes()), key);
+        }
+        assert_eq!(ArgumentKey::of(b"grid"), ArgumentKey::Other);
+        for key in EVENT_KEYS {
+            assert_ne!(EventKey::of(key.as_bytes()), EventKey::Other);
+        }
+    }
+}

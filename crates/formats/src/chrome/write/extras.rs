@@ -1,0 +1,134 @@
+//! What a trace said beyond what a profile knows, given back as it was.
+
+use mindprof_model::{EventId, ExtraKind, ExtraWalk, Extras, ForeignRecord, Profile, TextId};
+
+use rustc_hash::FxHashMap;
+
+use super::Writer;
+use crate::chrome::collect::each_entry;
+use crate::chrome::keys::{ArgumentKey, ArgumentKeys};
+use crate::scan::decode;
+
+/// How much text is kept for the next event that has the same.
+const KEPT_BYTES: usize = 16 << 20;
+
+/// The texts that go with events, as the events go by.
+pub(super) struct ExtraPieces<'a> {
+    extras: &'a Extras,
+    walks: [ExtraWalk<'a>; ExtraKind::ALL.len()],
+    pieces: FxHashMap<TextId, Piece>,
+    kept_bytes: usize,
+    /// The one that was too much to keep.
+    passing: Piece,
+}
+
+/// A text, with the keys in it that the writer knows.
+#[derive(Default)]
+struct Piece {
+    text: String,
+    keys: ArgumentKeys,
+}
+
+/// The texts of one event.
+#[derive(Clone, Copy, Default)]
+pub(super) struct EventExtras {
+    pub(super) category: Option<TextId>,
+    pub(super) fields: Option<TextId>,
+    pub(super) arguments: Option<TextId>,
+    /// The arguments that are among them: these are not written a second time.
+    pub(super) keys: ArgumentKeys,
+}
+
+impl<'a> ExtraPieces<'a> {
+    pub(super) fn new(profile: &'a Profile) -> Self {
+        let extras = profile.extras();
+        Self {
+            extras,
+            walks: ExtraKind::ALL.map(|kind| extras.walk(kind)),
+            pieces: FxHashMap::default(),
+            kept_bytes: 0,
+            passing: Piece::default(),
+        }
+    }
+
+    /// Returns what goes with an event. Events come in their order.
+    #[inline]
+    pub(super) fn of_event(&mut self, id: EventId) -> EventExtras {
+        let [category, fields, arguments, _] = &mut self.walks;
+        let arguments = arguments.at(id.index());
+        let mut found = EventExtras {
+            category: category.at(id.index()),
+            fields: fields.at(id.index()),
+            arguments,
+            keys: ArgumentKeys::NONE,
+        };
+        if let Some(text) = arguments {
+            found.keys = self.piece(text).keys;
+        }
+        found
+    }
+
+    /// Returns what goes with a memory record. They come in their order.
+    pub(super) fn of_memory(&mut self, index: usize) -> Option<TextId> {
+        self.walks[ExtraKind::MemoryArguments as usize].at(index)
+    }
+
+    /// Returns a text that goes with events.
+    pub(super) fn text(&mut self, id: TextId) -> &str {
+        &self.piece(id).text
+    }
+
+    /// Returns a text that is asked for once.
+    fn passing_text(&mut self, id: TextId) -> &str {
+        self.passing.text.clear();
+        self.extras.texts.push_to(id, &mut self.passing.text);
+        &self.passing.text
+    }
+
+    fn piece(&mut self, id: TextId) -> &Piece {
+        if self.kept_bytes > KEPT_BYTES && !self.pieces.contains_key(&id) {
+            self.passing = Piece::new(self.extras.texts.text(id));
+            return &self.passing;
+        }
+        let (extras, kept_bytes) = (self.extras, &mut self.kept_bytes);
+        self.pieces.entry(id).or_insert_with(|| {
+            let piece = Piece::new(extras.texts.text(id));
+            *kept_bytes += piece.text.len();
+            piece
+        })
+    }
+}
+
+impl Piece {
+    fn new(text: String) -> Self {
+        let mut keys = ArgumentKeys::NONE;
+        // What is no list of entries, such as a category, has no keys.
+        let _ = each_entry(text.as_bytes(), |key, _| {
+            let key = ArgumentKey::of(decode(key).0.as_bytes());
+            if key != ArgumentKey::Other {
+                keys.add(key);
+            }
+        });
+        Self { text, keys }
+    }
+}
+
+impl Writer<'_> {
+    /// Writes further arguments, with a comma after them.
+    pub(super) fn push_extra_arguments(&mut self, text: Option<TextId>) {
+        if let Some(text) = text {
+            self.text.push(self.extras.text(text));
+            self.text.push(",");
+        }
+    }
+
+    /// Writes a record of a foreign kind.
+    pub(super) fn push_record(&mut self, record: &ForeignRecord) {
+        self.text.push(",\n{");
+        self.text.push(self.extras.passing_text(record.text));
+        self.text.push(self.tracks.of_thread(record.thread));
+        let before = record.time_ns.min(0).unsigned_abs();
+        self.push_since_reference(record.time_ns.max(0) as u64, before);
+        self.text.push("}");
+    }
+}
