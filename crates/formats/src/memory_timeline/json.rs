@@ -63,12 +63,11 @@ impl Row {
             .checked_sub(1)
             .map_or(b"[0".len(), |last| self.ends[last]);
         self.text.truncate(begin);
-        for category in first..bytes.len() {
+        for (&bytes, end) in bytes.iter().zip(&mut self.ends).skip(first) {
             self.text.extend_from_slice(b", ");
             let mut digits = itoa::Buffer::new();
-            self.text
-                .extend_from_slice(digits.format(bytes[category]).as_bytes());
-            self.ends[category] = self.text.len();
+            self.text.extend_from_slice(digits.format(bytes).as_bytes());
+            *end = self.text.len();
         }
         self.text.push(b']');
         self.bytes = *bytes;
