@@ -133,6 +133,11 @@ impl Averages {
 
 /// Groups what a profile shows: its events, and memory records that fall into none.
 pub fn averages(analysis: &Analysis, group_by: GroupBy) -> Averages {
+    // Mostly nothing is hidden, and then nothing has to be looked for.
+    if analysis.shows_every_event() {
+        let ids = (0..analysis.profile().events().len()).map(EventId::from_index);
+        return averages_of(analysis, ids.map(Item::Event), group_by);
+    }
     averages_of(analysis, analysis.items(), group_by)
 }
 

@@ -139,7 +139,7 @@ impl Column {
             {
                 first += 1;
             }
-            let inside = records[first..].partition_point(|record| record.time <= event.end());
+            let inside = count_first(&records[first..], |record| record.time <= event.end());
             total[index] = before[first + inside] - before[first];
         }
         let mut own = total.clone();
@@ -153,6 +153,19 @@ impl Column {
         }
         Self { total, own }
     }
+}
+
+/// Returns how many records at the beginning hold to `is_inside`, after which none does. Doubles
+/// its steps from there: most events end soon, and a search from the middle of everything would
+/// miss the caches at each step.
+fn count_first(records: &[MemoryRecord], is_inside: impl Fn(&MemoryRecord) -> bool) -> usize {
+    let mut end = 1;
+    while records.get(end - 1).is_some_and(&is_inside) {
+        end *= 2;
+    }
+    let begin = end / 2;
+    let end = records.len().min(end);
+    begin + records[begin..end].partition_point(is_inside)
 }
 
 /// Finds the records that no host event was open at.

@@ -24,6 +24,7 @@ pub struct Tree {
     places: Vec<Place>,
     /// How many events are hidden or merged.
     not_shown: usize,
+    merged: usize,
 }
 
 /// Where an event stands.
@@ -62,11 +63,11 @@ impl Tree {
     /// y         |----|
     /// ```
     pub fn build(profile: &Profile, keys: &Keys, correlation: &Correlation) -> Self {
-        let mut tree = Self::without_relations(profile.events().len());
+        let mut tree = Self::with_capacity(profile.events().len());
         let mut stacks: Vec<Vec<Open>> = vec![Vec::new(); profile.threads().len()];
         for (index, event) in profile.events().iter().enumerate() {
             if !is_candidate(profile, event) {
-                tree.places[index] = Place::Outside;
+                tree.push(NONE, Nanos::ZERO, Place::Outside);
                 tree.not_shown += usize::from(event.flags.contains(Flags::HIDDEN));
                 continue;
             }
@@ -79,10 +80,11 @@ impl Tree {
             while stack.last().is_some_and(|top| !top.encloses(event)) {
                 tree.close(stack);
             }
-            if let Some(parent) = stack.last_mut() {
-                tree.parents[index] = parent.index;
+            let parent = stack.last_mut().map_or(NONE, |parent| {
                 parent.cover(event);
-            }
+                parent.index
+            });
+            tree.push(parent, event.duration, Place::Inside);
             stack.push(Open::new(
                 index as u32,
                 keys.key(event.name).to_raw(),
@@ -94,7 +96,9 @@ impl Tree {
                 tree.close(stack);
             }
         }
-        tree.adopt_children_of_merged();
+        if tree.merged > 0 {
+            tree.adopt_children_of_merged();
+        }
         tree
     }
 
@@ -146,13 +150,22 @@ impl Tree {
         self.places[id.index()] == Place::Outside
     }
 
-    fn without_relations(events: usize) -> Self {
+    fn with_capacity(events: usize) -> Self {
         Self {
-            parents: vec![NONE; events],
-            self_times: vec![Nanos::ZERO; events],
-            places: vec![Place::Inside; events],
+            parents: Vec::with_capacity(events),
+            self_times: Vec::with_capacity(events),
+            places: Vec::with_capacity(events),
             not_shown: 0,
+            merged: 0,
         }
+    }
+
+    /// Adds the next event, whose self time is `duration` until it has children.
+    #[inline]
+    fn push(&mut self, parent: u32, duration: Nanos, place: Place) {
+        self.parents.push(parent);
+        self.self_times.push(duration);
+        self.places.push(place);
     }
 
     /// Takes the innermost open event off `stack`: all its children are known now, and final.
@@ -161,13 +174,18 @@ impl Tree {
         if let Some(child) = open.only_child.filter(|child| child.key == open.key) {
             self.places[child.index as usize] = Place::Merged;
             self.not_shown += 1;
+            self.merged += 1;
             self.self_times[child.index as usize] = Nanos::ZERO;
             open.covered = child.covered;
             open.children = child.children;
         }
-        self.self_times[open.index as usize] = open.duration.saturating_sub(open.covered);
-        if let Some(parent) = stack.last_mut() {
-            parent.only_child = (parent.children == 1).then(|| open.closed());
+        if open.covered != Nanos::ZERO {
+            self.self_times[open.index as usize] = open.duration.saturating_sub(open.covered);
+        }
+        if let Some(parent) = stack.last_mut()
+            && parent.children == 1
+        {
+            parent.only_child = Some(open.closed());
         }
     }
 

@@ -105,6 +105,11 @@ impl ProfileBuilder {
         self.memory.push(record);
     }
 
+    /// Makes room for where the tensors lie of events up to number `events`, so many addresses more.
+    pub fn reserve_storages(&mut self, events: usize, addresses: usize) {
+        self.storages.reserve(events, addresses);
+    }
+
     /// Says where the tensors lie that an event was given; `index` counts the events in the order
     /// in which they were added.
     pub fn set_storages(&mut self, index: usize, addresses: &[u64]) {
@@ -151,15 +156,7 @@ impl ProfileBuilder {
     /// When an event names a string, thread or stack that is not there, or ends beyond the last
     /// nanosecond.
     pub fn build(mut self) -> Result<Profile> {
-        let mut last_end = Nanos::ZERO;
-        let mut previous = (Nanos::ZERO, Reverse(Nanos(u64::MAX)));
-        let mut is_sorted = true;
-        for (index, event) in self.events.iter().enumerate() {
-            let end = self.check(index, event)?;
-            last_end = last_end.max(end);
-            is_sorted &= previous <= (event.start, Reverse(end));
-            previous = (event.start, Reverse(end));
-        }
+        let (mut last_end, is_sorted) = self.check_events()?;
         for record in &self.memory {
             self.check_memory(record)?;
             last_end = last_end.max(record.time);
@@ -224,6 +221,35 @@ impl ProfileBuilder {
         self.memory.sort_by_key(|record| record.time);
     }
 
+    /// Returns the last end, and whether the events lie in order.
+    ///
+    /// Looks at extremes and at no event by itself: what is wrong is found out only when something
+    /// is.
+    fn check_events(&self) -> Result<(Nanos, bool)> {
+        let (mut name, mut thread, mut stack) = (0, 0, 0);
+        let (mut last_end, mut is_sorted, mut overflows) = (0, true, false);
+        let mut previous = (0, Reverse(u64::MAX));
+        for event in &self.events {
+            name = name.max(event.name.to_raw());
+            thread = thread.max(event.thread.to_raw());
+            stack = stack.max(event.stack.to_raw());
+            let (end, overflow) = event.start.0.overflowing_add(event.duration.0);
+            overflows |= overflow;
+            last_end = last_end.max(end);
+            is_sorted &= previous <= (event.start.0, Reverse(end));
+            previous = (event.start.0, Reverse(end));
+        }
+        let is_known = (name as usize) < self.strings.len()
+            && (thread as usize) < self.threads.len()
+            && (stack as usize) < self.stacks.len();
+        if !self.events.is_empty() && (!is_known || overflows) {
+            for (index, event) in self.events.iter().enumerate() {
+                self.check(index, event)?;
+            }
+        }
+        Ok((Nanos(last_end), is_sorted))
+    }
+
     fn check_memory(&self, record: &MemoryRecord) -> Result<()> {
         self.check_thread(record.thread)?;
         self.check_stack(record.stack)
@@ -249,7 +275,7 @@ impl ProfileBuilder {
         })
     }
 
-    fn check(&self, index: usize, event: &Event) -> Result<Nanos> {
+    fn check(&self, index: usize, event: &Event) -> Result<()> {
         if event.name.index() >= self.strings.len() {
             return Err(Error::UnknownName {
                 event: EventId::from_index(index),
@@ -266,7 +292,7 @@ impl ProfileBuilder {
         }
         self.check_stack(event.stack)?;
         let end = event.start.0.checked_add(event.duration.0);
-        end.map(Nanos).ok_or(Error::EndOverflow {
+        end.map(drop).ok_or(Error::EndOverflow {
             event: EventId::from_index(index),
         })
     }

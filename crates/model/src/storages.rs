@@ -36,6 +36,12 @@ impl StorageLists {
         self.addresses.is_empty()
     }
 
+    /// Makes room for the lists of events up to number `events`, and for so many addresses more.
+    pub(crate) fn reserve(&mut self, events: usize, addresses: usize) {
+        self.spans.reserve(events.saturating_sub(self.spans.len()));
+        self.addresses.reserve(addresses);
+    }
+
     /// Sets the addresses of the event at `index`.
     pub(crate) fn set(&mut self, index: usize, addresses: &[u64]) {
         if self.spans.len() <= index {

@@ -9,6 +9,7 @@
     reason = "PyO3 hands over extracted arguments by value and `self` by reference"
 )]
 
+mod allocator;
 mod analyzed;
 mod argument;
 mod arrow;
@@ -36,6 +37,9 @@ mod session;
 mod stacks;
 mod table;
 mod tensor;
+
+#[global_allocator]
+static ALLOCATOR: allocator::HugePages = allocator::HugePages;
 
 #[pyo3::pymodule(gil_used = true)]
 mod _core {

@@ -11,8 +11,9 @@ use crate::capture::{Capture, ThreadCapture};
 use crate::chunk::Record;
 use crate::clock::{Anchor, Scale};
 use crate::local::ASYNC_BIT;
-use crate::memory::{Piece, Pieces};
+use crate::memory::Piece;
 use crate::name::{self, NameKind};
+use crate::nesting::Nesting;
 use crate::stack::{CALL_BIT, Calls, Stack};
 use crate::storages::{Notes, Said};
 
@@ -46,13 +47,8 @@ fn add_window(capture: &Capture, names: &mut Names, builder: &mut ProfileBuilder
     for thread in &capture.threads {
         builder.add_losses(&thread.lost);
         builder.add_loss(LossCause::Depth, thread.open.deeper);
-        let open = still_open(capture, thread);
-        let (mut scopes, pieces, notes) = of_window(capture, thread, &open);
-        if capture.keep_calls == Calls::Modules {
-            scopes
-                .retain(|record| record.stack & CALL_BIT == 0 || names.is_module(record, builder));
-        }
-        if scopes.is_empty() && pieces.is_empty() {
+        let found = Found::of_window(capture, thread, names, builder);
+        if found.nesting.is_empty() && found.pieces == 0 {
             continue;
         }
         let tables = Tables {
@@ -66,25 +62,59 @@ fn add_window(capture: &Capture, names: &mut Names, builder: &mut ProfileBuilder
             name,
             device: DeviceKind::Cpu,
         });
-        let window_end = capture.window.end;
-        let order = start_order(&scopes);
-        let in_order = || order.iter().map(|&index| scopes[index as usize]);
-        let events = in_order()
-            .map(|record| names.event(record, id, &tables, &scale, window_end, builder))
-            .collect();
-        let first = builder.len();
-        builder.add_events(events);
-        if capture.keep_inputs && capture.keep_memory {
-            add_notes(&notes, in_order(), first, builder);
-            let in_window = |role: &&Said| capture.window.contains(&role.time);
-            for role in notes.roles().iter().filter(in_window) {
-                builder.add_role(role.assemble(id, &scale));
-            }
-        }
-        for piece in pieces {
-            builder.add_memory(piece.assemble(id, &scale));
+        add_scopes(capture, thread, &found, &tables, names, id, builder);
+        let mut pieces = Vec::with_capacity(found.pieces);
+        pieces.extend(pieces_of(capture, thread).map(|piece| piece.assemble(id, &scale)));
+        builder.add_memory_records(pieces);
+    }
+}
+
+/// Adds the scopes of a thread in start order, and where the tensors lie that they were given.
+///
+/// A recording is large, so that its records are read where they lie: copies would cost more in
+/// page faults than all else here.
+fn add_scopes(
+    capture: &Capture,
+    thread: &ThreadCapture,
+    found: &Found,
+    tables: &Tables,
+    names: &mut Names,
+    id: ThreadId,
+    builder: &mut ProfileBuilder,
+) {
+    let scale = scale(capture);
+    let order = found.nesting.start_order();
+    let mut cursor = thread.cursor(&found.open);
+    let mut events = Vec::with_capacity(order.len());
+    for &index in &order {
+        let record = cursor.at(index as usize);
+        events.push(names.event(record, id, tables, &scale, capture.window.end, builder));
+    }
+    let first = builder.len();
+    builder.add_events(events);
+    if capture.keep_inputs && capture.keep_memory {
+        let notes = Notes::collect(thread.records(), found.storages);
+        let mut cursor = thread.cursor(&found.open);
+        let records = order.iter().map(|&index| cursor.at(index as usize));
+        add_notes(&notes, records, first, builder);
+        let in_window = |role: &&Said| capture.window.contains(&role.time);
+        for role in notes.roles().iter().filter(in_window) {
+            builder.add_role(role.assemble(id, &scale));
         }
     }
+}
+
+/// Walks the memory that a thread took and gave back in the window, if that is wanted.
+fn pieces_of(capture: &Capture, thread: &ThreadCapture) -> impl Iterator<Item = Piece> {
+    let records = thread.records();
+    let records = records.filter(|record| record.name == Record::MEMORY);
+    records
+        .filter(|record| is_piece_wanted(capture, record))
+        .map(Piece::from_record)
+}
+
+fn is_piece_wanted(capture: &Capture, record: &Record) -> bool {
+    capture.keep_memory && capture.window.contains(&record.start)
 }
 
 /// Adds where the tensors lie of scopes that come in start order, the first of which is the
@@ -96,6 +126,7 @@ fn add_notes<'a>(
     builder: &mut ProfileBuilder,
 ) {
     let mut find = notes.walk();
+    builder.reserve_storages(first + scopes.size_hint().0, notes.addresses());
     for (index, record) in scopes.enumerate().filter(|(_, record)| record.inputs != 0) {
         let addresses = find(record.start);
         if !addresses.is_empty() {
@@ -104,37 +135,65 @@ fn add_notes<'a>(
     }
 }
 
-/// Returns the scopes that began within the window, in end order, its memory and what is known of
-/// tensors. Scopes that were open when it closed come last, innermost first.
-///
-/// A recording is large and is read once, so that its records are looked at where they lie: copies
-/// would cost more in page faults than all else here.
-fn of_window<'a>(
-    capture: &Capture,
-    thread: &'a ThreadCapture,
-    open: &'a [Record],
-) -> (Vec<&'a Record>, Vec<Piece>, Notes) {
-    let mut scopes: Vec<&Record> = Vec::with_capacity(thread.len() + open.len());
-    let (mut pieces, mut notes) = (Pieces::default(), Notes::default());
-    for record in thread.records() {
-        if !pieces.takes(record) && !notes.takes(record) && is_wanted(capture, record) {
-            scopes.push(record);
+/// What one thread has for a window. Much of it is only counted at first, so that there is room for
+/// all of it when it is taken: what grows as it goes is copied, and faults its pages in again.
+struct Found {
+    /// The scopes among the thread's records, and after them among `open`.
+    nesting: Nesting,
+    /// Scopes that were open when the window closed, innermost first.
+    open: Vec<Record>,
+    pieces: usize,
+    storages: usize,
+}
+
+impl Found {
+    /// Sorts the records of a thread by what they are.
+    fn of_window(
+        capture: &Capture,
+        thread: &ThreadCapture,
+        names: &mut Names,
+        builder: &mut ProfileBuilder,
+    ) -> Self {
+        let mut found = Self {
+            nesting: Nesting::with_capacity(thread.len()),
+            open: still_open(capture, thread),
+            pieces: 0,
+            storages: 0,
+        };
+        let mut is_wanted = |record: &Record| {
+            is_wanted(capture, record)
+                && (record.stack & CALL_BIT == 0
+                    || capture.keep_calls != Calls::Modules
+                    || names.is_module(record, builder))
+        };
+        let mut ended_late = FxHashSet::default();
+        for record in thread.records() {
+            if record.is_scope() && is_wanted(record) {
+                found.nesting.push(record.start);
+                if record.end >= capture.window.end {
+                    ended_late.insert((record.start, record.name));
+                }
+                continue;
+            }
+            found.nesting.pass_by();
+            match record.name {
+                Record::MEMORY => found.pieces += usize::from(is_piece_wanted(capture, record)),
+                Record::STORAGES => found.storages += 1,
+                _ => {}
+            }
         }
+        found.open.retain(|record| {
+            !ended_late.contains(&(record.start, record.name)) && is_wanted(record)
+        });
+        for record in &found.open {
+            found.nesting.push(record.start);
+        }
+        found
     }
-    let ended_late: FxHashSet<(u64, u32)> = scopes
-        .iter()
-        .rev()
-        .take_while(|record| record.end >= capture.window.end)
-        .map(|record| (record.start, record.name))
-        .collect();
-    let unknown = |record: &&Record| !ended_late.contains(&(record.start, record.name));
-    scopes.extend(open.iter().filter(unknown));
-    let mut pieces = pieces.finish();
-    pieces.retain(|piece| capture.keep_memory && capture.window.contains(&piece.time));
-    (scopes, pieces, notes)
 }
 
 /// Returns whether a record is of the window. Calls go on while scopes are not wanted.
+#[inline]
 fn is_wanted(capture: &Capture, record: &Record) -> bool {
     if record.stack & CALL_BIT == 0 {
         return capture.wants(record.start);
@@ -156,41 +215,6 @@ fn still_open(capture: &Capture, thread: &ThreadCapture) -> Vec<Record> {
     records
         .filter(|record| is_wanted(capture, record))
         .collect()
-}
-
-/// Returns the start order of records that lie in end order, the longer of two with one start
-/// first, without comparing more than neighbours.
-///
-/// ```text
-/// end order     b  c  a  d         a |-------------|
-/// subtree size  1  1  3  1         b   |--| c |--|     d |---|
-/// depth         1  1  0  0
-/// position = index - (size - 1) + depth:   b 1  c 2  a 0  d 3
-/// ```
-///
-/// A scope that ends swallows the ones before it that began after it; the stack holds what is not
-/// swallowed yet, by ascending start. Scopes that cross, which only calls out of turn can bring
-/// about, are left to the builder's sort, to which everything else comes sorted.
-fn start_order(records: &[&Record]) -> Vec<u32> {
-    let mut sizes: Vec<u32> = Vec::with_capacity(records.len());
-    let mut standing: Vec<(u64, u32)> = Vec::new();
-    for record in records {
-        let mut size = 1;
-        while let Some((_, inner)) = standing.pop_if(|(start, _)| *start >= record.start) {
-            size += inner;
-        }
-        standing.push((record.start, size));
-        sizes.push(size);
-    }
-    let mut order = vec![0; records.len()];
-    let mut enclosing: Vec<usize> = Vec::new();
-    for (index, size) in sizes.into_iter().enumerate().rev() {
-        let first_inside = index + 1 - size as usize;
-        while enclosing.pop_if(|begin| *begin > index).is_some() {}
-        order[first_inside + enclosing.len()] = index as u32;
-        enclosing.push(first_inside);
-    }
-    order
 }
 
 /// Maps the thread's numbers of input lists to the profile's; empty if the window did not ask for
@@ -250,6 +274,7 @@ struct Names {
 }
 
 impl Names {
+    #[inline]
     fn event(
         &mut self,
         record: &Record,
@@ -285,11 +310,17 @@ impl Names {
         kind == NameKind::Module
     }
 
+    #[inline]
     fn find(&mut self, number: u32, builder: &mut ProfileBuilder) -> (StringId, NameKind) {
-        let index = number as usize;
-        if let Some(Some(found)) = self.known.get(index) {
-            return *found;
+        match self.known.get(number as usize) {
+            Some(Some(found)) => *found,
+            Some(None) | None => self.add(number, builder),
         }
+    }
+
+    #[cold]
+    fn add(&mut self, number: u32, builder: &mut ProfileBuilder) -> (StringId, NameKind) {
+        let index = number as usize;
         let table = name::table();
         let (text, kind) = table
             .get(number)
@@ -300,96 +331,5 @@ impl Names {
         }
         self.known[index] = Some(found);
         found
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::cmp::Reverse;
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn in_start_order(records: &[Record]) -> Vec<Record> {
-        let order = start_order(&records.iter().collect::<Vec<_>>());
-        order
-            .into_iter()
-            .map(|index| records[index as usize])
-            .collect()
-    }
-
-    fn record(start: u64, end: u64) -> Record {
-        Record {
-            start,
-            end,
-            name: 1,
-            inputs: 0,
-            stack: 0,
-            sequence: u32::MAX,
-        }
-    }
-
-    #[test]
-    fn nested_records_come_out_in_start_order() {
-        // a |-------------|
-        // b   |--| c |--|     d |---|
-        let (a, b, c, d) = (record(0, 14), record(2, 5), record(7, 10), record(20, 24));
-        assert_eq!(in_start_order(&[b, c, a, d]), [a, b, c, d]);
-    }
-
-    #[test]
-    fn of_equal_intervals_the_one_that_ended_last_is_the_outer() {
-        let (inner, outer) = (
-            record(3, 9),
-            Record {
-                name: 2,
-                ..record(3, 9)
-            },
-        );
-        assert_eq!(in_start_order(&[inner, outer]), [outer, inner]);
-    }
-
-    proptest! {
-        #[test]
-        fn nested_records_need_no_sort(cuts in prop::collection::vec((0_usize..100, 0_usize..100), 0..60)) {
-            let records = nested(&cuts);
-            let mut sorted = records.clone();
-            sorted.sort_by_key(|record| (record.start, Reverse(record.end)));
-            prop_assert_eq!(in_start_order(&records), sorted);
-        }
-
-        #[test]
-        fn no_record_is_lost_or_doubled(
-            intervals in prop::collection::vec((0_u64..50, 0_u64..20), 0..60),
-        ) {
-            let mut records: Vec<Record> =
-                intervals.into_iter().map(|(start, length)| record(start, start + length)).collect();
-            records.sort_by_key(|record| record.end);
-            let key = |record: &Record| (record.start, record.end);
-            let mut ordered = in_start_order(&records);
-            ordered.sort_by_key(key);
-            records.sort_by_key(key);
-            prop_assert_eq!(ordered, records);
-        }
-    }
-
-    /// Makes distinct, properly nested intervals in end order: a walk that opens and closes by the
-    /// given choices.
-    fn nested(choices: &[(usize, usize)]) -> Vec<Record> {
-        let (mut open, mut closed, mut now) = (Vec::new(), Vec::new(), 0);
-        for &(opens, closes) in choices {
-            for _ in 0..opens % 3 {
-                open.push(now);
-                now += 1;
-            }
-            for _ in 0..closes % 3 {
-                if let Some(start) = open.pop() {
-                    closed.push(record(start, now));
-                    now += 1;
-                }
-            }
-        }
-        closed
     }
 }

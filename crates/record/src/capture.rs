@@ -96,8 +96,59 @@ impl ThreadCapture {
             .flat_map(|(chunk, len)| chunk.records(*len))
     }
 
+    /// Returns a reader of single records; what lies behind the last one is taken from `further`.
+    pub(crate) fn cursor<'a>(&'a self, further: &'a [Record]) -> Cursor<'a> {
+        Cursor {
+            chunks: &self.chunks,
+            chunk: None,
+            begin: 0,
+            end: 0,
+            further,
+        }
+    }
+
     /// Returns the number of records.
     pub(crate) fn len(&self) -> usize {
         self.chunks.iter().map(|(_, len)| len).sum()
+    }
+}
+
+/// Reads records by their numbers; fast if those next to each other are asked for one after the
+/// other.
+pub(crate) struct Cursor<'a> {
+    chunks: &'a [(Arc<Chunk>, usize)],
+    /// The chunk of the last record, and the numbers of its first record and of the one behind it.
+    chunk: Option<&'a Chunk>,
+    begin: usize,
+    end: usize,
+    further: &'a [Record],
+}
+
+impl<'a> Cursor<'a> {
+    /// Returns a record.
+    ///
+    /// # Panics
+    /// When there are fewer records.
+    #[inline]
+    pub(crate) fn at(&mut self, index: usize) -> &'a Record {
+        match self.chunk {
+            Some(chunk) if index >= self.begin && index < self.end => {
+                chunk.record(index - self.begin)
+            }
+            Some(_) | None => self.seek(index),
+        }
+    }
+
+    #[cold]
+    fn seek(&mut self, index: usize) -> &'a Record {
+        let mut begin = 0;
+        for (chunk, len) in self.chunks {
+            if index < begin + len {
+                (self.chunk, self.begin, self.end) = (Some(&**chunk), begin, begin + len);
+                return chunk.record(index - begin);
+            }
+            begin += len;
+        }
+        &self.further[index - begin]
     }
 }

@@ -40,6 +40,57 @@ pub(crate) struct Record {
     pub(crate) sequence: u32,
 }
 
+impl Record {
+    /// Mark, in place of a name, records that are no scopes. The table of names is far too small
+    /// to give out any of these numbers.
+    pub(crate) const MEMORY: u32 = u32::MAX;
+    pub(crate) const STORAGES: u32 = u32::MAX - 1;
+    pub(crate) const FURTHER_STORAGES: u32 = u32::MAX - 2;
+    pub(crate) const ROLE: u32 = u32::MAX - 3;
+
+    /// Returns it as plain words, which travel in registers: a record is handed over in memory, and
+    /// put together there in pieces that stall who loads them as a whole.
+    #[inline]
+    pub(crate) const fn to_words(self) -> [u64; 4] {
+        [
+            self.start,
+            self.end,
+            pair(self.name, self.inputs),
+            pair(self.stack, self.sequence),
+        ]
+    }
+
+    /// Makes it from its words.
+    #[inline]
+    pub(crate) const fn from_words([start, end, what, how]: [u64; 4]) -> Self {
+        let ((name, inputs), (stack, sequence)) = (halves(what), halves(how));
+        Self {
+            start,
+            end,
+            name,
+            inputs,
+            stack,
+            sequence,
+        }
+    }
+
+    /// Returns whether it is a scope.
+    #[inline]
+    pub(crate) const fn is_scope(&self) -> bool {
+        self.name < Self::ROLE
+    }
+}
+
+#[inline]
+pub(crate) const fn pair(low: u32, high: u32) -> u64 {
+    (high as u64) << 32 | low as u64
+}
+
+#[inline]
+pub(crate) const fn halves(pair: u64) -> (u32, u32) {
+    (pair as u32, (pair >> 32) as u32)
+}
+
 /// 32 bytes per event is a promise.
 const _: () = assert!(size_of::<Record>() == 32);
 
@@ -98,6 +149,17 @@ impl Chunk {
             unsafe { self.slots.get(index) }
         })
     }
+
+    /// Returns the record at `index`.
+    ///
+    /// # Panics
+    /// When it is not published.
+    #[inline]
+    pub(crate) fn record(&self, index: usize) -> &Record {
+        assert!(index < self.len(), "record {index} is not published");
+        // SAFETY: as in `records`.
+        unsafe { self.slots.get(index) }
+    }
 }
 
 #[cfg(not(loom))]
@@ -114,9 +176,10 @@ mod mapped {
 
     use super::{FULL, Record};
 
-    /// Full-size runs that wait for their next use: at most 16 MiB.
+    /// Full-size runs that wait for their next use: at most 6 MiB, for what a cycle of a schedule
+    /// mostly takes. A fresh run costs little more, and what waits is memory that the host lacks.
     static SPARE: Mutex<Vec<MmapMut>> = Mutex::new(Vec::new());
-    const MOST_SPARE: usize = 8;
+    const MOST_SPARE: usize = 3;
 
     /// The size and alignment of a huge page; a full chunk is as large.
     const HUGE_PAGE: usize = 2 << 20;

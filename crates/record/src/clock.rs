@@ -118,8 +118,12 @@ impl Anchor {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
     reference: u64,
-    nanoseconds_per_tick: f64,
+    /// With [`FRACTION_BITS`] binary places, so that a conversion is one multiplication.
+    nanoseconds_per_tick: u64,
 }
+
+/// Room for ticks of up to 255 ns; finer than the rate itself is known.
+const FRACTION_BITS: u32 = 56;
 
 impl Scale {
     /// Makes the scale whose zero is at `reference` ticks and whose rate is that between the two
@@ -130,10 +134,10 @@ impl Scale {
             .monotonic
             .saturating_duration_since(first.monotonic)
             .as_nanos();
-        let nanoseconds_per_tick = if ticks == 0 {
-            1.0
-        } else {
-            nanoseconds as f64 / ticks as f64
+        // Rounded up, so that what comes out even is not cut to the nanosecond before.
+        let nanoseconds_per_tick = match (nanoseconds << FRACTION_BITS).checked_div(ticks.into()) {
+            Some(rate) => u64::try_from(rate + 1).unwrap_or(u64::MAX),
+            None => 1 << FRACTION_BITS,
         };
         Self {
             reference,
@@ -142,8 +146,9 @@ impl Scale {
     }
 
     /// Converts a number of ticks.
+    #[inline]
     pub(crate) fn duration(&self, ticks: u64) -> u64 {
-        (ticks as f64 * self.nanoseconds_per_tick) as u64
+        ((u128::from(ticks) * u128::from(self.nanoseconds_per_tick)) >> FRACTION_BITS) as u64
     }
 
     /// Converts a moment. Never reverses two moments, so that nesting survives the rounding.

@@ -17,6 +17,7 @@ mod gate;
 mod local;
 mod memory;
 mod name;
+mod nesting;
 mod open;
 mod recorder;
 mod scope;

@@ -17,7 +17,7 @@ use mindprof_model::{InputsEncoder, LossCause};
 use rustc_hash::FxHashMap;
 
 use crate::buffer::Buffer;
-use crate::chunk::{Chunk, FIRST, FULL, GROWTH, Record};
+use crate::chunk::{Chunk, FIRST, FULL, GROWTH, Record, halves, pair};
 use crate::clock::ticks;
 use crate::gate::Gate;
 use crate::name::Name;
@@ -135,16 +135,6 @@ fn end_words(start: u64, end: u64, what: u64, sequence_and_epoch: u64, place: Pl
     end_slowly(&scope, end);
 }
 
-#[inline]
-const fn pair(low: u32, high: u32) -> u64 {
-    (high as u64) << 32 | low as u64
-}
-
-#[inline]
-const fn halves(pair: u64) -> (u32, u32) {
-    (pair as u32, (pair >> 32) as u32)
-}
-
 #[cold]
 #[inline(never)]
 fn end_slowly(scope: &OpenScope, end: u64) {
@@ -152,15 +142,32 @@ fn end_slowly(scope: &OpenScope, end: u64) {
     let _ = with(|local| local.end(scope, end));
 }
 
-/// Appends the two records of a piece of memory.
+/// Appends a record that is an event by itself: a piece of memory.
+#[inline]
+pub(crate) fn push_event(gate: Gate, [first, second, third, fourth]: [u64; 4]) {
+    push_words(gate, first, second, third, fourth);
+}
+
 #[inline(never)]
-pub(crate) fn push_pair(gate: Gate, records: [Record; 2]) {
-    if let Some(local) = here() {
-        local.push_pair(gate, records);
+fn push_words(gate: Gate, first: u64, second: u64, third: u64, fourth: u64) {
+    let record = Record::from_words([first, second, third, fourth]);
+    if let Some(local) = here()
+        && local.epoch.get() == gate.epoch()
+        && local.push(record)
+    {
         return;
     }
+    push_slowly(gate, &record);
+}
+
+#[cold]
+#[inline(never)]
+fn push_slowly(gate: Gate, record: &Record) {
     // A thread that is ending has no buffer any more: what it gives back then is not told.
-    let _ = with(|local| local.push_pair(gate, records));
+    let _ = with(|local| {
+        local.follow(gate);
+        local.push(*record) || local.push_to_new_chunk(*record)
+    });
 }
 
 /// Writes where the tensors lie of the list of inputs that this thread looked up last, under the
@@ -182,12 +189,16 @@ pub(crate) fn push_note(gate: Gate, record: Record) {
     });
 }
 
-/// Returns the number of the list that the closure writes.
+/// Returns the number of the list that the closure writes for a scope of this name.
 #[inline(never)]
-pub(crate) fn intern_inputs(gate: Gate, inputs: impl FnOnce(&mut InputsEncoder)) -> u32 {
+pub(crate) fn intern_inputs(
+    gate: Gate,
+    name: Name,
+    inputs: impl FnOnce(&mut InputsEncoder),
+) -> u32 {
     match here() {
-        Some(local) => local.intern_inputs(gate, inputs),
-        None => with(|local| local.intern_inputs(gate, inputs)).unwrap_or(NO_ROOM),
+        Some(local) => local.intern_inputs(gate, name, inputs),
+        None => with(|local| local.intern_inputs(gate, name, inputs)).unwrap_or(NO_ROOM),
     }
 }
 
@@ -253,6 +264,26 @@ pub(crate) struct Local {
 struct KnownInputs {
     encoder: InputsEncoder,
     ids: FxHashMap<Box<[u64]>, u32>,
+    /// The last list of the scopes of each name, at the name's number modulo [`RECENT`]: mostly
+    /// that of the next one too, and found without hashing. Empty until there is one.
+    recent: Vec<RecentInputs>,
+}
+
+const RECENT: usize = 64;
+
+/// A list that was asked for before, with its number; at first the list of nothing, which has the
+/// number zero.
+#[derive(Clone, Default)]
+struct RecentInputs {
+    words: Vec<u64>,
+    id: u32,
+}
+
+impl KnownInputs {
+    fn clear(&mut self) {
+        self.ids.clear();
+        self.recent.clear();
+    }
 }
 
 impl Local {
@@ -275,17 +306,6 @@ impl Local {
         let (name, stack) = (name.raw(), stack.raw());
         let depth = self.buffer.open.push(OpenEntry { start, name, stack });
         (start, Place::new(self.thread, depth))
-    }
-
-    fn push_pair(&self, gate: Gate, [head, tail]: [Record; 2]) {
-        self.follow(gate);
-        // A tail without a head would be taken for one: if there is no room for the head, both are
-        // left out.
-        for record in [head, tail] {
-            if !self.push(record) && !self.push_to_new_chunk(record) {
-                return;
-            }
-        }
     }
 
     /// Writes where the tensors lie of the list of inputs that was looked up last.
@@ -382,7 +402,7 @@ impl Local {
     fn begin_epoch(&self, epoch: u32) {
         self.buffer.begin_epoch(epoch);
         self.set_chunk(None);
-        self.inputs.borrow_mut().ids.clear();
+        self.inputs.borrow_mut().clear();
         self.stacks.borrow_mut().clear();
         self.epoch.set(epoch);
     }
@@ -393,7 +413,12 @@ impl Local {
         *self.chunk_owner.borrow_mut() = chunk;
     }
 
-    fn intern_inputs(&self, gate: Gate, inputs: impl FnOnce(&mut InputsEncoder)) -> u32 {
+    fn intern_inputs(
+        &self,
+        gate: Gate,
+        name: Name,
+        inputs: impl FnOnce(&mut InputsEncoder),
+    ) -> u32 {
         self.follow(gate);
         // The closure is the host's: if it comes back here by way of a scope of its own, that scope
         // has no inputs.
@@ -402,10 +427,27 @@ impl Local {
         };
         known.encoder.clear();
         inputs(&mut known.encoder);
-        match known.ids.get(known.encoder.words()) {
-            Some(&id) => id,
-            None => self.add_inputs(&mut known),
+        let place = name.raw() as usize % RECENT;
+        match known.recent.get(place) {
+            Some(recent) if recent.words == known.encoder.words() => recent.id,
+            Some(_) | None => self.find_inputs(&mut known, place),
         }
+    }
+
+    #[inline(never)]
+    fn find_inputs(&self, known: &mut KnownInputs, place: usize) -> u32 {
+        let id = match known.ids.get(known.encoder.words()) {
+            Some(&id) => id,
+            None => self.add_inputs(known),
+        };
+        if id != NO_ROOM {
+            known.recent.resize(RECENT, RecentInputs::default());
+            let recent = &mut known.recent[place];
+            recent.words.clear();
+            recent.words.extend_from_slice(known.encoder.words());
+            recent.id = id;
+        }
+        id
     }
 
     #[cold]

@@ -1,7 +1,12 @@
 //! Memory that the host takes and gives back, told as it happens.
 //!
-//! A piece of memory needs more room than a scope: it is two records, a head and a tail, one after
-//! the other in the thread's buffer. Both are marked by a name that no scope has.
+//! A piece of memory is one record in the thread's buffer, marked by a name that no scope has. Its
+//! bytes and the total have 48 bits each, more than a process can address.
+//!
+//! ```text
+//! start   end       name   inputs, stack, sequence
+//! time    address   mark   bytes 0-31, bytes 32-47 and total 0-15, total 16-47
+//! ```
 
 use mindprof_model::{DeviceKind, MemoryRecord, Nanos, StackId, ThreadId};
 
@@ -9,10 +14,6 @@ use crate::chunk::Record;
 use crate::clock::{Scale, ticks};
 use crate::gate::Gate;
 use crate::local;
-
-/// Marks the two records of a piece of memory. The table of names gives out neither number.
-const HEAD: u32 = 0;
-const TAIL: u32 = u32::MAX;
 
 /// Tells of a block that was taken (`bytes` above zero) or given back (below), and of the total
 /// that is taken after it.
@@ -22,35 +23,45 @@ const TAIL: u32 = u32::MAX;
 pub fn memory(address: u64, bytes: i64, total: impl FnOnce() -> u64) {
     let gate = Gate::load();
     if gate.wants_memory() {
-        local::push_pair(gate, records(ticks(), address, bytes, total()));
+        let record = record(ticks(), address, bytes, total());
+        local::push_event(gate, record.to_words());
     }
 }
 
-fn records(time: u64, address: u64, bytes: i64, total: u64) -> [Record; 2] {
-    let record = |start, end, name| Record {
-        start,
-        end,
-        name,
-        inputs: 0,
-        stack: 0,
-        sequence: u32::MAX,
-    };
-    [
-        record(time, address, HEAD),
-        record(bytes as u64, total, TAIL),
-    ]
+#[inline]
+fn record(time: u64, address: u64, bytes: i64, total: u64) -> Record {
+    Record {
+        start: time,
+        end: address,
+        name: Record::MEMORY,
+        inputs: bytes as u32,
+        stack: (bytes >> 32) as u32 & 0xffff | (total as u32) << 16,
+        sequence: (total >> 16) as u32,
+    }
 }
 
 /// A piece of memory as it was recorded, in ticks.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
-    pub(crate) time: u64,
+    time: u64,
     address: u64,
     bytes: i64,
     total: u64,
 }
 
 impl Piece {
+    /// Takes it from its record.
+    pub(crate) fn from_record(record: &Record) -> Self {
+        // The cast of the middle gives the high bytes their sign.
+        let high = i64::from(record.stack as i16) << 32;
+        Self {
+            time: record.start,
+            address: record.end,
+            bytes: high | i64::from(record.inputs),
+            total: u64::from(record.stack >> 16) | u64::from(record.sequence) << 16,
+        }
+    }
+
     /// Makes the model's record of it.
     pub(crate) fn assemble(self, thread: ThreadId, scale: &Scale) -> MemoryRecord {
         MemoryRecord {
@@ -67,36 +78,23 @@ impl Piece {
     }
 }
 
-/// Puts heads and tails together as the records of a thread come by.
-#[derive(Debug, Default)]
-pub(crate) struct Pieces {
-    head: Option<(u64, u64)>,
-    whole: Vec<Piece>,
-}
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
 
-impl Pieces {
-    /// Takes a record if it is of a piece of memory, and returns whether it is.
-    ///
-    /// A head whose tail there was no room for is left out; it is counted as lost.
-    pub(crate) fn takes(&mut self, record: &Record) -> bool {
-        match record.name {
-            HEAD => self.head = Some((record.start, record.end)),
-            TAIL => {
-                let whole = self.head.take().map(|(time, address)| Piece {
-                    time,
-                    address,
-                    bytes: record.start as i64,
-                    total: record.end,
-                });
-                self.whole.extend(whole);
-            }
-            _ => return false,
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_piece_comes_out_of_its_record_whole(
+            time: u64,
+            address: u64,
+            bytes in -(1_i64 << 47)..1 << 47,
+            total in 0_u64..1 << 48,
+        ) {
+            let piece = Piece { time, address, bytes, total };
+            let found = Piece::from_record(&record(time, address, bytes, total));
+            prop_assert_eq!(found, piece);
         }
-        true
-    }
-
-    /// Returns the pieces that are whole.
-    pub(crate) fn finish(self) -> Vec<Piece> {
-        self.whole
     }
 }

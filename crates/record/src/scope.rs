@@ -134,7 +134,7 @@ impl OpenScope {
     #[inline]
     fn begin(gate: Gate, name: Name, inputs: impl FnOnce(&mut InputsEncoder)) -> Self {
         let inputs = if gate.wants_inputs() {
-            local::intern_inputs(gate, inputs)
+            local::intern_inputs(gate, name, inputs)
         } else {
             0
         };

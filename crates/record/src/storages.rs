@@ -15,11 +15,6 @@ use crate::clock::{Scale, ticks};
 use crate::gate::Gate;
 use crate::local;
 
-/// Mark the records. The table of names gives out none of these numbers.
-const FIRST: u32 = u32::MAX - 1;
-const FURTHER: u32 = u32::MAX - 2;
-const ROLE: u32 = u32::MAX - 3;
-
 /// Returns whether some window wants to know where tensors lie: one relaxed load.
 #[inline]
 pub fn wants_storages() -> bool {
@@ -31,7 +26,10 @@ pub fn wants_storages() -> bool {
 pub fn tensor_role(role: TensorRole, address: u64, bytes: u64) {
     let gate = Gate::load();
     if gate.wants_storages() {
-        local::push_note(gate, record(ROLE, ticks(), address, bytes, role as u32));
+        local::push_note(
+            gate,
+            record(Record::ROLE, ticks(), address, bytes, role as u32),
+        );
     }
 }
 
@@ -41,10 +39,10 @@ pub(crate) fn write(start: u64, inputs: &InputsEncoder, mut push: impl FnMut(Rec
         return;
     };
     let two = inputs.storages().get(1).copied().unwrap_or_default();
-    let mut has_room = push(record(FIRST, start, one, two, count as u32));
+    let mut has_room = push(record(Record::STORAGES, start, one, two, count as u32));
     for rest in inputs.storages().get(2..).unwrap_or_default().chunks(3) {
         let at = |index: usize| rest.get(index).copied().unwrap_or_default();
-        has_room = has_room && push(record(FURTHER, at(0), at(1), at(2), 0));
+        has_room = has_room && push(record(Record::FURTHER_STORAGES, at(0), at(1), at(2), 0));
     }
 }
 
@@ -63,16 +61,24 @@ fn third(record: &Record) -> u64 {
     u64::from(record.stack) | u64::from(record.sequence) << 32
 }
 
-/// What one thread said of tensors, taken from its records as they come by.
+/// What one thread said of tensors, taken from its records.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    /// Of each scope with tensors, its start and how many addresses there should be, in start
-    /// order.
-    scopes: Vec<(u64, usize)>,
-    /// Where the addresses of each of these scopes begin.
-    begins: Vec<usize>,
+    /// The lists of scopes with tensors, in start order.
+    lists: Vec<List>,
     addresses: Vec<u64>,
     roles: Vec<Said>,
+}
+
+/// The list of one scope.
+#[derive(Clone, Copy, Debug)]
+struct List {
+    /// The start of the scope.
+    start: u64,
+    /// Where its addresses begin among all.
+    begin: u32,
+    /// How many there should be.
+    count: u32,
 }
 
 /// What a tensor was said to be, in ticks.
@@ -98,16 +104,34 @@ impl Said {
 }
 
 impl Notes {
-    /// Takes a record if it is a note, and returns whether it is.
-    pub(crate) fn takes(&mut self, record: &Record) -> bool {
+    /// Takes the notes among some records, with room for `lists` lists; others are passed by.
+    pub(crate) fn collect<'a>(records: impl Iterator<Item = &'a Record>, lists: usize) -> Self {
+        let mut notes = Self {
+            lists: Vec::with_capacity(lists),
+            addresses: Vec::with_capacity(2 * lists),
+            roles: Vec::new(),
+        };
+        for record in records.filter(|record| !record.is_scope()) {
+            notes.take(record);
+        }
+        notes
+    }
+
+    fn take(&mut self, record: &Record) {
         match record.name {
-            FIRST => {
-                self.scopes.push((record.start, record.inputs as usize));
-                self.begins.push(self.addresses.len());
-                self.take([record.end, third(record)]);
+            Record::STORAGES => {
+                // Beyond 2^32 addresses there is no room for more: those scopes have none.
+                if let Ok(begin) = u32::try_from(self.addresses.len()) {
+                    self.lists.push(List {
+                        start: record.start,
+                        begin,
+                        count: record.inputs,
+                    });
+                    self.add([record.end, third(record)]);
+                }
             }
-            FURTHER => self.take([record.start, record.end, third(record)]),
-            ROLE => {
+            Record::FURTHER_STORAGES => self.add([record.start, record.end, third(record)]),
+            Record::ROLE => {
                 let role = TensorRole::ALL.get(record.inputs as usize);
                 self.roles.extend(role.map(|&role| Said {
                     time: record.start,
@@ -116,15 +140,15 @@ impl Notes {
                     role,
                 }));
             }
-            _ => return false,
+            _ => {}
         }
-        true
     }
 
     /// Adds those of some addresses that the last scope still lacks.
-    fn take<const N: usize>(&mut self, addresses: [u64; N]) {
-        if let (Some((_, count)), Some(begin)) = (self.scopes.last(), self.begins.last()) {
-            let lacking = begin + count - self.addresses.len();
+    fn add<const N: usize>(&mut self, addresses: [u64; N]) {
+        if let Some(list) = self.lists.last() {
+            let end = list.begin as usize + list.count as usize;
+            let lacking = end.saturating_sub(self.addresses.len());
             self.addresses.extend(addresses.into_iter().take(lacking));
         }
     }
@@ -134,22 +158,27 @@ impl Notes {
         &self.roles
     }
 
+    /// Returns how many addresses there are.
+    pub(crate) fn addresses(&self) -> usize {
+        self.addresses.len()
+    }
+
     /// Finds the addresses of the scope with a start; fast if starts are asked for in order.
     pub(crate) fn walk<'a>(&'a self) -> impl FnMut(u64) -> &'a [u64] {
         let mut next = 0;
         move |start| {
             // Scopes that cross come out of order.
-            if next > 0 && self.scopes[next - 1].0 > start {
-                next = self.scopes.partition_point(|&(at, _)| at < start);
+            if next > 0 && self.lists[next - 1].start > start {
+                next = self.lists.partition_point(|list| list.start < start);
             }
-            while self.scopes.get(next).is_some_and(|&(at, _)| at < start) {
+            while self.lists.get(next).is_some_and(|list| list.start < start) {
                 next += 1;
             }
-            match self.scopes.get(next) {
-                Some(&(at, count)) if at == start => {
-                    let begin = self.begins[next];
+            match self.lists.get(next) {
+                Some(list) if list.start == start => {
                     next += 1;
                     // A list that there was no room for to its end is left out.
+                    let (begin, count) = (list.begin as usize, list.count as usize);
                     self.addresses.get(begin..begin + count).unwrap_or_default()
                 }
                 Some(_) | None => &[],
@@ -163,18 +192,19 @@ mod tests {
     use super::*;
 
     fn notes(lists: &[(u64, &[u64])], room: usize) -> Notes {
-        let (mut notes, mut written) = (Notes::default(), 0);
+        let mut written = Vec::new();
         for (start, addresses) in lists {
             let mut encoder = InputsEncoder::default();
             for &address in *addresses {
                 encoder.storage(address);
             }
             write(*start, &encoder, |record| {
-                written += 1;
-                written <= room && notes.takes(&record)
+                let has_room = written.len() < room;
+                written.extend(has_room.then_some(record));
+                has_room
             });
         }
-        notes
+        Notes::collect(written.iter(), 0)
     }
 
     #[test]

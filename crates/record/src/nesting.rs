@@ -1,0 +1,167 @@
+//! The order in which scopes began, found from the order in which they ended.
+//!
+//! A thread's records lie in end order; a profile's events lie in start order. `assemble` tells
+//! the starts as it reads the records, and gets the records' places in start order back.
+
+/// How records that lie in end order are nested, told one by one.
+#[derive(Debug, Default)]
+pub(crate) struct Nesting {
+    /// The number of scopes inside of each record's scope, itself included; zero of a record that
+    /// was passed by.
+    sizes: Vec<u32>,
+    scopes: usize,
+    /// Starts and sizes of the scopes that no other has swallowed yet, by ascending start.
+    standing: Vec<(u64, u32)>,
+}
+
+impl Nesting {
+    /// Makes one with room for so many records.
+    pub(crate) fn with_capacity(records: usize) -> Self {
+        Self {
+            sizes: Vec::with_capacity(records),
+            ..Self::default()
+        }
+    }
+
+    /// Returns whether there is no scope.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.scopes == 0
+    }
+
+    /// Adds the next record, of a scope that began at `start`. It swallows the ones before it that
+    /// began no earlier.
+    #[inline]
+    pub(crate) fn push(&mut self, start: u64) {
+        let mut size = 1;
+        while let Some((_, inner)) = self.standing.pop_if(|(inner, _)| *inner >= start) {
+            size += inner;
+        }
+        self.standing.push((start, size));
+        self.sizes.push(size);
+        self.scopes += 1;
+    }
+
+    /// Leaves the next record out.
+    #[inline]
+    pub(crate) fn pass_by(&mut self) {
+        self.sizes.push(0);
+    }
+
+    /// Returns the numbers of the scopes' records in start order, the longer of two with one start
+    /// first, without comparing more than neighbours.
+    ///
+    /// ```text
+    /// end order     b  c  a  d         a |-------------|
+    /// size          1  1  3  1         b   |--| c |--|     d |---|
+    /// depth         1  1  0  0
+    /// place = index - (size - 1) + depth:   b 1  c 2  a 0  d 3
+    /// ```
+    ///
+    /// Scopes that cross, which only calls out of turn can bring about, are left to the builder's
+    /// sort, to which everything else comes sorted.
+    pub(crate) fn start_order(&self) -> Vec<u32> {
+        let mut order = vec![0; self.scopes];
+        // Where the scopes begin that enclose the next one, outermost first.
+        let mut enclosing: Vec<usize> = Vec::new();
+        let mut index = self.scopes;
+        for (record, &size) in self.sizes.iter().enumerate().rev() {
+            if size == 0 {
+                continue;
+            }
+            index -= 1;
+            let first_inside = index + 1 - size as usize;
+            while enclosing.pop_if(|begin| *begin > index).is_some() {}
+            order[first_inside + enclosing.len()] = record as u32;
+            enclosing.push(first_inside);
+        }
+        order
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cmp::Reverse;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A start and an end; none is a record that is passed by.
+    type Interval = Option<(u64, u64)>;
+
+    fn in_start_order(intervals: &[Interval]) -> Vec<(u64, u64)> {
+        let mut nesting = Nesting::default();
+        for interval in intervals {
+            match interval {
+                Some((start, _)) => nesting.push(*start),
+                None => nesting.pass_by(),
+            }
+        }
+        let order = nesting.start_order();
+        order
+            .into_iter()
+            .filter_map(|record| intervals[record as usize])
+            .collect()
+    }
+
+    #[test]
+    fn nested_scopes_come_out_in_start_order() {
+        // a |-------------|
+        // b   |--| c |--|     d |---|
+        let (a, b, c, d) = ((0, 14), (2, 5), (7, 10), (20, 24));
+        let order = in_start_order(&[Some(b), None, Some(c), Some(a), None, Some(d)]);
+        assert_eq!(order, [a, b, c, d]);
+    }
+
+    #[test]
+    fn of_equal_starts_the_one_that_ended_last_is_the_outer() {
+        let (inner, outer) = ((3, 8), (3, 9));
+        assert_eq!(in_start_order(&[Some(inner), Some(outer)]), [outer, inner]);
+    }
+
+    proptest! {
+        #[test]
+        fn nested_scopes_need_no_sort(
+            cuts in prop::collection::vec((0_usize..100, 0_usize..100), 0..60),
+        ) {
+            let intervals = nested(&cuts);
+            let mut sorted: Vec<_> = intervals.iter().flatten().copied().collect();
+            sorted.sort_by_key(|&(start, end)| (start, Reverse(end)));
+            prop_assert_eq!(in_start_order(&intervals), sorted);
+        }
+
+        #[test]
+        fn no_scope_is_lost_or_doubled(
+            intervals in prop::collection::vec(
+                prop::option::of((0_u64..50, 0_u64..20)
+                    .prop_map(|(start, length)| (start, start + length))),
+                0..60,
+            ),
+        ) {
+            let mut intervals = intervals;
+            intervals.sort_by_key(|interval| interval.map(|(_, end)| end));
+            let mut ordered = in_start_order(&intervals);
+            ordered.sort_unstable();
+            let mut told: Vec<_> = intervals.into_iter().flatten().collect();
+            told.sort_unstable();
+            prop_assert_eq!(ordered, told);
+        }
+    }
+
+    /// Makes distinct, properly nested intervals in end order, with some records between that are
+    /// passed by: a walk that opens and closes by the given choices.
+    fn nested(choices: &[(usize, usize)]) -> Vec<Interval> {
+        let (mut open, mut closed, mut now) = (Vec::new(), Vec::new(), 0);
+        for &(opens, closes) in choices {
+            for _ in 0..opens % 3 {
+                open.push(now);
+                now += 1;
+            }
+            for _ in 0..closes % 3 {
+                closed.push(open.pop().map(|start| (start, now)));
+                now += 1;
+            }
+        }
+        closed
+    }
+}
