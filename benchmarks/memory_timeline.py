@@ -58,10 +58,10 @@ def run(python: str, host: str, events: int) -> dict[str, float]:
     return found
 
 
-def compare(torch_python: str, torch_limit: int) -> None:
+def compare(torch_python: str, torch_limit: int, sizes: list[int]) -> None:
     """Prints one line per number of ops and kind of file."""
     print(f"{'ops':>10}  {'file':14}{'mindprof':>13}{'torch':>13}{'times':>9}")
-    for events in SIZES:
+    for events in sizes:
         runs = [run(sys.executable, "mindtorch_v2", events) for _ in range(3)]
         theirs = run(torch_python, "torch", events) if events <= torch_limit else {}
         for suffix in SUFFIXES:
@@ -77,13 +77,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--torch-python", default=os.environ.get("TORCH_PYTHON", sys.executable))
     parser.add_argument("--torch-limit", type=int, default=SIZES[0])
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of ops")
     parser.add_argument("--measure", help="the host to measure in this process")
     parser.add_argument("--events", type=int, default=SIZES[0])
     arguments = parser.parse_args()
     if arguments.measure:
         print(json.dumps(measure(arguments.measure, arguments.events)))
     else:
-        compare(arguments.torch_python, arguments.torch_limit)
+        compare(arguments.torch_python, arguments.torch_limit, arguments.sizes)
 
 
 if __name__ == "__main__":

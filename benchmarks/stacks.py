@@ -1,23 +1,30 @@
-"""What stacks cost: per operator, per Python call, and in memory.
+"""What stacks cost: per operator, per Python call, in memory, and to write.
 
 Blocks of all kinds alternate in one process, so that a noisy machine disturbs them alike; medians
 of the differences to the block without a profiler are what counts. Times are the thread's own.
+
+`export_stacks` is measured in processes of its own, as a user sees it: the first file after
+`stop()`, with all that is worked out for it. Run it beside torch with
+
+    .venv/bin/python benchmarks/stacks.py --export --torch-python PYTHON_WITH_TORCH
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import json
 import multiprocessing
 import os
 import statistics
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from time import thread_time_ns
+from time import perf_counter_ns, thread_time_ns
 from typing import Any
-
-import mindtorch_v2 as torch
-from mindtorch_v2.profiler import profile
 
 DEPTH = 20
 OPERATORS = 20_000
@@ -25,6 +32,9 @@ BLOCKS = 25
 
 EVENTS = 1_000_000
 CALL_SITES = 50
+
+EXPORTED = 300_000
+METRIC = "self_cpu_time_total"
 
 FLAGS: dict[str, dict[str, Any]] = {
     "no flags": {},
@@ -69,10 +79,11 @@ def call_native(_tensor: Any) -> float:
 
 def measure(work: Callable[[Any], float], flags: dict[str, Any] | None) -> float:
     """Returns the nanoseconds of one piece of `work`; without a profiler if there are no flags."""
+    torch: Any = importlib.import_module("mindtorch_v2")
     tensor = torch.ones((4, 4))
     if flags is None:
         return at_depth(DEPTH, lambda: work(tensor))
-    prof = profile(**flags)
+    prof = torch.profiler.profile(**flags)
     prof.start()
     result = at_depth(DEPTH, lambda: work(tensor))
     prof.stop()
@@ -101,12 +112,13 @@ def resident_bytes() -> int:
 
 def bytes_per_event(with_stack: bool) -> float:
     """Returns the memory of one event of a million that 50 lines call, once they are looked at."""
+    torch: Any = importlib.import_module("mindtorch_v2")
     lines = "\n".join("    x + x" for _ in range(CALL_SITES))
     scope: dict[str, Any] = {}
     exec(compile(f"def block(x):\n{lines}\n", "sites.py", "exec"), scope)
     tensor, block = torch.ones((4, 4)), scope["block"]
     before = resident_bytes()
-    prof = profile(with_stack=with_stack)
+    prof = torch.profiler.profile(with_stack=with_stack)
     prof.start()
     for _ in range(EVENTS // CALL_SITES):
         block(tensor)
@@ -126,13 +138,74 @@ def report_memory() -> None:
     print(f"{sites}: {without:.1f} bytes each, {with_stack:.1f} with stacks")
 
 
+def export(host: str, side: int) -> dict[str, float]:
+    """Records and writes stacks, in this process. Returns milliseconds, lines and bytes."""
+    torch: Any = importlib.import_module(host)
+    profiler: Any = importlib.import_module(f"{host}.profiler")
+    flags: dict[str, Any] = {"with_stack": True}
+    if host == "torch":
+        # Without it torch's stacks stay empty.
+        config: Any = importlib.import_module("torch._C._profiler")._ExperimentalConfig
+        flags["experimental_config"] = config(verbose=True)
+    tensor = torch.ones((side, side))
+    prof = profiler.profile(**flags)
+
+    def work() -> float:
+        for _ in range(EXPORTED):
+            tensor + tensor
+        return 0.0
+
+    prof.start()
+    at_depth(DEPTH, work)
+    prof.stop()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "stacks.txt"
+        begin = perf_counter_ns()
+        prof.export_stacks(str(path), METRIC)
+        milliseconds = (perf_counter_ns() - begin) / 1e6
+        text = path.read_bytes()
+    return {"ms": milliseconds, "lines": text.count(b"\n"), "bytes": len(text)}
+
+
+def run_export(python: str, host: str, side: int) -> dict[str, float]:
+    """Measures in a fresh process."""
+    command = [python, __file__, "--measure", host, "--side", str(side)]
+    done = subprocess.run(command, capture_output=True, check=True, text=True)
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def report_export(torch_python: str | None) -> None:
+    """Prints what `export_stacks` takes: of operators too short for a line, and of longer ones."""
+    for side in (4, 256):
+        runs = [run_export(sys.executable, "mindtorch_v2", side) for _ in range(3)]
+        ours = {name: statistics.median(found[name] for found in runs) for name in runs[0]}
+        print(f"export_stacks, {EXPORTED:,} times x + x on {side}x{side} at depth {DEPTH}")
+        print(f"  mindprof {ours['ms']:10.1f} ms, {ours['lines']:9,.0f} lines")
+        if torch_python is not None:
+            torchs = run_export(torch_python, "torch", side)
+            ratio = torchs["ms"] / ours["ms"]
+            print(f"  torch    {torchs['ms']:10.1f} ms, {torchs['lines']:9,.0f} lines", end="")
+            print(f", {ratio:.0f} times as long", flush=True)
+
+
 def main() -> None:
     """Runs the benchmark."""
-    argparse.ArgumentParser(description=__doc__).parse_args()
-    report(f"x + x at depth {DEPTH}", add)
-    report("call of a Python function", call)
-    report("call of a function written in C", call_native)
-    report_memory()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--export", action="store_true", help="measure `export_stacks` alone")
+    parser.add_argument("--torch-python", default=os.environ.get("TORCH_PYTHON"))
+    parser.add_argument("--measure", help="the host to measure in this process")
+    parser.add_argument("--side", type=int, default=4)
+    arguments = parser.parse_args()
+    if arguments.measure:
+        print(json.dumps(export(arguments.measure, arguments.side)))
+        return
+    if not arguments.export:
+        report(f"x + x at depth {DEPTH}", add)
+        report("call of a Python function", call)
+        report("call of a function written in C", call_native)
+        report_memory()
+    report_export(arguments.torch_python)
 
 
 if __name__ == "__main__":

@@ -277,6 +277,33 @@ def test_any_program_ends_with_the_bytes_it_holds(program: list[tuple[str, int, 
     assert total == after - before
 
 
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_a_written_trace_gives_the_same_timeline(name: str, tmp_path: Path) -> None:
+    prof = profiled(WORKLOADS[name](torch))
+    prof.export_chrome_trace(str(tmp_path / "trace.json.gz"))
+    live = prof.profiler.kineto_results if prof.profiler else None
+    assert live is not None
+    read = _core.Profile.read(tmp_path / "trace.json.gz")
+    assert read.memory_changes() == live.memory_changes()
+    for suffix in (".json", ".raw.json.gz", ".html"):
+        live.write_memory_timeline(tmp_path / f"live{suffix}", "cpu")
+        read.write_memory_timeline(tmp_path / f"read{suffix}", "cpu")
+        files = [(tmp_path / f"{kind}{suffix}").read_bytes() for kind in ("live", "read")]
+        assert files[0] == files[1], suffix
+
+
+def test_tensors_that_only_lists_hold_have_their_sizes_in_a_trace(tmp_path: Path) -> None:
+    before = [torch.ones(100), torch.ones(20, dtype=torch.int64), torch.ones(3, 0)]
+    with profile(**FLAGS) as prof:
+        joined = torch.cat(before[:1] * 2)
+        torch.stack(before[1:2])
+    assert joined.numel() == 200
+    prof.export_chrome_trace(str(tmp_path / "trace.json"))
+    changes = _core.Profile.read(tmp_path / "trace.json").memory_changes()
+    sizes = [size for _, action, _, _, size, _, _ in changes if action == Action.PREEXISTING.value]
+    assert sorted(sizes) == [160, 400]
+
+
 def test_a_trace_file_gives_its_memory(tmp_path: Path) -> None:
     recording = _core.Profile.read(GOLDENS / "h200-torch2.11" / "gpt-full.trace.json.gz")
     assert recording.memory_devices() == ["cpu", "cuda:0"]

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import gc
-import inspect
 import json
 import os
 import re
 import sys
 import threading
-import weakref
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,55 +15,9 @@ import mindtorch_v2 as torch
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mindprof import _core
 from mindtorch_v2.profiler import profile, record_function
 
-
-def tensor() -> Any:
-    return torch.ones((2, 2))
-
-
-def record(action: Callable[[], Any], **flags: Any) -> profile:
-    with profile(with_stack=True, **flags) as prof:
-        action()
-    return prof
-
-
-def stacks(prof: profile, name: str = "aten::add") -> list[list[str]]:
-    """Returns the stacks of the operators of this name, without what called the test."""
-    found = [event.stack or [] for event in prof.events() if event.name == name]
-    return [list(own(stack)) for stack in found]
-
-
-def own(stack: list[str]) -> Iterator[str]:
-    for frame in stack:
-        if frame.endswith(": record"):
-            return
-        yield re.sub(r" object at 0x[0-9a-f]+", " object", frame)
-
-
-def where(function: Callable[..., Any], text: str) -> list[str]:
-    """Returns the frames of a function at those of its lines that have this text."""
-    code = inspect.unwrap(function).__code__
-    lines, first = inspect.getsourcelines(function)
-    numbers = [number for number, line in enumerate(lines, first) if text in line]
-    assert numbers, f"{text} is in a line of {code.co_name}"
-    return [at(number, code.co_name) for number in numbers]
-
-
-def at(number: int, function: str) -> str:
-    return f"{frame_file()}({number}): {function}"
-
-
-def frame_file() -> str:
-    """Returns how this file is called in stacks: without the folder it was found in."""
-    roots = sorted((os.path.abspath(root) + os.sep for root in sys.path), reverse=True)
-    path = os.path.abspath(__file__)
-    return next((path.removeprefix(root) for root in roots if path.startswith(root)), path)
-
-
-def calls(prof: profile) -> list[Any]:
-    return [event for event in prof.events() if event.is_python_function]
+from tests.python.stack_frames import at, calls, record, stacks, tensor, where
 
 
 @pytest.fixture(autouse=True)
@@ -158,134 +108,6 @@ class TestOperators:
             assert sys.getprofile() is None
             x + x
         assert [event.stack for event in prof.events()] == [[]]
-
-
-class TestKindsOfCalls:
-    def test_generators(self) -> None:
-        x = tensor()
-
-        def numbers() -> Generator[Any, None, None]:
-            yield x + x
-            yield x + x
-
-        def step() -> None:
-            for _ in numbers():
-                x * x
-
-        prof = record(step)
-        (caller,) = where(step, "in numbers()")
-        assert stacks(prof) == [[line, caller] for line in where(numbers, "yield")]
-        assert stacks(prof, "aten::mul") == [where(step, "x * x")] * 2
-
-    def test_a_generator_that_is_thrown_into(self) -> None:
-        x = tensor()
-
-        def numbers() -> Generator[None, None, None]:
-            try:
-                yield
-            except ValueError:
-                x + x
-
-        def step() -> None:
-            running = numbers()
-            next(running)
-            with pytest.raises(StopIteration):
-                running.throw(ValueError())
-            x * x
-
-        prof = record(step)
-        (stack,) = stacks(prof)
-        assert stack[0] == where(numbers, "x + x")[0]
-        assert stack[-1] == where(step, "running.throw")[0]
-        assert stacks(prof, "aten::mul") == [where(step, "x * x")]
-
-    def test_coroutines(self) -> None:
-        x = tensor()
-
-        async def leaf(n: int) -> None:
-            await asyncio.sleep(0)
-            for _ in range(n):
-                x + x
-
-        async def main() -> None:
-            await asyncio.gather(leaf(1), leaf(2))
-
-        prof = record(lambda: asyncio.run(main()))
-        found = stacks(prof)
-        assert [stack[0] for stack in found] == where(leaf, "x + x") * 3
-        (gather,) = where(main, "gather")
-        assert all(gather not in stack for stack in found), "they run in tasks of their own"
-
-    def test_recursion(self) -> None:
-        x = tensor()
-
-        def down(n: int) -> None:
-            if n:
-                down(n - 1)
-            else:
-                x + x
-
-        def step() -> None:
-            down(3)
-
-        prof = record(step)
-        outer = where(down, "down(n - 1)") * 3 + where(step, "down(3)")
-        assert stacks(prof) == [where(down, "x + x") + outer]
-
-    def test_callbacks_of_functions_written_in_c(self) -> None:
-        x = tensor()
-
-        def key(value: int) -> int:
-            x + x
-            return value
-
-        def step() -> None:
-            sorted([1], key=key)
-
-        prof = record(step)
-        sorting = "<built-in function sorted>"
-        assert stacks(prof) == [[*where(key, "x + x"), sorting, *where(step, "sorted")]]
-
-    def test_exceptions(self) -> None:
-        x = tensor()
-
-        def fail() -> None:
-            raise ValueError
-
-        def step() -> None:
-            for _ in range(2):
-                with pytest.raises(ValueError):  # noqa: PT011
-                    fail()
-                with pytest.raises(TypeError):
-                    len(3)  # type: ignore[arg-type]
-                x + x
-
-        prof = record(step)
-        assert stacks(prof) == [where(step, "x + x")] * 2
-        ends = {event.name: event for event in calls(prof)}
-        names = [name for name in ends if name.endswith(": fail")]
-        assert len(names) == 1
-
-    def test_classes_and_methods(self) -> None:
-        x = tensor()
-
-        class Thing:
-            def __init__(self) -> None:
-                x + x
-
-            def __add__(self, other: int) -> int:
-                x + x
-                return other
-
-        def step() -> None:
-            Thing() + 1
-
-        prof = record(step)
-        (caller,) = where(step, "Thing()")
-        assert stacks(prof) == [
-            [*where(Thing.__init__, "x + x"), caller],
-            [*where(Thing.__add__, "x + x"), caller],
-        ]
 
 
 class TestThreads:
@@ -452,6 +274,84 @@ class TestOtherTools:
         prof = record(step)
         assert [stack[0] for stack in stacks(prof)] == where(watched, "x + x") * 2
 
+    def test_a_tracer_beside_us(self) -> None:
+        x = tensor()
+        seen: list[str] = []
+
+        def tracer(frame: Any, event: str, _: Any) -> Any:
+            if event == "line":
+                seen.append(frame.f_code.co_name)
+            return tracer
+
+        def watched() -> None:
+            x + x
+
+        def step() -> None:
+            before = sys.gettrace()
+            sys.settrace(tracer)
+            watched()
+            sys.settrace(before)
+            watched()
+
+        prof = record(step)
+        assert seen.count("watched") == 1
+        callers = where(step, "watched()")
+        assert stacks(prof) == [[*where(watched, "x + x"), caller] for caller in callers]
+        assert sum(event.name.endswith(": watched") for event in calls(prof)) == 2
+
+    def test_a_tool_of_one_thread_hides_the_calls_of_that_one_alone(self) -> None:
+        x = tensor()
+        seen: list[str] = []
+
+        def other(frame: Any, *_: Any) -> None:
+            seen.append(frame.f_code.co_name)
+
+        def watched() -> None:
+            x + x
+
+        def work() -> None:
+            sys.setprofile(other)
+            watched()
+            assert sys.getprofile() is other
+            sys.setprofile(None)
+
+        def step() -> None:
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+            watched()
+
+        prof = record(step)
+        assert seen.count("watched") == 2, "a call and a return"
+        found = [stack[:2] for stack in stacks(prof)]
+        callers = where(work, "watched()") + where(step, "watched()")
+        assert found == [[*where(watched, "x + x"), caller] for caller in callers]
+        assert any(event.name.endswith(": watched") for event in calls(prof))
+
+    def test_a_tool_that_follows_new_threads_goes_on_to(self) -> None:
+        x = tensor()
+        seen: list[str] = []
+
+        def other(frame: Any, *_: Any) -> None:
+            seen.append(frame.f_code.co_name)
+
+        def work() -> None:
+            x + x
+
+        def step() -> None:
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+
+        threading.setprofile(other)
+        try:
+            prof = record(step)
+            assert threading.getprofile() is other
+        finally:
+            threading.setprofile(None)
+        assert "work" in seen
+        assert [stack[0] for stack in stacks(prof)] == where(work, "x + x")
+
     if sys.version_info >= (3, 12):
 
         def test_a_tool_that_monitors_keeps_working(self) -> None:
@@ -614,7 +514,7 @@ class TestCalls:
             [frame for frame in stack if not frame.startswith("<built-in")]
             for stack in stacks(prof)
         ]
-        expected = [[at(number, name) for name, number in frames] for frames in told]
+        expected = [[at(__file__, number, name) for name, number in frames] for frames in told]
         # Python was asked one line above the operator.
         assert [stack[1:] for stack in found] == [stack[1:] for stack in expected]
         assert {stack[0].split(": ")[1] for stack in found} <= {"operate"}
@@ -678,34 +578,6 @@ class TestBounds:
         assert kept < 500
         assert prof.lost_events >= 500 - kept
         assert all(event.stack for event in prof.events() if event.name == "aten::add")
-
-    def test_nothing_of_the_program_is_kept_alive(self) -> None:
-        class Thing:
-            pass
-
-        def step(thing: Thing) -> list[weakref.ref[Any]]:
-            local = Thing()
-            x = tensor()
-            y = x + x
-            append = [local].append
-            append(thing)
-            function = eval("lambda value: value")
-            function(y)
-            return [weakref.ref(local), weakref.ref(thing), weakref.ref(function.__code__)]
-
-        references: list[weakref.ref[Any]] = []
-        gc.collect()
-        live = _core._live_bytes()
-        prof = profile(with_stack=True)
-        prof.start()
-        references += step(Thing())
-        gc.collect()
-        assert [reference() for reference in references[:2]] == [None, None]
-        prof.stop()
-        gc.collect()
-        assert [reference() for reference in references] == [None] * 3
-        assert _core._live_bytes() == live
-        assert len(prof.events()) > 0
 
 
 class TestExports:

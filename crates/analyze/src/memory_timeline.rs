@@ -14,7 +14,7 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
-use mindprof_model::{DeviceKind, EventId, Nanos, StackId};
+use mindprof_model::{DeviceKind, EventId, MemoryRecord, Nanos, StackId};
 
 use crate::Analysis;
 use blocks::Blocks;
@@ -150,7 +150,8 @@ impl MemoryTimeline {
         let blocks = Blocks::build(analysis.profile());
         let flow = Flow::build(analysis, &blocks);
         let categories = Categories::build(analysis, &blocks, &flow);
-        let changes = changes(&blocks, &flow, &categories);
+        let records = analysis.profile().memory();
+        let changes = changes(records, &blocks, &flow, &categories);
         Self {
             blocks: blocks.finish(analysis, &flow),
             changes,
@@ -176,9 +177,13 @@ impl MemoryTimeline {
 
     /// Returns the devices that blocks lie on, in order.
     pub fn devices(&self) -> Vec<MemoryDevice> {
-        let mut devices: Vec<_> = self.blocks.iter().map(|block| block.device).collect();
+        let mut devices = Vec::new();
+        for block in &self.blocks {
+            if !devices.contains(&block.device) {
+                devices.push(block.device);
+            }
+        }
         devices.sort_unstable();
-        devices.dedup();
         devices
     }
 
@@ -215,8 +220,16 @@ impl MemoryChange {
 /// block 1   (before)────────v1──────────v2──────     Preexisting, IncrementVersion, IncrementVersion
 /// block 2           ├───────v1───┤                   Create, IncrementVersion, Destroy (of version 1)
 /// ```
-fn changes(blocks: &Blocks, flow: &Flow, categories: &Categories) -> Vec<MemoryChange> {
-    let mut changes = Vec::with_capacity(blocks.len() * 2);
+///
+/// The memory records come in time order and the writes nearly so: that order is kept, because what is
+/// sorted already costs the sort nothing.
+fn changes(
+    records: &[MemoryRecord],
+    blocks: &Blocks,
+    flow: &Flow,
+    categories: &Categories,
+) -> Vec<MemoryChange> {
+    let mut changes = Vec::with_capacity(blocks.len() + records.len());
     let change = |block: u32, version: u32, time, action| {
         let category = categories.of(flow, block, version);
         MemoryChange {
@@ -229,19 +242,31 @@ fn changes(blocks: &Blocks, flow: &Flow, categories: &Categories) -> Vec<MemoryC
             after: category,
         }
     };
+    let destroy = |block: u32| {
+        let (_, destroyed) = blocks.life(block);
+        change(
+            block,
+            flow.last_version(block),
+            destroyed,
+            MemoryAction::Destroy,
+        )
+    };
     for block in 0..blocks.len() as u32 {
         let (created, destroyed) = blocks.life(block);
-        let is_known = flow.touches(block) || categories.is_told(block);
-        if created.is_some() {
-            changes.push(change(block, 0, created, MemoryAction::Create));
-        } else if destroyed.is_some() || is_known {
+        let is_known = || flow.touches(block) || categories.is_told(block);
+        if created.is_none() && (destroyed.is_some() || is_known()) {
             changes.push(change(block, 0, None, MemoryAction::Preexisting));
         }
-        if destroyed.is_some() {
-            let last = flow.last_version(block);
-            changes.push(change(block, last, destroyed, MemoryAction::Destroy));
-        }
     }
+    for (index, record) in records.iter().enumerate() {
+        let block = blocks.of_record(index);
+        changes.push(if record.bytes > 0 {
+            change(block, 0, Some(record.time), MemoryAction::Create)
+        } else {
+            destroy(block)
+        });
+    }
+    changes.extend(blocks.replaced().iter().map(|&block| destroy(block)));
     for node in flow.nodes() {
         for (block, version) in node.bumps() {
             // An operation on one thread may begin before another thread takes the block that it

@@ -3,9 +3,10 @@
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
+use inferno::flamegraph::color::{MultiPalette, Palette};
 use inferno::flamegraph::{Options, from_lines};
 use mindprof_analyze::{Analysis, Folded, StackMetric};
-use mindprof_model::StringId;
+use mindprof_model::{Category, Profile, StringId};
 
 use crate::folded::folded_frame;
 use crate::{Error, Result, write_file};
@@ -18,9 +19,11 @@ use crate::{Error, Result, write_file};
 pub fn write_flamegraph(analysis: &Analysis, metric: StackMetric, out: impl Write) -> Result<()> {
     let folded = Folded::build(analysis, metric);
     let strings = analysis.profile().strings();
+    let colours = colours(analysis.profile());
+    let text = |frame: StringId| (strings.text(frame), colours[frame.index()]);
     let lines: Vec<String> = folded
         .iter()
-        .map(|(path, weight)| line(&folded.frames(path), weight.0, |frame| strings.text(frame)))
+        .map(|(path, weight)| line(&folded.frames(path), weight.0, text))
         .collect();
     if lines.is_empty() {
         return Err(Error::NothingSpent);
@@ -30,6 +33,8 @@ pub fn write_flamegraph(analysis: &Analysis, metric: StackMetric, out: impl Writ
         StackMetric::SelfCpuTime => "CPU time".into(),
         StackMetric::SelfDeviceTime => "Device time".into(),
     };
+    options.subtitle = Some(COLOURS.into());
+    options.colors = Palette::Multi(MultiPalette::Java);
     options.count_name = "us".into();
     // Lines weigh nanoseconds, which are whole; the picture says microseconds.
     options.factor = 1e-3;
@@ -53,15 +58,49 @@ pub fn write_flamegraph_file(analysis: &Analysis, metric: StackMetric, path: &Pa
     write_file(path, |out| write_flamegraph(analysis, metric, out))
 }
 
+/// What the colours stand for. The palette takes them from a mark behind a name, which the picture
+/// does not show.
+const COLOURS: &str =
+    "green: Python, blue: modules and named ranges, orange: operators and kernels";
+const PYTHON: &str = "_[j]";
+const NAMED: &str = "_[i]";
+const OPERATOR: &str = "_[k]";
+
+/// Returns the mark of each name: a frame that is no event's name is a line of Python.
+fn colours(profile: &Profile) -> Vec<&'static str> {
+    let of_text = |text: &str| {
+        if text.starts_with("nn.Module: ") {
+            NAMED
+        } else {
+            PYTHON
+        }
+    };
+    let mut colours: Vec<_> = profile.strings().iter().map(of_text).collect();
+    for event in profile.events() {
+        colours[event.name.index()] = match event.category {
+            Category::PythonFunction => continue,
+            Category::Annotation | Category::DeviceAnnotation => NAMED,
+            Category::Operator | Category::Runtime | Category::Kernel | Category::Other => OPERATOR,
+        };
+    }
+    colours
+}
+
 /// Names keep their blanks here: only the last one of a line separates.
-fn line<'a>(frames: &[StringId], weight: u64, text: impl Fn(StringId) -> &'a str) -> String {
+fn line<'a>(
+    frames: &[StringId],
+    weight: u64,
+    text: impl Fn(StringId) -> (&'a str, &'a str),
+) -> String {
     let mut line = String::new();
     for (position, &frame) in frames.iter().enumerate() {
         if position > 0 {
             line.push(';');
         }
-        let letters = text(frame).chars().zip(folded_frame(text(frame)));
+        let (text, colour) = text(frame);
+        let letters = text.chars().zip(folded_frame(text));
         line.extend(letters.map(|(letter, folded)| if letter == ' ' { ' ' } else { folded }));
+        line.push_str(colour);
     }
     line.push(' ');
     line.push_str(itoa::Buffer::new().format(weight));
@@ -96,6 +135,10 @@ mod tests {
             "{picture}"
         );
         assert!(picture.contains("aten::mm (3 us, 75.00%)"), "{picture}");
+        assert!(
+            !picture.contains("_["),
+            "marks of colours are not shown: {picture}"
+        );
     }
 
     #[test]

@@ -17,6 +17,9 @@ use crate::part_file::PartFile;
 /// saves bytes (`benches/write.rs`).
 const GZIP_LEVEL: u32 = 2;
 
+/// How much is given to the system at once: with less, calls of it are what a long file costs.
+const BUFFER_BYTES: usize = 1 << 16;
+
 /// Writes a file with what `write` writes, through gzip if its name ends in `.gz`.
 ///
 /// Directories on the way are made. The file appears under its name when it is complete; if that
@@ -82,7 +85,7 @@ fn write_to(
     out: impl Write,
     write: impl FnOnce(&mut dyn Write) -> Result<()>,
 ) -> Result<()> {
-    let mut buffered = BufWriter::new(out);
+    let mut buffered = BufWriter::with_capacity(BUFFER_BYTES, out);
     if is_compressed(path) {
         let mut encoder = GzEncoder::new(buffered, Compression::new(GZIP_LEVEL));
         write(&mut encoder)?;

@@ -30,6 +30,8 @@ pub(super) struct Blocks {
     of_records: Vec<u32>,
     /// The block of each role.
     of_roles: Vec<u32>,
+    /// The blocks that ended because another was taken at their place.
+    replaced: Vec<u32>,
     /// Where the inputs of each event begin; one more entry than events, or none at all.
     begins: Vec<u32>,
     inputs: Vec<TensorInput>,
@@ -51,8 +53,15 @@ impl Blocks {
     /// block       0 (before)      1                          2
     /// ```
     pub(super) fn build(profile: &Profile) -> Self {
+        let records = profile.memory().len();
         let mut sweep = Sweep {
-            blocks: Self::default(),
+            blocks: Self {
+                list: Vec::with_capacity(records / 2),
+                hold_tensors: Vec::with_capacity(records / 2),
+                creations: Vec::with_capacity(records / 2),
+                of_records: Vec::with_capacity(records),
+                ..Self::default()
+            },
             live: FxHashMap::default(),
             records: profile.memory().iter().enumerate().peekable(),
             roles: profile.roles().iter().peekable(),
@@ -96,12 +105,33 @@ impl Blocks {
         self.of_roles[role]
     }
 
+    /// Returns the blocks that ended because another was taken at their place.
+    pub(super) fn replaced(&self) -> &[u32] {
+        &self.replaced
+    }
+
     /// Returns the tensors that the event at `index` was given.
     pub(super) fn inputs(&self, index: usize) -> &[TensorInput] {
         match (self.begins.get(index), self.begins.get(index + 1)) {
             (Some(&begin), Some(&end)) => &self.inputs[begin as usize..end as usize],
             _ => &[],
         }
+    }
+
+    /// Adds a block that nothing is known of yet.
+    fn add(&mut self, device: MemoryDevice, address: u64) -> u32 {
+        self.list.push(MemoryBlock {
+            address,
+            device,
+            bytes: 0,
+            created: None,
+            destroyed: None,
+            owner: None,
+            stack: StackId::NONE,
+        });
+        self.hold_tensors.push(false);
+        self.creations.push(NO_RECORD);
+        self.list.len() as u32 - 1
     }
 
     /// Returns the blocks, each with who took it.
@@ -153,10 +183,9 @@ impl Sweep<'_> {
         self.blocks.begins.push(self.blocks.inputs.len() as u32);
         let addresses = profile.storages().of(index);
         for (tensor, &address) in tensors.of(event.inputs).iter().zip(addresses) {
-            let block = if tensor.bytes == 0 {
-                NO_BLOCK
-            } else {
-                self.tensor(address, tensor.bytes)
+            let block = match tensor.bytes {
+                Some(bytes) => self.tensor(address, bytes),
+                None => NO_BLOCK,
             };
             let place = tensor.place;
             self.blocks.inputs.push(TensorInput { block, place });
@@ -165,7 +194,9 @@ impl Sweep<'_> {
 
     /// Returns the block of a tensor that was seen.
     fn tensor(&mut self, address: u64, bytes: u64) -> u32 {
-        let index = self.find(MemoryDevice::HOST, address);
+        let (device, blocks) = (MemoryDevice::HOST, &mut self.blocks);
+        let live = self.live.entry((device, address));
+        let index = *live.or_insert_with(|| blocks.add(device, address));
         let block = &mut self.blocks.list[index as usize];
         self.blocks.hold_tensors[index as usize] = true;
         // What an allocation says is certain; what is seen through a tensor may be a part of the
@@ -182,45 +213,30 @@ impl Sweep<'_> {
             index: record.device_index,
         };
         let key = (device, record.address);
-        if record.bytes > 0 {
-            // A block at the same place whose release was not recorded cannot live on.
-            if let Some(previous) = self.live.remove(&key) {
-                self.blocks.list[previous as usize].destroyed = Some(record.time);
-            }
-        }
-        let block = self.find(device, record.address);
-        let known = &mut self.blocks.list[block as usize];
-        if record.bytes > 0 {
-            known.created = Some(record.time);
-            self.blocks.creations[block as usize] = index as u32;
-            known.bytes = record.bytes as u64;
-        } else {
-            known.destroyed = Some(record.time);
-            if known.created.is_none() {
-                known.bytes = record.bytes.unsigned_abs();
-            }
-            self.live.remove(&key);
-        }
-        self.blocks.of_records.push(block);
-    }
-
-    /// Returns the block at an address; a new one if nothing is known to be there.
-    fn find(&mut self, device: MemoryDevice, address: u64) -> u32 {
         let blocks = &mut self.blocks;
-        *self.live.entry((device, address)).or_insert_with(|| {
-            blocks.list.push(MemoryBlock {
-                address,
-                device,
-                bytes: 0,
-                created: None,
-                destroyed: None,
-                owner: None,
-                stack: StackId::NONE,
-            });
-            blocks.hold_tensors.push(false);
-            blocks.creations.push(NO_RECORD);
-            blocks.list.len() as u32 - 1
-        })
+        let block = if record.bytes > 0 {
+            let block = blocks.add(device, record.address);
+            blocks.creations[block as usize] = index as u32;
+            let created = &mut blocks.list[block as usize];
+            created.created = Some(record.time);
+            created.bytes = record.bytes as u64;
+            // A block at the same place whose release was not recorded cannot live on.
+            if let Some(previous) = self.live.insert(key, block) {
+                blocks.list[previous as usize].destroyed = Some(record.time);
+                blocks.replaced.push(previous);
+            }
+            block
+        } else {
+            let known = self.live.remove(&key);
+            let block = known.unwrap_or_else(|| blocks.add(device, record.address));
+            let destroyed = &mut blocks.list[block as usize];
+            destroyed.destroyed = Some(record.time);
+            if destroyed.created.is_none() {
+                destroyed.bytes = record.bytes.unsigned_abs();
+            }
+            block
+        };
+        blocks.of_records.push(block);
     }
 }
 
@@ -233,7 +249,8 @@ struct TensorLists {
 #[derive(Clone, Copy)]
 struct SeenTensor {
     place: u32,
-    bytes: u64,
+    /// How much of its storage is known to be spanned; none of a tensor without elements.
+    bytes: Option<u64>,
 }
 
 impl TensorLists {
@@ -284,10 +301,14 @@ impl TensorLists {
 }
 
 /// Returns how much of its storage a tensor is known to span, as torch reckons it: by its widest
-/// dimension.
-fn spanned_bytes(dtype: DType, dims: &[u64], strides: &[u64]) -> u64 {
+/// dimension. That is nothing where all are expanded or the type is not known, but there is a
+/// storage even so.
+fn spanned_bytes(dtype: DType, dims: &[u64], strides: &[u64]) -> Option<u64> {
+    if dims.contains(&0) {
+        return None;
+    }
     let spans = dims.iter().zip(strides).map(|(&dim, &stride)| {
         u64::try_from((stride as i64).saturating_mul(dim as i64)).unwrap_or_default()
     });
-    spans.max().unwrap_or(1).saturating_mul(dtype.bytes())
+    Some(spans.max().unwrap_or(1).saturating_mul(dtype.bytes()))
 }

@@ -36,10 +36,14 @@ impl Categories {
         categories.set_accumulated(analysis, blocks);
         categories.set_temporaries(flow);
         categories.set_roles(profile, blocks, TensorRole::Parameter);
-        let dependent = categories.depend_on_gradients(blocks, flow);
-        categories.set_inputs(flow, &dependent);
-        categories.set_parameters(flow, &dependent);
-        categories.set_activations(flow);
+        // Without any of these nothing is made of one, or for one.
+        let is_trained = (0..blocks.len() as u32).any(|b| categories.is_gradient_or_parameter(b));
+        if is_trained {
+            let dependent = categories.depend_on_gradients(blocks, flow);
+            categories.set_inputs(flow, &dependent);
+            categories.set_parameters(flow, &dependent);
+            categories.set_activations(flow);
+        }
         categories.set_roles(profile, blocks, TensorRole::OptimizerState);
         categories.set_autograd_details(flow);
         categories

@@ -1,7 +1,7 @@
 //! The names that categories and causes of loss have in a trace, and the names of events that are
 //! noise.
 
-use mindprof_model::{Category, DeviceKind, LossCause};
+use mindprof_model::{Category, DeviceKind, LossCause, TensorRole};
 
 /// The name of the mark that a memory record is shown as, and its category.
 pub(super) const MEMORY: &str = "[memory]";
@@ -133,4 +133,19 @@ pub(crate) const fn loss_key(cause: LossCause) -> &'static str {
         LossCause::Unseen => "unseen",
         LossCause::Damaged => "damaged",
     }
+}
+
+/// Returns the word for what a tensor was said to be.
+pub(super) const fn role_key(role: TensorRole) -> &'static str {
+    match role {
+        TensorRole::Parameter => "parameter",
+        TensorRole::Gradient => "gradient",
+        TensorRole::OptimizerState => "optimizer_state",
+    }
+}
+
+/// Returns what such a word stands for.
+pub(super) fn role_of(key: &str) -> Option<TensorRole> {
+    let mut roles = TensorRole::ALL.into_iter();
+    roles.find(|role| role_key(*role) == key)
 }

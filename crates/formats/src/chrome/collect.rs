@@ -11,6 +11,7 @@ use self::meaning::{Meanings, Role};
 use self::python::PythonCalls;
 use self::rest::{KeptTexts, Leftover, OF_MEMORY, keys_of};
 use self::spans::Spans;
+use self::tensors::Tensors;
 use self::tracks::Tracks;
 use super::category;
 use super::event::{RawEvent, Rest, Texts};
@@ -28,6 +29,7 @@ mod order;
 mod python;
 mod rest;
 mod spans;
+mod tensors;
 mod times;
 mod tracks;
 
@@ -50,11 +52,12 @@ pub(super) struct Collector {
     /// As long as the events, or empty while no event has any.
     links: Vec<Links>,
     memory: Vec<MemoryRecord>,
+    tensors: Tensors,
     tracks: Tracks,
     /// The kind of the devices, where a category says that it is not CUDA.
     device: Option<DeviceKind>,
     meanings: Meanings,
-    inputs: FxHashMap<[Fragment; 4], InputsId>,
+    inputs: FxHashMap<[Fragment; 5], InputsId>,
     python: PythonCalls,
     spans: Spans,
     encoder: InputsEncoder,
@@ -175,8 +178,16 @@ impl Collector {
             }
             Category::DeviceAnnotation => {}
         }
-        left.add_all(unlinked(arguments, links, category));
         let index = self.events.len();
+        let tensors = &mut self.tensors;
+        let storages = arguments.value(ArgumentKey::Storages);
+        if tensors.add_storages(index, storages) {
+            left.remove(ArgumentKey::Storages);
+        }
+        if tensors.add_roles(track, start, arguments.value(ArgumentKey::Roles)) {
+            left.remove(ArgumentKey::Roles);
+        }
+        left.add_all(unlinked(arguments, links, category));
         self.keep_fields(index, rest);
         self.keep_arguments(&Leftover {
             index,

@@ -16,14 +16,15 @@ mod tests;
 /// A list of numbers longer than this is not shown.
 const LONGEST_LIST: usize = 30;
 
-/// The four lists as the text of a trace, before they are understood; empty for one that is not
-/// there.
+/// The lists as the text of a trace, before they are understood; empty for one that is not there.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RawInputs<'a> {
     pub(super) dims: &'a [u8],
     pub(super) types: &'a [u8],
     pub(super) strides: &'a [u8],
     pub(super) values: &'a [u8],
+    /// The types of the tensors in lists, which our own traces alone tell.
+    pub(super) list_types: &'a [u8],
 }
 
 impl RawInputs<'_> {
@@ -33,12 +34,20 @@ impl RawInputs<'_> {
         let types: Vec<String> = parse(self.types);
         let strides: Vec<Sizes> = parse(self.strides);
         let values: Vec<String> = parse(self.values);
+        let list_types: Vec<Vec<String>> = parse(self.list_types);
+        let mut list_types = list_types.iter().map(Vec::as_slice);
         let none = Sizes::Flat(Vec::new());
         for (index, dims) in dims.iter().enumerate() {
             let kind = types.get(index).map_or("", String::as_str);
             let strides = strides.get(index).unwrap_or(&none);
             let value = values.get(index).map_or("", String::as_str);
-            encode_input(encoder, kind, dims, strides, value);
+            match dims {
+                Sizes::Nested(dims) => {
+                    let types = list_types.next().unwrap_or_default();
+                    encode_tensor_list(encoder, types, dims, strides);
+                }
+                Sizes::Flat(dims) => encode_input(encoder, kind, dims, strides, value),
+            }
         }
     }
 }
@@ -48,6 +57,25 @@ pub(super) fn inputs_arguments(inputs: InputsIter<'_>) -> String {
     inputs_lists(inputs)
         .map(|(key, list)| format!("\"{key}\":{list}"))
         .join(",")
+}
+
+/// Returns the types of the tensors in lists as one more argument: torch's four do not tell them.
+/// Empty where there is no such tensor.
+pub(super) fn list_types_argument(inputs: InputsIter<'_>) -> Option<String> {
+    let lists: Vec<String> = inputs
+        .filter_map(|input| match input {
+            Input::TensorList(tensors) => Some(tensors),
+            _ => None,
+        })
+        .map(|tensors| {
+            tensors
+                .map(|tensor| json_string(show(&tensor).kind))
+                .collect::<Vec<_>>()
+        })
+        .filter(|types| !types.is_empty())
+        .map(|types| format!("[{}]", types.join(",")))
+        .collect();
+    (!lists.is_empty()).then(|| format!("\"Input List type\":[{}]", lists.join(",")))
 }
 
 /// Returns the four lists as JSON, each with its name.
@@ -80,39 +108,46 @@ fn parse<'a, T: Deserialize<'a>>(list: &'a [u8]) -> Vec<T> {
     serde_json::from_slice(list).unwrap_or_default()
 }
 
+fn encode_tensor_list(
+    encoder: &mut InputsEncoder,
+    types: &[String],
+    dims: &[Vec<i64>],
+    strides: &Sizes,
+) {
+    let strides = match strides {
+        Sizes::Nested(strides) => strides.as_slice(),
+        Sizes::Flat(_) => &[],
+    };
+    encoder.tensor_list(dims.len());
+    for (index, dims) in dims.iter().enumerate() {
+        let dtype = types
+            .get(index)
+            .map_or(DType::Unknown, |name| dtype_of(name));
+        encode_tensor(encoder, dtype, dims, strides.get(index));
+    }
+}
+
 fn encode_input(
     encoder: &mut InputsEncoder,
     kind: &str,
-    dims: &Sizes,
+    dims: &[i64],
     strides: &Sizes,
     value: &str,
 ) {
     let dtype = dtype_of(kind);
-    match (dims, strides) {
-        (Sizes::Nested(dims), Sizes::Nested(strides)) => {
-            encoder.tensor_list(dims.len());
-            for (index, dims) in dims.iter().enumerate() {
-                encode_tensor(encoder, DType::Unknown, dims, strides.get(index));
-            }
-        }
-        (Sizes::Nested(dims), Sizes::Flat(_)) => {
-            encoder.tensor_list(dims.len());
-            for dims in dims {
-                encode_tensor(encoder, DType::Unknown, dims, None);
-            }
-        }
-        (Sizes::Flat(dims), Sizes::Flat(strides)) if is_tensor(dtype, dims) => {
-            encode_tensor(encoder, dtype, dims, Some(strides));
-        }
-        (Sizes::Flat(dims), Sizes::Nested(_)) if is_tensor(dtype, dims) => {
-            encode_tensor(encoder, dtype, dims, None);
-        }
-        (Sizes::Flat(_), Sizes::Flat(_) | Sizes::Nested(_)) => match kind {
-            "TensorList" => encoder.tensor_list(0),
-            "Scalar" => encode_scalar(encoder, value),
-            "ScalarList" => encode_scalar_list(encoder, value),
-            _ => encoder.other(),
-        },
+    if is_tensor(dtype, dims) {
+        let strides = match strides {
+            Sizes::Flat(strides) => Some(strides),
+            Sizes::Nested(_) => None,
+        };
+        encode_tensor(encoder, dtype, dims, strides);
+        return;
+    }
+    match kind {
+        "TensorList" => encoder.tensor_list(0),
+        "Scalar" => encode_scalar(encoder, value),
+        "ScalarList" => encode_scalar_list(encoder, value),
+        _ => encoder.other(),
     }
 }
 

@@ -9,6 +9,7 @@ pub const ARGUMENT_KEYS: [&str; ArgumentKey::Other as usize] = [
     "Input type",
     "Input Strides",
     "Concrete Inputs",
+    "Input List type",
     "Call stack",
     "CallFrom",
     "name",
@@ -21,6 +22,8 @@ pub const ARGUMENT_KEYS: [&str; ArgumentKey::Other as usize] = [
     "Python id",
     "Python parent id",
     "Python module id",
+    "Input Storages",
+    "Tensor Roles",
     "Bytes",
     "Addr",
     "Total Allocated",
@@ -69,6 +72,7 @@ pub(super) enum ArgumentKey {
     Types,
     Strides,
     Values,
+    ListTypes,
     CallStack,
     CallFrom,
     /// The last of those whose texts come again and again.
@@ -82,6 +86,8 @@ pub(super) enum ArgumentKey {
     Python,
     PythonParent,
     PythonModule,
+    Storages,
+    Roles,
     Bytes,
     Address,
     TotalAllocated,
@@ -104,6 +110,7 @@ impl ArgumentKey {
         Self::Types,
         Self::Strides,
         Self::Values,
+        Self::ListTypes,
         Self::CallStack,
         Self::CallFrom,
         Self::Name,
@@ -116,6 +123,8 @@ impl ArgumentKey {
         Self::Python,
         Self::PythonParent,
         Self::PythonModule,
+        Self::Storages,
+        Self::Roles,
         Self::Bytes,
         Self::Address,
         Self::TotalAllocated,
@@ -155,6 +164,7 @@ impl ArgumentKeys {
         ArgumentKey::Types,
         ArgumentKey::Strides,
         ArgumentKey::Values,
+        ArgumentKey::ListTypes,
     ]);
     /// What a profile always holds as it is, of those that can be said of a scope.
     pub(super) const SIMPLE: Self = Self::new(&[
@@ -176,6 +186,11 @@ impl ArgumentKeys {
     #[inline]
     pub(super) const fn add(&mut self, key: ArgumentKey) {
         self.0 |= 1 << key as u32;
+    }
+
+    #[inline]
+    pub(super) const fn remove(&mut self, key: ArgumentKey) {
+        self.0 &= !(1 << key as u32);
     }
 
     #[inline]

@@ -13,6 +13,7 @@ use mindprof_model::{
 use self::extras::{EventExtras, ExtraPieces};
 use self::memory::memory_head;
 use self::pieces::Pieces;
+use self::tensors::Carried;
 use self::text::Text;
 use self::tracks::{Tracks, drawn};
 use super::category::{DEVICE_ANNOTATION_MARGIN, is_backward_wrapper};
@@ -26,6 +27,7 @@ mod extras;
 mod memory;
 mod pieces;
 mod python;
+mod tensors;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -70,7 +72,7 @@ pub fn write_trace_with(
     options: &TraceOptions,
     mut out: impl Write,
 ) -> Result<()> {
-    let mut writer = Writer::new(profile);
+    let mut writer = Writer::new(profile, &options.leave_out);
     writer.push_opening(&options.facts(profile));
     writer.push_window();
     writer.push_tracks();
@@ -107,13 +109,14 @@ struct Writer<'a> {
     tracks: Tracks,
     flows: Flows,
     python: PythonCalls,
+    roles: Carried,
     extras: ExtraPieces<'a>,
     /// The number of each thread, from one up in the order in which they began to work.
     thread_numbers: Vec<i64>,
 }
 
 impl<'a> Writer<'a> {
-    fn new(profile: &'a Profile) -> Self {
+    fn new(profile: &'a Profile, leave_out: &[Category]) -> Self {
         Self {
             profile,
             base_ns: base_ns(profile.reference_unix_ns()),
@@ -123,6 +126,7 @@ impl<'a> Writer<'a> {
             tracks: Tracks::build(profile),
             flows: Flows::build(profile),
             python: PythonCalls::new(profile),
+            roles: Carried::build(profile, leave_out),
             extras: ExtraPieces::new(profile),
             thread_numbers: thread_numbers(profile),
         }
@@ -158,6 +162,7 @@ impl<'a> Writer<'a> {
                 self.push_links(id);
             }
         }
+        self.push_tensors(id, event.start);
         self.push_extra_arguments(extras.arguments);
         self.text.push("\"Ev Idx\":");
         self.text.push_number(id.to_raw());

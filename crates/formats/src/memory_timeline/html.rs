@@ -20,8 +20,9 @@ const SCRIPT: &str = concat!(include_str!("page/chart.js"), include_str!("page/m
 /// A longer timeline is thinned to about this many points; the peak stays.
 const MOST_POINTS: usize = 4000;
 
-/// How many holders the page shows.
+/// How many holders the page shows, and how many frames of each before the rest is folded away.
 const MOST_HOLDERS: usize = 50;
+const FIRST_FRAMES: usize = 3;
 
 /// Writes the page of a device.
 ///
@@ -57,11 +58,11 @@ pub fn write_memory_timeline_html(
             "end" => memory_text(peak.at_end.iter().sum()),
             "loss" => loss(analysis),
             "categories" => category_rows(&peak),
-            "holders" => holder_rows(analysis, &peak.holders),
+            "holders" => holder_rows(analysis, &peak),
             "more_holders" => more_holders(&peak.holders),
             "point_count" => point_count(all.times.len(), points.times.len()),
             "point_heads" => point_heads(),
-            "points" => point_rows(&points),
+            "points" => point_rows(analysis, &points),
             other => unreachable!("the page has a place for {other}"),
         };
         out.write_all(text.as_bytes())?;
@@ -102,16 +103,16 @@ fn thinned(all: &MemoryPoints) -> MemoryPoints {
 
 fn data(analysis: &Analysis, points: &MemoryPoints, peak: &MemoryPeak) -> String {
     let reference = analysis.profile().reference_unix_ns();
-    let first = points.times.first().copied().unwrap_or_default();
-    let since_first = |microseconds: u64| microseconds.saturating_sub(first);
-    let since_reference = |nanoseconds: u64| since_first((reference + nanoseconds) / 1000);
-    let peak_time = peak.time.map_or(0, |time| since_reference(time.0));
+    let since_start = |nanoseconds: u64| (reference + nanoseconds) / 1000 - reference / 1000;
+    let times = points.times.iter().map(|time| time - reference / 1000);
+    let first = times.clone().next();
+    let peak_time = peak.time.map(|time| since_start(time.0)).or(first);
     let text = json!({
         "categories": MemoryCategory::ALL.map(category_text),
-        "times": points.times.iter().map(|&time| since_first(time)).collect::<Vec<_>>(),
+        "times": times.collect::<Vec<_>>(),
         "bytes": points.bytes,
-        "end": since_reference(analysis.profile().span().0),
-        "peak": (!points.times.is_empty()).then_some(peak_time),
+        "end": since_start(analysis.profile().span().0),
+        "peak": first.and(peak_time),
         "peak_bytes": peak.total(),
     })
     .to_string();
@@ -134,40 +135,76 @@ fn loss(analysis: &Analysis) -> String {
 
 fn category_rows(peak: &MemoryPeak) -> String {
     let mut rows = String::new();
-    let mut row = |name: &str, at_peak: i64, at_end: i64| {
-        let (at_peak, at_end) = (memory_text(at_peak), memory_text(at_end));
-        let _ = writeln!(
-            rows,
-            "<tr><th scope=\"row\">{name}</th><td>{at_peak}</td><td>{at_end}</td></tr>"
-        );
-    };
     for category in MemoryCategory::ALL {
         let index = category.index();
-        row(
-            &category_text(category),
-            peak.bytes[index],
-            peak.at_end[index],
+        let _ = writeln!(
+            rows,
+            "<tr><th scope=\"row\" class=\"text\">{}</th>{}</tr>",
+            category_cell(category),
+            amounts(peak.bytes[index], peak.at_end[index], peak.total()),
         );
     }
-    row("total", peak.total(), peak.at_end.iter().sum());
+    let all = amounts(peak.total(), peak.at_end.iter().sum(), peak.total());
+    let _ = writeln!(
+        rows,
+        "<tr class=\"total\"><th scope=\"row\" class=\"text\">total</th>{all}</tr>"
+    );
     rows
 }
 
-fn holder_rows(analysis: &Analysis, holders: &[MemoryHolder]) -> String {
+/// Returns the cells of what was in use at the peak, its part of all of it, and at the end.
+fn amounts(at_peak: i64, at_end: i64, all: i64) -> String {
+    format!(
+        "<td>{}</td><td>{}</td><td>{}</td>",
+        memory_text(at_peak),
+        share(at_peak, all),
+        memory_text(at_end)
+    )
+}
+
+fn share(bytes: i64, all: i64) -> String {
+    let percent = 100.0 * bytes as f64 / all.max(1) as f64;
+    format!("{percent:.1}%")
+}
+
+/// Returns the name of a category with the colour that the chart has for it.
+fn category_cell(category: MemoryCategory) -> String {
+    let (index, name) = (category.index(), category_text(category));
+    format!("<span class=\"swatch\" style=\"background:var(--category-{index})\"></span>{name}")
+}
+
+fn holder_rows(analysis: &Analysis, peak: &MemoryPeak) -> String {
     let mut rows = String::new();
-    for holder in holders.iter().take(MOST_HOLDERS) {
+    for holder in peak.holders.iter().take(MOST_HOLDERS) {
+        let bytes = holder.bytes as i64;
         let _ = writeln!(
             rows,
-            "<tr><td>{}</td><td>{}</td><td class=\"text\">{}</td><td class=\"text\">{}</td>\
-             <td class=\"text\">{}</td></tr>",
-            memory_text(holder.bytes as i64),
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td class=\"text\">{}</td>\
+             <td class=\"text\">{}</td><td class=\"text\">{}</td></tr>",
+            memory_text(bytes),
+            share(bytes, peak.total()),
             holder.blocks,
-            category_text(holder.category),
+            category_cell(holder.category),
             escaped(&owner(analysis, holder)),
-            escaped(&frames(analysis, holder.stack).join("\n")),
+            stack_cell(&frames(analysis, holder.stack)),
         );
     }
     rows
+}
+
+/// Returns the frames of a stack, those further out folded away.
+fn stack_cell(frames: &[&str]) -> String {
+    let lines = |frames: &[&str]| format!("<pre>{}</pre>", escaped(&frames.join("\n")));
+    let (first, rest) = frames.split_at(frames.len().min(FIRST_FRAMES));
+    match rest.len() {
+        0 if first.is_empty() => String::new(),
+        0 => lines(first),
+        count => format!(
+            "{}<details><summary>{count} more</summary>{}</details>",
+            lines(first),
+            lines(rest)
+        ),
+    }
 }
 
 fn more_holders(holders: &[MemoryHolder]) -> String {
@@ -197,11 +234,11 @@ fn point_heads() -> String {
     heads.concat()
 }
 
-fn point_rows(points: &MemoryPoints) -> String {
-    let first = points.times.first().copied().unwrap_or_default();
+fn point_rows(analysis: &Analysis, points: &MemoryPoints) -> String {
+    let start = analysis.profile().reference_unix_ns() / 1000;
     let mut rows = String::new();
     for (time, bytes) in points.times.iter().zip(&points.bytes) {
-        let _ = write!(rows, "<tr><th scope=\"row\">{}</th>", time - first);
+        let _ = write!(rows, "<tr><th scope=\"row\">{}</th>", time - start);
         let total = bytes.iter().sum::<i64>();
         let cells: &CategoryBytes = bytes;
         for bytes in cells.iter().chain([&total]) {

@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use mindprof_analyze::{Analysis, MemoryAction, MemoryDevice};
+use mindprof_analyze::{Analysis, CategoryBytes, MemoryAction, MemoryCategory, MemoryDevice};
 
 use super::points::points;
 use crate::Result;
@@ -27,17 +27,52 @@ pub fn write_memory_timeline(
         list.number(time);
     }
     list.text("], [")?;
+    let mut row = Row::new();
     for (index, (_, bytes)) in points(analysis, device).enumerate() {
         list.separate(index)?;
-        list.text("[0")?;
-        for bytes in bytes {
-            list.text(", ")?;
-            list.number(bytes);
-        }
-        list.text("]")?;
+        list.bytes(row.of(&bytes))?;
     }
     list.text("]]")?;
     list.finish()
+}
+
+/// The text of one point, of which the next keeps what comes before the first category that changed.
+struct Row {
+    bytes: CategoryBytes,
+    text: Vec<u8>,
+    /// Where the number of each category ends in the text.
+    ends: [usize; MemoryCategory::ALL.len()],
+}
+
+impl Row {
+    fn new() -> Self {
+        // No sum is as low as this, so that all categories change at the first point.
+        Self {
+            bytes: [i64::MIN; MemoryCategory::ALL.len()],
+            text: b"[0".to_vec(),
+            ends: [0; MemoryCategory::ALL.len()],
+        }
+    }
+
+    fn of(&mut self, bytes: &CategoryBytes) -> &[u8] {
+        let mut pairs = self.bytes.iter().zip(bytes);
+        let Some(first) = pairs.position(|(before, now)| before != now) else {
+            return &self.text;
+        };
+        let begin = first
+            .checked_sub(1)
+            .map_or(b"[0".len(), |last| self.ends[last]);
+        self.text.truncate(begin);
+        for (&bytes, end) in bytes.iter().zip(&mut self.ends).skip(first) {
+            self.text.extend_from_slice(b", ");
+            let mut digits = itoa::Buffer::new();
+            self.text.extend_from_slice(digits.format(bytes).as_bytes());
+            *end = self.text.len();
+        }
+        self.text.push(b']');
+        self.bytes = *bytes;
+        &self.text
+    }
 }
 
 /// Writes one row `[time, action, bytes, category]` for each change, and two where a block is
@@ -104,7 +139,11 @@ impl<'a> List<'a> {
     }
 
     fn text(&mut self, text: &str) -> Result<()> {
-        self.text.extend_from_slice(text.as_bytes());
+        self.bytes(text.as_bytes())
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        self.text.extend_from_slice(bytes);
         if self.text.len() >= GATHERED {
             self.out.write_all(&self.text)?;
             self.text.clear();

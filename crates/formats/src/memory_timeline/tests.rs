@@ -101,8 +101,8 @@ fn the_data_of_the_page_is_json_with_the_numbers_of_its_tables() {
     let (data, _) = rest.split_once("</script>").unwrap();
     assert!(!data.contains('<'));
     let data: serde_json::Value = serde_json::from_str(data).unwrap();
-    assert_eq!(data["times"], serde_json::json!([0, 0, 1, 6]));
-    assert_eq!(data["peak"], 0);
+    assert_eq!(data["times"], serde_json::json!([1, 1, 2, 7]));
+    assert_eq!(data["peak"], 1);
     assert_eq!(data["peak_bytes"], 28);
     for row in data["bytes"].as_array().unwrap() {
         let cells = row.as_array().unwrap().iter();

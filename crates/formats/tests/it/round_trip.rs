@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use mindprof_formats::{ReadOptions, read_trace, read_trace_file, read_trace_with, write_trace};
 use mindprof_model::{
     Category, DType, DeviceKind, Event, EventId, Flags, InputsEncoder, Links, LossCause,
-    MemoryRecord, Nanos, Profile, ProfileBuilder, ScopeKind, StackId, StringTable, Thread,
-    ThreadId,
+    MemoryRecord, Nanos, Profile, ProfileBuilder, RoleRecord, ScopeKind, StackId, StringTable,
+    TensorRole, Thread, ThreadId,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -54,6 +54,16 @@ fn describe(profile: &Profile) -> Vec<String> {
             ..*record
         };
         format!("{shown:?} {}", thread.native) + &stack_text(profile, record.stack)
+    }));
+    let storages = (0..profile.events().len()).map(|index| profile.storages().of(index));
+    lines.extend(storages.map(|addresses| format!("{addresses:?}")));
+    lines.extend(profile.roles().iter().map(|record| {
+        let thread = profile.threads()[record.thread.index()];
+        let shown = RoleRecord {
+            thread: ThreadId::from_raw(0),
+            ..*record
+        };
+        format!("{shown:?} {}", thread.native)
     }));
     lines.extend(extras_of(profile));
     lines
@@ -196,6 +206,7 @@ struct AnyEvent {
     dims: u8,
     frames: Vec<String>,
     links: (u32, u32),
+    storages: Vec<u64>,
 }
 
 /// A text that a stack may hold: frames are told apart by `;`.
@@ -213,10 +224,20 @@ fn any_event() -> impl Strategy<Value = AnyEvent> {
         times,
         numbers,
         frames,
-        any::<(u32, u32)>(),
+        (
+            any::<(u32, u32)>(),
+            prop::collection::vec(any::<u64>(), 0..3),
+        ),
     );
     parts.prop_map(
-        |(name, category, (start, duration), (sequence, backward, dims), frames, links)| AnyEvent {
+        |(
+            name,
+            category,
+            (start, duration),
+            (sequence, backward, dims),
+            frames,
+            (links, storages),
+        )| AnyEvent {
             name,
             category,
             start,
@@ -226,6 +247,20 @@ fn any_event() -> impl Strategy<Value = AnyEvent> {
             dims,
             frames,
             links,
+            storages,
+        },
+    )
+}
+
+fn any_role() -> impl Strategy<Value = RoleRecord> {
+    let roles = prop::sample::select(TensorRole::ALL.to_vec());
+    (0..1_u64 << 50, any::<(u64, u64)>(), 0..2_u32, roles).prop_map(
+        |(time, (address, bytes), thread, role)| RoleRecord {
+            time: Nanos(time),
+            address,
+            bytes,
+            thread: ThreadId::from_raw(thread),
+            role,
         },
     )
 }
@@ -264,7 +299,11 @@ fn intern_stack(builder: &mut ProfileBuilder, frames: &[String]) -> StackId {
 }
 
 /// Everything that a profile may hold and a trace file keeps.
-fn build(events: &[AnyEvent], memory: &[(MemoryRecord, Vec<String>)]) -> ProfileBuilder {
+fn build(
+    events: &[AnyEvent],
+    memory: &[(MemoryRecord, Vec<String>)],
+    roles: &[RoleRecord],
+) -> ProfileBuilder {
     let mut builder = ProfileBuilder::new();
     let threads = [(1, DeviceKind::Cpu), (0, DeviceKind::Cuda)].map(|(process, device)| {
         let name = if device == DeviceKind::Cpu {
@@ -279,11 +318,13 @@ fn build(events: &[AnyEvent], memory: &[(MemoryRecord, Vec<String>)]) -> Profile
             device,
         })
     });
+    let mut used = HashSet::new();
     for any in events {
         let category = CATEGORIES[any.category];
         let on_device = matches!(category, Category::Kernel | Category::DeviceAnnotation);
         let name = builder.strings.intern(&any.name);
         let thread = threads[usize::from(on_device)];
+        used.insert(thread);
         let (start, duration) = (Nanos(any.start), Nanos(any.duration));
         let mut event = Event::new(category, name, thread, start, duration);
         let mut links = Links::default();
@@ -306,7 +347,12 @@ fn build(events: &[AnyEvent], memory: &[(MemoryRecord, Vec<String>)]) -> Profile
         if on_device || category == Category::Runtime {
             links = Links::new(any.links.0, any.links.1);
         }
+        builder.set_storages(builder.len(), &any.storages);
         builder.add_linked_event(event, links);
+    }
+    // Events carry what is said of tensors: it is only kept whole on threads that have some.
+    for role in roles.iter().filter(|role| used.contains(&role.thread)) {
+        builder.add_role(*role);
     }
     for (record, frames) in memory {
         let stack = intern_stack(&mut builder, frames);
@@ -334,11 +380,12 @@ proptest! {
     fn any_profile_survives_being_written(
         events in prop::collection::vec(any_event(), 0..20),
         memory in prop::collection::vec(any_memory(), 0..5),
+        roles in prop::collection::vec(any_role(), 0..9),
         facts in prop::collection::vec((any::<String>(), any::<String>()), 0..4),
         reference_unix_ns in 1..1_u64 << 61,
         lost: [u32; 3],
     ) {
-        let mut builder = build(&events, &memory);
+        let mut builder = build(&events, &memory, &roles);
         builder.reference_unix_ns = reference_unix_ns;
         for (cause, count) in LossCause::ALL.into_iter().zip(lost) {
             builder.add_loss(cause, u64::from(count));

@@ -100,6 +100,7 @@ impl Collector {
             ArgumentKey::Types,
             ArgumentKey::Strides,
             ArgumentKey::Values,
+            ArgumentKey::ListTypes,
         ]
         .map(|key| arguments.text(key));
         if lists[0] == Fragment::NONE {
@@ -108,12 +109,13 @@ impl Collector {
         if let Some(&id) = self.inputs.get(&lists) {
             return id;
         }
-        let [dims, types, strides, values] = lists.map(|list| texts.text(list));
+        let [dims, types, strides, values, list_types] = lists.map(|list| texts.text(list));
         let raw = RawInputs {
             dims,
             types,
             strides,
             values,
+            list_types,
         };
         self.encoder.clear();
         raw.encode(&mut self.encoder);

@@ -21,7 +21,15 @@ impl Collector {
             self.profile.span = Nanos(start.wrapping_sub(zero) as u64 + span.0);
         }
         self.find_backward_nodes();
-        order::sort(&mut self.events, &mut self.links, &mut self.profile.extras);
+        if let Some(order) = order::find(&self.events) {
+            self.tensors.reorder(&order);
+            order::apply(
+                order,
+                &mut self.events,
+                &mut self.links,
+                &mut self.profile.extras,
+            );
+        }
         self.settle_forward_threads();
         let resolution = if self.has_nanoseconds { 0 } else { 1000 };
         let crossing = order::nest(&mut self.events, &self.tracks.are_whole(), resolution);
@@ -31,6 +39,7 @@ impl Collector {
         self.tracks.add_to(&mut self.profile, self.device);
         self.profile.add_linked_events(self.events, self.links);
         self.profile.add_memory_records(self.memory);
+        self.tensors.add_to(&mut self.profile);
         Ok(Reading {
             profile: self.profile.build()?,
             repairs: self.repairs,
@@ -43,13 +52,22 @@ impl Collector {
     fn shift_to_zero(&mut self) -> i64 {
         let starts = self.events.iter().map(|event| event.start.0 as i64);
         let times = self.memory.iter().map(|record| record.time.0 as i64);
+        let roles = self.tensors.roles.iter().map(|role| role.time.0 as i64);
         let window = self.window.map(|(start, _)| start);
-        let zero = starts.chain(times).chain(window).min().unwrap_or(0);
+        let zero = starts
+            .chain(times)
+            .chain(roles)
+            .chain(window)
+            .min()
+            .unwrap_or(0);
         for event in &mut self.events {
             event.start = Nanos((event.start.0 as i64).abs_diff(zero));
         }
         for record in &mut self.memory {
             record.time = Nanos((record.time.0 as i64).abs_diff(zero));
+        }
+        for role in &mut self.tensors.roles {
+            role.time = Nanos((role.time.0 as i64).abs_diff(zero));
         }
         for record in self.profile.extras.records_mut() {
             let is_timeless = record.time_ns == i64::MAX;

@@ -282,6 +282,7 @@ const OF_SCOPES: ArgumentKeys = ArgumentKeys::new(&[
     ArgumentKey::Types,
     ArgumentKey::Strides,
     ArgumentKey::Values,
+    ArgumentKey::ListTypes,
     ArgumentKey::CallStack,
     ArgumentKey::Sequence,
     ArgumentKey::ForwardThread,

@@ -61,10 +61,37 @@ fn what_is_shown_is_read_back() {
         types: lists.types.get().as_bytes(),
         strides: lists.strides.get().as_bytes(),
         values: lists.values.get().as_bytes(),
+        list_types: b"",
     };
     let mut found = InputsEncoder::default();
     raw.encode(&mut found);
     assert_eq!(found.words(), expected.words());
+}
+
+#[test]
+fn the_types_of_tensors_in_lists_stand_apart() {
+    let mut expected = InputsEncoder::default();
+    expected.tensor_list(0);
+    expected.tensor_list(2);
+    expected.tensor(DType::BF16, &[2], &[1]);
+    expected.tensor(DType::I64, &[], &[]);
+    expected.tensor_list(1);
+    expected.tensor(DType::F32, &[3], &[1]);
+    let argument = list_types_argument(InputsIter::new(expected.words())).unwrap();
+    let (key, list) = argument.split_once(':').unwrap();
+    assert_eq!(key, "\"Input List type\"");
+    assert!(!list.contains("[]"), "{list}");
+    let raw = RawInputs {
+        dims: b"[[],[[2],[]],[[3]]]",
+        types: b"[\"TensorList\",\"TensorList\",\"TensorList\"]",
+        strides: b"[[],[[1],[]],[[1]]]",
+        values: b"[\"\",\"\",\"\"]",
+        list_types: list.as_bytes(),
+    };
+    let mut found = InputsEncoder::default();
+    raw.encode(&mut found);
+    assert_eq!(found.words(), expected.words());
+    assert_eq!(list_types_argument(InputsIter::new(&[])), None);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use mindprof_model::{Category, DeviceKind, Event, InputsIter, Profile, StackId, 
 use rustc_hash::FxHashMap;
 
 use crate::chrome::category;
-use crate::chrome::inputs::inputs_arguments;
+use crate::chrome::inputs::{inputs_arguments, list_types_argument};
 use crate::chrome::text::{call_place, json_string};
 
 /// How much text of stacks is kept for the next event that has the same; of deep and ever new
@@ -37,7 +37,7 @@ impl<'a> Pieces<'a> {
             device: devices.find(|&device| device != DeviceKind::Cpu),
             heads: vec![None; profile.strings().len()],
             other_heads: FxHashMap::default(),
-            inputs: profile.inputs().iter().map(inputs_piece).collect(),
+            inputs: inputs_pieces(profile),
             stacks: vec![None; profile.stacks().len()],
             call_places: vec![None; profile.stacks().len()],
             stack_bytes: 0,
@@ -105,11 +105,23 @@ fn call_place_piece(frame: &str) -> Box<str> {
     })
 }
 
-fn inputs_piece(words: &[u64]) -> String {
-    if words.is_empty() {
-        return String::new();
-    }
-    inputs_arguments(InputsIter::new(words)) + ","
+/// Returns the arguments of each list of inputs. Where tensors lie is only of use with their sizes,
+/// so that the types of those in lists are told as well.
+fn inputs_pieces(profile: &Profile) -> Vec<String> {
+    let has_storages = !profile.storages().is_empty();
+    let piece = |words: &[u64]| {
+        if words.is_empty() {
+            return String::new();
+        }
+        let mut text = inputs_arguments(InputsIter::new(words)) + ",";
+        let list_types = list_types_argument(InputsIter::new(words)).filter(|_| has_storages);
+        if let Some(list_types) = list_types {
+            text.push_str(&list_types);
+            text.push(',');
+        }
+        text
+    };
+    profile.inputs().iter().map(piece).collect()
 }
 
 fn stack_piece(profile: &Profile, stack: StackId) -> Box<str> {

@@ -2,16 +2,27 @@
 const chart = (() => {
   const UNITS = ["B", "KB", "MB", "GB"];
 
+  // Rounds as the tables of the page are rounded.
+  function halfToEven(value) {
+    const rounded = Math.round(value);
+    return Math.abs(value % 1) === 0.5 && rounded % 2 !== 0 ? rounded - 1 : rounded;
+  }
+
   function bytesText(bytes) {
     let value = bytes, unit = 0;
     while (Math.abs(value) >= 1024 && unit < UNITS.length - 1) { value /= 1024; unit += 1; }
-    return `${unit === 0 ? value : value.toFixed(2)} ${UNITS[unit]}`;
+    return `${unit === 0 ? value : (halfToEven(value * 100) / 100).toFixed(2)} ${UNITS[unit]}`;
   }
 
   function timeText(microseconds) {
     if (microseconds >= 1e6) return `${(microseconds / 1e6).toFixed(3)} s`;
     if (microseconds >= 1e3) return `${(microseconds / 1e3).toFixed(3)} ms`;
     return `${microseconds} us`;
+  }
+
+  // Returns a text without zeros that say nothing: `2.5 ms` for `2.500 ms`, `512 KB` for `512.00 KB`.
+  function round(text) {
+    return text.replace(/(\.\d*?)0+(?= )/, "$1").replace(/\.(?= )/, "");
   }
 
   // Returns the last index whose time is not after `time`; the first one if all are.
@@ -63,5 +74,5 @@ const chart = (() => {
     return "M" + points.map(([px, py]) => `${px.toFixed(1)},${py.toFixed(1)}`).join("L") + "Z";
   }
 
-  return { bytesText, timeText, indexAt, layers, highest, ticks, outline };
+  return { bytesText, timeText, round, indexAt, layers, highest, ticks, outline };
 })();

@@ -1,14 +1,18 @@
 // The part that touches the page.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const host = document.getElementById("chart");
-  const reading = document.getElementById("reading");
-  if (data.times.length === 0) { host.textContent = "No memory was recorded for this device."; return; }
-  const SIZE = { width: 1080, height: 380, left: 84, right: 12, top: 24, bottom: 28 };
-  const inner = SIZE.width - SIZE.left - SIZE.right;
+  const [host, tip, reading] = ["chart", "tip", "reading"].map((id) => document.getElementById(id));
+  if (data.times.length === 0) {
+    host.textContent = "No memory was recorded for this device.";
+    document.getElementById("tools").hidden = true;
+    return;
+  }
+  const EDGE = { left: 72, right: 12, top: 28, bottom: 28 };
+  const HEIGHT = 380, SMALLEST_SPAN = 10;
   const last = Math.max(data.end, data.times[data.times.length - 1] + 1);
   const whole = [data.times[0], last];
-  const state = { shown: data.categories.map(() => true), range: whole, chosen: null, cursor: null };
+  const state = { width: 0, most: 1, shown: data.categories.map(() => true), range: whole, chosen: null, cursor: null };
+  let overlay = null;
 
   function make(name, attributes, parent, text) {
     const element = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -18,8 +22,10 @@
     return element;
   }
 
-  const toX = (time) => SIZE.left + (time - state.range[0]) / (state.range[1] - state.range[0]) * inner;
-  const toTime = (x) => state.range[0] + (x - SIZE.left) / inner * (state.range[1] - state.range[0]);
+  const inner = () => state.width - EDGE.left - EDGE.right;
+  const toX = (time) => EDGE.left + (time - state.range[0]) / (state.range[1] - state.range[0]) * inner();
+  const toY = (bytes) => HEIGHT - EDGE.bottom - bytes / state.most * (HEIGHT - EDGE.top - EDGE.bottom);
+  const isSeen = (time) => time >= state.range[0] && time <= state.range[1];
 
   function visible() {
     const first = chart.indexAt(data.times, state.range[0]);
@@ -28,57 +34,120 @@
   }
 
   function draw() {
+    state.width = Math.max(320, host.clientWidth);
     const { times, rows } = visible();
     const layered = chart.layers(rows, state.shown);
     const marks = chart.ticks(chart.highest(layered), 5, 2);
-    const most = marks[marks.length - 1] || 1;
-    const toY = (bytes) => SIZE.height - SIZE.bottom - bytes / most * (SIZE.height - SIZE.top - SIZE.bottom);
-    const svg = make("svg", { viewBox: `0 0 ${SIZE.width} ${SIZE.height}` });
+    state.most = marks[marks.length - 1] || 1;
+    const svg = make("svg", { width: state.width, height: HEIGHT, viewBox: `0 0 ${state.width} ${HEIGHT}` });
     for (const mark of marks) {
-      make("line", { class: "grid", x1: SIZE.left, x2: SIZE.width - SIZE.right, y1: toY(mark), y2: toY(mark) }, svg);
-      make("text", { x: SIZE.left - 8, y: toY(mark) + 4, "text-anchor": "end" }, svg, chart.bytesText(mark));
+      make("line", { class: "grid", x1: EDGE.left, x2: state.width - EDGE.right, y1: toY(mark), y2: toY(mark) }, svg);
+      make("text", { x: EDGE.left - 8, y: toY(mark) + 4, "text-anchor": "end" }, svg, chart.round(chart.bytesText(mark)));
     }
     const xs = times.map(toX), end = toX(state.range[1]);
     layered.forEach((layer, category) => {
       if (!layer) return;
       make("path", { d: chart.outline(layer, xs, end, toY), fill: `var(--category-${category})`, "fill-opacity": 0.85 }, svg);
     });
-    for (const mark of chart.ticks(state.range[1] - state.range[0], 6, 10)) {
-      const time = state.range[0] + mark;
-      if (time <= state.range[1]) make("text", { x: toX(time), y: SIZE.height - 8, "text-anchor": "middle" }, svg, chart.timeText(time - data.times[0]));
-    }
-    if (data.peak !== null && data.peak >= state.range[0] && data.peak <= state.range[1]) {
-      const x = toX(data.peak);
-      make("line", { class: "peak", x1: x, x2: x, y1: SIZE.top - 6, y2: SIZE.height - SIZE.bottom }, svg);
-      const anchor = x > SIZE.width / 2 ? "end" : "start";
-      make("text", { class: "peak-name", x, y: SIZE.top - 10, "text-anchor": anchor }, svg, `peak ${chart.bytesText(data.peak_bytes)}`);
-    }
-    if (state.chosen) {
-      const [from, to] = state.chosen.map(toX).sort((a, b) => a - b);
-      make("rect", { class: "chosen", x: from, width: to - from, y: SIZE.top, height: SIZE.height - SIZE.top - SIZE.bottom }, svg);
-    }
-    if (state.cursor !== null) {
-      const x = toX(Math.min(Math.max(data.times[state.cursor], state.range[0]), state.range[1]));
-      make("line", { class: "cursor", x1: x, x2: x, y1: SIZE.top, y2: SIZE.height - SIZE.bottom }, svg);
-    }
+    drawTimes(svg);
+    drawPeak(svg);
+    overlay = make("g", {}, svg);
+    drawOverlay();
     listen(svg);
     host.replaceChildren(svg);
+  }
+
+  function drawTimes(svg) {
+    const [from, to] = state.range;
+    const step = chart.ticks(to - from, state.width / 150, 10)[1] || to - from;
+    for (let time = Math.ceil(from / step) * step; time <= to; time += step) {
+      const anchor = toX(time) > state.width - 40 ? "end" : "middle";
+      make("text", { x: toX(time), y: HEIGHT - 8, "text-anchor": anchor }, svg, chart.round(chart.timeText(time)));
+    }
+  }
+
+  function drawPeak(svg) {
+    if (data.peak === null || !isSeen(data.peak)) return;
+    const x = toX(data.peak), y = Math.max(toY(data.peak_bytes), EDGE.top);
+    for (const name of ["halo", "peak"]) make("line", { class: name, x1: x, x2: x, y1: EDGE.top - 6, y2: HEIGHT - EDGE.bottom }, svg);
+    if (state.shown.every(Boolean)) make("circle", { class: "peak-spot", cx: x, cy: y, r: 4 }, svg);
+    const anchor = x > state.width / 2 ? "end" : "start";
+    make("text", { class: "peak-name", x, y: EDGE.top - 12, "text-anchor": anchor }, svg, `peak ${chart.bytesText(data.peak_bytes)}`);
+  }
+
+  // What follows the pointer is drawn apart: the layers are too many to be made again each time.
+  function drawOverlay() {
+    overlay.replaceChildren();
+    if (state.chosen) {
+      const [from, to] = state.chosen.map(toX).sort((a, b) => a - b);
+      make("rect", { class: "chosen", x: from, width: to - from, y: EDGE.top, height: HEIGHT - EDGE.top - EDGE.bottom }, overlay);
+    }
+    if (state.cursor !== null && isSeen(data.times[state.cursor])) {
+      const x = toX(data.times[state.cursor]);
+      for (const name of ["halo", "cursor"]) make("line", { class: name, x1: x, x2: x, y1: EDGE.top, y2: HEIGHT - EDGE.bottom }, overlay);
+    }
+  }
+
+  function swatch(category) {
+    const found = document.createElement("span");
+    found.className = "swatch";
+    found.style.background = `var(--category-${category})`;
+    return found;
   }
 
   function read(index) {
     state.cursor = index;
     const row = data.bytes[index];
-    const parts = row.map((bytes, category) => [bytes, data.categories[category]]).filter(([bytes]) => bytes !== 0);
+    const parts = data.categories.map((name, category) => [row[category], name, category]).filter(([bytes]) => bytes !== 0);
     const total = row.reduce((sum, bytes) => sum + bytes, 0);
-    reading.textContent = `${chart.timeText(data.times[index] - data.times[0])}: ${chart.bytesText(total)}` +
-      parts.map(([bytes, name]) => `, ${name} ${chart.bytesText(bytes)}`).join("");
+    const moment = chart.timeText(data.times[index]), inUse = chart.bytesText(total);
+    const table = document.createElement("table");
+    for (const [bytes, name, category] of parts.reverse()) {
+      const line = table.insertRow();
+      line.insertCell().append(swatch(category), name);
+      line.insertCell().textContent = chart.bytesText(bytes);
+    }
+    const head = document.createElement("strong");
+    head.textContent = `${moment}: ${inUse}`;
+    tip.replaceChildren(head, table);
+    tip.hidden = false;
+    drawOverlay();
+    const x = Math.min(Math.max(toX(data.times[index]), EDGE.left), state.width - EDGE.right);
+    const left = x > state.width / 2 ? x - tip.offsetWidth - 12 : x + 12;
+    tip.style.transform = `translate(${Math.max(0, left)}px, ${EDGE.top}px)`;
+    return `${moment}: ${inUse}${parts.map(([bytes, name]) => `, ${name} ${chart.bytesText(bytes)}`).join("")}`;
+  }
+
+  function leave() {
+    state.cursor = null;
+    tip.hidden = true;
+    drawOverlay();
+  }
+
+  function see(from, to) {
+    const span = Math.min(Math.max(to - from, SMALLEST_SPAN), whole[1] - whole[0]);
+    const start = Math.min(Math.max(from, whole[0]), whole[1] - span);
+    state.range = [start, start + span];
+    state.chosen = null;
+    leave();
     draw();
   }
 
+  function zoom(factor, around) {
+    const [from, to] = state.range;
+    see(around - (around - from) * factor, around + (to - around) * factor);
+  }
+
+  function seePeak() {
+    const span = (whole[1] - whole[0]) / 10;
+    see(data.peak - span / 2, data.peak + span / 2);
+    reading.textContent = read(chart.indexAt(data.times, data.peak));
+  }
+
   function timeOf(event, svg) {
-    const box = svg.getBoundingClientRect();
-    const x = (event.clientX - box.left) / box.width * SIZE.width;
-    return Math.min(Math.max(toTime(x), state.range[0]), state.range[1]);
+    const x = event.clientX - svg.getBoundingClientRect().left;
+    const time = state.range[0] + (x - EDGE.left) / inner() * (state.range[1] - state.range[0]);
+    return Math.min(Math.max(time, state.range[0]), state.range[1]);
   }
 
   function listen(svg) {
@@ -87,32 +156,55 @@
       if (state.chosen) state.chosen[1] = time;
       read(chart.indexAt(data.times, time));
     });
-    svg.addEventListener("pointerdown", (event) => { const time = timeOf(event, svg); state.chosen = [time, time]; });
+    svg.addEventListener("pointerleave", () => { if (!state.chosen) leave(); });
+    svg.addEventListener("pointerdown", (event) => {
+      const time = timeOf(event, svg);
+      state.chosen = [time, time];
+      svg.setPointerCapture(event.pointerId);
+    });
     svg.addEventListener("pointerup", () => {
       const [from, to] = state.chosen ? state.chosen.slice().sort((a, b) => a - b) : [0, 0];
       state.chosen = null;
-      if (to - from > (state.range[1] - state.range[0]) / 100) state.range = [from, to];
-      draw();
+      if (to - from > (state.range[1] - state.range[0]) / 100) see(from, to); else drawOverlay();
     });
+    svg.addEventListener("pointercancel", () => { state.chosen = null; leave(); });
+  }
+
+  function walk(index) {
+    const next = Math.min(Math.max(index, 0), data.times.length - 1);
+    const time = data.times[next], span = state.range[1] - state.range[0];
+    if (!isSeen(time)) see(time - span / 2, time + span / 2);
+    reading.textContent = read(next);
   }
 
   host.addEventListener("keydown", (event) => {
-    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (event.key === "Escape") { state.range = whole; state.chosen = null; draw(); return; }
-    if (step === undefined) return;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const first = chart.indexAt(data.times, state.range[0]), cursor = state.cursor;
+    const around = cursor === null ? (state.range[0] + state.range[1]) / 2 : data.times[cursor];
+    const action = {
+      ArrowLeft: () => walk(cursor === null ? first : cursor - 1),
+      ArrowRight: () => walk(cursor === null ? first : cursor + 1),
+      Home: () => walk(0),
+      End: () => walk(data.times.length - 1),
+      p: seePeak,
+      P: seePeak,
+      "+": () => zoom(0.5, around),
+      "=": () => zoom(0.5, around),
+      "-": () => zoom(2, around),
+      Escape: () => see(...whole),
+    }[event.key];
+    if (!action) return;
     event.preventDefault();
-    const next = state.cursor === null ? 0 : state.cursor + step;
-    read(Math.min(Math.max(next, 0), data.times.length - 1));
+    action();
   });
 
   const legend = document.getElementById("legend");
   data.categories.forEach((name, category) => {
+    if (data.bytes.every((row) => row[category] === 0)) return;
     const button = document.createElement("button");
-    const swatch = document.createElement("i");
-    swatch.style.background = `var(--category-${category})`;
     button.type = "button";
     button.setAttribute("aria-pressed", "true");
-    button.append(swatch, name);
+    button.append(swatch(category), name);
     button.addEventListener("click", () => {
       state.shown[category] = !state.shown[category];
       button.setAttribute("aria-pressed", String(state.shown[category]));
@@ -120,5 +212,8 @@
     });
     legend.appendChild(button);
   });
+  document.getElementById("at-peak").addEventListener("click", seePeak);
+  document.getElementById("see-all").addEventListener("click", () => see(...whole));
+  new ResizeObserver(() => { if (host.clientWidth !== state.width) draw(); }).observe(host);
   draw();
 })();
