@@ -4,6 +4,8 @@
 //! They are kept for who writes the profile again. What they mean is between the reader and the
 //! writer of a format.
 
+use std::fmt;
+
 use crate::{PackedTexts, TextId, ThreadId};
 
 /// What is said beyond what is known, and of what.
@@ -42,7 +44,7 @@ pub struct ForeignRecord {
 }
 
 /// Everything that is said beyond what is known.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Extras {
     /// The texts.
     pub texts: PackedTexts,
@@ -137,6 +139,24 @@ impl Extras {
             }
         }
         self.records.sort_by_key(|record| record.time_ns);
+    }
+}
+
+/// Shows what is said, and not where its texts lie: two readings of one trace are alike.
+impl fmt::Debug for Extras {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = formatter.debug_list();
+        for kind in ExtraKind::ALL {
+            let rows = &self.rows[kind as usize];
+            shown.entries(
+                rows.iter()
+                    .map(|row| (kind, row.index, self.texts.text(row.text))),
+            );
+        }
+        let text = |record: &ForeignRecord| self.texts.text(record.text);
+        let records = self.records.iter();
+        shown.entries(records.map(|record| (record.time_ns, record.thread, text(record))));
+        shown.finish()
     }
 }
 
