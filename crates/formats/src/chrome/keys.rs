@@ -3,7 +3,7 @@
 /// The keys of an event that the reader knows.
 pub const EVENT_KEYS: [&str; 8] = ["ph", "cat", "name", "pid", "tid", "ts", "dur", "args"];
 
-/// The keys of an event's arguments that the reader knows, in the order of [`ArgumentKey`].
+/// The keys of an event's arguments that the reader knows, in the order of `ArgumentKey`.
 pub const ARGUMENT_KEYS: [&str; ArgumentKey::Other as usize] = [
     "Input Dims",
     "Input type",
