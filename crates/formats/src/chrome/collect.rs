@@ -77,8 +77,8 @@ impl Collector {
             b'i' | b'I' => self.add_instant(event, texts, rest),
             b'M' => self.add_fact(event, texts),
             b's' | b't' | b'f' if is_told_otherwise(event, texts) => {}
-            0 => self.repairs.add(Repair::NotAnEvent, 1),
-            _ => self.keep_record(event, texts),
+            phase if is_phase(phase) => self.keep_record(event, texts),
+            _ => self.repairs.add(Repair::NotAnEvent, 1),
         }
     }
 
@@ -257,6 +257,12 @@ impl Collector {
         });
         self.memory.push(record);
     }
+}
+
+/// Returns whether a byte can be the phase of an event: zero stands for none, and what is part of a
+/// longer character or of an escape is none when it is written again.
+fn is_phase(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\')
 }
 
 /// Returns whether the profile tells by other means what a flow says.

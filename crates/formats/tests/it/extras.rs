@@ -46,6 +46,15 @@ pub(crate) fn extras_of(profile: &Profile) -> Vec<String> {
     lines
 }
 
+#[test]
+fn a_phase_that_is_no_letter_makes_no_event() {
+    let trace = r#"[{"ph":"é","ts":1},{"ph":"\\","ts":1},{"ph":"C","ts":1,"args":{"x":1}}]"#;
+    let reading = read(trace);
+    assert_eq!(reading.profile.extras().records().len(), 1);
+    let again = read(&String::from_utf8(written(&reading.profile)).unwrap());
+    assert!(again.repairs.iter().next().is_none());
+}
+
 /// The events of a trace by what tells them apart, with all that they say.
 fn by_identity(trace: &Value) -> BTreeMap<String, Vec<&Value>> {
     let mut found: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
