@@ -11,6 +11,9 @@ use crate::stack::Calls;
 // through it.
 static GATE: AtomicU64 = AtomicU64::new(0);
 
+/// When the newest window opened, in ticks.
+static LAST_OPENING: AtomicU64 = AtomicU64::new(0);
+
 /// What the gate said at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gate(u64);
@@ -26,6 +29,17 @@ pub(crate) struct Wanted {
     pub(crate) memory: bool,
     /// Calls of the host's language, also while scopes are not wanted.
     pub(crate) calls: Calls,
+}
+
+/// Returns when the newest window opened.
+#[inline]
+pub(crate) fn last_opening() -> u64 {
+    LAST_OPENING.load(Ordering::Relaxed)
+}
+
+/// Says that a window opens.
+pub(crate) fn set_last_opening(ticks: u64) {
+    LAST_OPENING.store(ticks, Ordering::Relaxed);
 }
 
 impl Gate {

@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 use crate::buffer::Buffer;
 use crate::chunk::{Chunk, FIRST, FULL, GROWTH, Record};
 use crate::clock::ticks;
-use crate::gate::Gate;
+use crate::gate::{self, Gate};
 use crate::name::Name;
 use crate::open::OpenEntry;
 use crate::scope::OpenScope;
@@ -157,20 +157,18 @@ fn end_slowly(scope: &OpenScope, end: u64) {
 /// put together in memory, in pieces that stall who loads them as a whole.
 #[inline(never)]
 pub(crate) fn push_piece(gate: Gate, address: u64, bytes: i64, total: u64) {
-    if let Some(local) = here()
-        && local.epoch.get() == gate.epoch()
-    {
-        let begun = local.just_begun.take();
-        let time = if bytes > 0 && begun != 0 {
-            begun
-        } else {
-            ticks()
-        };
-        if local.push(memory::record(time, address, bytes, total)) {
-            return;
-        }
+    let local = here().filter(|local| local.epoch.get() == gate.epoch());
+    let begun = local.map_or(0, |local| local.just_begun.take());
+    // A window that opened since must not be told of a time before it: it would have no such piece.
+    let time = if bytes > 0 && begun > gate::last_opening() {
+        begun
+    } else {
+        ticks()
+    };
+    let record = memory::record(time, address, bytes, total);
+    if !local.is_some_and(|local| local.push(record)) {
+        push_slowly(gate, &record);
     }
-    push_slowly(gate, &memory::record(ticks(), address, bytes, total));
 }
 
 #[cold]

@@ -13,7 +13,7 @@ use crate::budget;
 use crate::buffer::Buffer;
 use crate::capture::ThreadCapture;
 use crate::clock::ticks;
-use crate::gate::{Gate, Wanted};
+use crate::gate::{self, Gate, Wanted};
 use crate::session::Options;
 
 static RECORDER: Mutex<Recorder> = Mutex::new(Recorder {
@@ -110,6 +110,7 @@ pub(crate) fn open_window(options: Options) -> Window {
         pauses: Vec::new(),
         paused_now: None,
     });
+    gate::set_last_opening(start);
     recorder.set_gate();
     Window { start }
 }

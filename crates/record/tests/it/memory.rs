@@ -70,6 +70,36 @@ fn the_first_block_of_an_operator_is_taken_when_it_begins() {
     assert!(profile.memory()[3].time >= op.end());
 }
 
+#[test]
+fn a_window_that_opens_within_a_scope_has_the_memory_that_follows() {
+    for options in [Options::default(), with_memory()] {
+        let outer = Session::start(options);
+        let range = open(Name::intern("range", NameKind::Annotation));
+        let inner = Session::start(with_memory());
+        memory(1, 8, || 8);
+        assert_eq!(inner.stop().assemble().memory().len(), 1);
+        range.unwrap().close();
+        let op = scope(&OP);
+        let inner = Session::start(with_memory());
+        memory(2, 8, || 16);
+        assert_eq!(inner.stop().assemble().memory().len(), 1);
+        drop(op);
+        outer.stop();
+    }
+}
+
+#[test]
+fn a_recording_that_begins_within_a_scope_has_the_memory_that_follows() {
+    let first = Session::start(with_memory());
+    let op = scope(&OP);
+    first.stop();
+    let second = Session::start(with_memory());
+    memory(1, 8, || 8);
+    memory(2, 8, || 16);
+    drop(op);
+    assert_eq!(second.stop().assemble().memory().len(), 2);
+}
+
 /// Lets the clock move on.
 fn wait() {
     let before = Instant::now();
