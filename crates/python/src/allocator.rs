@@ -9,7 +9,7 @@
     reason = "an allocator hands out raw memory; every call is passed on to the system's"
 )]
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::{GlobalAlloc, Layout, LayoutError, System};
 
 const HUGE_PAGE: usize = 2 << 20;
 
@@ -20,13 +20,14 @@ const LARGE: usize = HUGE_PAGE;
 #[derive(Debug)]
 pub(crate) struct HugePages;
 
-// SAFETY: memory comes from the system's allocator and goes back to it; a larger alignment than
-// asked for is allowed, and advice changes no content.
+// SAFETY: memory comes from the system's allocator and goes back to it; a larger size and alignment
+// than asked for are allowed, since on Linux `free` and `realloc` need neither; advice changes no
+// content.
 unsafe impl GlobalAlloc for HugePages {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if layout.size() >= LARGE
-            && let Ok(layout) = Layout::from_size_align(worthwhile(layout.size()), HUGE_PAGE)
+            && let Ok(layout) = whole_pages(layout)
         {
             // SAFETY: the size is above zero.
             let block = unsafe { System.alloc(layout) };
@@ -63,13 +64,16 @@ unsafe impl GlobalAlloc for HugePages {
     }
 }
 
-/// Returns the size up to the end of the last huge page, if at least half of that is used.
-const fn worthwhile(size: usize) -> usize {
-    if size % HUGE_PAGE >= HUGE_PAGE / 2 {
+/// Returns a layout that begins at a huge page, and ends at the end of one if at least half of that
+/// is used.
+fn whole_pages(layout: Layout) -> Result<Layout, LayoutError> {
+    let size = layout.size();
+    let size = if size % HUGE_PAGE >= HUGE_PAGE / 2 {
         size.next_multiple_of(HUGE_PAGE)
     } else {
         size
-    }
+    };
+    Layout::from_size_align(size, layout.align().max(HUGE_PAGE))
 }
 
 /// Asks for huge pages under what lies whole within the block, if it is large.
@@ -84,11 +88,8 @@ fn advise(block: *mut u8, size: usize) {
 fn advise_large(block: *mut u8, size: usize) {
     let before = block.align_offset(HUGE_PAGE);
     let whole = size.saturating_sub(before) / HUGE_PAGE * HUGE_PAGE;
-    #[cfg(target_os = "linux")]
     if whole > 0 {
         // SAFETY: the range lies within the block. Advice that is not taken leaves small pages.
         let _ = unsafe { libc::madvise(block.add(before).cast(), whole, libc::MADV_HUGEPAGE) };
     }
-    #[cfg(not(target_os = "linux"))]
-    let _ = (block, whole);
 }

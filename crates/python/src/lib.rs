@@ -9,6 +9,7 @@
     reason = "PyO3 hands over extracted arguments by value and `self` by reference"
 )]
 
+#[cfg(target_os = "linux")]
 mod allocator;
 mod analyzed;
 mod argument;
@@ -40,6 +41,8 @@ mod stacks;
 mod table;
 mod tensor;
 
+// Elsewhere a block has to be given back with the alignment that it was taken with.
+#[cfg(target_os = "linux")]
 #[global_allocator]
 static ALLOCATOR: allocator::HugePages = allocator::HugePages;
 
