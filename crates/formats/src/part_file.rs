@@ -45,11 +45,10 @@ impl PartFile {
                 return Ok(());
             }
             // Something is there already, and only a file with a name can replace it.
-            let name = part_path(target);
-            if nameless::link(&self.file, &name).is_err() {
-                nameless::copy(&mut self.file, &name)?;
+            let name = self.name.insert(part_path(target));
+            if nameless::link(&self.file, name).is_err() {
+                nameless::copy(&mut self.file, name)?;
             }
-            self.name = Some(name);
         }
         let Some(name) = self.name.take() else {
             return Ok(());
