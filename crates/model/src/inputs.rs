@@ -15,6 +15,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::InputsId;
+use crate::rewritten::Rewritten;
 
 /// The type of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -153,50 +154,64 @@ pub enum Input<'a> {
     BoolList(&'a [u64]),
 }
 
-/// Writes one list of inputs as words.
+/// Writes one list of inputs as words, and knows whether it is the list that it wrote before.
 #[derive(Clone, Debug, Default)]
 pub struct InputsEncoder {
-    words: Vec<u64>,
-    storages: Vec<u64>,
+    words: Rewritten,
+    storages: Rewritten,
 }
 
 impl InputsEncoder {
-    /// Forgets the list, keeping the memory.
-    pub fn clear(&mut self) {
-        self.words.clear();
-        self.storages.clear();
+    /// Begins a list anew.
+    #[inline]
+    pub fn restart(&mut self) {
+        self.words.restart();
+        self.storages.restart();
     }
 
     /// Returns the list so far.
+    #[inline]
     pub fn words(&self) -> &[u64] {
-        &self.words
+        self.words.words()
+    }
+
+    /// Returns whether it is another list than the one before.
+    #[inline]
+    pub fn is_changed(&self) -> bool {
+        self.words.is_changed()
     }
 
     /// Returns where the tensors lie, one address for each of them, lists included. Not part of the
     /// list itself: equal lists are held once, wherever their tensors lie.
+    #[inline]
     pub fn storages(&self) -> &[u64] {
-        &self.storages
+        self.storages.words()
+    }
+
+    /// Returns whether the tensors lie elsewhere than those of the list before.
+    #[inline]
+    pub fn is_moved(&self) -> bool {
+        self.storages.is_changed()
     }
 
     /// Says where the storage of the tensor lies that is added next.
+    #[inline]
     pub fn storage(&mut self, address: u64) {
-        self.storages.push(address);
+        self.storages.put([address]);
     }
 
     /// Adds a tensor. Dims beyond the shorter of the two slices are left out.
     pub fn tensor(&mut self, dtype: DType, dims: &[usize], strides: &[isize]) {
         let count = dims.len().min(strides.len());
         let header = header(InputKind::Tensor, dtype, count);
-        // Of a known length, the words are moved one by one; otherwise by calls that cost more than
-        // the few moves.
+        // Of a known length, the words are compared at once.
         match (dims, strides) {
-            (&[a], &[s]) => self.words.extend_from_slice(&[header, a as u64, s as u64]),
+            (&[a], &[s]) => self.words.put([header, a as u64, s as u64]),
             (&[a, b], &[s, t]) => {
-                let words = [header, a as u64, b as u64, s as u64, t as u64];
-                self.words.extend_from_slice(&words);
+                (self.words).put([header, a as u64, b as u64, s as u64, t as u64]);
             }
             _ => {
-                self.words.push(header);
+                self.words.put([header]);
                 let dims = dims[..count].iter().map(|&dim| dim as u64);
                 let strides = strides[..count].iter().map(|&stride| stride as u64);
                 self.words.extend(dims.chain(strides));
@@ -210,21 +225,21 @@ impl InputsEncoder {
     }
 
     /// Adds an integer.
+    #[inline]
     pub fn int(&mut self, value: i64) {
-        let header = header(InputKind::Int, DType::Unknown, 0);
-        self.words.extend_from_slice(&[header, value as u64]);
+        self.single(InputKind::Int, value as u64);
     }
 
     /// Adds a floating-point number.
+    #[inline]
     pub fn float(&mut self, value: f64) {
-        self.header(InputKind::Float, DType::Unknown, 0);
-        self.words.push(value.to_bits());
+        self.single(InputKind::Float, value.to_bits());
     }
 
     /// Adds a truth value.
+    #[inline]
     pub fn bool(&mut self, value: bool) {
-        self.header(InputKind::Bool, DType::Unknown, 0);
-        self.words.push(u64::from(value));
+        self.single(InputKind::Bool, u64::from(value));
     }
 
     /// Adds a list of integers.
@@ -248,12 +263,19 @@ impl InputsEncoder {
     }
 
     /// Adds an input that is not told apart: an absent value, a text, a device.
+    #[inline]
     pub fn other(&mut self) {
         self.header(InputKind::Other, DType::Unknown, 0);
     }
 
+    #[inline]
     fn header(&mut self, kind: InputKind, dtype: DType, count: usize) {
-        self.words.push(header(kind, dtype, count));
+        self.words.put([header(kind, dtype, count)]);
+    }
+
+    #[inline]
+    fn single(&mut self, kind: InputKind, value: u64) {
+        self.words.put([header(kind, DType::Unknown, 0), value]);
     }
 }
 

@@ -16,6 +16,7 @@ mod loss;
 mod memory;
 mod packed_texts;
 mod profile;
+mod rewritten;
 mod stacks;
 mod storages;
 mod strings;

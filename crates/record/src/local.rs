@@ -10,8 +10,8 @@
 )]
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::ptr;
 use std::sync::Arc;
+use std::{mem, ptr};
 
 use mindprof_model::{InputsEncoder, LossCause};
 use rustc_hash::FxHashMap;
@@ -290,21 +290,20 @@ pub(crate) struct Local {
 /// The input lists that this thread has seen, for finding them without a lock.
 #[derive(Default)]
 struct KnownInputs {
-    encoder: InputsEncoder,
     ids: FxHashMap<Box<[u64]>, u32>,
     /// The last list of the scopes of each slot, mostly that of the next one too, and found
     /// without hashing. Empty until there is one.
     recent: Vec<RecentInputs>,
 }
 
-/// A list that was asked for before, with its number; at first the list of nothing, which has the
+/// The list that was asked for last, with its number; at first the list of nothing, which has the
 /// number zero.
 #[derive(Clone, Default)]
 struct RecentInputs {
-    words: Vec<u64>,
+    encoder: InputsEncoder,
     id: u32,
-    /// Where its tensors lie, as it was written last; empty before.
-    storages: Vec<u64>,
+    /// Whether it is written where its tensors lie.
+    is_written: bool,
 }
 
 impl KnownInputs {
@@ -340,19 +339,11 @@ impl Local {
 
     /// Writes where the tensors lie of the list of inputs that was looked up last.
     fn push_storages(&self, start: u64, name: Name) -> bool {
-        let mut known = self.inputs.borrow_mut();
-        let KnownInputs {
-            encoder, recent, ..
-        } = &mut *known;
         let slot = storages::slot(name.raw());
-        let last = &mut recent[slot].storages;
-        last.clear();
+        let recent = &mut self.inputs.borrow_mut().recent[slot];
         let push = |record| self.push_or_leave(record);
-        let is_written = storages::write(start, slot, encoder.storages(), push);
-        if is_written {
-            last.extend_from_slice(encoder.storages());
-        }
-        is_written
+        recent.is_written = storages::write(start, slot, recent.encoder.storages(), push);
+        recent.is_written
     }
 
     fn push_or_leave(&self, record: Record) -> bool {
@@ -465,52 +456,48 @@ impl Local {
         let Ok(mut known) = self.inputs.try_borrow_mut() else {
             return 0;
         };
-        known.encoder.clear();
-        inputs(&mut known.encoder);
-        let slot = storages::slot(name.raw());
-        let id = match known.recent.get(slot) {
-            Some(recent) if recent.words == known.encoder.words() => recent.id,
-            Some(_) | None => self.find_inputs(&mut known, slot),
+        if known.recent.is_empty() {
+            known.recent.resize(SLOTS, RecentInputs::default());
+        }
+        let KnownInputs { ids, recent } = &mut *known;
+        let recent = &mut recent[storages::slot(name.raw())];
+        // If the closure panics, what it has written so far is not the list of the number.
+        let id = mem::replace(&mut recent.id, NO_ROOM);
+        let is_written = mem::take(&mut recent.is_written);
+        recent.encoder.restart();
+        inputs(&mut recent.encoder);
+        recent.id = if recent.encoder.is_changed() || id == NO_ROOM {
+            self.find_inputs(ids, recent.encoder.words())
+        } else {
+            id
         };
-        if !gate.wants_storages() || known.encoder.storages().is_empty() || id == NO_ROOM {
-            return id;
+        recent.is_written = is_written && !recent.encoder.is_moved();
+        match recent.id {
+            NO_ROOM => NO_ROOM,
+            id if !gate.wants_storages() || recent.encoder.storages().is_empty() => id,
+            id if recent.is_written => id | Record::HAS_STORAGES,
+            id => id | NEW_STORAGES,
         }
-        let KnownInputs {
-            encoder, recent, ..
-        } = &*known;
-        // Mostly of two or three: a call that compares memory would cost more than the look.
-        if recent[slot].storages.iter().eq(encoder.storages()) {
-            return id | Record::HAS_STORAGES;
-        }
-        id | NEW_STORAGES
     }
 
     #[inline(never)]
-    fn find_inputs(&self, known: &mut KnownInputs, slot: usize) -> u32 {
-        let id = match known.ids.get(known.encoder.words()) {
+    fn find_inputs(&self, ids: &mut FxHashMap<Box<[u64]>, u32>, words: &[u64]) -> u32 {
+        match ids.get(words) {
             Some(&id) => id,
-            None => self.add_inputs(known),
-        };
-        if id != NO_ROOM {
-            known.recent.resize(SLOTS, RecentInputs::default());
-            let recent = &mut known.recent[slot];
-            recent.words.clear();
-            recent.words.extend_from_slice(known.encoder.words());
-            recent.id = id;
+            None if words.is_empty() => 0,
+            None => self.add_inputs(ids, words),
         }
-        id
     }
 
     #[cold]
-    fn add_inputs(&self, known: &mut KnownInputs) -> u32 {
-        let words = known.encoder.words();
+    fn add_inputs(&self, ids: &mut FxHashMap<Box<[u64]>, u32>, words: &[u64]) -> u32 {
         // Held here and in the shared table.
         let bytes = (2 * size_of_val(words)).max(1);
         if budget::charge(bytes, bytes) == 0 {
             return NO_ROOM;
         }
         let id = self.buffer.contents().inputs.intern(words).to_raw();
-        known.ids.insert(words.into(), id);
+        ids.insert(words.into(), id);
         id
     }
 }

@@ -3,6 +3,11 @@
 //! Tracking is off inside of [`NoGrad`] and inside of an operator that has a formula of its own
 //! ([`Below`]): what such an operator calls is part of its computation.
 
+#![expect(
+    unsafe_code,
+    reason = "a guard remembers where the variable of its thread is"
+)]
+
 use std::cell::Cell;
 
 /// What operators of one thread ask: in one word, so that they ask once.
@@ -66,22 +71,39 @@ fn change(change: impl FnOnce(&mut Mode)) -> Mode {
 
 /// Marks, while it lives, that an operator computes: what it calls is not tracked.
 pub(crate) struct Below {
+    /// The mode of the thread. Looked for once: in a library that is loaded at run time that costs
+    /// as much as a small operator's bookkeeping. A pointer keeps the guard on its thread.
+    mode: *const Cell<Mode>,
     before: bool,
 }
 
 impl Below {
     #[inline]
     pub(crate) fn enter() -> Self {
-        Self {
-            before: change(|mode| mode.below = true).below,
-        }
+        MODE.with(|cell| {
+            let before = cell.get();
+            cell.set(Mode {
+                below: true,
+                ..before
+            });
+            Self {
+                mode: cell,
+                before: before.below,
+            }
+        })
     }
 }
 
 impl Drop for Below {
     #[inline]
     fn drop(&mut self) {
-        change(|mode| mode.below = self.before);
+        // SAFETY: the guard is dropped on the thread it was made on, whose variable has no
+        // destructor and lives as long as the thread.
+        let cell = unsafe { &*self.mode };
+        cell.set(Mode {
+            below: self.before,
+            ..cell.get()
+        });
     }
 }
 

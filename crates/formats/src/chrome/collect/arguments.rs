@@ -117,7 +117,7 @@ impl Collector {
             values,
             list_types,
         };
-        self.encoder.clear();
+        self.encoder.restart();
         raw.encode(&mut self.encoder);
         let id = self.profile.inputs.intern(self.encoder.words());
         self.inputs.insert(lists, id);
