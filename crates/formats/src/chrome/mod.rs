@@ -3,6 +3,7 @@
 mod category;
 mod collect;
 mod event;
+mod event_scanner;
 mod file;
 mod inputs;
 mod integer;

@@ -1,6 +1,7 @@
 //! JSON read in one pass, in windows, without a tree: what the reader of traces is made of.
 
 mod cursor;
+mod digits;
 mod fragments;
 mod source;
 mod steps;
@@ -8,7 +9,8 @@ mod text;
 mod zstd;
 
 pub(crate) use cursor::{Cursor, Scan, Stop};
+pub(crate) use digits::decimal;
 pub(crate) use fragments::{Fragment, Fragments, text_hash};
 pub(crate) use source::{Fault, Source};
-pub(crate) use steps::{Step, Steps};
+pub(crate) use steps::{Passed, Step, Steps, Walked};
 pub(crate) use text::{decode, inside_quotes};

@@ -135,7 +135,7 @@ impl Collector {
 
     /// Keeps a whole event of a kind that a profile does not know.
     pub(super) fn keep_record(&mut self, event: &RawEvent<'_>, texts: &Texts) {
-        let time = if event.phase == b'M' && event.start.is_empty() {
+        let time = if event.phase == b'M' && event.start.is_none() {
             // Names and the like are true at any time.
             None
         } else {

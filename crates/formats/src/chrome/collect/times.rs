@@ -14,7 +14,7 @@ impl Collector {
     /// Returns start and duration, if they are times and the end is one too.
     pub(super) fn interval(&mut self, event: &RawEvent<'_>) -> Option<(i64, Nanos)> {
         let start = self.time(event.start)?;
-        let duration = match Stated::read(event.duration) {
+        let duration = match event.duration.unwrap_or(Stated::Nothing) {
             Stated::Nothing => {
                 self.repairs.add(Repair::NoDuration, 1);
                 0
@@ -41,8 +41,8 @@ impl Collector {
     }
 
     /// Returns a time since the base. An event without one is counted as lost.
-    pub(super) fn time(&mut self, raw: &[u8]) -> Option<i64> {
-        let time = match Stated::read(raw) {
+    pub(super) fn time(&mut self, stated: Option<Stated>) -> Option<i64> {
+        let time = match stated.unwrap_or(Stated::Nothing) {
             Stated::Nanos(time) => Some(time),
             Stated::NanosInText(time) => {
                 self.repairs.add(Repair::StringTimestamp, 1);
