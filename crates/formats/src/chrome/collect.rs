@@ -49,8 +49,10 @@ pub(super) struct Collector {
     /// Where the window begins and how long it is, if the trace says so.
     window: Option<(i64, Nanos)>,
     events: Vec<Event>,
+    earliest_start: Option<i64>,
     /// As long as the events, or empty while no event has any.
     links: Vec<Links>,
+    has_forward_threads: bool,
     memory: Vec<MemoryRecord>,
     tensors: Tensors,
     tracks: Tracks,
@@ -64,7 +66,14 @@ pub(super) struct Collector {
     kept: KeptTexts,
     /// Whether a time is finer than a microsecond.
     has_nanoseconds: bool,
+    /// How often room was made for what is still to come.
+    rooms: usize,
 }
+
+/// When this much of a file was read, it is foreseen how much there will be of everything. Too much
+/// room costs nothing until it is used, but to make more of it later costs a copy.
+const FORESIGHT: [f64; 3] = [1.0 / 256.0, 1.0 / 16.0, 1.0 / 4.0];
+const ROOM_TO_SPARE: f64 = 1.2;
 
 impl Collector {
     /// Takes what a profile keeps of one event; `rest` is what it says beyond what is known.
@@ -80,6 +89,17 @@ impl Collector {
             phase if is_phase(phase) => self.keep_record(event, texts),
             _ => self.repairs.add(Repair::NotAnEvent, 1),
         }
+    }
+
+    /// Makes room for what is still to come of a file, of which a part was read.
+    pub(super) fn make_room(&mut self, part: f64) {
+        if FORESIGHT.get(self.rooms).is_none_or(|&next| part < next) {
+            return;
+        }
+        self.rooms += 1;
+        make_room_in(&mut self.events, part);
+        make_room_in(&mut self.links, part);
+        make_room_in(&mut self.memory, part);
     }
 
     /// Takes the events of a track for events of the thread `of`.
@@ -147,9 +167,7 @@ impl Collector {
         }
         let strings = &mut self.profile.strings;
         let name = self.meanings.name(event.name, texts, strings);
-        let track = self
-            .tracks
-            .track(device, event.process, event.thread, strings);
+        let track = self.tracks.track_of(device, event, strings);
         let mut kept = Event::new(category, name.string, track, Nanos(start as u64), duration);
         if name.role.is_hidden() {
             kept.flags = kept.flags.union(Flags::HIDDEN);
@@ -201,6 +219,9 @@ impl Collector {
     }
 
     fn push(&mut self, event: Event, links: Links) {
+        let start = event.start.0 as i64;
+        self.earliest_start = Some(self.earliest_start.map_or(start, |first| first.min(start)));
+        self.has_forward_threads |= links.forward_thread().is_some();
         if links != Links::default() || !self.links.is_empty() {
             self.links.resize(self.events.len(), Links::default());
             self.links.push(links);
@@ -257,6 +278,12 @@ impl Collector {
         });
         self.memory.push(record);
     }
+}
+
+fn make_room_in<T>(rows: &mut Vec<T>, part: f64) {
+    let foreseen = (rows.len() as f64 / part * ROOM_TO_SPARE) as usize;
+    // Without the room, rows are added as they come.
+    let _ = rows.try_reserve_exact(foreseen.saturating_sub(rows.len()));
 }
 
 /// Returns whether a byte can be the phase of an event: zero stands for none, and what is part of a

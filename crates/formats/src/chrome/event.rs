@@ -5,7 +5,7 @@
 
 use super::keys::{ArgumentKey, ArgumentKeys};
 use super::time::Stated;
-use crate::scan::{Fragment, Fragments};
+use crate::scan::{Fragment, Fragments, Step};
 
 /// What a fragment is: each kind is guessed by itself. Arguments come first, by their keys.
 pub(super) const CATEGORY: usize = ArgumentKey::TEXTS;
@@ -23,6 +23,8 @@ pub(super) struct RawEvent<'w> {
     pub(super) name: Fragment,
     pub(super) process: &'w [u8],
     pub(super) thread: &'w [u8],
+    /// The step that says both process and thread.
+    pub(super) track: Option<Step>,
     pub(super) start: Option<Stated>,
     pub(super) duration: Option<Stated>,
     pub(super) arguments: RawArguments<'w>,
@@ -30,15 +32,23 @@ pub(super) struct RawEvent<'w> {
     pub(super) whole: &'w [u8],
 }
 
-impl RawEvent<'_> {
+impl<'w> RawEvent<'w> {
     /// Empties it for the next event.
     #[inline]
     pub(super) fn clear(&mut self) {
         self.phase = 0;
         (self.category, self.name) = (Fragment::NONE, Fragment::NONE);
         (self.process, self.thread, self.whole) = (&[], &[], &[]);
-        (self.start, self.duration) = (None, None);
+        (self.track, self.start, self.duration) = (None, None, None);
         self.arguments.clear();
+    }
+
+    pub(super) const fn set_process(&mut self, process: &'w [u8]) {
+        (self.process, self.track) = (process, None);
+    }
+
+    pub(super) const fn set_thread(&mut self, thread: &'w [u8]) {
+        (self.thread, self.track) = (thread, None);
     }
 }
 

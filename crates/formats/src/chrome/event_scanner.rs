@@ -6,9 +6,7 @@
 use super::event::{CATEGORY, NAME, RawEvent, Rest, Texts};
 use super::keys::{ArgumentKey, EventKey, Key};
 use super::time::Stated;
-use crate::scan::{
-    Cursor, Fragment, Passed, Scan, Step, Steps, Stop, Walked, decode, inside_quotes,
-};
+use crate::scan::{Cursor, Fragment, Scan, Step, Steps, Stop, decode, inside_quotes};
 
 /// Values that are longer are not passed within a step, and not in one that is longer.
 const LONGEST_PASSED: usize = 32;
@@ -19,10 +17,9 @@ pub(super) struct EventScanner {
     pub(super) texts: Texts,
     /// What the last event said beyond what is known.
     pub(super) rest: Rest,
-    steps: Steps<Key>,
+    steps: Steps<Meaning>,
     /// The last step of the last event.
     last: Step,
-    passed: Vec<Passed<Key>>,
 }
 
 impl EventScanner {
@@ -30,9 +27,8 @@ impl EventScanner {
         Self {
             texts: Texts::new(),
             rest: Rest::default(),
-            steps: Steps::new(Key::End),
+            steps: Steps::new(),
             last: Step::BEGIN,
-            passed: Vec::new(),
         }
     }
 
@@ -55,51 +51,54 @@ impl EventScanner {
                 Some(step) => step,
                 None => self.walk(cursor, step)?,
             };
-            for passed in self.steps.passed(step) {
-                let (from, to) = (before + passed.begin as usize, before + passed.end as usize);
-                match passed.key {
-                    Key::Argument(ArgumentKey::Other) => {
-                        strange.add(from, to, cursor.passed(), &mut self.rest);
-                    }
-                    Key::Field(EventKey::Arguments) => {
-                        strange = Strange::default();
-                        self.rest.arguments.clear();
-                        event.arguments.clear();
-                    }
-                    key => set(event, key, &cursor.passed()[from..to], passed.fragment),
+            let meaning = self.steps.meaning(step);
+            if meaning.says_more {
+                let text = cursor.since(before);
+                if meaning.opens_arguments {
+                    event.arguments.clear();
+                    self.rest.arguments.clear();
+                    strange = Strange::default();
+                }
+                meaning.say(event, text, step);
+                if let Some(place) = meaning.strange {
+                    let (from, to) = (before + place.begin, before + place.end);
+                    strange.add(from, to, cursor.passed(), &mut self.rest);
                 }
             }
-            match self.steps.key(step) {
-                Key::Field(EventKey::Category) => {
-                    event.category = self.texts.scan(cursor, CATEGORY, Fragment::NONE)?;
-                }
+            match meaning.key {
                 Key::Field(EventKey::Name) => {
                     event.name = self.texts.scan(cursor, NAME, event.category)?;
                 }
                 Key::Field(EventKey::Start) => event.start = Some(Stated::scan(cursor)?),
                 Key::Field(EventKey::Duration) => event.duration = Some(Stated::scan(cursor)?),
-                Key::Field(EventKey::Arguments) => {
+                Key::End => break,
+                Key::Argument(ArgumentKey::Other) => {
+                    let from = before + meaning.entry;
                     cursor.value()?;
-                    strange = Strange::default();
-                    self.rest.arguments.clear();
-                    event.arguments.clear();
-                }
-                Key::Field(EventKey::Other) => {
-                    cursor.value()?;
-                    let entry = cursor.since(before + self.steps.entry(step));
-                    push_entries(&mut self.rest.fields, entry);
+                    strange.add(from, cursor.at(), cursor.passed(), &mut self.rest);
                 }
                 Key::Argument(key) if key.is_text() => {
                     let text = self.texts.scan(cursor, key as usize, event.name)?;
                     event.arguments.set_text(key, text);
                 }
-                Key::Argument(ArgumentKey::Other) => {
-                    cursor.value()?;
-                    let from = before + self.steps.entry(step);
-                    strange.add(from, cursor.at(), cursor.passed(), &mut self.rest);
+                Key::Argument(key) => event.arguments.set_value(key, cursor.value()?),
+                Key::Field(EventKey::Category) => {
+                    event.category = self.texts.scan(cursor, CATEGORY, Fragment::NONE)?;
                 }
-                Key::End => break,
-                key => set(event, key, cursor.value()?, Fragment::NONE),
+                Key::Field(EventKey::Phase) => event.phase = phase_of(cursor.value()?),
+                Key::Field(EventKey::Process) => event.set_process(cursor.value()?),
+                Key::Field(EventKey::Thread) => event.set_thread(cursor.value()?),
+                Key::Field(EventKey::Arguments) => {
+                    cursor.value()?;
+                    event.arguments.clear();
+                    self.rest.arguments.clear();
+                    strange = Strange::default();
+                }
+                Key::Field(EventKey::Other) => {
+                    let from = before + meaning.entry;
+                    cursor.value()?;
+                    push_entries(&mut self.rest.fields, cursor.since(from));
+                }
             }
         }
         strange.set_aside(cursor.passed(), &mut self.rest);
@@ -113,96 +112,138 @@ impl EventScanner {
     fn walk(&mut self, cursor: &mut Cursor<'_>, from: Step) -> Scan<Step> {
         let begin = cursor.at();
         let may_pass = self.steps.may_pass(from);
-        let mut place = Place::behind(self.steps.key(from));
-        self.passed.clear();
-        let (entry, key) = loop {
+        let mut place = Place::behind(self.steps.meaning(from).key);
+        let mut meaning = Meaning::default();
+        loop {
             let (entry, key) = place.next_key(cursor)?;
             if key == Key::Field(EventKey::Arguments) && cursor.peek()? == b'{' {
                 cursor.pass();
                 place = Place::ARGUMENTS;
-                self.passed.push(Passed {
-                    key,
-                    begin: 0,
-                    end: 0,
-                    fragment: Fragment::NONE,
-                });
+                meaning.open_arguments();
                 continue;
             }
             let value_begin = cursor.at();
-            if !may_pass || !key.is_steady() || !self.pass_value(cursor, key, (begin, entry))? {
+            if may_pass && key.is_steady() {
+                let value = cursor.value()?;
+                let value_place = Span::new(value_begin - begin, cursor.at() - begin);
+                let entry_place = Span::new(entry - begin, cursor.at() - begin);
+                if is_short(value, value_place)
+                    && meaning.pass(key, value, (value_place, entry_place), &mut self.texts)
+                {
+                    continue;
+                }
                 cursor.back_to(value_begin);
-                break (entry, key);
             }
-        };
-        Ok(self.steps.learn(
-            from,
-            &Walked {
-                text: cursor.since(begin),
-                passed: &self.passed,
-                entry: entry - begin,
-                key,
-            },
-        ))
-    }
-
-    /// Passes a value within the step that begins at `begin`, if it is short.
-    fn pass_value(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        key: Key,
-        (begin, entry): (usize, usize),
-    ) -> Scan<bool> {
-        let value_begin = cursor.at();
-        let value = cursor.value()?;
-        let is_list = matches!(value.first(), Some(b'[' | b'{'));
-        if is_list || value.len() > LONGEST_PASSED || cursor.at() - begin > LONGEST_STEP {
-            return Ok(false);
+            (meaning.key, meaning.entry) = (key, entry - begin);
+            return Ok(self.steps.learn(from, cursor.since(begin), meaning));
         }
-        let end = (cursor.at() - begin) as u32;
-        let mut passed = Passed {
-            key,
-            begin: (value_begin - begin) as u32,
-            end,
-            fragment: Fragment::NONE,
-        };
-        if key == Key::Field(EventKey::Category) {
-            passed.fragment = self.texts.intern(value);
-        }
-        if key == Key::Argument(ArgumentKey::Other) {
-            // Of these all is kept, and mostly they stand side by side.
-            passed.begin = (entry - begin) as u32;
-            if let Some(last) = self.passed.last_mut()
-                && last.key == key
-                && last.end == passed.begin
-            {
-                last.end = end;
-                return Ok(true);
-            }
-        }
-        self.passed.push(passed);
-        Ok(true)
     }
 }
 
-/// Sets what an event says under a key.
-#[inline]
-fn set<'w>(event: &mut RawEvent<'w>, key: Key, raw: &'w [u8], fragment: Fragment) {
-    match key {
-        Key::Field(EventKey::Phase) => event.phase = phase_of(raw),
-        Key::Field(EventKey::Category) => event.category = fragment,
-        Key::Field(EventKey::Process) => event.process = raw,
-        Key::Field(EventKey::Thread) => event.thread = raw,
-        Key::Argument(key) if !key.is_text() => event.arguments.set_value(key, raw),
-        // Texts, times and lists are read where they stand.
-        Key::Field(
-            EventKey::Name
-            | EventKey::Start
-            | EventKey::Duration
-            | EventKey::Arguments
-            | EventKey::Other,
-        )
-        | Key::Argument(_)
-        | Key::End => {}
+fn is_short(value: &[u8], place: Span) -> bool {
+    let is_list = matches!(value.first(), Some(b'[' | b'{'));
+    !is_list && value.len() <= LONGEST_PASSED && place.end <= LONGEST_STEP
+}
+
+/// What a step says by itself, and what it leads to.
+#[derive(Debug, Default, PartialEq)]
+struct Meaning {
+    /// What the step leads to.
+    key: Key,
+    /// Where in the step the entry begins that it leads to.
+    entry: usize,
+    /// Whether there is more to it than that.
+    says_more: bool,
+    opens_arguments: bool,
+    phase: Option<u8>,
+    category: Option<Fragment>,
+    process: Option<Span>,
+    thread: Option<Span>,
+    values: Vec<(ArgumentKey, Span)>,
+    /// Arguments side by side that are not known.
+    strange: Option<Span>,
+}
+
+/// A part of a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Span {
+    begin: usize,
+    end: usize,
+}
+
+impl Span {
+    const fn new(begin: usize, end: usize) -> Self {
+        Self { begin, end }
+    }
+}
+
+impl Meaning {
+    /// Notes that arguments begin: those that were said before do not count.
+    fn open_arguments(&mut self) {
+        self.says_more = true;
+        self.opens_arguments = true;
+        self.values.clear();
+        self.strange = None;
+    }
+
+    /// Notes a value, which lies in the step together with its entry. Returns whether there is room
+    /// for it.
+    fn pass(
+        &mut self,
+        key: Key,
+        value: &[u8],
+        (place, entry): (Span, Span),
+        texts: &mut Texts,
+    ) -> bool {
+        match key {
+            Key::Field(EventKey::Phase) => self.phase = Some(phase_of(value)),
+            Key::Field(EventKey::Category) => self.category = Some(texts.intern(value)),
+            Key::Field(EventKey::Process) => self.process = Some(place),
+            Key::Field(EventKey::Thread) => self.thread = Some(place),
+            Key::Argument(ArgumentKey::Other) => match &mut self.strange {
+                Some(strange) if strange.end == entry.begin => strange.end = entry.end,
+                Some(_) => return false,
+                None => self.strange = Some(entry),
+            },
+            Key::Argument(key) if !key.is_text() => self.values.push((key, place)),
+            // Texts, times and lists are read where they stand.
+            Key::Field(
+                EventKey::Name
+                | EventKey::Start
+                | EventKey::Duration
+                | EventKey::Arguments
+                | EventKey::Other,
+            )
+            | Key::Argument(_)
+            | Key::End => return false,
+        }
+        self.says_more = true;
+        true
+    }
+
+    /// Tells an event what a step with this text says.
+    #[inline]
+    fn say<'w>(&self, event: &mut RawEvent<'w>, text: &'w [u8], step: Step) {
+        if let Some(phase) = self.phase {
+            event.phase = phase;
+        }
+        if let Some(category) = self.category {
+            event.category = category;
+        }
+        match (self.process, self.thread) {
+            (Some(process), Some(thread)) => {
+                event.process = &text[process.begin..process.end];
+                event.thread = &text[thread.begin..thread.end];
+                event.track = step.known();
+            }
+            (Some(process), None) => event.set_process(&text[process.begin..process.end]),
+            (None, Some(thread)) => event.set_thread(&text[thread.begin..thread.end]),
+            (None, None) => {}
+        }
+        for &(key, place) in &self.values {
+            let value = &text[place.begin..place.end];
+            event.arguments.set_value(key, value);
+        }
     }
 }
 

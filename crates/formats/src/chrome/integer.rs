@@ -3,12 +3,27 @@
 use crate::scan::decimal;
 
 /// Returns the integer of a JSON number, zero for other JSON and for what does not fit.
+#[inline]
 pub(super) fn number_of<T: TryFrom<i128> + Default>(raw: &[u8]) -> T {
     integer_of(raw).unwrap_or_default()
 }
 
 /// Returns the integer of a JSON number, if it is one and fits.
+#[inline]
 pub(super) fn integer_of<T: TryFrom<i128>>(raw: &[u8]) -> Option<T> {
+    if raw.is_empty() {
+        return None;
+    }
+    // Most are short, and need no wide numbers.
+    if raw.len() < 8
+        && let Some(number) = decimal(raw)
+    {
+        return T::try_from(i128::from(number)).ok();
+    }
+    longer_integer_of(raw)
+}
+
+fn longer_integer_of<T: TryFrom<i128>>(raw: &[u8]) -> Option<T> {
     let (is_negative, digits) = match raw.strip_prefix(b"-") {
         Some(rest) => (true, rest),
         None => (false, raw),

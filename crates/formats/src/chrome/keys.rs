@@ -35,13 +35,14 @@ pub const ARGUMENT_KEYS: [&str; ArgumentKey::Other as usize] = [
 ];
 
 /// What comes next in an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Key {
     /// The value of a field.
     Field(EventKey),
     /// The value of an argument.
     Argument(ArgumentKey),
     /// Nothing: the event has ended.
+    #[default]
     End,
 }
 

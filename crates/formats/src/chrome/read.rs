@@ -151,6 +151,9 @@ impl Reader<'_> {
                 self.events.first_error = Some(self.source.error(fault));
             }
             self.source.pass(bytes);
+            if let Some(part) = self.source.part_read() {
+                self.events.collector.make_room(part);
+            }
             if paused == events::Paused::Closed {
                 break true;
             }

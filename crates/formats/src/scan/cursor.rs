@@ -2,7 +2,7 @@
 //!
 //! It takes what JSON allows and, inside of values that are only passed over, somewhat more.
 
-use super::digits::thousandths;
+use super::digits::{digits_in, thousandths};
 
 /// Why a cursor cannot go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,6 +125,19 @@ impl<'w> Cursor<'w> {
     /// Passes the value that comes next and returns its text.
     #[inline]
     pub(crate) fn value(&mut self) -> Scan<&'w [u8]> {
+        let rest = &self.bytes[self.at..];
+        // Most values are short numbers.
+        if let Some(length) = digits_in(rest)
+            && let Some((number, [behind, ..])) = rest.split_at_checked(length)
+            && !IS_WORD[usize::from(*behind)]
+        {
+            self.at += length;
+            return Ok(number);
+        }
+        self.longer_value()
+    }
+
+    fn longer_value(&mut self) -> Scan<&'w [u8]> {
         match plain_number(&self.bytes[self.at..]) {
             Some(length) => {
                 let begin = self.at;
@@ -234,11 +247,18 @@ impl StepText {
         let Some(next) = rest.get(..self.bytes.len()) else {
             return false;
         };
-        let (words, _) = next.as_chunks::<{ Self::WORD }>();
-        let (own, _) = self.bytes.as_chunks::<{ Self::WORD }>();
-        let mut pairs = words.iter().zip(own).skip(1);
-        // The last word overlaps the one before it.
-        pairs.all(|(word, own)| word == own)
+        let (blocks, rest) = next.as_chunks::<{ 2 * Self::WORD }>();
+        let (own_blocks, own_rest) = self.bytes.as_chunks::<{ 2 * Self::WORD }>();
+        if blocks
+            .iter()
+            .zip(own_blocks)
+            .any(|(block, own)| block != own)
+        {
+            return false;
+        }
+        // What is left is in the last words, which overlap the blocks.
+        (rest.len() <= Self::WORD
+            || rest.first_chunk::<{ Self::WORD }>() == own_rest.first_chunk::<{ Self::WORD }>())
             && next.last_chunk::<{ Self::WORD }>() == self.bytes.last_chunk::<{ Self::WORD }>()
     }
 }

@@ -8,12 +8,14 @@ pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
         None => (digits, 0),
     };
     let mut value = 0;
+    let mut above = 0;
     for byte in head {
         let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
-        }
+        above |= u64::from(digit > 9);
         value = value * 10 + u64::from(digit);
+    }
+    if above > 0 {
+        return None;
     }
     if digits.len() < 8 {
         return Some(value);
@@ -28,6 +30,15 @@ const fn eight_digits(digits: [u8; 8]) -> Option<u64> {
         return None;
     }
     Some(join(values))
+}
+
+/// Returns how many digits a text begins with, if they are at least one and at most seven, and
+/// enough text follows to see that with ease.
+#[inline]
+pub(super) fn digits_in(text: &[u8]) -> Option<usize> {
+    let values = u64::from_le_bytes(*text.first_chunk()?) ^ ZEROS;
+    let bits = outside_digits(values).trailing_zeros();
+    (8..64).contains(&bits).then_some((bits / 8) as usize)
 }
 
 /// A number as it stands in a text.
@@ -122,6 +133,13 @@ mod tests {
             bytes[at] = spoilt.as_bytes()[0];
             let expected = spoilt.as_bytes()[0].is_ascii_digit();
             prop_assert_eq!(decimal(&bytes).is_some(), expected);
+        }
+
+        #[test]
+        fn digits_end_where_they_do(digits in "[0-9]{0,9}", behind in "[^0-9]\\PC{8,9}") {
+            let text = format!("{digits}{behind}");
+            let expected = (1..8).contains(&digits.len()).then_some(digits.len());
+            prop_assert_eq!(digits_in(text.as_bytes()), expected);
         }
 
         #[test]

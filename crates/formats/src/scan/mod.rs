@@ -12,5 +12,5 @@ pub(crate) use cursor::{Cursor, Scan, Stop};
 pub(crate) use digits::decimal;
 pub(crate) use fragments::{Fragment, Fragments, text_hash};
 pub(crate) use source::{Fault, Source};
-pub(crate) use steps::{Passed, Step, Steps, Walked};
+pub(crate) use steps::{Step, Steps};
 pub(crate) use text::{decode, inside_quotes};

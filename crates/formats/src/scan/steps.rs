@@ -11,7 +11,7 @@
 use hashbrown::HashTable;
 
 use super::cursor::StepText;
-use super::{Cursor, Fragment, text_hash};
+use super::{Cursor, text_hash};
 
 /// The number of a step that was seen before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,7 +23,13 @@ impl Step {
     /// Stands for the last step that was not remembered.
     const UNKNOWN: Self = Self(1);
 
-    const fn index(self) -> usize {
+    /// Returns it if it is remembered.
+    pub(crate) fn known(self) -> Option<Self> {
+        (self != Self::UNKNOWN).then_some(self)
+    }
+
+    /// Returns its place in tables of what is known of steps.
+    pub(crate) const fn index(self) -> usize {
         self.0 as usize
     }
 }
@@ -37,17 +43,15 @@ const WAYS: usize = 8;
 /// After so many steps that were not known it is asked whether it is worth to pass values.
 const PATIENCE: u32 = 32;
 
-/// The steps of a file so far. `Key` is what a key means to the reader.
-pub(crate) struct Steps<Key> {
-    steps: Vec<Known<Key>>,
+/// The steps of a file so far. `Meaning` is what a step says to the reader.
+pub(crate) struct Steps<Meaning> {
+    steps: Vec<Known<Meaning>>,
     numbers: HashTable<Step>,
 }
 
-struct Known<Key> {
+struct Known<Meaning> {
     text: StepText,
-    passed: Box<[Passed<Key>]>,
-    key: Key,
-    entry: usize,
+    meaning: Meaning,
     next: [Step; WAYS],
     /// How often a step from here was known, and how often not.
     hits: u32,
@@ -56,38 +60,12 @@ struct Known<Key> {
     passes: bool,
 }
 
-/// A value within a step, which is always the same there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Passed<Key> {
-    pub(crate) key: Key,
-    /// Where it lies in the text of the step.
-    pub(crate) begin: u32,
-    pub(crate) end: u32,
-    /// Its number, if it is one of those texts that are numbered.
-    pub(crate) fragment: Fragment,
-}
-
-/// A step that was walked for the first time, or for the first time in a while.
-pub(crate) struct Walked<'a, Key> {
-    pub(crate) text: &'a [u8],
-    pub(crate) passed: &'a [Passed<Key>],
-    /// What it leads to, and where in the text the entry of that begins.
-    pub(crate) key: Key,
-    pub(crate) entry: usize,
-}
-
-impl<Key: Copy + PartialEq> Steps<Key> {
-    /// Makes a table; `end` is what leads to a first step.
-    pub(crate) fn new(end: Key) -> Self {
+impl<Meaning: PartialEq + Default> Steps<Meaning> {
+    /// Makes a table; what leads to a first step has the default meaning.
+    pub(crate) fn new() -> Self {
         let root = || {
-            let walked = Walked {
-                text: b"",
-                passed: &[],
-                key: end,
-                entry: 0,
-            };
             let text = StepText::new(b"").expect("nothing is short enough");
-            Known::new(text, &walked)
+            Known::new(text, Meaning::default())
         };
         Self {
             steps: vec![root(), root()],
@@ -95,6 +73,7 @@ impl<Key: Copy + PartialEq> Steps<Key> {
         }
     }
 
+    /// Returns how many steps there are.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.steps.len()
@@ -103,8 +82,17 @@ impl<Key: Copy + PartialEq> Steps<Key> {
     /// Passes the step that comes next, if it came after `from` before.
     #[inline]
     pub(crate) fn take(&mut self, cursor: &mut Cursor<'_>, from: Step) -> Option<Step> {
+        let likely = self.steps[from.index()].next[0];
+        if cursor.pass_step(&self.steps[likely.index()].text) && likely != Step::UNKNOWN {
+            self.steps[from.index()].hits += 1;
+            return Some(likely);
+        }
+        self.take_other(cursor, from)
+    }
+
+    fn take_other(&mut self, cursor: &mut Cursor<'_>, from: Step) -> Option<Step> {
         let ways = self.steps[from.index()].next;
-        for (way, step) in ways.into_iter().enumerate() {
+        for (way, step) in ways.into_iter().enumerate().skip(1) {
             if step == Step::UNKNOWN {
                 break;
             }
@@ -112,7 +100,7 @@ impl<Key: Copy + PartialEq> Steps<Key> {
                 let known = &mut self.steps[from.index()];
                 known.hits += 1;
                 // What comes often moves to the front, slowly, so that two in turns do not swap.
-                if way > 0 && known.hits.is_multiple_of(4) {
+                if known.hits.is_multiple_of(4) {
                     known.next.swap(way, way - 1);
                 }
                 return Some(step);
@@ -121,22 +109,10 @@ impl<Key: Copy + PartialEq> Steps<Key> {
         None
     }
 
-    /// Returns what a step leads to.
+    /// Returns what a step says.
     #[inline]
-    pub(crate) fn key(&self, step: Step) -> Key {
-        self.steps[step.index()].key
-    }
-
-    /// Returns the values within a step.
-    #[inline]
-    pub(crate) fn passed(&self, step: Step) -> &[Passed<Key>] {
-        &self.steps[step.index()].passed
-    }
-
-    /// Returns where in a step the entry begins that it leads to.
-    #[inline]
-    pub(crate) fn entry(&self, step: Step) -> usize {
-        self.steps[step.index()].entry
+    pub(crate) fn meaning(&self, step: Step) -> &Meaning {
+        &self.steps[step.index()].meaning
     }
 
     /// Returns whether a step from here may pass values.
@@ -146,8 +122,8 @@ impl<Key: Copy + PartialEq> Steps<Key> {
 
     /// Remembers a step that came after `from`.
     #[cold]
-    pub(crate) fn learn(&mut self, from: Step, walked: &Walked<'_, Key>) -> Step {
-        let step = self.remember(walked);
+    pub(crate) fn learn(&mut self, from: Step, text: &[u8], meaning: Meaning) -> Step {
+        let step = self.remember(text, meaning);
         let known = &mut self.steps[from.index()];
         known.misses += 1;
         if known.passes && known.misses > PATIENCE && known.misses > known.hits / 8 {
@@ -160,24 +136,23 @@ impl<Key: Copy + PartialEq> Steps<Key> {
         step
     }
 
-    fn remember(&mut self, walked: &Walked<'_, Key>) -> Step {
-        let hash = text_hash(walked.text);
+    fn remember(&mut self, text: &[u8], meaning: Meaning) -> Step {
+        let hash = text_hash(text);
         let steps = &self.steps;
-        let found = self
-            .numbers
-            .find(hash, |step| steps[step.index()].is(walked));
-        if let Some(&step) = found {
+        let is_it = |step: &Step| {
+            let known = &steps[step.index()];
+            known.meaning == meaning && known.text.bytes() == text
+        };
+        if let Some(&step) = self.numbers.find(hash, is_it) {
             return step;
         }
-        let text = StepText::new(walked.text).filter(|_| self.steps.len() < MOST_STEPS);
+        let text = StepText::new(text).filter(|_| self.steps.len() < MOST_STEPS);
         let Some(text) = text else {
-            let unknown = &mut self.steps[Step::UNKNOWN.index()];
-            unknown.passed = walked.passed.into();
-            (unknown.key, unknown.entry) = (walked.key, walked.entry);
+            self.steps[Step::UNKNOWN.index()].meaning = meaning;
             return Step::UNKNOWN;
         };
         let step = Step(self.steps.len() as u16);
-        self.steps.push(Known::new(text, walked));
+        self.steps.push(Known::new(text, meaning));
         let steps = &self.steps;
         let hash_of = |step: &Step| text_hash(steps[step.index()].text.bytes());
         self.numbers.insert_unique(hash, step, hash_of);
@@ -185,21 +160,15 @@ impl<Key: Copy + PartialEq> Steps<Key> {
     }
 }
 
-impl<Key: Copy + PartialEq> Known<Key> {
-    fn new(text: StepText, walked: &Walked<'_, Key>) -> Self {
+impl<Meaning> Known<Meaning> {
+    const fn new(text: StepText, meaning: Meaning) -> Self {
         Self {
             text,
-            passed: walked.passed.into(),
-            key: walked.key,
-            entry: walked.entry,
+            meaning,
             next: [Step::UNKNOWN; WAYS],
             hits: 0,
             misses: 0,
             passes: true,
         }
-    }
-
-    fn is(&self, walked: &Walked<'_, Key>) -> bool {
-        self.key == walked.key && *self.passed == *walked.passed && self.text.bytes() == walked.text
     }
 }

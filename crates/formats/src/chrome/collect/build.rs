@@ -14,14 +14,16 @@ impl Collector {
         self.spans.close(&mut self.events, &mut self.repairs);
         self.python
             .finish(&mut self.events, &mut self.profile.stacks);
-        let zero = self.shift_to_zero();
+        let zero = self.earliest();
+        let is_ordered = self.settle_events(zero);
+        self.shift_others(zero);
         let reference = i128::from(self.base_ns) + i128::from(zero);
         self.profile.reference_unix_ns = u64::try_from(reference).unwrap_or(0);
         if let Some((start, span)) = self.window {
             self.profile.span = Nanos(start.wrapping_sub(zero) as u64 + span.0);
         }
-        self.find_backward_nodes();
-        if let Some(order) = order::find(&self.events) {
+        if !is_ordered {
+            let order = order::find(&self.events);
             self.tensors.reorder(&order);
             order::apply(
                 order,
@@ -48,21 +50,44 @@ impl Collector {
         })
     }
 
-    /// Makes all times relative to the first of them, and returns that.
-    fn shift_to_zero(&mut self) -> i64 {
-        let starts = self.events.iter().map(|event| event.start.0 as i64);
+    /// Returns the first of all times.
+    fn earliest(&self) -> i64 {
         let times = self.memory.iter().map(|record| record.time.0 as i64);
         let roles = self.tensors.roles.iter().map(|role| role.time.0 as i64);
         let window = self.window.map(|(start, _)| start);
-        let zero = starts
-            .chain(times)
-            .chain(roles)
-            .chain(window)
-            .min()
-            .unwrap_or(0);
+        let times = times.chain(roles).chain(window).chain(self.earliest_start);
+        times.min().unwrap_or(0)
+    }
+
+    /// Makes the times of events relative to `zero`, and finds the nodes of the backward graph: not
+    /// every one says where its forward ran, but each has a wrapper that ends in its name. Returns
+    /// whether the events lie in the order of a profile.
+    ///
+    /// One walk does it all: the events are far more than a cache holds.
+    fn settle_events(&mut self, zero: i64) -> bool {
+        let strings = &self.profile.strings;
+        let mut is_node = vec![false; strings.len()];
+        for name in strings.iter().filter_map(category::wrapped_node) {
+            if let Some(id) = strings.find(name) {
+                is_node[id.index()] = true;
+            }
+        }
+        let mut is_ordered = true;
+        let mut previous = order::FIRST;
         for event in &mut self.events {
             event.start = Nanos((event.start.0 as i64).abs_diff(zero));
+            let key = order::key(event);
+            is_ordered &= previous <= key;
+            previous = key;
+            if event.category == Category::Operator && is_node[event.name.index()] {
+                event.scope = ScopeKind::Backward;
+            }
         }
+        is_ordered
+    }
+
+    /// Makes all other times relative to `zero`.
+    fn shift_others(&mut self, zero: i64) {
         for record in &mut self.memory {
             record.time = Nanos((record.time.0 as i64).abs_diff(zero));
         }
@@ -77,29 +102,14 @@ impl Collector {
                 record.time_ns - zero
             };
         }
-        zero
-    }
-
-    /// Not every backward node says where its forward ran; but each has a wrapper that ends in its
-    /// name.
-    fn find_backward_nodes(&mut self) {
-        let strings = &self.profile.strings;
-        let mut is_node = vec![false; strings.len()];
-        for name in strings.iter().filter_map(category::wrapped_node) {
-            if let Some(id) = strings.find(name) {
-                is_node[id.index()] = true;
-            }
-        }
-        for event in &mut self.events {
-            if event.category == Category::Operator && is_node[event.name.index()] {
-                event.scope = ScopeKind::Backward;
-            }
-        }
     }
 
     /// Forward threads are known by number: the host's threads in the order in which they began to
     /// work.
     fn settle_forward_threads(&mut self) {
+        if !self.has_forward_threads {
+            return;
+        }
         let mut threads = Vec::new();
         let mut is_known = vec![false; self.tracks.len()];
         for event in &self.events {

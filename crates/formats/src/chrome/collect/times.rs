@@ -36,7 +36,7 @@ impl Collector {
             self.add_damage(Repair::NoTime);
             return None;
         }
-        self.has_nanoseconds |= duration % 1000 != 0;
+        self.has_nanoseconds = self.has_nanoseconds || duration % 1000 != 0;
         Some((start, Nanos(duration.max(0) as u64)))
     }
 
@@ -56,7 +56,7 @@ impl Collector {
         };
         let time = time.filter(|time| time.abs() <= TIME_LIMIT);
         match time {
-            Some(time) => self.has_nanoseconds |= time % 1000 != 0,
+            Some(time) => self.has_nanoseconds = self.has_nanoseconds || time % 1000 != 0,
             None => self.add_damage(Repair::NoTime),
         }
         time

@@ -3,6 +3,7 @@
 use mindprof_model::{DeviceKind, ProfileBuilder, StringId, StringTable, Thread, ThreadId};
 use rustc_hash::FxHashMap;
 
+use crate::chrome::event::RawEvent;
 use crate::chrome::integer::integer_of;
 use crate::scan::{decode, inside_quotes};
 
@@ -16,6 +17,8 @@ pub(super) struct Tracks {
     spare: FxHashMap<(Label, Label), Label>,
     /// Where the last event lay, since the next one mostly lies there too.
     last: Option<Last>,
+    /// The tracks that steps say.
+    by_step: Vec<Option<(DeviceKind, ThreadId)>>,
 }
 
 /// A track as the last event named it.
@@ -68,6 +71,30 @@ impl Tracks {
         self.keys.len()
     }
 
+    /// Returns the track that an event lies on.
+    #[inline]
+    pub(super) fn track_of(
+        &mut self,
+        device: DeviceKind,
+        event: &RawEvent<'_>,
+        strings: &mut StringTable,
+    ) -> ThreadId {
+        let Some(step) = event.track else {
+            return self.track(device, event.process, event.thread, strings);
+        };
+        match self.by_step.get(step.index()) {
+            Some(&Some((known, id))) if known == device => id,
+            Some(_) | None => {
+                let id = self.track(device, event.process, event.thread, strings);
+                if self.by_step.len() <= step.index() {
+                    self.by_step.resize(step.index() + 1, None);
+                }
+                self.by_step[step.index()] = Some((device, id));
+                id
+            }
+        }
+    }
+
     /// Returns the track that an event with these texts for process and thread lies on.
     pub(super) fn track(
         &mut self,
@@ -110,6 +137,7 @@ impl Tracks {
     /// Takes what lies on a track for what lies on the thread `of`.
     pub(super) fn add_spare(&mut self, process: i64, track: i64, of: i64) {
         self.last = None;
+        self.by_step.clear();
         let [process, track, of] = [process, track, of].map(Label::Number);
         self.spare.insert((process, track), of);
     }
