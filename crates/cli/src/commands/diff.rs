@@ -8,7 +8,7 @@ use mindprof_analyze::{Analysis, Diff, DiffOptions, Measure};
 use mindprof_formats::{DiffLayout, diff_json, diff_text};
 
 use crate::failure::Outcome;
-use crate::input::read;
+use crate::input::read_known;
 use crate::output::{print, print_line};
 use crate::units;
 
@@ -128,7 +128,7 @@ impl DiffArgs {
 
 /// Prints what changed, and says by the exit code if it is too much.
 pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Outcome> {
-    let analysis = |path: &Path| read(path).map(|reading| Analysis::build(reading.profile));
+    let analysis = |path: &Path| read_known(path).map(|reading| Analysis::build(reading.profile));
     let (before, after) = (analysis(&args.before)?, analysis(&args.after)?);
     let diff = Diff::build(&before, &after, args.options());
     if args.json {

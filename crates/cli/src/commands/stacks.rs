@@ -11,7 +11,7 @@ use mindprof_formats::{
 };
 
 use crate::failure::Outcome;
-use crate::input::read;
+use crate::input::read_known;
 use crate::output::{print, print_line};
 
 const EXAMPLE: &str = "\
@@ -53,7 +53,7 @@ pub(crate) struct StacksArgs {
 
 /// Prints or writes the stacks.
 pub(crate) fn run(args: &StacksArgs) -> anyhow::Result<Outcome> {
-    let analysis = Analysis::build(read(&args.trace)?.profile);
+    let analysis = Analysis::build(read_known(&args.trace)?.profile);
     if let Some(path) = &args.svg {
         write_flamegraph_file(&analysis, args.metric, path)?;
     } else if let Some(path) = &args.speedscope {

@@ -18,12 +18,14 @@ use super::event::{RawEvent, Rest, Texts};
 use super::integer::number_of;
 use super::keys::ArgumentKey;
 use super::phase_counts::PhaseCounts;
+use super::reading::Unknown;
 use super::repairs::{Repair, Repairs};
 use crate::scan::Fragment;
 
 mod arguments;
 mod build;
 mod facts;
+mod forms;
 mod meaning;
 mod order;
 mod python;
@@ -53,6 +55,7 @@ pub(super) struct Collector {
     /// As long as the events, or empty while no event has any.
     links: Vec<Links>,
     has_forward_threads: bool,
+    has_device_events: bool,
     memory: Vec<MemoryRecord>,
     tensors: Tensors,
     tracks: Tracks,
@@ -89,6 +92,11 @@ impl Collector {
             phase if is_phase(phase) => self.keep_record(event, texts),
             _ => self.repairs.add(Repair::NotAnEvent, 1),
         }
+    }
+
+    /// Says what becomes of what is not known.
+    pub(super) const fn set_unknown(&mut self, unknown: Unknown) {
+        self.kept.unknown = unknown;
     }
 
     /// Makes room for what is still to come of a file, of which a part was read.
@@ -222,6 +230,7 @@ impl Collector {
         let start = event.start.0 as i64;
         self.earliest_start = Some(self.earliest_start.map_or(start, |first| first.min(start)));
         self.has_forward_threads |= links.forward_thread().is_some();
+        self.has_device_events |= is_of_device(event.category);
         if links != Links::default() || !self.links.is_empty() {
             self.links.resize(self.events.len(), Links::default());
             self.links.push(links);
@@ -277,6 +286,14 @@ impl Collector {
             rest: &rest.arguments,
         });
         self.memory.push(record);
+    }
+}
+
+/// Returns whether an event of a category is tied to others by its numbers.
+const fn is_of_device(category: Category) -> bool {
+    match category {
+        Category::Runtime | Category::Kernel | Category::DeviceAnnotation | Category::Other => true,
+        Category::Operator | Category::Annotation | Category::PythonFunction => false,
     }
 }
 

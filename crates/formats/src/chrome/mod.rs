@@ -26,7 +26,7 @@ pub use keys::{ARGUMENT_KEYS, EVENT_KEYS};
 pub use phase_counts::PhaseCounts;
 pub use read::read_trace_with;
 pub use reading::{
-    Progress, ReadOptions, Reading, read_trace, read_trace_file, read_trace_file_with,
+    Progress, ReadOptions, Reading, Unknown, read_trace, read_trace_file, read_trace_file_with,
 };
 pub use repairs::{Repair, Repairs};
 pub(crate) use text::json_value;

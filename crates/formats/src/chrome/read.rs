@@ -39,6 +39,7 @@ pub(super) fn read_from(file: impl Read, total: u64, options: &ReadOptions<'_>) 
         source: Source::open(file, total, options.progress)?,
         events: Events::new(),
     };
+    reader.events.collector.set_unknown(options.unknown);
     reader.read()?;
     if reader.source.is_damaged() {
         reader.events.damage(Repair::DamagedCompression);

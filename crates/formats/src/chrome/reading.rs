@@ -16,6 +16,20 @@ use crate::{Error, Result};
 pub struct ReadOptions<'a> {
     /// Is told now and then how many of the file's bytes were read, and how many there are.
     pub progress: Option<Progress<'a>>,
+    /// What becomes of what the trace says beyond what profiles know.
+    pub unknown: Unknown,
+}
+
+/// What becomes of what a trace says beyond what profiles know, such as counters and arguments of
+/// kernels. It is looked at and repaired alike.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unknown {
+    /// It is kept, for who writes the trace again.
+    #[default]
+    Keep,
+    /// It is counted, for who does not: that takes less memory. Numbers of events by which no
+    /// other is tied to them are not kept either.
+    Count,
 }
 
 /// Takes the bytes of a file that were read so far, and all that there are (zero when it is not
@@ -27,6 +41,7 @@ impl fmt::Debug for ReadOptions<'_> {
         formatter
             .debug_struct("ReadOptions")
             .field("progress", &self.progress.is_some())
+            .field("unknown", &self.unknown)
             .finish()
     }
 }

@@ -7,6 +7,7 @@ mod damage;
 mod extras;
 mod files;
 mod goldens;
+mod kept;
 mod memory;
 mod perfetto;
 mod round_trip;

@@ -4,6 +4,7 @@ use mindprof_model::{Category, Nanos, ScopeKind};
 
 use super::{Collector, order};
 use crate::chrome::category;
+use crate::chrome::reading::Unknown;
 use crate::chrome::repairs::Repair;
 use crate::{Reading, Result};
 
@@ -14,6 +15,7 @@ impl Collector {
         self.spans.close(&mut self.events, &mut self.repairs);
         self.python
             .finish(&mut self.events, &mut self.profile.stacks);
+        self.forget_idle_links();
         let zero = self.earliest();
         let is_ordered = self.settle_events(zero);
         self.shift_others(zero);
@@ -48,6 +50,14 @@ impl Collector {
             set_aside: self.set_aside,
             left_out: self.left_out,
         })
+    }
+
+    /// Lets go of numbers that tie nothing together, unless the trace is written again.
+    fn forget_idle_links(&mut self) {
+        let are_idle = !self.has_device_events && !self.has_forward_threads;
+        if are_idle && self.kept.unknown == Unknown::Count {
+            self.links = Vec::new();
+        }
     }
 
     /// Returns the first of all times.
