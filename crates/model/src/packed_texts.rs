@@ -169,12 +169,12 @@ mod tests {
             assert_eq!(texts.text(id), text);
             said += text.len();
         }
-        assert!(texts.bytes() < said / 2, "{} of {said}", texts.bytes());
+        assert!(texts.bytes() < said * 2 / 5, "{} of {said}", texts.bytes());
     }
 
     proptest! {
         #[test]
-        fn any_text_comes_back(texts in prop::collection::vec("([0-9]{1,20}|0x[0-9a-g]{1,18}|[0-9a-f]{3,9}|[0-9a-zA-Z]{9,15}|[\\x00-\\x04é\",.-]|0){0,8}", 0..9)) {
+        fn any_text_comes_back(texts in prop::collection::vec("([0-9]{1,20}|0x[0-9a-g]{1,18}|[0-9a-f]{3,9}|[0-9a-zA-Z]{9,15}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[\\x00-\\x05é\",.-]|0){0,8}", 0..9)) {
             let mut table = PackedTexts::default();
             let ids: Vec<_> = texts.iter().map(|text| table.add(text).unwrap()).collect();
             for (text, id) in texts.iter().zip(ids) {

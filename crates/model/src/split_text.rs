@@ -1,20 +1,21 @@
 //! A text taken apart: its pattern, and the numbers and words of digits that stand in it.
 //!
 //! ```text
-//! text      "id":"0x1f","size":512,"part":0.0625,"uuid":"550e8400-e29b-..."
-//! pattern   "id":"0x#","size":#,"part":0.#,"uuid":"#-#-..."
-//! parts     1f          512        0625            550e8400 e29b
+//! text      "id":"0x1f","size":512,"part":0.0625,"commit":"5f3e8a1"
+//! pattern   "id":"0x#","size":#,"part":0.#,"commit":"#"
+//! parts     1f          512        0625            5f3e8a1
 //! ```
 
 use std::fmt::Write as _;
 
 /// Stand in a pattern where a part was taken out: a number, one of hexadecimal digits, a word of
-/// hexadecimal digits, a word of letters and digits.
-pub(crate) const STAND_INS: [u8; 4] = [DECIMAL, HEXADECIMAL, HEXADECIMAL_WORD, WORD];
+/// hexadecimal digits, a word of letters and digits, a universally unique identifier.
+pub(crate) const STAND_INS: [u8; 5] = [DECIMAL, HEXADECIMAL, HEXADECIMAL_WORD, WORD, UNIQUE];
 pub(crate) const DECIMAL: u8 = 0;
 pub(crate) const HEXADECIMAL: u8 = 1;
 pub(crate) const HEXADECIMAL_WORD: u8 = 2;
 pub(crate) const WORD: u8 = 3;
+pub(crate) const UNIQUE: u8 = 4;
 /// Stands for a stand-in that was in the text itself: no part begins with it.
 pub(crate) const LITERAL: u8 = 0xff;
 
@@ -27,6 +28,9 @@ const LONGEST_WORD: usize = 250;
 /// What a word of letters and digits needs in order to be taken for one that tells things apart.
 const SHORTEST_WORD: usize = 12;
 const FEWEST_DIGITS: usize = 4;
+/// How long a universally unique identifier is, and before which of its digits a hyphen stands.
+const UNIQUE_LENGTH: usize = 36;
+const HYPHENS: [usize; 4] = [8, 12, 16, 20];
 
 /// A text taken apart. It is made to be used again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,6 +60,12 @@ impl SplitText {
                 self.pattern.extend_from_slice(&text[begin..=at]);
                 self.push(&[LITERAL]);
                 begin = at + 1;
+                continue;
+            }
+            if let Some((place, digits)) = unique_around(text, begin, at) {
+                self.pattern.extend_from_slice(&text[begin..place]);
+                self.take_word(&digits, UNIQUE);
+                begin = place + UNIQUE_LENGTH;
                 continue;
             }
             let run = Run::around(text, begin, at);
@@ -112,6 +122,7 @@ impl SplitText {
                 DECIMAL => number.to_string(),
                 HEXADECIMAL => format!("{number:x}"),
                 HEXADECIMAL_WORD => format!("0{number:x}abc"),
+                UNIQUE => format!("{number:08x}-0000-0000-0000-000000000000"),
                 _ => format!("{number:04}differently"),
             };
             text.extend_from_slice(part.as_bytes());
@@ -230,7 +241,10 @@ pub(crate) fn push_part<'a>(stand_in: u8, packed: &'a [u8], out: &mut String) ->
             let (word, rest) = rest.split_at(bytes.min(rest.len()));
             let (mut waiting, mut count) = (0_u32, 0);
             let mut word = word.iter();
-            for _ in 0..length {
+            for place in 0..usize::from(length) {
+                if stand_in == UNIQUE && HYPHENS.contains(&place) {
+                    out.push('-');
+                }
                 if count < bits {
                     waiting |= u32::from(word.next().copied().unwrap_or(0)) << count;
                     count += 8;
@@ -302,6 +316,26 @@ const fn byte_of(value: u32) -> u8 {
     }
 }
 
+/// Returns where the identifier begins in which a digit is the first one behind `after`, if it stands
+/// in one, and the digits of that.
+fn unique_around(text: &[u8], after: usize, at: usize) -> Option<(usize, [u8; 32])> {
+    let is_inside = |byte: &&u8| matches!(byte, b'a'..=b'f' | b'-');
+    let before = text[after..at].iter().rev();
+    let begin = at - before.take_while(is_inside).count();
+    let mut digits = [0; 32];
+    let mut rest = text.get(begin..begin + UNIQUE_LENGTH)?.iter();
+    for (place, digit) in digits.iter_mut().enumerate() {
+        if HYPHENS.contains(&place) {
+            rest.next().filter(|&&byte| byte == b'-')?;
+        }
+        *digit = *rest.next()?;
+        matches!(digit, b'0'..=b'9' | b'a'..=b'f').then_some(())?;
+    }
+    let is_apart = |byte: Option<&u8>| byte.is_none_or(|byte| !byte.is_ascii_alphanumeric());
+    let is_whole = is_apart(text[..begin].last()) && is_apart(text.get(begin + UNIQUE_LENGTH));
+    is_whole.then_some((begin, digits))
+}
+
 /// A run of letters and digits.
 struct Run {
     begin: usize,
@@ -356,7 +390,7 @@ const fn marks(word: u64) -> u64 {
     const LOWS: u64 = 0x7f7f_7f7f_7f7f_7f7f;
     let digits = word ^ u64::from_le_bytes([b'0'; 8]);
     let above_nine = ((digits & LOWS) + 0x7676_7676_7676_7676) | digits;
-    let above_stand_ins = ((word & LOWS) + 0x7c7c_7c7c_7c7c_7c7c) | word;
+    let above_stand_ins = ((word & LOWS) + 0x7b7b_7b7b_7b7b_7b7b) | word;
     !(above_nine & above_stand_ins) & !LOWS
 }
 
@@ -382,6 +416,11 @@ mod tests {
             ("\"size\":512,\"part\":0.25", "\"size\":\0,\"part\":0.\0"),
             ("0.0625 0x1f 0x00ff 0x", "0.\u{2} 0x\u{1} 0x\u{2} 0x"),
             ("550e8400-e29b-11d4", "\u{2}-\u{2}-\u{2}"),
+            ("\"abcdefab-cdef-11d4-a716-446655440000\"", "\"\u{4}\""),
+            (
+                "a-550e8400-e29b-11d4-a716-446655440000",
+                "a-\u{2}-\u{2}-\u{2}-\u{2}-\0",
+            ),
             ("C9927B96FA2043DE conv2d_3", "\u{3} conv\0d_\0"),
             ("007 deadbeef a1", "007 deadbeef a\0"),
         ] {
@@ -393,7 +432,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_two_parts_of_a_distinct_text_are_alike(
-            text in "([0-9]{1,20}|0x[0-9a-g]{1,18}|[0-9a-f]{3,9}|[0-9a-zA-Z]{9,15}|[\\x00-\\x04é\",.-]|0){0,9}"
+            text in "([0-9]{1,20}|0x[0-9a-g]{1,18}|[0-9a-f]{3,9}|[0-9a-zA-Z]{9,15}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[\\x00-\\x05é\",.-]|0){0,9}"
         ) {
             let split = SplitText::of(text.as_bytes());
             let distinct = SplitText::of(&split.distinct());

@@ -87,7 +87,7 @@ fn what_is_kept_is_a_small_part_of_the_trace() {
         let kept = extras.count(ExtraKind::Arguments) + extras.records().len();
         assert_eq!(kept, 20_000, "{name}");
         let part = extras.bytes() as f64 / trace.len() as f64;
-        assert!(part < 0.27, "{name}: {part:.2} of the trace");
+        assert!(part < 0.25, "{name}: {part:.2} of the trace");
     }
 }
 
