@@ -20,15 +20,18 @@ pub enum ExtraKind {
     Arguments,
     /// Further arguments of a memory record.
     MemoryArguments,
+    /// What is said of a thread and its process beyond their numbers and the thread's name.
+    Track,
 }
 
 impl ExtraKind {
     /// Every kind, in the order of their numbers.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::Category,
         Self::Fields,
         Self::Arguments,
         Self::MemoryArguments,
+        Self::Track,
     ];
 }
 
@@ -53,7 +56,7 @@ pub struct Extras {
     records: Vec<ForeignRecord>,
 }
 
-/// The text that goes with the event or memory record at `index`.
+/// The text that goes with the event, memory record or thread at `index`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Row {
     index: u32,
@@ -67,6 +70,21 @@ impl Extras {
         // What has no number beyond 2^32 is in no profile.
         if let Ok(index) = u32::try_from(index) {
             self.rows[kind as usize].push(Row { index, text });
+        }
+    }
+
+    /// Says anew what goes with the event at `index`, or that nothing does. The texts of the kind
+    /// were set in the order of their events.
+    pub fn replace(&mut self, kind: ExtraKind, index: usize, text: Option<TextId>) {
+        let Ok(index) = u32::try_from(index) else {
+            return;
+        };
+        let rows = &mut self.rows[kind as usize];
+        match (rows.binary_search_by_key(&index, |row| row.index), text) {
+            (Ok(place), Some(text)) => rows[place].text = text,
+            (Ok(place), None) => drop(rows.remove(place)),
+            (Err(place), Some(text)) => rows.insert(place, Row { index, text }),
+            (Err(_), None) => {}
         }
     }
 
@@ -186,6 +204,20 @@ impl ExtraWalk<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_said_anew_takes_the_place_of_what_was() {
+        let mut extras = Extras::default();
+        let [old, new] = ["old", "new"].map(|text| extras.texts.add(text).unwrap());
+        for index in [1, 3] {
+            extras.set(ExtraKind::Arguments, index, old);
+        }
+        for (index, text) in [(3, Some(new)), (2, Some(new)), (1, None), (0, None)] {
+            extras.replace(ExtraKind::Arguments, index, text);
+        }
+        let found = [0, 1, 2, 3].map(|index| extras.of(ExtraKind::Arguments, index));
+        assert_eq!(found, [None, None, Some(new), Some(new)]);
+    }
 
     #[test]
     fn texts_follow_their_events_into_another_order() {
