@@ -156,7 +156,12 @@ impl EventScanner {
         found: &mut RawArguments<'w>,
     ) -> Scan<()> {
         if cursor.peek()? != b'{' {
-            cursor.value()?;
+            let value = cursor.value()?;
+            if value != b"null" {
+                // It is one argument, under the name that it has.
+                self.rest.arguments.extend_from_slice(b"\"args\":");
+                push_entries(&mut self.rest.arguments, value);
+            }
             return Ok(());
         }
         cursor.pass();

@@ -9,6 +9,7 @@ mod files;
 mod goldens;
 mod memory;
 mod perfetto;
+mod plain;
 mod round_trip;
 mod stacks;
 mod torchs_view;
