@@ -4,9 +4,12 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use mindprof_formats::{ReadOptions, Reading, Result, read_trace_file_with};
+use mindprof_formats::{ReadOptions, Reading, Result, read_trace_file_with, read_trace_from};
 
 use crate::progress::Progress;
+
+/// Stands for the standard input.
+const STDIN: &str = "-";
 
 /// Reads a trace and warns of what had to be repaired.
 pub(crate) fn read(path: &Path) -> Result<Reading> {
@@ -22,10 +25,12 @@ pub(crate) fn read(path: &Path) -> Result<Reading> {
 pub(crate) fn read_quietly(path: &Path) -> Result<Reading> {
     let progress = Progress::new(path);
     let report = |done, total| progress.report(done, total);
-    read_trace_file_with(
-        path,
-        &ReadOptions {
-            progress: Some(&report),
-        },
-    )
+    let options = ReadOptions {
+        progress: Some(&report),
+    };
+    if path == Path::new(STDIN) {
+        let read = read_trace_from(io::stdin().lock(), &options);
+        return read.map_err(|error| error.at(Path::new("stdin")));
+    }
+    read_trace_file_with(path, &options)
 }
