@@ -32,5 +32,5 @@ pub use reading::{
 };
 pub use repairs::{Repair, Repairs};
 pub(crate) use text::json_value;
-pub(crate) use track_facts::facts_of;
+pub(crate) use track_facts::{TrackFacts, facts_of};
 pub use write::{TraceOptions, write_trace, write_trace_with};
