@@ -26,7 +26,7 @@ pub struct Analysis {
     tree: Tree,
     device_times: DeviceTimes,
     memory: MemoryUse,
-    sources: Sources,
+    sources: OnceLock<Sources>,
     thread_numbers: Vec<u32>,
     children: OnceLock<Children>,
     kernels: OnceLock<Kernels>,
@@ -49,7 +49,7 @@ impl Analysis {
                 &correlation,
             ),
             memory: MemoryUse::build(&profile, &tree),
-            sources: Sources::build(&profile, &tree, &correlation),
+            sources: OnceLock::new(),
             thread_numbers: thread_numbers(&profile),
             children: OnceLock::new(),
             kernels: OnceLock::new(),
@@ -112,9 +112,10 @@ impl Analysis {
         self.memory_timeline.get_or_init(build)
     }
 
-    /// Returns the stack that is shown for an event.
+    /// Returns the stack that is shown for an event. The first call looks for all.
     pub fn stack(&self, id: EventId) -> StackId {
-        self.sources.stack(id)
+        let build = || Sources::build(&self.profile, &self.tree, &self.correlation);
+        self.sources.get_or_init(build).stack(&self.profile, id)
     }
 
     /// Returns the kind of device that an event ran on.
@@ -222,7 +223,7 @@ impl Analysis {
                 next += 1;
             }
             let before = |record: u32| {
-                let time = self.profile.memory()[record as usize].time;
+                let time = self.profile.memory().time(record as usize);
                 events.get(next).is_none_or(|event| time < event.start)
             };
             if let Some(&record) = loose.next_if(|record| before(**record)) {

@@ -101,7 +101,7 @@ impl Average {
     }
 
     fn add_memory(&mut self, analysis: &Analysis, record: u32) {
-        let bytes = Bytes::of(&analysis.profile().memory()[record as usize]);
+        let bytes = Bytes::of(&analysis.profile().memory().at(record as usize));
         self.sums.add(&Sums {
             count: 1,
             memory: bytes,

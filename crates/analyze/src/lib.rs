@@ -15,6 +15,7 @@ mod lanes;
 mod memory_timeline;
 mod memory_use;
 mod python_calls;
+mod short_times;
 mod slim;
 mod source;
 mod summary;

@@ -14,7 +14,7 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
-use mindprof_model::{DeviceKind, EventId, MemoryRecord, Nanos, StackId};
+use mindprof_model::{DeviceKind, EventId, MemoryRecords, Nanos, StackId};
 
 use crate::Analysis;
 use blocks::Blocks;
@@ -224,7 +224,7 @@ impl MemoryChange {
 /// The memory records come in time order and the writes nearly so: that order is kept, because what is
 /// sorted already costs the sort nothing.
 fn changes(
-    records: &[MemoryRecord],
+    records: &MemoryRecords,
     blocks: &Blocks,
     flow: &Flow,
     categories: &Categories,

@@ -1,12 +1,15 @@
 //! The memory that each host event took and gave back, by time alone: a record belongs to every
 //! event that was open.
 
-use mindprof_model::{DeviceKind, EventId, Flags, MemoryRecord, Profile};
+use std::ops::Range;
+
+use mindprof_model::{DeviceKind, EventId, Flags, MemoryRecord, MemoryRecords, Nanos, Profile};
+use rustc_hash::FxHashMap;
 
 use crate::Tree;
 
 /// Bytes on the host and on devices.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Bytes {
     /// On the host.
     pub host: i64,
@@ -52,21 +55,29 @@ impl Bytes {
         self.host += other.host;
         self.device += other.device;
     }
+
+    fn subtract(&mut self, other: Self) {
+        self.host -= other.host;
+        self.device -= other.device;
+    }
 }
 
 /// Memory per event. Empty when the profile has no memory records.
+///
+/// Events of one name mostly take the same again and again, so each different use is held once.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryUse {
-    host: Column,
-    device: Column,
+    /// The number of each event's use.
+    numbers: Vec<u32>,
+    uses: Vec<Use>,
     unclaimed: Vec<u32>,
 }
 
-/// Bytes per event, with and without those of the children. Empty when all are zero.
-#[derive(Clone, Debug, Default)]
-struct Column {
-    total: Vec<i64>,
-    own: Vec<i64>,
+/// What was taken and given back while an event ran, and while none of its children did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Use {
+    total: Bytes,
+    own: Bytes,
 }
 
 impl MemoryUse {
@@ -82,27 +93,27 @@ impl MemoryUse {
         if profile.memory().is_empty() {
             return Self::default();
         }
+        let (numbers, uses) = uses(profile, tree);
         Self {
-            host: Column::build(profile, tree, |record| Bytes::of(record).host),
-            device: Column::build(profile, tree, |record| Bytes::of(record).device),
+            numbers,
+            uses,
             unclaimed: unclaimed(profile),
         }
     }
 
     /// Returns what was taken and given back while an event ran.
     pub fn total(&self, id: EventId) -> Bytes {
-        Bytes {
-            host: at(&self.host.total, id),
-            device: at(&self.device.total, id),
-        }
+        self.of(id).total
     }
 
     /// Returns what was taken and given back while an event ran but none of its children.
     pub fn own(&self, id: EventId) -> Bytes {
-        Bytes {
-            host: at(&self.host.own, id),
-            device: at(&self.device.own, id),
-        }
+        self.of(id).own
+    }
+
+    fn of(&self, id: EventId) -> Use {
+        let number = self.numbers.get(id.index());
+        number.map_or_else(Use::default, |&number| self.uses[number as usize])
     }
 
     /// Returns the positions of the memory records that fall into no event, in time order.
@@ -111,61 +122,129 @@ impl MemoryUse {
     }
 }
 
-fn at(column: &[i64], id: EventId) -> i64 {
-    column.get(id.index()).copied().unwrap_or(0)
+/// Returns the number of each event's use, and the uses by their numbers.
+///
+/// Goes backwards, so that children come before their parents: what they took is known by then.
+fn uses(profile: &Profile, tree: &Tree) -> (Vec<u32>, Vec<Use>) {
+    let records = Ranges::new(profile.memory());
+    let mut distinct = Distinct::default();
+    let mut numbers = vec![distinct.number(Use::default()); profile.events().len()];
+    let mut of_children: FxHashMap<EventId, Bytes> = FxHashMap::default();
+    let mut first = profile.memory().len();
+    for (index, event) in profile.events().iter().enumerate().rev() {
+        if !is_claimant(profile, index) {
+            continue;
+        }
+        first = records.first_from(first, event.start);
+        let total = records.sum(first..records.end_of_run(first, event.end()));
+        let id = EventId::from_index(index);
+        let mut own = total;
+        own.subtract(of_children.remove(&id).unwrap_or_default());
+        if tree.is_outside(id) || tree.is_merged(id) {
+            own = Bytes::default();
+        } else if let Some(parent) = tree.parent(id)
+            && total != Bytes::default()
+        {
+            of_children.entry(parent).or_default().add(total);
+        }
+        numbers[index] = distinct.number(Use { total, own });
+    }
+    (numbers, distinct.uses)
 }
 
-impl Column {
-    fn build(profile: &Profile, tree: &Tree, bytes: fn(&MemoryRecord) -> i64) -> Self {
-        let records = profile.memory();
-        if records.iter().all(|record| bytes(record) == 0) {
-            return Self::default();
+/// Uses, each held once.
+#[derive(Default)]
+struct Distinct {
+    uses: Vec<Use>,
+    known: FxHashMap<Use, u32>,
+    last: u32,
+}
+
+impl Distinct {
+    fn number(&mut self, found: Use) -> u32 {
+        // Mostly it is that of the event before.
+        if self.uses.get(self.last as usize) != Some(&found) {
+            let uses = &mut self.uses;
+            self.last = *self.known.entry(found).or_insert_with(|| {
+                uses.push(found);
+                uses.len() as u32 - 1
+            });
         }
-        // What came before each record: a difference of two of these is the sum between them.
-        let mut before = Vec::with_capacity(records.len() + 1);
-        before.push(0_i64);
-        for record in records {
-            before.push(before[before.len() - 1] + bytes(record));
-        }
-        let mut total = vec![0; profile.events().len()];
-        let mut first = 0;
-        for (index, event) in profile.events().iter().enumerate() {
-            if !is_claimant(profile, index) {
-                continue;
-            }
-            while records
-                .get(first)
-                .is_some_and(|record| record.time < event.start)
-            {
-                first += 1;
-            }
-            let inside = count_first(&records[first..], |record| record.time <= event.end());
-            total[index] = before[first + inside] - before[first];
-        }
-        let mut own = total.clone();
-        for index in 0..total.len() {
-            let id = EventId::from_index(index);
-            match tree.parent(id) {
-                _ if tree.is_outside(id) || tree.is_merged(id) => own[index] = 0,
-                Some(parent) => own[parent.index()] -= total[index],
-                None => {}
-            }
-        }
-        Self { total, own }
+        self.last
     }
 }
 
-/// Returns how many records at the beginning hold to `is_inside`, after which none does. Doubles
-/// its steps from there: most events end soon, and a search from the middle of everything would
-/// miss the caches at each step.
-fn count_first(records: &[MemoryRecord], is_inside: impl Fn(&MemoryRecord) -> bool) -> usize {
-    let mut end = 1;
-    while records.get(end - 1).is_some_and(&is_inside) {
-        end *= 2;
+/// Sums over memory records that follow each other.
+struct Ranges<'a> {
+    records: &'a MemoryRecords,
+    /// What came before each [`STEP`]th record, and the sum of all: a difference of two is the sum
+    /// between them.
+    before: Vec<Bytes>,
+}
+
+const STEP: usize = 64;
+
+impl<'a> Ranges<'a> {
+    fn new(records: &'a MemoryRecords) -> Self {
+        let mut before = Vec::with_capacity(records.len() / STEP + 2);
+        let mut sum = Bytes::default();
+        for (index, record) in records.iter().enumerate() {
+            if index % STEP == 0 {
+                before.push(sum);
+            }
+            sum.add(Bytes::of(&record));
+        }
+        before.push(sum);
+        Self { records, before }
     }
-    let begin = end / 2;
-    let end = records.len().min(end);
-    begin + records[begin..end].partition_point(is_inside)
+
+    /// Returns the first record that is no earlier than `from`, given one that is not before it.
+    fn first_from(&self, known: usize, from: Nanos) -> usize {
+        let mut first = known;
+        while first > 0 && self.records.time(first - 1) >= from {
+            first -= 1;
+        }
+        first
+    }
+
+    /// Returns the end of the records from `first` on that are no later than `until`. Doubles its
+    /// steps from there: most events end soon, and a search from the middle of everything would
+    /// miss the caches at each step.
+    fn end_of_run(&self, first: usize, until: Nanos) -> usize {
+        let records = self.records;
+        let is_inside = |index: usize| index < records.len() && records.time(index) <= until;
+        let mut step = 1;
+        while is_inside(first + step - 1) {
+            step *= 2;
+        }
+        let (mut begin, mut end) = (first + step / 2, first + step - 1);
+        while begin < end {
+            let middle = begin.midpoint(end);
+            if is_inside(middle) {
+                begin = middle + 1;
+            } else {
+                end = middle;
+            }
+        }
+        begin
+    }
+
+    fn sum(&self, range: Range<usize>) -> Bytes {
+        let one_by_one = |range: Range<usize>| {
+            let mut sum = Bytes::default();
+            range.for_each(|index| sum.add(Bytes::of(&self.records.at(index))));
+            sum
+        };
+        let (from, to) = (range.start.div_ceil(STEP), range.end / STEP);
+        if from >= to {
+            return one_by_one(range);
+        }
+        let mut sum = self.before[to];
+        sum.subtract(self.before[from]);
+        sum.add(one_by_one(range.start..from * STEP));
+        sum.add(one_by_one(to * STEP..range.end));
+        sum
+    }
 }
 
 /// Finds the records that no host event was open at.

@@ -102,8 +102,8 @@ pub fn slim(profile: &Profile, cut: &Cut) -> Slimmed {
         }
     }
     for (index, record) in profile.memory().iter().enumerate() {
-        if is_memory_kept(record, cut) {
-            copy.add_memory(*record, index, report.memory_kept as usize);
+        if is_memory_kept(&record, cut) {
+            copy.add_memory(record, index, report.memory_kept as usize);
             report.memory_kept += 1;
         }
     }

@@ -3,7 +3,9 @@
 //! A backward node was called by the engine; what its reader wants to see is the forward line it
 //! belongs to.
 
-use mindprof_model::{Category, EventId, Links, Profile, ScopeKind, StackId, StringId, ThreadId};
+use mindprof_model::{
+    Category, Event, EventId, Links, Profile, ScopeKind, StackId, StringId, ThreadId,
+};
 use rustc_hash::FxHashMap;
 
 use crate::{Correlation, Tree};
@@ -28,7 +30,7 @@ pub fn is_shown_frame(frame: &str) -> bool {
         .any(|(file, function)| frame.contains(file) && frame.contains(function))
 }
 
-/// The stack that is shown for each event. Empty when the profile has no stacks.
+/// The stack that is shown for each event. Empty when that is each event's own.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     stacks: Vec<StackId>,
@@ -45,7 +47,7 @@ impl Sources {
     ///   aten::t                  |--|           inside it: shows train.py(12)
     /// ```
     pub fn build(profile: &Profile, tree: &Tree, correlation: &Correlation) -> Self {
-        if profile.stacks().is_empty() {
+        if profile.stacks().is_empty() || profile.events().iter().all(shows_its_own) {
             return Self::default();
         }
         let backward = backward_parents(profile, tree);
@@ -74,12 +76,18 @@ impl Sources {
     }
 
     /// Returns the stack to show for an event.
-    pub fn stack(&self, id: EventId) -> StackId {
-        self.stacks
-            .get(id.index())
-            .copied()
-            .unwrap_or(StackId::NONE)
+    pub fn stack(&self, profile: &Profile, id: EventId) -> StackId {
+        match self.stacks.get(id.index()) {
+            Some(&stack) => stack,
+            None => profile.event(id).stack,
+        }
     }
+}
+
+/// Returns whether an event shows the stack it was called from, if no other one is a backward node.
+fn shows_its_own(event: &Event) -> bool {
+    let is_known = event.stack != StackId::NONE || event.category == Category::PythonFunction;
+    is_known && event.scope != ScopeKind::Backward
 }
 
 /// Returns the stack that each event was called from. One that has none takes that of what it ran

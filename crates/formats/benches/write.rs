@@ -41,8 +41,7 @@ fn repeated() -> Profile {
             let links = golden.links(EventId::from_index(index)).copied();
             builder.add_linked_event(event, links.unwrap_or_default());
         }
-        for record in golden.memory() {
-            let mut record = *record;
+        for mut record in golden.memory() {
             record.time = record.time + shift;
             builder.add_memory(record);
         }

@@ -81,10 +81,10 @@ pub fn event_columns(analysis: &Analysis) -> Vec<Column> {
                 end.push(microseconds(event.end()));
             }
             Item::Memory(number) => {
-                let record = &profile.memory()[number as usize];
+                let record = profile.memory().at(number as usize);
                 let average = Average::of_memory(analysis, number);
                 shared.add(profile, MEMORY_KEY, &average, 0);
-                thread.push(i64::from(analysis.memory_thread_number(record)));
+                thread.push(i64::from(analysis.memory_thread_number(&record)));
                 sequence.push(-1);
                 start.push(microseconds(record.time));
                 end.push(microseconds(record.time));

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use crate::{
     Category, Error, Event, EventId, ExtraKind, Extras, InputsTable, Links, Loss, LossCause,
-    MemoryRecord, Metadata, Nanos, Profile, Result, RoleRecord, StackId, StackTable, StorageLists,
-    StringId, StringTable, Thread, ThreadId,
+    MemoryRecord, MemoryRecords, Metadata, Nanos, Profile, Result, RoleRecord, StackId, StackTable,
+    StorageLists, StringId, StringTable, Thread, ThreadId,
 };
 
 /// Collects the parts of a profile and checks what every reader relies on.
@@ -30,7 +30,7 @@ pub struct ProfileBuilder {
     events: Vec<Event>,
     /// The identifiers of the events: none, or one for each.
     links: Vec<Links>,
-    memory: Vec<MemoryRecord>,
+    memory: MemoryRecords,
     storages: StorageLists,
     roles: Vec<RoleRecord>,
     loss: Loss,
@@ -102,12 +102,12 @@ impl ProfileBuilder {
 
     /// Adds a memory record. Any order will do.
     pub fn add_memory(&mut self, record: MemoryRecord) {
-        self.memory.push(record);
+        self.memory.push(&record);
     }
 
-    /// Makes room for where the tensors lie of events up to number `events`, so many addresses more.
-    pub fn reserve_storages(&mut self, events: usize, addresses: usize) {
-        self.storages.reserve(events, addresses);
+    /// Makes room for where the tensors lie of events up to number `events`.
+    pub fn reserve_storages(&mut self, events: usize) {
+        self.storages.reserve(events);
     }
 
     /// Says where the tensors lie that an event was given; `index` counts the events in the order
@@ -121,13 +121,14 @@ impl ProfileBuilder {
         self.roles.push(record);
     }
 
+    /// Makes room for so many memory records more.
+    pub fn reserve_memory(&mut self, records: usize) {
+        self.memory.reserve(records);
+    }
+
     /// Adds records of memory taken or given back, in any order.
-    pub fn add_memory_records(&mut self, records: Vec<MemoryRecord>) {
-        if self.memory.is_empty() {
-            self.memory = records;
-        } else {
-            self.memory.extend(records);
-        }
+    pub fn add_memory_records(&mut self, records: impl IntoIterator<Item = MemoryRecord>) {
+        self.memory.extend(records);
     }
 
     /// Returns the number of events added so far.
@@ -157,9 +158,8 @@ impl ProfileBuilder {
     /// nanosecond.
     pub fn build(mut self) -> Result<Profile> {
         let (mut last_end, is_sorted) = self.check_events()?;
-        for record in &self.memory {
-            self.check_memory(record)?;
-            last_end = last_end.max(record.time);
+        for record in self.memory.distinct() {
+            self.check_memory(&record)?;
         }
         for record in &self.roles {
             self.check_thread(record.thread)?;
@@ -167,11 +167,17 @@ impl ProfileBuilder {
         for record in self.extras.records() {
             self.check_thread(record.thread)?;
         }
-        self.sort_memory();
+        if let Some(order) = self.memory.settle() {
+            self.extras.reorder(ExtraKind::MemoryArguments, &order);
+        }
+        if let Some(last) = self.memory.len().checked_sub(1) {
+            last_end = last_end.max(self.memory.time(last));
+        }
         self.roles.sort_by_key(|record| record.time);
         if !is_sorted {
             self.sort();
         }
+        self.storages.settle();
         self.extras.settle();
         Ok(Profile {
             reference_unix_ns: self.reference_unix_ns,
@@ -209,16 +215,6 @@ impl ProfileBuilder {
                 self.extras.reorder(kind, &order);
             }
         }
-    }
-
-    fn sort_memory(&mut self) {
-        let kind = ExtraKind::MemoryArguments;
-        if self.extras.count(kind) > 0 {
-            let mut order: Vec<u32> = (0..self.memory.len() as u32).collect();
-            order.sort_by_key(|&index| self.memory[index as usize].time);
-            self.extras.reorder(kind, &order);
-        }
-        self.memory.sort_by_key(|record| record.time);
     }
 
     /// Returns the last end, and whether the events lie in order.
@@ -498,7 +494,7 @@ mod tests {
             });
         }
         let profile = builder.build().unwrap();
-        assert_eq!(profile.memory()[0].time, Nanos(2));
+        assert_eq!(profile.memory().time(0), Nanos(2));
         assert_eq!(profile.span(), Nanos(4));
     }
 

@@ -1,7 +1,7 @@
 //! The waist of the program: one immutable profile, however it came about.
 
 use crate::{
-    Event, EventId, Extras, InputsTable, Links, Loss, MemoryRecord, Nanos, RoleRecord, StackTable,
+    Event, EventId, Extras, InputsTable, Links, Loss, MemoryRecords, Nanos, RoleRecord, StackTable,
     StorageLists, StringTable, Thread,
 };
 
@@ -16,7 +16,7 @@ pub struct Profile {
     pub(crate) threads: Vec<Thread>,
     pub(crate) events: Vec<Event>,
     pub(crate) links: Vec<Links>,
-    pub(crate) memory: Vec<MemoryRecord>,
+    pub(crate) memory: MemoryRecords,
     pub(crate) storages: StorageLists,
     pub(crate) roles: Vec<RoleRecord>,
     pub(crate) metadata: Metadata,
@@ -79,7 +79,7 @@ impl Profile {
     }
 
     /// Returns the memory records, ordered by time.
-    pub fn memory(&self) -> &[MemoryRecord] {
+    pub const fn memory(&self) -> &MemoryRecords {
         &self.memory
     }
 

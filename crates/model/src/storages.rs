@@ -5,30 +5,44 @@
 //! release; what lies there afterwards is another one, which `analyze` tells apart by the memory
 //! records between them.
 
+use std::hash::BuildHasher;
+
+use hashbrown::HashTable;
+use rustc_hash::FxBuildHasher;
+
 use crate::{Nanos, ThreadId};
 
 /// The addresses of the storages that each event's input tensors lie in, in the order in which the
 /// event's inputs list them.
+///
+/// A training program gives its operators the same storages step after step, so each list is held
+/// once.
 #[derive(Clone, Debug, Default)]
 pub struct StorageLists {
-    /// Where each event's addresses lie among all: none at all, or one entry for each event.
-    spans: Vec<Span>,
+    /// The number of each event's list, zero for none; empty, or one entry for each event up to the
+    /// last with a list.
+    numbers: Vec<u32>,
+    /// Where the list of each number ends among all addresses, and the next one begins.
+    ends: Vec<usize>,
     addresses: Vec<u64>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Span {
-    begin: u32,
-    count: u32,
+    /// The numbers of lists by what they hold; empty once all are settled.
+    known: HashTable<u32>,
 }
 
 impl StorageLists {
     /// Returns the addresses of the event at `index`; none where they were not recorded.
     pub fn of(&self, index: usize) -> &[u64] {
-        let Some(span) = self.spans.get(index) else {
-            return &[];
-        };
-        &self.addresses[span.begin as usize..][..span.count as usize]
+        self.list(self.numbers.get(index).copied().unwrap_or(0))
+    }
+
+    fn list(&self, number: u32) -> &[u64] {
+        match number.checked_sub(1) {
+            None => &[],
+            Some(0) => &self.addresses[..self.ends[0]],
+            Some(before) => {
+                &self.addresses[self.ends[before as usize - 1]..self.ends[before as usize]]
+            }
+        }
     }
 
     /// Returns whether no event has any.
@@ -36,33 +50,57 @@ impl StorageLists {
         self.addresses.is_empty()
     }
 
-    /// Makes room for the lists of events up to number `events`, and for so many addresses more.
-    pub(crate) fn reserve(&mut self, events: usize, addresses: usize) {
-        self.spans.reserve(events.saturating_sub(self.spans.len()));
-        self.addresses.reserve(addresses);
+    /// Makes room for the lists of events up to number `events`.
+    pub(crate) fn reserve(&mut self, events: usize) {
+        let more = events.saturating_sub(self.numbers.len());
+        self.numbers.reserve(more);
     }
 
     /// Sets the addresses of the event at `index`.
     pub(crate) fn set(&mut self, index: usize, addresses: &[u64]) {
-        if self.spans.len() <= index {
-            self.spans.resize(index + 1, Span::default());
+        let number = self.number(addresses);
+        if self.numbers.len() <= index {
+            self.numbers.resize(index + 1, 0);
         }
-        // Beyond 2^32 addresses there is no room for more: those events have none.
-        if let (Ok(begin), Ok(count)) = (
-            u32::try_from(self.addresses.len()),
-            u32::try_from(addresses.len()),
-        ) {
-            self.spans[index] = Span { begin, count };
-            self.addresses.extend_from_slice(addresses);
+        self.numbers[index] = number;
+    }
+
+    /// Returns the number of a list, adding it at first sight.
+    fn number(&mut self, addresses: &[u64]) -> u32 {
+        // Mostly the list is that of the event before.
+        if let Some(&last) = self.numbers.last()
+            && self.list(last) == addresses
+        {
+            return last;
         }
+        if addresses.is_empty() {
+            return 0;
+        }
+        let hash = |list: &[u64]| FxBuildHasher.hash_one(list);
+        let is_it = |&number: &u32| self.list(number) == addresses;
+        if let Some(&number) = self.known.find(hash(addresses), is_it) {
+            return number;
+        }
+        self.addresses.extend_from_slice(addresses);
+        self.ends.push(self.addresses.len());
+        let number = u32::try_from(self.ends.len()).expect("fewer than 2^32 lists");
+        let mut known = std::mem::take(&mut self.known);
+        known.insert_unique(hash(addresses), number, |&number| hash(self.list(number)));
+        self.known = known;
+        number
+    }
+
+    /// Says that no list is set any more.
+    pub(crate) fn settle(&mut self) {
+        self.known = HashTable::new();
     }
 
     /// Puts the lists into another order of the events: `order` names, for each place, the one that
     /// comes there.
     pub(crate) fn reorder(&mut self, order: &[u32]) {
-        if !self.spans.is_empty() {
-            let span = |&index: &u32| self.spans.get(index as usize).copied();
-            self.spans = order.iter().map(|i| span(i).unwrap_or_default()).collect();
+        if !self.numbers.is_empty() {
+            let number = |&index: &u32| self.numbers.get(index as usize).copied();
+            self.numbers = order.iter().map(|i| number(i).unwrap_or(0)).collect();
         }
     }
 }
@@ -108,8 +146,10 @@ mod tests {
         let mut lists = StorageLists::default();
         lists.set(0, &[1, 2]);
         lists.set(2, &[3]);
-        lists.reorder(&[2, 1, 0, 3]);
-        let found: Vec<_> = (0..5).map(|index| lists.of(index)).collect();
-        assert_eq!(found, [&[3][..], &[], &[1, 2], &[], &[]]);
+        lists.set(3, &[1, 2]);
+        lists.reorder(&[2, 1, 0, 4, 3]);
+        let found: Vec<_> = (0..6).map(|index| lists.of(index)).collect();
+        assert_eq!(found, [&[3][..], &[], &[1, 2], &[], &[1, 2], &[]]);
+        assert_eq!(lists.addresses, [1, 2, 3]);
     }
 }

@@ -95,7 +95,9 @@ impl FunctionEvent {
     fn memory(&self) -> Bytes {
         match self.item {
             Item::Event(id) => self.analysis().memory().total(id),
-            Item::Memory(record) => Bytes::of(&self.analysis().profile().memory()[record as usize]),
+            Item::Memory(record) => {
+                Bytes::of(&self.analysis().profile().memory().at(record as usize))
+            }
         }
     }
 

@@ -63,9 +63,9 @@ fn add_window(capture: &Capture, names: &mut Names, builder: &mut ProfileBuilder
             device: DeviceKind::Cpu,
         });
         add_scopes(capture, thread, &found, &tables, names, id, builder);
-        let mut pieces = Vec::with_capacity(found.pieces);
-        pieces.extend(pieces_of(capture, thread).map(|piece| piece.assemble(id, &scale)));
-        builder.add_memory_records(pieces);
+        builder.reserve_memory(found.pieces);
+        let pieces = pieces_of(capture, thread);
+        builder.add_memory_records(pieces.map(|piece| piece.assemble(id, &scale)));
     }
 }
 
@@ -93,7 +93,7 @@ fn add_scopes(
     let first = builder.len();
     builder.add_events(events);
     if capture.keep_inputs && capture.keep_memory {
-        let notes = Notes::collect(thread.records(), found.storages);
+        let notes = Notes::collect(thread.records());
         let mut cursor = thread.cursor(&found.open);
         let records = order.iter().map(|&index| cursor.at(index as usize));
         add_notes(&notes, records, first, builder);
@@ -126,11 +126,10 @@ fn add_notes<'a>(
     builder: &mut ProfileBuilder,
 ) {
     let mut find = notes.walk();
-    builder.reserve_storages(first + scopes.size_hint().0, notes.addresses());
-    for (index, record) in scopes.enumerate().filter(|(_, record)| record.inputs != 0) {
-        let addresses = find(record.start);
-        if !addresses.is_empty() {
-            builder.set_storages(first + index, addresses);
+    builder.reserve_storages(first + scopes.size_hint().0);
+    for (index, record) in scopes.enumerate() {
+        if record.has_storages() {
+            builder.set_storages(first + index, find(record));
         }
     }
 }
@@ -143,7 +142,6 @@ struct Found {
     /// Scopes that were open when the window closed, innermost first.
     open: Vec<Record>,
     pieces: usize,
-    storages: usize,
 }
 
 impl Found {
@@ -158,7 +156,6 @@ impl Found {
             nesting: Nesting::with_capacity(thread.len()),
             open: still_open(capture, thread),
             pieces: 0,
-            storages: 0,
         };
         let mut is_wanted = |record: &Record| {
             is_wanted(capture, record)
@@ -176,11 +173,8 @@ impl Found {
                 continue;
             }
             found.nesting.pass_by();
-            match record.name {
-                Record::MEMORY => found.pieces += usize::from(is_piece_wanted(capture, record)),
-                Record::STORAGES => found.storages += 1,
-                _ => {}
-            }
+            let is_piece = record.name == Record::MEMORY && is_piece_wanted(capture, record);
+            found.pieces += usize::from(is_piece);
         }
         found.open.retain(|record| {
             !ended_late.contains(&(record.start, record.name)) && is_wanted(record)
@@ -290,7 +284,7 @@ impl Names {
         let end = scale.nanoseconds(record.end.min(window_end));
         let mut event = Event::new(category, name, thread, Nanos(start), Nanos(end - start));
         event.scope = scope;
-        let inputs = tables.inputs.get(record.inputs as usize);
+        let inputs = tables.inputs.get(record.inputs_number() as usize);
         event.inputs = inputs.copied().unwrap_or(InputsId::NONE);
         let stack = Stack::from_record(record.stack);
         let stack = tables.stacks.get(stack.raw() as usize);

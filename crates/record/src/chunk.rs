@@ -32,7 +32,8 @@ pub(crate) struct Record {
     pub(crate) end: u64,
     /// The name, see `name`; the top bit says that it ended on another thread.
     pub(crate) name: u32,
-    /// The inputs, in the thread's table.
+    /// The inputs, in the thread's table; the top bit says that it is known where they lie, see
+    /// `storages`.
     pub(crate) inputs: u32,
     /// The stack; zero is none.
     pub(crate) stack: u32,
@@ -47,6 +48,21 @@ impl Record {
     pub(crate) const STORAGES: u32 = u32::MAX - 1;
     pub(crate) const FURTHER_STORAGES: u32 = u32::MAX - 2;
     pub(crate) const ROLE: u32 = u32::MAX - 3;
+
+    /// Marks, in the inputs of a scope, that it is known where its tensors lie.
+    pub(crate) const HAS_STORAGES: u32 = 1 << 31;
+
+    /// Returns the number of the scope's inputs.
+    #[inline]
+    pub(crate) const fn inputs_number(&self) -> u32 {
+        self.inputs & !Self::HAS_STORAGES
+    }
+
+    /// Returns whether it is known where the scope's tensors lie.
+    #[inline]
+    pub(crate) const fn has_storages(&self) -> bool {
+        self.inputs & Self::HAS_STORAGES != 0
+    }
 
     /// Returns whether it is a scope.
     #[inline]

@@ -24,6 +24,7 @@ use crate::name::Name;
 use crate::open::OpenEntry;
 use crate::scope::OpenScope;
 use crate::stack::Stack;
+use crate::storages::SLOTS;
 use crate::{budget, memory, recorder, storages};
 
 /// Marks, in a record's name, a scope that ended on another thread than it began on.
@@ -37,6 +38,9 @@ thread_local! {
 
 /// Says, in place of a list's number, that the budget has no room for the list.
 const NO_ROOM: u32 = u32::MAX;
+
+/// Says, with a list's number, that its tensors lie elsewhere than those of the last list.
+pub(crate) const NEW_STORAGES: u32 = 1 << 30;
 
 /// What a scope that has begun needs to end: two words, which are returned in registers.
 pub(crate) type Begun = (u64, Place);
@@ -190,12 +194,16 @@ pub(crate) fn take_no_memory_at_once() {
 }
 
 /// Writes where the tensors lie of the list of inputs that this thread looked up last, under the
-/// start of its scope.
+/// start of its scope. Returns the inputs of the scope, which say whether that could be written.
 #[inline(never)]
-pub(crate) fn push_storages(start: u64) {
+pub(crate) fn push_storages(start: u64, name: Name, inputs: u32) -> u32 {
     // The scope that the storages are of has just begun here, so the thread has a buffer.
-    if let Some(local) = here() {
-        local.push_storages(start);
+    let is_written = here().is_some_and(|local| local.push_storages(start, name));
+    let inputs = inputs & !(NEW_STORAGES | Record::HAS_STORAGES);
+    if is_written {
+        inputs | Record::HAS_STORAGES
+    } else {
+        inputs
     }
 }
 
@@ -286,12 +294,10 @@ pub(crate) struct Local {
 struct KnownInputs {
     encoder: InputsEncoder,
     ids: FxHashMap<Box<[u64]>, u32>,
-    /// The last list of the scopes of each name, at the name's number modulo [`RECENT`]: mostly
-    /// that of the next one too, and found without hashing. Empty until there is one.
+    /// The last list of the scopes of each slot, mostly that of the next one too, and found
+    /// without hashing. Empty until there is one.
     recent: Vec<RecentInputs>,
 }
-
-const RECENT: usize = 64;
 
 /// A list that was asked for before, with its number; at first the list of nothing, which has the
 /// number zero.
@@ -299,6 +305,8 @@ const RECENT: usize = 64;
 struct RecentInputs {
     words: Vec<u64>,
     id: u32,
+    /// Where its tensors lie, as it was written last; empty before.
+    storages: Vec<u64>,
 }
 
 impl KnownInputs {
@@ -333,11 +341,20 @@ impl Local {
     }
 
     /// Writes where the tensors lie of the list of inputs that was looked up last.
-    fn push_storages(&self, start: u64) {
-        // As in `intern_inputs`: the closure of an outer scope may be writing.
-        if let Ok(known) = self.inputs.try_borrow() {
-            storages::write(start, &known.encoder, |record| self.push_or_leave(record));
+    fn push_storages(&self, start: u64, name: Name) -> bool {
+        let mut known = self.inputs.borrow_mut();
+        let KnownInputs {
+            encoder, recent, ..
+        } = &mut *known;
+        let slot = storages::slot(name.raw());
+        let last = &mut recent[slot].storages;
+        last.clear();
+        let push = |record| self.push_or_leave(record);
+        let is_written = storages::write(start, slot, encoder.storages(), push);
+        if is_written {
+            last.extend_from_slice(encoder.storages());
         }
+        is_written
     }
 
     fn push_or_leave(&self, record: Record) -> bool {
@@ -452,22 +469,32 @@ impl Local {
         };
         known.encoder.clear();
         inputs(&mut known.encoder);
-        let place = name.raw() as usize % RECENT;
-        match known.recent.get(place) {
+        let slot = storages::slot(name.raw());
+        let id = match known.recent.get(slot) {
             Some(recent) if recent.words == known.encoder.words() => recent.id,
-            Some(_) | None => self.find_inputs(&mut known, place),
+            Some(_) | None => self.find_inputs(&mut known, slot),
+        };
+        if !gate.wants_storages() || known.encoder.storages().is_empty() || id == NO_ROOM {
+            return id;
         }
+        let KnownInputs {
+            encoder, recent, ..
+        } = &*known;
+        if recent[slot].storages == encoder.storages() {
+            return id | Record::HAS_STORAGES;
+        }
+        id | NEW_STORAGES
     }
 
     #[inline(never)]
-    fn find_inputs(&self, known: &mut KnownInputs, place: usize) -> u32 {
+    fn find_inputs(&self, known: &mut KnownInputs, slot: usize) -> u32 {
         let id = match known.ids.get(known.encoder.words()) {
             Some(&id) => id,
             None => self.add_inputs(known),
         };
         if id != NO_ROOM {
-            known.recent.resize(RECENT, RecentInputs::default());
-            let recent = &mut known.recent[place];
+            known.recent.resize(SLOTS, RecentInputs::default());
+            let recent = &mut known.recent[slot];
             recent.words.clear();
             recent.words.extend_from_slice(known.encoder.words());
             recent.id = id;

@@ -6,19 +6,23 @@
 /// How records that lie in end order are nested, told one by one.
 #[derive(Debug, Default)]
 pub(crate) struct Nesting {
-    /// The number of scopes inside of each record's scope, itself included; zero of a record that
-    /// was passed by.
+    /// The number of scopes inside of each scope, itself included; zero of a run of records that
+    /// were passed by and that no scope follows soon.
     sizes: Vec<u32>,
+    /// How many records were passed by before each.
+    gaps: Vec<u8>,
+    gap: u8,
     scopes: usize,
     /// Starts and sizes of the scopes that no other has swallowed yet, by ascending start.
     standing: Vec<(u64, u32)>,
 }
 
 impl Nesting {
-    /// Makes one with room for so many records.
-    pub(crate) fn with_capacity(records: usize) -> Self {
+    /// Makes one with room for so many scopes.
+    pub(crate) fn with_capacity(scopes: usize) -> Self {
         Self {
-            sizes: Vec::with_capacity(records),
+            sizes: Vec::with_capacity(scopes),
+            gaps: Vec::with_capacity(scopes),
             ..Self::default()
         }
     }
@@ -37,14 +41,24 @@ impl Nesting {
             size += inner;
         }
         self.standing.push((start, size));
-        self.sizes.push(size);
+        self.add(size);
         self.scopes += 1;
+    }
+
+    #[inline]
+    fn add(&mut self, size: u32) {
+        self.sizes.push(size);
+        self.gaps.push(self.gap);
+        self.gap = 0;
     }
 
     /// Leaves the next record out.
     #[inline]
     pub(crate) fn pass_by(&mut self) {
-        self.sizes.push(0);
+        self.gap += 1;
+        if self.gap == u8::MAX {
+            self.add(0);
+        }
     }
 
     /// Returns the numbers of the scopes' records in start order, the longer of two with one start
@@ -64,15 +78,18 @@ impl Nesting {
         // Where the scopes begin that enclose the next one, outermost first.
         let mut enclosing: Vec<usize> = Vec::new();
         let mut index = self.scopes;
-        for (record, &size) in self.sizes.iter().enumerate().rev() {
-            if size == 0 {
-                continue;
+        let passed: usize = self.gaps.iter().map(|&gap| usize::from(gap)).sum();
+        let mut record = self.scopes + passed;
+        for (&size, &gap) in self.sizes.iter().zip(&self.gaps).rev() {
+            if size > 0 {
+                index -= 1;
+                record -= 1;
+                let first_inside = index + 1 - size as usize;
+                while enclosing.pop_if(|begin| *begin > index).is_some() {}
+                order[first_inside + enclosing.len()] = record as u32;
+                enclosing.push(first_inside);
             }
-            index -= 1;
-            let first_inside = index + 1 - size as usize;
-            while enclosing.pop_if(|begin| *begin > index).is_some() {}
-            order[first_inside + enclosing.len()] = record as u32;
-            enclosing.push(first_inside);
+            record -= usize::from(gap);
         }
         order
     }

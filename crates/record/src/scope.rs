@@ -12,7 +12,7 @@ use mindprof_model::InputsEncoder;
 use crate::chunk::Record;
 use crate::clock::ticks;
 use crate::gate::Gate;
-use crate::local::{self, Place};
+use crate::local::{self, NEW_STORAGES, Place};
 use crate::name::{Name, Site};
 use crate::stack::{self, Stack};
 
@@ -157,13 +157,14 @@ impl OpenScope {
         if place == Place::NOWHERE {
             return Self::NONE;
         }
-        if gate.wants_storages() && inputs != 0 {
-            local::push_storages(start);
-        }
         Self {
             start,
             name: name.raw(),
-            inputs,
+            inputs: if inputs & NEW_STORAGES == 0 {
+                inputs
+            } else {
+                local::push_storages(start, name, inputs)
+            },
             stack: stack.raw(),
             sequence: u32::MAX,
             epoch: gate.epoch(),

@@ -1,14 +1,16 @@
 //! Where the tensors lie that scopes are given, and what a training program says of its tensors.
 //!
 //! Both are records of their own in the thread's buffer, marked by names that no scope has. The
-//! addresses of a scope are written when it begins, under its start; the scope itself follows when
-//! it ends, so the two meet in `assemble`.
+//! addresses of a scope are written when it begins, under its start, and only if they are others
+//! than those of the last scope in its slot (its name's number modulo [`SLOTS`]); the scope itself
+//! follows when it ends and says that it has some. The two meet in `assemble`.
 //!
 //! ```text
-//! first record   start of the scope, address, count, address      each further one   address, address, address
+//! first record   start of the scope, address, count and slot, address
+//! further ones   address, address, address
 //! ```
 
-use mindprof_model::{InputsEncoder, Nanos, RoleRecord, TensorRole, ThreadId};
+use mindprof_model::{Nanos, RoleRecord, TensorRole, ThreadId};
 
 use crate::chunk::Record;
 use crate::clock::{Scale, ticks};
@@ -33,17 +35,31 @@ pub fn tensor_role(role: TensorRole, address: u64, bytes: u64) {
     }
 }
 
-/// Writes the records of a scope's tensors, and stops when there is no room for one.
-pub(crate) fn write(start: u64, inputs: &InputsEncoder, mut push: impl FnMut(Record) -> bool) {
-    let (Some(&one), count) = (inputs.storages().first(), inputs.storages().len()) else {
-        return;
-    };
-    let two = inputs.storages().get(1).copied().unwrap_or_default();
-    let mut has_room = push(record(Record::STORAGES, start, one, two, count as u32));
-    for rest in inputs.storages().get(2..).unwrap_or_default().chunks(3) {
-        let at = |index: usize| rest.get(index).copied().unwrap_or_default();
-        has_room = has_room && push(record(Record::FURTHER_STORAGES, at(0), at(1), at(2), 0));
+/// How many lists of addresses a thread remembers: the last one of each slot.
+pub(crate) const SLOTS: usize = 64;
+
+/// Returns the slot of the scopes of a name.
+#[inline]
+pub(crate) const fn slot(name: u32) -> usize {
+    name as usize % SLOTS
+}
+
+/// Writes the records of a list of addresses, if there is room for all of them.
+pub(crate) fn write(
+    start: u64,
+    slot: usize,
+    addresses: &[u64],
+    mut push: impl FnMut(Record) -> bool,
+) -> bool {
+    let at = |list: &[u64], index: usize| list.get(index).copied().unwrap_or_default();
+    let (one, two) = (at(addresses, 0), at(addresses, 1));
+    let count_and_slot = (addresses.len() * SLOTS + slot) as u32;
+    let mut has_room = push(record(Record::STORAGES, start, one, two, count_and_slot));
+    for rest in addresses.get(2..).unwrap_or_default().chunks(3) {
+        let [one, two, three] = [0, 1, 2].map(|index| at(rest, index));
+        has_room = has_room && push(record(Record::FURTHER_STORAGES, one, two, three, 0));
     }
+    has_room
 }
 
 fn record(name: u32, start: u64, end: u64, third: u64, inputs: u32) -> Record {
@@ -64,20 +80,21 @@ fn third(record: &Record) -> u64 {
 /// What one thread said of tensors, taken from its records.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    /// The lists of scopes with tensors, in start order.
-    lists: Vec<List>,
+    /// The lists of each slot, in the order of the scopes that they were written for.
+    lists: Vec<Vec<List>>,
     addresses: Vec<u64>,
+    /// How many addresses there will be when the last list is whole.
+    wanted: usize,
     roles: Vec<Said>,
 }
 
-/// The list of one scope.
+/// The addresses of the scopes of one slot, from one scope on.
 #[derive(Clone, Copy, Debug)]
 struct List {
-    /// The start of the scope.
+    /// The start of the first such scope.
     start: u64,
-    /// Where its addresses begin among all.
-    begin: u32,
-    /// How many there should be.
+    /// Where the addresses begin among all, and how many there should be.
+    begin: usize,
     count: u32,
 }
 
@@ -104,12 +121,11 @@ impl Said {
 }
 
 impl Notes {
-    /// Takes the notes among some records, with room for `lists` lists; others are passed by.
-    pub(crate) fn collect<'a>(records: impl Iterator<Item = &'a Record>, lists: usize) -> Self {
+    /// Takes the notes among some records; others are passed by.
+    pub(crate) fn collect<'a>(records: impl Iterator<Item = &'a Record>) -> Self {
         let mut notes = Self {
-            lists: Vec::with_capacity(lists),
-            addresses: Vec::with_capacity(2 * lists),
-            roles: Vec::new(),
+            lists: vec![Vec::new(); SLOTS],
+            ..Self::default()
         };
         for record in records.filter(|record| !record.is_scope()) {
             notes.take(record);
@@ -120,15 +136,14 @@ impl Notes {
     fn take(&mut self, record: &Record) {
         match record.name {
             Record::STORAGES => {
-                // Beyond 2^32 addresses there is no room for more: those scopes have none.
-                if let Ok(begin) = u32::try_from(self.addresses.len()) {
-                    self.lists.push(List {
-                        start: record.start,
-                        begin,
-                        count: record.inputs,
-                    });
-                    self.add([record.end, third(record)]);
-                }
+                let (count, begin) = (record.inputs / SLOTS as u32, self.addresses.len());
+                self.lists[slot(record.inputs)].push(List {
+                    start: record.start,
+                    begin,
+                    count,
+                });
+                self.wanted = begin + count as usize;
+                self.add([record.end, third(record)]);
             }
             Record::FURTHER_STORAGES => self.add([record.start, record.end, third(record)]),
             Record::ROLE => {
@@ -144,13 +159,10 @@ impl Notes {
         }
     }
 
-    /// Adds those of some addresses that the last scope still lacks.
+    /// Adds those of some addresses that the last list still lacks.
     fn add<const N: usize>(&mut self, addresses: [u64; N]) {
-        if let Some(list) = self.lists.last() {
-            let end = list.begin as usize + list.count as usize;
-            let lacking = end.saturating_sub(self.addresses.len());
-            self.addresses.extend(addresses.into_iter().take(lacking));
-        }
+        let lacking = self.wanted - self.addresses.len();
+        self.addresses.extend(addresses.into_iter().take(lacking));
     }
 
     /// Returns what tensors were said to be.
@@ -158,31 +170,26 @@ impl Notes {
         &self.roles
     }
 
-    /// Returns how many addresses there are.
-    pub(crate) fn addresses(&self) -> usize {
-        self.addresses.len()
-    }
-
-    /// Finds the addresses of the scope with a start; fast if starts are asked for in order.
-    pub(crate) fn walk<'a>(&'a self) -> impl FnMut(u64) -> &'a [u64] {
-        let mut next = 0;
-        move |start| {
+    /// Finds the addresses of a scope that has some; fast if scopes are asked for in start order.
+    pub(crate) fn walk<'a>(&'a self) -> impl FnMut(&Record) -> &'a [u64] {
+        let mut nexts = [0; SLOTS];
+        move |scope| {
+            let slot = slot(scope.name);
+            let (lists, next) = (&self.lists[slot], &mut nexts[slot]);
             // Scopes that cross come out of order.
-            if next > 0 && self.lists[next - 1].start > start {
-                next = self.lists.partition_point(|list| list.start < start);
+            if *next > 0 && lists[*next - 1].start > scope.start {
+                *next = lists.partition_point(|list| list.start <= scope.start);
             }
-            while self.lists.get(next).is_some_and(|list| list.start < start) {
-                next += 1;
+            while lists
+                .get(*next)
+                .is_some_and(|list| list.start <= scope.start)
+            {
+                *next += 1;
             }
-            match self.lists.get(next) {
-                Some(list) if list.start == start => {
-                    next += 1;
-                    // A list that there was no room for to its end is left out.
-                    let (begin, count) = (list.begin as usize, list.count as usize);
-                    self.addresses.get(begin..begin + count).unwrap_or_default()
-                }
-                Some(_) | None => &[],
-            }
+            let list = next.checked_sub(1).map(|last| lists[last]);
+            let found =
+                list.and_then(|list| self.addresses[list.begin..].get(..list.count as usize));
+            found.unwrap_or_default()
         }
     }
 }
@@ -191,35 +198,58 @@ impl Notes {
 mod tests {
     use super::*;
 
+    const SLOT: usize = 5;
+
     fn notes(lists: &[(u64, &[u64])], room: usize) -> Notes {
         let mut written = Vec::new();
         for (start, addresses) in lists {
-            let mut encoder = InputsEncoder::default();
-            for &address in *addresses {
-                encoder.storage(address);
-            }
-            write(*start, &encoder, |record| {
+            write(*start, SLOT, addresses, |record| {
                 let has_room = written.len() < room;
                 written.extend(has_room.then_some(record));
                 has_room
             });
         }
-        Notes::collect(written.iter(), 0)
+        Notes::collect(written.iter())
+    }
+
+    /// Makes a scope of the slot, or of another.
+    fn scope(start: u64, slot: usize) -> Record {
+        record(
+            (SLOTS + slot) as u32,
+            start,
+            start + 1,
+            0,
+            Record::HAS_STORAGES,
+        )
     }
 
     #[test]
-    fn a_scope_finds_the_addresses_written_under_its_start() {
+    fn a_scope_finds_the_addresses_written_last_for_its_slot() {
         let long: Vec<u64> = (0..9).map(|index| u64::MAX - index).collect();
-        let notes = notes(&[(3, &[7]), (5, &long), (8, &[]), (9, &[1, 2])], usize::MAX);
+        let notes = notes(&[(3, &[7]), (5, &long), (9, &[1, 2])], usize::MAX);
         let mut find = notes.walk();
-        let found: Vec<_> = [3, 4, 5, 8, 9, 9].map(|start| find(start).to_vec()).into();
-        assert_eq!(found, [vec![7], vec![], long, vec![], vec![1, 2], vec![]]);
+        let mut at = |start| find(&scope(start, SLOT)).to_vec();
+        let found: Vec<_> = [2, 3, 4, 5, 8, 9, 10, 4].map(&mut at).into();
+        let (short, last) = (vec![7], vec![1, 2]);
+        let expected = [
+            vec![],
+            short.clone(),
+            short.clone(),
+            long.clone(),
+            long,
+            last.clone(),
+            last,
+            short,
+        ];
+        assert_eq!(found, expected);
+        assert!(find(&scope(9, SLOT + 1)).is_empty());
     }
 
     #[test]
     fn a_list_without_room_for_its_end_is_left_out() {
         let notes = notes(&[(3, &[7]), (5, &[1, 2, 3, 4])], 2);
         let mut find = notes.walk();
-        assert_eq!([find(3), find(5)], [&[7][..], &[]]);
+        assert_eq!(find(&scope(3, SLOT)), [7]);
+        assert!(find(&scope(5, SLOT)).is_empty());
     }
 }

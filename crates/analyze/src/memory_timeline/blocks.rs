@@ -4,7 +4,8 @@ use std::iter::{Enumerate, Peekable};
 use std::slice::Iter;
 
 use mindprof_model::{
-    DType, Event, Input, InputsId, MemoryRecord, Nanos, Profile, RoleRecord, StackId,
+    DType, Event, Input, InputsId, MemoryRecord, MemoryRecordsIter, Nanos, Profile, RoleRecord,
+    StackId,
 };
 use rustc_hash::FxHashMap;
 
@@ -140,7 +141,7 @@ impl Blocks {
         let known = list.iter_mut().zip(self.creations);
         for (block, record) in known.filter(|(_, record)| *record != NO_RECORD) {
             block.owner = flow.owner(record);
-            let told = analysis.profile().memory()[record as usize].stack;
+            let told = analysis.profile().memory().at(record as usize).stack;
             block.stack = match block.owner {
                 Some(owner) if told == StackId::NONE => analysis.stack(owner),
                 Some(_) | None => told,
@@ -154,7 +155,7 @@ struct Sweep<'a> {
     blocks: Blocks,
     /// The block that an address means at the moment.
     live: FxHashMap<(MemoryDevice, u64), u32>,
-    records: Peekable<Enumerate<Iter<'a, MemoryRecord>>>,
+    records: Peekable<Enumerate<MemoryRecordsIter<'a>>>,
     roles: Peekable<Iter<'a, RoleRecord>>,
 }
 
@@ -175,7 +176,7 @@ impl Sweep<'_> {
 
     fn take_records(&mut self, time: Nanos) {
         while let Some((index, record)) = self.records.next_if(|(_, next)| next.time < time) {
-            self.record(index, record);
+            self.record(index, &record);
         }
     }
 

@@ -422,7 +422,7 @@ impl<'a> Builder<'a> {
             let block = self.blocks.of_record(record as usize);
             // Memory that no tensor was seen in has no part in the flow of data.
             if self.blocks.holds_tensor(block) {
-                let bytes = self.profile.memory()[record as usize].bytes;
+                let bytes = self.profile.memory().at(record as usize).bytes;
                 change(self.edge(block, first_edge), bytes);
             }
         }

@@ -307,7 +307,7 @@ fn each_device_has_a_timeline_of_its_own() {
 
 impl Draw {
     fn finish_records(self) -> Vec<MemoryRecord> {
-        self.builder.build().unwrap().memory().to_vec()
+        self.builder.build().unwrap().memory().iter().collect()
     }
 }
 

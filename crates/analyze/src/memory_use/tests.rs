@@ -43,10 +43,13 @@ fn profile(events: &[(usize, u64, u64)], records: &[(u64, i64, DeviceKind)]) -> 
     builder.build().unwrap()
 }
 
-fn memory_of(profile: &Profile) -> MemoryUse {
+fn tree_of(profile: &Profile) -> Tree {
     let keys = Keys::build(profile.strings());
-    let tree = Tree::build(profile, &keys, &Correlation::default());
-    MemoryUse::build(profile, &tree)
+    Tree::build(profile, &keys, &Correlation::default())
+}
+
+fn memory_of(profile: &Profile) -> MemoryUse {
+    MemoryUse::build(profile, &tree_of(profile))
 }
 
 // thread 1  a |--------|         0..10    claims 1, 2, 4 and 8 (both ends count)
@@ -108,7 +111,7 @@ proptest! {
     #[test]
     fn the_sweep_agrees_with_the_rules(
         events in prop::collection::vec((0..2_usize, 0..40_u64, 0..20_u64), 0..30),
-        records in prop::collection::vec((0..70_u64, -9..9_i64), 0..30),
+        records in prop::collection::vec((0..70_u64, -9..9_i64), 0..300),
     ) {
         let events: Vec<_> = events.into_iter().map(|(t, start, len)| (t, start, start + len)).collect();
         let records: Vec<_> = records.into_iter().map(|(t, bytes)| (t, bytes, DeviceKind::Cpu)).collect();
@@ -122,9 +125,16 @@ proptest! {
             let expected: i64 = inside.map(|record| record.bytes).sum();
             prop_assert_eq!(memory.total(EventId::from_index(index)).host, expected);
         }
+        let tree = tree_of(&profile);
+        let ids = || (0..profile.events().len()).map(EventId::from_index);
+        for id in ids().filter(|&id| !tree.is_outside(id) && !tree.is_merged(id)) {
+            let is_child = |child: &EventId| tree.parent(*child) == Some(id) && !tree.is_merged(*child);
+            let of_children: i64 = ids().filter(is_child).map(|child| memory.total(child).host).sum();
+            prop_assert_eq!(memory.own(id).host, memory.total(id).host - of_children);
+        }
         let loose: Vec<u32> = (0..profile.memory().len() as u32)
             .filter(|&index| {
-                let record = &profile.memory()[index as usize];
+                let record = &profile.memory().at(index as usize);
                 !profile.events().iter().any(|event| open(event, record))
             })
             .collect();

@@ -179,7 +179,7 @@ fn memory_records_are_cut_by_time_and_thread() {
         ..Cut::default()
     };
     let slimmed = slim(&profile, &cut);
-    assert_eq!(slimmed.profile.memory()[0].time, Nanos(5));
+    assert_eq!(slimmed.profile.memory().time(0), Nanos(5));
     assert_eq!((slimmed.report.memory, slimmed.report.memory_kept), (3, 1));
     let without = Cut {
         without_memory: true,

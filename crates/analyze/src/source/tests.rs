@@ -97,7 +97,12 @@ fn backward_events_show_where_their_forward_was_called() {
     let tree = Tree::build(&profile, &keys, &Correlation::default());
     let sources = Sources::build(&profile, &tree, &Correlation::default());
     let shown: Vec<_> = (0..5)
-        .map(|index| texts(&profile, sources.stack(EventId::from_index(index))))
+        .map(|index| {
+            texts(
+                &profile,
+                sources.stack(&profile, EventId::from_index(index)),
+            )
+        })
         .collect();
     assert_eq!(shown[0], ["train.py(12)", "main"]);
     assert_eq!(shown[1], ["linear.py(3)", "train.py(12)", "main"]);
@@ -134,7 +139,12 @@ fn events_without_a_stack_take_that_of_the_function_they_ran_in() {
     let keys = Keys::build(profile.strings());
     let tree = Tree::build(&profile, &keys, &Correlation::default());
     let sources = Sources::build(&profile, &tree, &Correlation::default());
-    let shown = |index| texts(&profile, sources.stack(EventId::from_index(index)));
+    let shown = |index| {
+        texts(
+            &profile,
+            sources.stack(&profile, EventId::from_index(index)),
+        )
+    };
     assert_eq!(shown(0), ["main"]);
     assert_eq!(shown(1), ["f", "main"]);
     assert_eq!(shown(2), ["f", "main"]);
@@ -202,7 +212,12 @@ fn what_devices_did_shows_where_it_was_asked_for() {
     let correlation = Correlation::build(&profile);
     let tree = Tree::build(&profile, &Keys::build(profile.strings()), &correlation);
     let sources = Sources::build(&profile, &tree, &correlation);
-    let shown = |index| texts(&profile, sources.stack(EventId::from_index(index)));
+    let shown = |index| {
+        texts(
+            &profile,
+            sources.stack(&profile, EventId::from_index(index)),
+        )
+    };
     assert_eq!(shown(1), ["f", "main"]);
     assert_eq!(shown(2), ["f", "main"]);
     assert_eq!(shown(5), ["train.py(3)", "main"]);

@@ -82,7 +82,7 @@ pub fn write_trace_with(
         writer.text.hand_over(&mut out)?;
     }
     for (index, record) in profile.memory().iter().enumerate() {
-        writer.push_memory(index, record);
+        writer.push_memory(index, &record);
         writer.text.hand_over(&mut out)?;
     }
     for record in profile.extras().records() {

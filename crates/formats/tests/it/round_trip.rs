@@ -51,7 +51,7 @@ pub(crate) fn describe(profile: &Profile) -> Vec<String> {
         let shown = MemoryRecord {
             thread: ThreadId::from_raw(0),
             stack: StackId::NONE,
-            ..*record
+            ..record
         };
         format!("{shown:?} {}", thread.native) + &stack_text(profile, record.stack)
     }));

@@ -67,7 +67,7 @@ fn rebuilt(
             builder.add_linked_event(event, *profile.links(id).unwrap());
         }
     }
-    for &record in profile.memory() {
+    for record in profile.memory() {
         builder.add_memory(record);
     }
     builder.build().unwrap()

@@ -34,7 +34,7 @@ impl FunctionEvent {
                 (event.start, event.end())
             }
             Item::Memory(record) => {
-                let time = self.analysis().profile().memory()[record as usize].time;
+                let time = self.analysis().profile().memory().time(record as usize);
                 (time, time)
             }
         };

@@ -54,8 +54,8 @@ impl FunctionEvent {
         match self.item {
             Item::Event(id) => self.analysis().thread_number(id),
             Item::Memory(record) => {
-                let record = &self.analysis().profile().memory()[record as usize];
-                self.analysis().memory_thread_number(record)
+                let record = self.analysis().profile().memory().at(record as usize);
+                self.analysis().memory_thread_number(&record)
             }
         }
     }

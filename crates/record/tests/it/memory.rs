@@ -67,7 +67,7 @@ fn the_first_block_of_an_operator_is_taken_when_it_begins() {
         })
         .collect();
     assert_eq!(at_start, [(1, false), (2, true), (3, false), (4, false)]);
-    assert!(profile.memory()[3].time >= op.end());
+    assert!(profile.memory().time(3) >= op.end());
 }
 
 #[test]

@@ -120,8 +120,55 @@ fn roles_are_told_with_address_and_size() {
     );
 }
 
+#[test]
+fn a_window_knows_addresses_that_were_written_before_it_opened() {
+    let first = Session::start(with_storages());
+    drop(scope_with(&INNER, tensors(&[5])));
+    let second = Session::start(with_storages());
+    drop(scope_with(&INNER, tensors(&[5])));
+    assert_eq!(found(&second.stop().assemble()), [("inner", &[5][..])]);
+    let both = [("inner", &[5][..]), ("inner", &[5])];
+    assert_eq!(found(&first.stop().assemble()), both);
+}
+
+#[test]
+fn a_scope_that_began_while_nobody_asked_has_none() {
+    let plain = Session::start(Options {
+        inputs: true,
+        ..Options::default()
+    });
+    let first = Session::start(with_storages());
+    drop(scope_with(&INNER, tensors(&[5])));
+    drop(first.stop());
+    drop(scope_with(&INNER, tensors(&[6])));
+    let second = Session::start(with_storages());
+    drop(scope_with(&INNER, tensors(&[5])));
+    assert_eq!(found(&second.stop().assemble()), [("inner", &[5][..])]);
+    assert_eq!(plain.stop().assemble().events().len(), 3);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn scopes_of_any_names_and_tensors_have_their_own_addresses(
+        given in prop::collection::vec((0..2_usize, prop::collection::vec(1_u64..3, 0..5)), 0..40),
+        depth in 0_usize..4,
+    ) {
+        static SITES: [&Site; 2] = [&OUTER, &INNER];
+        let profile = record(with_storages(), || {
+            let mut open = Vec::new();
+            for (site, addresses) in &given {
+                open.truncate(depth);
+                open.push(scope_with(SITES[*site], tensors(addresses)));
+            }
+            while open.pop().is_some() {}
+        });
+        let expected = given.iter().map(|(site, addresses)| {
+            (["outer", "inner"][*site], addresses.as_slice())
+        });
+        prop_assert_eq!(found(&profile), expected.collect::<Vec<_>>());
+    }
 
     #[test]
     fn addresses_that_there_is_no_room_for_cost_no_event(
