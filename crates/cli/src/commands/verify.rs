@@ -64,9 +64,9 @@ fn text(args: &VerifyArgs, reading: &Reading) -> String {
     lines.extend(repairs.map(|(_, _, sentence)| format!("  {sentence}")));
     let loss = reading.profile.loss();
     for cause in LossCause::ALL.into_iter().filter(|&c| loss.count(c) > 0) {
-        let (lost, why) = (loss.count(cause), cause.describe());
-        let were = if lost == 1 { "was" } else { "were" };
-        lines.push(format!("  {} {were} lost: {why}", count(lost, "event")));
+        let (number, why) = (loss.count(cause), cause.describe());
+        let were = if number == 1 { "was" } else { "were" };
+        lines.push(format!("  {} {were} lost: {why}", count(number, "event")));
     }
     lines.join("\n") + "\n"
 }

@@ -214,12 +214,15 @@ impl Record {
                         .strip_prefix('{')
                         .and_then(|rest| rest.strip_suffix('}'));
                     record.arguments =
-                        inside.map_or_else(|| format!("\"args\":{value}"), |inside| inside.into());
+                        inside.map_or_else(|| format!("\"args\":{value}"), str::to_owned);
                 }
                 key => {
-                    let key = Value::from(key);
-                    let separator = if record.fields.is_empty() { "" } else { "," };
-                    record.fields.push_str(&format!("{separator}{key}:{value}"));
+                    if !record.fields.is_empty() {
+                        record.fields.push(',');
+                    }
+                    record.fields.push_str(&Value::from(key).to_string());
+                    record.fields.push(':');
+                    record.fields.push_str(&value);
                 }
             }
         });
