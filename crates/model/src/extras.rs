@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use rustc_hash::FxHashMap;
+
 use crate::{PackedTexts, TextId, ThreadId};
 
 /// What is said beyond what is known, and of what.
@@ -73,19 +75,16 @@ impl Extras {
         }
     }
 
-    /// Says anew what goes with the event at `index`, or that nothing does. The texts of the kind
-    /// were set in the order of their events.
-    pub fn replace(&mut self, kind: ExtraKind, index: usize, text: Option<TextId>) {
-        let Ok(index) = u32::try_from(index) else {
-            return;
-        };
+    /// Says anew what goes with the events at some indices, or that nothing does.
+    pub fn replace(&mut self, kind: ExtraKind, changes: &FxHashMap<usize, Option<TextId>>) {
         let rows = &mut self.rows[kind as usize];
-        match (rows.binary_search_by_key(&index, |row| row.index), text) {
-            (Ok(place), Some(text)) => rows[place].text = text,
-            (Ok(place), None) => drop(rows.remove(place)),
-            (Err(place), Some(text)) => rows.insert(place, Row { index, text }),
-            (Err(_), None) => {}
+        rows.retain(|row| !changes.contains_key(&(row.index as usize)));
+        for (&index, text) in changes {
+            if let Some(text) = *text {
+                self.set(kind, index, text);
+            }
         }
+        self.rows[kind as usize].sort_unstable();
     }
 
     /// Adds a record of a foreign kind. Any order will do.
@@ -212,9 +211,8 @@ mod tests {
         for index in [1, 3] {
             extras.set(ExtraKind::Arguments, index, old);
         }
-        for (index, text) in [(3, Some(new)), (2, Some(new)), (1, None), (0, None)] {
-            extras.replace(ExtraKind::Arguments, index, text);
-        }
+        let changes = [(3, Some(new)), (2, Some(new)), (1, None), (0, None)];
+        extras.replace(ExtraKind::Arguments, &changes.into_iter().collect());
         let found = [0, 1, 2, 3].map(|index| extras.of(ExtraKind::Arguments, index));
         assert_eq!(found, [None, None, Some(new), Some(new)]);
     }

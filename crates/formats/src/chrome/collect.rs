@@ -7,6 +7,7 @@ use mindprof_model::{
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
+use self::ends::Amended;
 use self::meaning::{Meanings, Role};
 use self::python::PythonCalls;
 use self::rest::{KeptTexts, Leftover, OF_MEMORY};
@@ -64,6 +65,7 @@ pub(super) struct Collector {
     spans: Spans,
     encoder: InputsEncoder,
     kept: KeptTexts,
+    amended: Amended,
     /// Whether a time is finer than a microsecond.
     has_nanoseconds: bool,
 }

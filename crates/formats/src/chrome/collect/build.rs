@@ -15,6 +15,7 @@ impl Collector {
         for unfinished in self.spans.close(&mut self.events, &mut self.repairs) {
             self.forget_argument(unfinished, ArgumentKey::Finished);
         }
+        self.settle_amended();
         self.python
             .finish(&mut self.events, &mut self.profile.stacks);
         let is_stray = |(repair, ..): (Repair, u64, String)| repair == Repair::UnmatchedEnd;

@@ -1,6 +1,6 @@
 //! Ends of events, and what they say: it belongs to the events that they end.
 
-use mindprof_model::{ExtraKind, Links};
+use mindprof_model::{ExtraKind, Links, TextId};
 use rustc_hash::FxHashMap;
 
 use super::Collector;
@@ -84,25 +84,58 @@ impl Collector {
         self.amend(ExtraKind::Arguments, index, |said| join(said, "", is_other));
     }
 
-    /// Makes other entries of those that are kept of an event.
+    /// Makes other entries of those that are kept of an event. What becomes of them is put into its
+    /// place when all is known.
     fn amend(&mut self, kind: ExtraKind, index: usize, amended: impl FnOnce(&str) -> String) {
-        let extras = &mut self.profile.extras;
-        let old = extras.of(kind, index).map(|text| extras.texts.text(text));
-        let new = amended(old.as_deref().unwrap_or_default());
-        if new == old.unwrap_or_default() {
+        let extras = &self.profile.extras;
+        let known = self.amended.of(kind).get(&index).copied();
+        let old = known.unwrap_or_else(|| extras.of(kind, index));
+        let old = old.map_or_else(String::new, |text| extras.texts.text(text));
+        let new = amended(&old);
+        if new == old {
             return;
         }
         if !self.has_room() {
             self.leave_out_details();
             return;
         }
-        let extras = &mut self.profile.extras;
         let text = if new.is_empty() {
             None
         } else {
-            extras.texts.add(&new)
+            self.profile.extras.texts.add(&new)
         };
-        extras.replace(kind, index, text);
+        self.amended.of(kind).insert(index, text);
+    }
+
+    /// Puts what was amended into its place.
+    pub(super) fn settle_amended(&mut self) {
+        for kind in [ExtraKind::Fields, ExtraKind::Arguments] {
+            let changes = std::mem::take(self.amended.of(kind));
+            if !changes.is_empty() {
+                self.profile.extras.replace(kind, &changes);
+            }
+        }
+    }
+}
+
+/// What is kept of events anew, by their indices.
+#[derive(Default)]
+pub(super) struct Amended {
+    fields: Changes,
+    arguments: Changes,
+}
+
+type Changes = FxHashMap<usize, Option<TextId>>;
+
+impl Amended {
+    const fn of(&mut self, kind: ExtraKind) -> &mut Changes {
+        match kind {
+            ExtraKind::Fields => &mut self.fields,
+            ExtraKind::Category
+            | ExtraKind::Arguments
+            | ExtraKind::MemoryArguments
+            | ExtraKind::Track => &mut self.arguments,
+        }
     }
 }
 
