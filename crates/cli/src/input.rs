@@ -4,9 +4,14 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use mindprof_formats::{ReadOptions, Reading, Result, Unknown, read_trace_file_with};
+use mindprof_formats::{
+    ReadOptions, Reading, Result, Unknown, read_trace_file_with, read_trace_from,
+};
 
 use crate::progress::Progress;
+
+/// Stands for the standard input.
+const STDIN: &str = "-";
 
 /// Reads a trace with all that it says and warns of what had to be repaired.
 pub(crate) fn read(path: &Path) -> Result<Reading> {
@@ -37,11 +42,13 @@ fn warn(path: &Path, reading: &Reading) {
 fn read_with(path: &Path, unknown: Unknown) -> Result<Reading> {
     let progress = Progress::new(path);
     let report = |done, total| progress.report(done, total);
-    read_trace_file_with(
-        path,
-        &ReadOptions {
-            progress: Some(&report),
-            unknown,
-        },
-    )
+    let options = ReadOptions {
+        progress: Some(&report),
+        unknown,
+    };
+    if path == Path::new(STDIN) {
+        let read = read_trace_from(io::stdin().lock(), &options);
+        return read.map_err(|error| error.at(Path::new("stdin")));
+    }
+    read_trace_file_with(path, &options)
 }

@@ -143,12 +143,14 @@ pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Outcome> {
     if growth <= limit {
         return Ok(Outcome::Fine);
     }
-    let (growth, limit) = (growth * 100.0, limit * 100.0);
+    let limit = limit * 100.0;
+    let growth = if growth.is_finite() {
+        format!("by {:.1}%", growth * 100.0)
+    } else {
+        "from nothing".into()
+    };
     // When stderr is gone the exit code still tells.
-    let _ = writeln!(
-        io::stderr(),
-        "{what} grew by {growth:.1}%, more than {limit}%"
-    );
+    let _ = writeln!(io::stderr(), "{what} grew {growth}, more than {limit}%");
     Ok(Outcome::Found)
 }
 

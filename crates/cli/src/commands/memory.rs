@@ -24,7 +24,7 @@ Exit codes: 0 it worked, 1 a file cannot be read or written, 2 the arguments mak
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct MemoryArgs {
-    /// The trace: Chrome JSON, plain or compressed, recorded with `profile_memory=True`.
+    /// The trace: Chrome JSON, plain or compressed; - for stdin. Recorded with `profile_memory=True`.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 

@@ -24,7 +24,7 @@ Exit codes: 0 it worked, 1 the file cannot be read, 2 the arguments make no sens
     reason = "each is a switch of the command line"
 )]
 pub(crate) struct TableArgs {
-    /// The trace: Chrome JSON, plain or compressed.
+    /// The trace: Chrome JSON, plain or compressed; - for stdin.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 

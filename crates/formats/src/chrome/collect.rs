@@ -2,21 +2,22 @@
 
 use mindprof_model::{
     Category, DeviceKind, Event, ExtraKind, Flags, InputsEncoder, InputsId, Links, LossCause,
-    MemoryRecord, Nanos, ProfileBuilder, ScopeKind, StackId, ThreadId,
+    MemoryRecord, Nanos, ProfileBuilder, StackId,
 };
 use rustc_hash::FxHashMap;
+use serde_json::Value;
 
-use self::arguments::unlinked;
+use self::ends::Amended;
 use self::meaning::{Meanings, Role};
 use self::python::PythonCalls;
-use self::rest::{KeptTexts, Leftover, OF_MEMORY, keys_of};
+use self::rest::{KeptTexts, Leftover, OF_MEMORY};
 use self::spans::Spans;
 use self::tensors::Tensors;
 use self::tracks::Tracks;
 use super::category;
 use super::event::{RawEvent, Rest, Texts};
-use super::integer::number_of;
-use super::keys::ArgumentKey;
+use super::integer::{integer_of, number_of};
+use super::keys::{ArgumentKey, ArgumentKeys};
 use super::phase_counts::PhaseCounts;
 use super::reading::Unknown;
 use super::repairs::{Repair, Repairs};
@@ -24,6 +25,7 @@ use crate::scan::Fragment;
 
 mod arguments;
 mod build;
+mod ends;
 mod facts;
 mod forms;
 mod meaning;
@@ -35,7 +37,7 @@ mod tensors;
 mod times;
 mod tracks;
 
-pub(super) use self::rest::each_entry;
+pub(crate) use self::rest::each_entry;
 
 /// The parts of a profile so far.
 ///
@@ -62,11 +64,13 @@ pub(super) struct Collector {
     /// The kind of the devices, where a category says that it is not CUDA.
     device: Option<DeviceKind>,
     meanings: Meanings,
-    inputs: FxHashMap<[Fragment; 5], InputsId>,
+    /// By their lists, the inputs, and which of the lists they do not tell.
+    inputs: FxHashMap<[Fragment; 5], (InputsId, ArgumentKeys)>,
     python: PythonCalls,
     spans: Spans,
     encoder: InputsEncoder,
     kept: KeptTexts,
+    amended: Amended,
     /// Whether a time is finer than a microsecond.
     has_nanoseconds: bool,
     /// How often room was made for what is still to come.
@@ -85,9 +89,9 @@ impl Collector {
         match event.phase {
             b'X' => self.add_complete(event, texts, rest),
             b'B' => self.add_begin(event, texts, rest),
-            b'E' => self.add_end(event, texts),
-            b'i' | b'I' => self.add_instant(event, texts, rest),
-            b'M' => self.add_fact(event, texts),
+            b'E' => self.add_end(event, texts, rest),
+            phase if is_moment(phase) => self.add_instant(event, texts, rest),
+            b'M' => self.add_fact(event, texts, rest),
             b's' | b't' | b'f' if is_told_otherwise(event, texts) => {}
             phase if is_phase(phase) => self.keep_record(event, texts),
             _ => self.repairs.add(Repair::NotAnEvent, 1),
@@ -110,9 +114,12 @@ impl Collector {
         make_room_in(&mut self.memory, part);
     }
 
-    /// Takes the events of a track for events of the thread `of`.
-    pub(super) fn add_spare_track(&mut self, process: i64, track: i64, of: i64) {
-        self.tracks.add_spare(process, track, of);
+    /// Takes the events of a track of a process for events of the thread `of`.
+    pub(super) fn add_spare_track(&mut self, [process, track, of]: [&Value; 3]) {
+        let raw = [process, track, of].map(ToString::to_string);
+        let strings = &mut self.profile.strings;
+        self.tracks
+            .add_spare(raw.each_ref().map(String::as_str), strings);
     }
 
     /// Counts an event that could not be read.
@@ -139,18 +146,6 @@ impl Collector {
         }
     }
 
-    fn add_end(&mut self, event: &RawEvent<'_>, texts: &Texts) {
-        let Some(time) = self.time(event.start) else {
-            return;
-        };
-        let device = self.meanings.category(event.category, texts).device;
-        let strings = &mut self.profile.strings;
-        let thread = self
-            .tracks
-            .track(device, event.process, event.thread, strings);
-        self.spans.end(time, thread);
-    }
-
     fn add_interval(
         &mut self,
         event: &RawEvent<'_>,
@@ -159,7 +154,7 @@ impl Collector {
         (mut start, mut duration): (i64, Nanos),
     ) {
         let meant = self.meanings.category(event.category, texts);
-        if meant.is_window {
+        if meant.is_window && (event.process, event.thread) == category::WINDOW_TRACK {
             self.window = Some((start, duration));
             return;
         }
@@ -180,31 +175,20 @@ impl Collector {
         if name.role.is_hidden() {
             kept.flags = kept.flags.union(Flags::HIDDEN);
         }
+        if is_moment(event.phase) {
+            kept.flags = kept.flags.union(Flags::INSTANT);
+        }
         let arguments = &event.arguments;
-        let mut links = Links::new(
-            number_of(arguments.value(ArgumentKey::External)),
-            number_of(arguments.value(ArgumentKey::Correlation)),
-        );
-        let mut left = arguments.said.without(keys_of(category));
+        let index = self.events.len();
+        let mut links = Links::default();
+        let mut left = self.add_arguments(&mut kept, &mut links, name.role, (arguments, texts));
         match category {
-            Category::Operator | Category::Annotation => {
-                let forward_thread = arguments.value(ArgumentKey::ForwardThread);
-                let forward: u32 = number_of(forward_thread);
-                links.set_forward_thread(forward.checked_sub(1).map(ThreadId::from_raw));
-                if number_of::<u64>(forward_thread) > 0 && name.role != Role::BackwardWrapper {
-                    kept.scope = ScopeKind::Backward;
-                }
-                left.add_all(self.add_arguments(&mut kept, arguments, texts));
-            }
-            Category::PythonFunction => {
-                left.add_all(self.add_call(&mut kept, arguments, texts));
-            }
+            Category::PythonFunction => left.add_all(self.add_call(&mut kept, arguments, texts)),
             Category::Runtime | Category::Kernel | Category::Other => {
                 self.keep_category(event, texts, meant, kept.name);
             }
-            Category::DeviceAnnotation => {}
+            Category::Operator | Category::Annotation | Category::DeviceAnnotation => {}
         }
-        let index = self.events.len();
         let tensors = &mut self.tensors;
         let storages = arguments.value(ArgumentKey::Storages);
         if tensors.add_storages(index, storages) {
@@ -213,7 +197,6 @@ impl Collector {
         if tensors.add_roles(track, start, arguments.value(ArgumentKey::Roles)) {
             left.remove(ArgumentKey::Roles);
         }
-        left.add_all(unlinked(arguments, links, category));
         self.keep_fields(index, rest);
         self.keep_arguments(&Leftover {
             index,
@@ -248,7 +231,8 @@ impl Collector {
         let Some(time) = self.time(event.start) else {
             return;
         };
-        if name.role == Role::Memory && event.phase == b'i' {
+        let bytes: Option<i64> = integer_of(event.arguments.value(ArgumentKey::Bytes));
+        if name.role == Role::Memory && bytes.is_some() {
             self.add_memory(event, texts, rest, time);
         } else {
             self.add_interval(event, texts, rest, (time, Nanos::ZERO));
@@ -301,6 +285,11 @@ fn make_room_in<T>(rows: &mut Vec<T>, part: f64) {
     let foreseen = (rows.len() as f64 / part * ROOM_TO_SPARE) as usize;
     // Without the room, rows are added as they come.
     let _ = rows.try_reserve_exact(foreseen.saturating_sub(rows.len()));
+}
+
+/// Returns whether events of a phase have no duration.
+const fn is_moment(phase: u8) -> bool {
+    matches!(phase, b'i' | b'I')
 }
 
 /// Returns whether a byte can be the phase of an event: zero stands for none, and what is part of a

@@ -89,10 +89,13 @@ impl EventScanner {
                 Key::Field(EventKey::Process) => event.set_process(cursor.value()?),
                 Key::Field(EventKey::Thread) => event.set_thread(cursor.value()?),
                 Key::Field(EventKey::Arguments) => {
-                    cursor.value()?;
+                    let value = cursor.value()?;
                     event.arguments.clear();
                     self.rest.arguments.clear();
                     strange = Strange::default();
+                    // It is one argument, under the name that it has.
+                    self.rest.arguments.extend_from_slice(b"\"args\":");
+                    push_entries(&mut self.rest.arguments, value);
                 }
                 Key::Field(EventKey::Other) => {
                     let from = before + meaning.entry;
@@ -116,13 +119,23 @@ impl EventScanner {
         let mut meaning = Meaning::default();
         loop {
             let (entry, key) = place.next_key(cursor)?;
-            if key == Key::Field(EventKey::Arguments) && cursor.peek()? == b'{' {
-                cursor.pass();
-                place = Place::ARGUMENTS;
-                meaning.open_arguments();
-                continue;
-            }
             let value_begin = cursor.at();
+            if key == Key::Field(EventKey::Arguments) {
+                if cursor.peek()? == b'{' {
+                    cursor.pass();
+                    place = Place::ARGUMENTS;
+                    meaning.open_arguments();
+                    continue;
+                }
+                if cursor.value()? == b"null" {
+                    meaning.open_arguments();
+                    continue;
+                }
+                // The text up to here would also be that before a brace: it is not remembered.
+                cursor.back_to(value_begin);
+                meaning.key = key;
+                return Ok(self.steps.hold(meaning));
+            }
             if may_pass && key.is_steady() {
                 let value = cursor.value()?;
                 let value_place = Span::new(value_begin - begin, cursor.at() - begin);
@@ -402,7 +415,26 @@ mod tests {
             assert_eq!(scanner.rest.arguments, br#""c":3,"d":4,"#);
             let event = scan(&mut scanner, none).unwrap();
             assert!(event.arguments.said.is_empty() && event.thread == b"1");
-            assert_eq!(scanner.rest.arguments, b"");
+            assert_eq!(scanner.rest.arguments, b"\"args\":5,");
+        }
+    }
+
+    #[test]
+    fn arguments_may_be_an_object_or_not() {
+        let mut scanner = EventScanner::new();
+        for (arguments, rest) in [
+            ("{}", ""),
+            ("null", ""),
+            ("{\"x\":1}", "\"x\":1,"),
+            ("5", "\"args\":5,"),
+            ("[{}]", "\"args\":[{}],"),
+        ]
+        .repeat(3)
+        {
+            let text = format!("{{\"ph\":\"X\",\"tid\":1,\"args\":{arguments},\"pid\":2}}");
+            let event = scan(&mut scanner, text.as_bytes()).unwrap();
+            assert_eq!((event.thread, event.process), (&b"1"[..], &b"2"[..]));
+            assert_eq!(scanner.rest.arguments, rest.as_bytes());
         }
     }
 

@@ -8,6 +8,7 @@ use std::io::Read;
 use mindprof_model::LossCause;
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
+use serde_json::Value;
 
 use self::entries::Entry;
 use self::events::Events;
@@ -230,9 +231,9 @@ struct Mark {
 /// A track that holds events of the thread `of`, apart because they cross others of it.
 #[derive(Deserialize)]
 struct SpareTrack {
-    pid: i64,
-    tid: i64,
-    of: i64,
+    pid: Value,
+    tid: Value,
+    of: Value,
 }
 
 impl Mark {
@@ -242,7 +243,7 @@ impl Mark {
             collector.profile.add_loss(cause, count);
         }
         for track in &self.spare_tracks {
-            collector.add_spare_track(track.pid, track.tid, track.of);
+            collector.add_spare_track([&track.pid, &track.tid, &track.of]);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use mindprof_model::Profile;
@@ -78,6 +79,14 @@ pub fn read_trace_file_with(path: &Path, options: &ReadOptions<'_>) -> Result<Re
         read_from(file, total, options)
     };
     read().map_err(|error: Error| error.at(path))
+}
+
+/// As [`read_trace_file_with`], of what comes from a pipe or the like.
+///
+/// # Errors
+/// When it cannot be read or is no trace.
+pub fn read_trace_from(input: impl Read, options: &ReadOptions<'_>) -> Result<Reading> {
+    read_from(input, 0, options)
 }
 
 /// Reads a trace from its bytes, compressed or not.

@@ -136,6 +136,12 @@ impl<Meaning: PartialEq + Default> Steps<Meaning> {
         step
     }
 
+    /// Holds what a step says that is not to be remembered, until the next such step.
+    pub(crate) fn hold(&mut self, meaning: Meaning) -> Step {
+        self.steps[Step::UNKNOWN.index()].meaning = meaning;
+        Step::UNKNOWN
+    }
+
     fn remember(&mut self, text: &[u8], meaning: Meaning) -> Step {
         let hash = text_hash(text);
         let steps = &self.steps;
@@ -148,8 +154,7 @@ impl<Meaning: PartialEq + Default> Steps<Meaning> {
         }
         let text = StepText::new(text).filter(|_| self.steps.len() < MOST_STEPS);
         let Some(text) = text else {
-            self.steps[Step::UNKNOWN.index()].meaning = meaning;
-            return Step::UNKNOWN;
+            return self.hold(meaning);
         };
         let step = Step(self.steps.len() as u16);
         self.steps.push(Known::new(text, meaning));

@@ -10,6 +10,7 @@ mod goldens;
 mod kept;
 mod memory;
 mod perfetto;
+mod plain;
 mod round_trip;
 mod stacks;
 mod torchs_view;

@@ -1,9 +1,10 @@
 //! Settles what is only known when all events are, and makes the profile.
 
-use mindprof_model::{Category, Nanos, ScopeKind};
+use mindprof_model::{Category, Nanos, ScopeKind, ThreadId};
 
 use super::{Collector, order};
 use crate::chrome::category;
+use crate::chrome::keys::ArgumentKey;
 use crate::chrome::reading::Unknown;
 use crate::chrome::repairs::Repair;
 use crate::{Reading, Result};
@@ -12,9 +13,16 @@ impl Collector {
     /// Builds the profile: the window's start becomes time zero, or the first event if that is
     /// earlier.
     pub(in crate::chrome) fn build(mut self) -> Result<Reading> {
-        self.spans.close(&mut self.events, &mut self.repairs);
+        for unfinished in self.spans.close(&mut self.events, &mut self.repairs) {
+            self.forget_argument(unfinished, ArgumentKey::Finished);
+        }
+        self.settle_amended();
         self.python
             .finish(&mut self.events, &mut self.profile.stacks);
+        let is_stray = |(repair, ..): (Repair, u64, String)| repair == Repair::UnmatchedEnd;
+        if self.repairs.iter().any(is_stray) {
+            self.drop_unused_tracks();
+        }
         self.forget_idle_links();
         let zero = self.earliest();
         let is_ordered = self.settle_events(zero);
@@ -57,6 +65,27 @@ impl Collector {
         let are_idle = !self.has_device_events && !self.has_forward_threads;
         if are_idle && self.kept.unknown == Unknown::Count {
             self.links = Vec::new();
+        }
+    }
+
+    /// Drops the tracks on which there was nothing but an end.
+    fn drop_unused_tracks(&mut self) {
+        let mut is_used = vec![false; self.tracks.len()];
+        let events = self.events.iter_mut().map(|event| &mut event.thread);
+        let memory = self.memory.iter_mut().map(|record| &mut record.thread);
+        let roles = self.tensors.roles.iter_mut();
+        let records = self.profile.extras.records_mut().iter_mut();
+        let mut named: Vec<&mut ThreadId> = events
+            .chain(memory)
+            .chain(roles.map(|role| &mut role.thread))
+            .chain(records.map(|record| &mut record.thread))
+            .collect();
+        for thread in &named {
+            is_used[thread.index()] = true;
+        }
+        let moved = self.tracks.retain(&is_used);
+        for thread in &mut named {
+            **thread = moved[thread.index()];
         }
     }
 

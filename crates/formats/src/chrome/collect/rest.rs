@@ -84,6 +84,24 @@ pub(super) struct Leftover<'a> {
     pub(super) rest: &'a [u8],
 }
 
+impl Leftover<'_> {
+    /// Appends all of it, with a comma behind each entry.
+    pub(super) fn push_to(&self, entries: &mut Vec<u8>) {
+        entries.extend_from_slice(self.rest);
+        for key in self.keys.iter() {
+            let value = if key.is_text() {
+                self.texts.text(self.arguments.text(key))
+            } else {
+                self.arguments.value(key)
+            };
+            entries.extend_from_slice(json_string(key.name()).as_bytes());
+            entries.push(b':');
+            entries.extend_from_slice(value);
+            entries.push(b',');
+        }
+    }
+}
+
 impl Collector {
     /// Keeps arguments that have no place in the profile.
     #[inline]
@@ -96,18 +114,7 @@ impl Collector {
         }
         let mut entries = std::mem::take(&mut self.kept.entries);
         entries.clear();
-        entries.extend_from_slice(leftover.rest);
-        for key in leftover.keys.iter() {
-            let value = if key.is_text() {
-                leftover.texts.text(leftover.arguments.text(key))
-            } else {
-                leftover.arguments.value(key)
-            };
-            entries.extend_from_slice(json_string(key.name()).as_bytes());
-            entries.push(b':');
-            entries.extend_from_slice(value);
-            entries.push(b',');
-        }
+        leftover.push_to(&mut entries);
         self.keep(leftover.kind, leftover.index, &entries);
         self.kept.entries = entries;
     }
@@ -188,9 +195,10 @@ impl Collector {
                     let text = json_string(&decode(inside_quotes(raw).unwrap_or(raw)).0);
                     self.profile.extras.texts.add(&text)
                 }
-                ExtraKind::Fields | ExtraKind::Arguments | ExtraKind::MemoryArguments => {
-                    self.keep_text(raw, Use::Entries)
-                }
+                ExtraKind::Fields
+                | ExtraKind::Arguments
+                | ExtraKind::MemoryArguments
+                | ExtraKind::Track => self.keep_text(raw, Use::Entries),
             };
             let slot = &mut self.kept.slots[slot];
             slot.raw.clear();
@@ -246,16 +254,21 @@ impl Collector {
         self.profile.extras.texts = texts;
     }
 
-    fn has_room(&self) -> bool {
+    pub(super) fn has_room(&self) -> bool {
         let (read, extras) = (self.kept.read_bytes, self.profile.extras.bytes());
         let others = self.events.len() * EVENT_BYTES + self.memory.len() * MEMORY_BYTES;
         let left = ((read as f64 * WHOLE_PART) as usize).saturating_sub(others);
         extras < ROOM_BYTES.max(left).max(read / ROOM_PART)
     }
 
+    /// Counts an event of which not all is kept.
+    pub(super) fn leave_out_details(&mut self) {
+        self.left_out.add(DETAILS);
+    }
+
     /// Returns those entries that are wanted as JSON that every reader takes, without spaces around
     /// and a comma behind.
-    fn sound(&mut self, entries: &[u8], is_wanted: fn(&[u8]) -> bool) -> String {
+    pub(super) fn sound(&mut self, entries: &[u8], is_wanted: fn(&[u8]) -> bool) -> String {
         let entries = entries.strip_suffix(b",").unwrap_or(entries);
         let object = [b"{", entries, b"}"].concat();
         let is_sound = std::str::from_utf8(&object).is_ok_and(is_json);
@@ -283,7 +296,7 @@ impl Collector {
 }
 
 /// Appends a text as a JSON string.
-fn push_string(out: &mut String, text: &str) {
+pub(super) fn push_string(out: &mut String, text: &str) {
     let is_plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\' && byte != 0x7f;
     if text.bytes().all(is_plain) {
         out.push('"');
@@ -322,10 +335,7 @@ fn is_of_record(key: &[u8]) -> bool {
 
 /// Walks entries with commas between them up to a closing brace: the inside of each key, and its
 /// value.
-pub(in crate::chrome) fn each_entry(
-    entries: &[u8],
-    mut each: impl FnMut(&[u8], &[u8]),
-) -> Scan<()> {
+pub(crate) fn each_entry(entries: &[u8], mut each: impl FnMut(&[u8], &[u8])) -> Scan<()> {
     let mut cursor = Cursor::new(entries);
     while cursor.peek()? != b'}' {
         let key = cursor.string()?;
