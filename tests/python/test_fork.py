@@ -86,3 +86,44 @@ def test_a_child_goes_on_whatever_other_threads_were_doing() -> None:
         timeout=120,
     )
     assert done.stdout == "done\n", done.stderr
+
+
+def test_threads_of_a_child_record_where_threads_of_the_parent_did() -> None:
+    """The child's new threads may get the stacks, and with them the addresses, of lost ones."""
+    done = run(
+        """
+        import signal
+        def record_beside(others):
+            ready, leave = threading.Barrier(others + 1), threading.Event()
+            def work():
+                torch.ones(2) + 1
+                ready.wait()
+                leave.wait()
+                torch.ones(2) + 1
+            threads = [threading.Thread(target=work) for _ in range(others)]
+            for thread in threads:
+                thread.start()
+            ready.wait()
+            return threads, leave
+        def count(prof):
+            return sum(event.name == "aten::add" for event in prof.events())
+        with mindprof.profile() as prof:
+            threads, leave = record_beside(9)
+            child = os.fork()
+            if child == 0:
+                signal.alarm(30)
+                with mindprof.profile() as own:
+                    others, done = record_beside(9)
+                    done.set()
+                    for thread in others:
+                        thread.join()
+                os._exit(0 if count(own) == 18 else 1)
+            _, status = os.waitpid(child, 0)
+            leave.set()
+            for thread in threads:
+                thread.join()
+        print(status, count(prof))
+        """,
+        timeout=60,
+    )
+    assert done.stdout == "0 18\n", done.stderr

@@ -246,13 +246,17 @@ impl InputsEncoder {
     /// Adds a tensor. Dims beyond the shorter of the two slices are left out.
     pub fn tensor(&mut self, dtype: DType, dims: &[usize], strides: &[isize]) {
         let count = dims.len().min(strides.len());
-        self.header(InputKind::Tensor, dtype, count);
+        let header = header(InputKind::Tensor, dtype, count);
         // Of a known length, the words are moved one by one; otherwise by calls that cost more than
         // the few moves.
         match (dims, strides) {
-            (&[a], &[s]) => self.words.extend([a as u64, s as u64]),
-            (&[a, b], &[s, t]) => (self.words).extend([a as u64, b as u64, s as u64, t as u64]),
+            (&[a], &[s]) => self.words.extend_from_slice(&[header, a as u64, s as u64]),
+            (&[a, b], &[s, t]) => {
+                let words = [header, a as u64, b as u64, s as u64, t as u64];
+                self.words.extend_from_slice(&words);
+            }
             _ => {
+                self.words.push(header);
                 let dims = dims[..count].iter().map(|&dim| dim as u64);
                 let strides = strides[..count].iter().map(|&stride| stride as u64);
                 self.words.extend(dims.chain(strides));
@@ -267,8 +271,8 @@ impl InputsEncoder {
 
     /// Adds an integer.
     pub fn int(&mut self, value: i64) {
-        self.header(InputKind::Int, DType::Unknown, 0);
-        self.words.push(value as u64);
+        let header = header(InputKind::Int, DType::Unknown, 0);
+        self.words.extend_from_slice(&[header, value as u64]);
     }
 
     /// Adds a floating-point number.
@@ -309,9 +313,13 @@ impl InputsEncoder {
     }
 
     fn header(&mut self, kind: InputKind, dtype: DType, count: usize) {
-        self.words
-            .push(kind as u64 | (dtype as u64) << 8 | (count as u64) << 16);
+        self.words.push(header(kind, dtype, count));
     }
+}
+
+#[inline]
+const fn header(kind: InputKind, dtype: DType, count: usize) -> u64 {
+    kind as u64 | (dtype as u64) << 8 | (count as u64) << 16
 }
 
 /// Walks the inputs of one encoded list.

@@ -14,6 +14,7 @@ mod chunk;
 mod clock;
 mod fork;
 mod gate;
+mod here;
 mod local;
 mod memory;
 mod name;

@@ -25,15 +25,13 @@ use crate::open::OpenEntry;
 use crate::scope::OpenScope;
 use crate::stack::Stack;
 use crate::storages::SLOTS;
-use crate::{budget, memory, recorder, storages};
+use crate::{budget, here, memory, recorder, storages};
 
 /// Marks, in a record's name, a scope that ended on another thread than it began on.
 pub(crate) const ASYNC_BIT: u32 = 1 << 31;
 
 thread_local! {
     static LOCAL: OnceCell<Local> = const { OnceCell::new() };
-    /// Where `LOCAL` is while it lives, null otherwise: what has no destructor is reached without asking whether that ran.
-    static HERE: Cell<*const Local> = const { Cell::new(ptr::null()) };
 }
 
 /// Says, in place of a list's number, that the budget has no room for the list.
@@ -169,19 +167,19 @@ pub(crate) fn push_piece(gate: Gate, address: u64, bytes: i64, total: u64) {
     } else {
         ticks()
     };
-    let record = memory::record(time, address, bytes, total);
-    if !local.is_some_and(|local| local.push(record)) {
-        push_slowly(gate, &record);
+    if !local.is_some_and(|local| local.push(memory::record(time, address, bytes, total))) {
+        push_slowly(gate, time, address, bytes, total);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn push_slowly(gate: Gate, record: &Record) {
+fn push_slowly(gate: Gate, time: u64, address: u64, bytes: i64, total: u64) {
     // A thread that is ending has no buffer any more: what it gives back then is not told.
     let _ = with(|local| {
         local.follow(gate);
-        local.push(*record) || local.push_to_new_chunk(*record)
+        let record = memory::record(time, address, bytes, total);
+        local.push(record) || local.push_to_new_chunk(record)
     });
 }
 
@@ -260,7 +258,7 @@ fn here<'a>() -> Option<&'a Local> {
     // SAFETY: the pointer is set when `LOCAL` is filled, which is never moved or emptied after, and
     // unset when it is dropped. Only this thread can follow it, and nothing that is called with
     // the reference ends the thread.
-    HERE.with(|here| unsafe { here.get().as_ref() })
+    unsafe { here::get().as_ref() }
 }
 
 /// Calls `action` with the buffer of this thread, or returns none if the thread is ending.
@@ -268,7 +266,7 @@ fn here<'a>() -> Option<&'a Local> {
 fn with<T>(action: impl FnOnce(&Local) -> T) -> Option<T> {
     let run = |local: &OnceCell<Local>| {
         let local = local.get_or_init(Local::new);
-        HERE.set(ptr::from_ref(local));
+        here::set(local);
         action(local)
     };
     LOCAL.try_with(run).ok()
@@ -480,7 +478,8 @@ impl Local {
         let KnownInputs {
             encoder, recent, ..
         } = &*known;
-        if recent[slot].storages == encoder.storages() {
+        // Mostly of two or three: a call that compares memory would cost more than the look.
+        if recent[slot].storages.iter().eq(encoder.storages()) {
             return id | Record::HAS_STORAGES;
         }
         id | NEW_STORAGES
@@ -549,7 +548,7 @@ impl Local {
 
 impl Drop for Local {
     fn drop(&mut self) {
-        HERE.set(ptr::null());
+        here::unset();
         self.buffer.retire();
     }
 }

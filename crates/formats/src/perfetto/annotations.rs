@@ -15,6 +15,9 @@ use crate::scan::decode;
 /// How many bytes of annotations are kept for the next event that says the same.
 const KEPT_BYTES: usize = 4 << 20;
 
+/// How many texts a sequence remembers: where there are more, they hardly come again.
+const MOST_TEXTS: usize = 1 << 16;
+
 /// What a sequence has told of arguments so far.
 #[derive(Debug)]
 pub(super) struct Annotations {
@@ -98,10 +101,10 @@ impl Annotations {
                     said.fixed(annotation::FLOAT, value.to_bits());
                 }
             }
-            Value::String(text) => {
-                let id = self.text(text, texts, news);
-                said.number(annotation::INTERNED_TEXT, id);
-            }
+            Value::String(text) => match self.text(text, texts, news) {
+                Some(id) => drop(said.number(annotation::INTERNED_TEXT, id)),
+                None => drop(said.text(annotation::TEXT, text)),
+            },
             Value::Array(items) => {
                 for item in items {
                     said.message(annotation::ITEM, |said| {
@@ -131,13 +134,17 @@ impl Annotations {
         id
     }
 
-    fn text(&mut self, text: &str, texts: &mut u64, news: &mut Message) -> u64 {
+    /// Returns the number of a text; none of one that is new when there are many.
+    fn text(&mut self, text: &str, texts: &mut u64, news: &mut Message) -> Option<u64> {
         if let Some(&known) = self.texts.get(text) {
-            return known;
+            return Some(known);
+        }
+        if self.texts.len() >= MOST_TEXTS {
+            return None;
         }
         *texts += 1;
         self.texts.insert(text.into(), *texts);
         add_text(news, interned::ANNOTATION_TEXTS, *texts, text);
-        *texts
+        Some(*texts)
     }
 }

@@ -164,8 +164,8 @@ impl<'a> Sequence<'a> {
         self.at(event.start, packet);
         let arguments = said.arguments.map(|text| extras.texts.text(text));
         let is_free = |name: &str| {
-            let arguments = arguments.as_deref().unwrap_or_default();
-            !arguments.contains(&format!("\"{name}\":"))
+            let is_in = |arguments: &str| arguments.contains(&format!("\"{name}\":"));
+            !arguments.as_deref().is_some_and(is_in)
         };
         packet.message(trace::TRACK_EVENT, |slice| {
             let kind = if is_moment {

@@ -306,7 +306,8 @@ fn sound_events(events: &[Value]) -> Vec<Value> {
 
 /// Whether a value is another one that says the same.
 fn is_said_again(key: &str, old: &Value, new: &Value) -> bool {
-    let is_number_in_quotes = old.as_str().is_some_and(|text| *text == new.to_string());
+    let in_quotes: Option<i64> = old.as_str().and_then(|text| text.parse().ok());
+    let is_number_in_quotes = in_quotes.is_some() && in_quotes == new.as_i64();
     match key {
         "pid" => old == new || is_number_in_quotes,
         // It may be drawn on a spare track, and no object becomes one.

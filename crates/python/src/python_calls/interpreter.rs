@@ -31,6 +31,8 @@ struct Interpreter {
     /// From 3.12 on.
     set_profile_all_threads: Option<SetProfile>,
     is_attached: unsafe extern "C" fn() -> c_int,
+    /// Under this name from 3.13 on.
+    running: Option<unsafe extern "C" fn() -> *mut ffi::PyThreadState>,
     back: unsafe extern "C" fn(*mut PyFrameObject) -> *mut PyFrameObject,
     /// From 3.11 on.
     instruction: Option<unsafe extern "C" fn(*mut PyFrameObject) -> c_int>,
@@ -59,6 +61,8 @@ impl Interpreter {
                 set_profile: symbol(c"PyEval_SetProfile")?,
                 set_profile_all_threads: symbol(c"PyEval_SetProfileAllThreads"),
                 is_attached: symbol(c"PyGILState_Check")?,
+                running: symbol(c"PyThreadState_GetUnchecked")
+                    .or_else(|| symbol(c"_PyThreadState_UncheckedGet")),
                 back: symbol(c"PyFrame_GetBack")?,
                 instruction: symbol(c"PyFrame_GetLasti"),
                 variable: symbol(c"PyFrame_GetVarString"),
@@ -173,6 +177,37 @@ pub(super) fn attached<'py>() -> Option<Attached<'py>> {
     unsafe {
         let is_attached = (interpreter.is_attached)() == 1;
         is_attached.then(|| Attached(Python::assume_attached()))
+    }
+}
+
+/// Returns which thread's state holds the GIL, as the caller sees it; zero if it cannot be told.
+#[inline]
+fn running() -> usize {
+    let running = interpreter().and_then(|interpreter| interpreter.running);
+    // SAFETY: the function asks for nothing. What it returns is compared, never followed.
+    running.map_or(0, |running| unsafe { running() } as usize)
+}
+
+/// The state that the interpreter has for a thread, by its address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ThreadState(usize);
+
+impl ThreadState {
+    /// Returns that of this thread.
+    pub(super) fn of(_attached: Attached<'_>) -> Self {
+        Self(running())
+    }
+
+    /// Returns the word that this thread holds the GIL, if it does and this is its state. Asks for
+    /// much less than [`attached`].
+    ///
+    /// # Safety
+    /// The state was this thread's, and frames that ran under it have not all returned.
+    #[inline]
+    pub(super) unsafe fn attached<'py>(self) -> Option<Attached<'py>> {
+        // SAFETY: a state with frames is not freed, so no other thread can have one at its address:
+        // if it is the one that holds the GIL, then this thread does.
+        (self.0 != 0 && self.0 == running()).then(|| Attached(unsafe { Python::assume_attached() }))
     }
 }
 

@@ -6,6 +6,11 @@
 //! generator that was thrown into, another tool's hook, a thread that is seen first), the frames
 //! are walked, and what was missed is put right.
 
+#![expect(
+    unsafe_code,
+    reason = "whether this thread holds the GIL follows from the calls that are kept"
+)]
+
 use std::ffi::c_int;
 
 use mindprof_record::{
@@ -13,7 +18,7 @@ use mindprof_record::{
 };
 use pyo3::prelude::*;
 
-use super::interpreter::{Frame, attached};
+use super::interpreter::{Frame, ThreadState, attached};
 use super::names::Names;
 use super::{Key, Owner, deepest, modules};
 
@@ -36,6 +41,8 @@ enum State {
 pub(super) struct Shadow {
     key: Key,
     state: State,
+    /// The interpreter's state of the thread, as of when it was last looked at.
+    thread: ThreadState,
     calls: Vec<Call>,
     /// How many more calls there are than are kept.
     beyond: u64,
@@ -92,8 +99,10 @@ impl Shadow {
         if call.kind == Kind::Native && self.beyond == 0 {
             return call.callers;
         }
-        let Some(attached) = attached() else {
-            return Stack::NONE;
+        // SAFETY: calls are kept from when their frames are seen until these return. A tool that
+        // keeps returns from us makes this thread a doubtful one.
+        let Some(attached) = (unsafe { self.thread.attached() }) else {
+            return self.find_stack();
         };
         match attached.current_frame() {
             Some(frame) if self.beyond == 0 && frame.identity() == call.frame => {
@@ -230,6 +239,7 @@ impl Shadow {
         let Some(frame) = attached.current_frame() else {
             return Stack::NONE;
         };
+        self.thread = ThreadState::of(attached);
         match super::claim_hook(attached) {
             Owner::Us if self.is_stale() || self.state == State::Foreign => self.begin(frame),
             Owner::Us if self.beyond > 0 => return self.stack_too_deep(frame),

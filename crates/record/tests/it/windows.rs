@@ -1,5 +1,6 @@
 //! Sessions are windows over one recording.
 
+use std::sync::Barrier;
 use std::thread;
 
 use mindprof_model::Flags;
@@ -68,6 +69,31 @@ fn all_threads_are_in_the_window_also_those_that_have_ended() {
     assert_eq!(profile.events().len(), 800);
     assert_eq!(profile.threads().len(), 8);
     assert!(profile.events().is_sorted_by_key(|event| event.start));
+}
+
+#[test]
+fn any_number_of_threads_record_at_the_same_time() {
+    const THREADS: usize = 150;
+    let session = Session::start(Options::default());
+    let all_here = Barrier::new(THREADS);
+    thread::scope(|threads| {
+        for _ in 0..THREADS {
+            threads.spawn(|| {
+                drop(scope(&DURING));
+                all_here.wait();
+                drop(scope(&DURING));
+            });
+        }
+    });
+    let profile = session.stop().assemble();
+    assert_eq!(profile.threads().len(), THREADS);
+    for (thread, _) in profile.threads().iter().enumerate() {
+        let of_thread = profile
+            .events()
+            .iter()
+            .filter(|event| event.thread.index() == thread);
+        assert_eq!(of_thread.count(), 2);
+    }
 }
 
 #[test]
