@@ -127,3 +127,35 @@ def test_threads_of_a_child_record_where_threads_of_the_parent_did() -> None:
         timeout=60,
     )
     assert done.stdout == "0 18\n", done.stderr
+
+
+def test_a_child_reads_the_profile_that_another_thread_was_analysing() -> None:
+    done = run(
+        """
+        import signal
+        x = torch.ones((2, 2))
+        for _ in range(5):
+            with mindprof.profile(with_stack=True, profile_memory=True) as prof:
+                for _ in range(50_000):
+                    x + x
+            begin = threading.Event()
+            def analyse():
+                begin.set()
+                prof.key_averages()
+            thread = threading.Thread(target=analyse)
+            thread.start()
+            # Goes on when the thread lets go of the GIL, which is when it analyses.
+            begin.wait()
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)
+                rows = {row.key: row.count for row in prof.key_averages()}
+                os._exit(0 if rows["aten::add"] == 50_000 else 1)
+            _, status = os.waitpid(child, 0)
+            assert status == 0, status
+            thread.join()
+        print("done")
+        """,
+        timeout=120,
+    )
+    assert done.stdout == "done\n", done.stderr

@@ -110,6 +110,7 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         // The earlier the clock has its first anchor, the better its rate is known.
         mindprof_record::Session::prepare();
+        crate::enter::watch_forks();
         crate::once::fill(module.py());
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }

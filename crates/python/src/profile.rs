@@ -56,7 +56,8 @@ impl Profile {
     /// Reads the profile in a trace file.
     #[staticmethod]
     fn read(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        let analyzed = py.enter(move || Ok::<_, Error>(Analyzed::new(read_trace_file(&path)?)))?;
+        let read = move || Ok::<_, Error>(Analyzed::new(read_trace_file(&path)?));
+        let analyzed = py.enter_alone(read)?;
         Ok(Self::from_analyzed(analyzed))
     }
 
