@@ -5,6 +5,10 @@ asked for. Every measurement is a process of its own, so that its peak of memory
 
     python benchmarks/read_trace.py --program target/release/mindprof --megabytes 250 1000
 
+Traces of `--unusual-megabytes` that hold one unusual thing each are read too: copies with a rate in
+each, counters, asynchronous events, events with an id of their own. `mindprof table` does not keep
+what it does not know, `mindprof info` does, as everything that may write the trace again.
+
 With `--torch-python`, an interpreter that has torch, a profile of `--torch-events` is recorded
 there too. torch reads no traces, so what is compared is what it does with the
 events that it has in memory when someone asks for the table, with what `mindprof table` does with
@@ -16,6 +20,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import os
+import random
 import re
 import resource
 import statistics
@@ -23,6 +28,8 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
+from collections.abc import Callable
 from pathlib import Path
 
 GOLDENS = Path(__file__).parents[1] / "tests" / "goldens"
@@ -112,6 +119,64 @@ def make_trace(golden: Path, path: Path, size: int) -> None:
         file.write(pieces.tail)
 
 
+def copy_event(index: int, chance: random.Random) -> str:
+    """Returns a copy to a device, whose arguments are all unknown to profiles."""
+    return (
+        f'{{"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pageable -> Device)", "pid": 0, '
+        f'"tid": 7, "ts": {1000 + index * 3.5}, "dur": 1.25, "args": {{"External id": {index}, '
+        f'"device": 0, "context": 1, "stream": 7, "correlation": {index + 1}, '
+        f'"bytes": {chance.randrange(1 << 20)}, '
+        f'"memory bandwidth (GB/s)": {chance.random() * 10}}}}}'
+    )
+
+
+def counter_event(index: int, chance: random.Random) -> str:
+    """Returns one value of a counter."""
+    return (
+        f'{{"ph": "C", "name": "queue", "pid": 1, "tid": 1, "ts": {1000 + index * 3.5}, '
+        f'"args": {{"length": {chance.randrange(1 << 30)}}}}}'
+    )
+
+
+def asynchronous_event(index: int, _chance: random.Random) -> str:
+    """Returns the begin or the end of an asynchronous event."""
+    return (
+        f'{{"ph": "{"be"[index % 2]}", "cat": "net", "name": "get", '
+        f'"id": "{0x7F0000000000 + index // 2 * 64:#x}", "pid": 1, "tid": 1, '
+        f'"ts": {1000 + index * 3.5}}}'
+    )
+
+
+def marked_event(index: int, chance: random.Random) -> str:
+    """Returns an operator with an id of its own."""
+    return (
+        f'{{"ph": "X", "cat": "cpu_op", "name": "op", "pid": 1, "tid": 1, '
+        f'"ts": {1000 + index * 3.5}, "dur": 1, "args": {{"External id": {index}, '
+        f'"uuid": "{uuid.UUID(int=chance.getrandbits(128))}"}}}}'
+    )
+
+
+UNUSUAL: dict[str, Callable[[int, random.Random], str]] = {
+    "copies": copy_event,
+    "counters": counter_event,
+    "asynchronous events": asynchronous_event,
+    "events with ids": marked_event,
+}
+
+
+def make_unusual(event: Callable[[int, random.Random], str], path: Path, size: int) -> None:
+    """Writes a trace of about `size` bytes of events of one kind."""
+    chance = random.Random(1)
+    with path.open("w") as file:
+        file.write('{"traceEvents": [\n')
+        index = 0
+        while file.tell() < size:
+            block = range(index, index + 1000)
+            file.write(",\n".join(event(each, chance) for each in block) + ",\n")
+            index += 1000
+        file.write(event(index, chance) + "\n]}")
+
+
 def measure(command: list[str]) -> tuple[float, int]:
     """Runs a command and returns its seconds and its peak of memory in bytes."""
     started = time.perf_counter()
@@ -163,6 +228,7 @@ def main() -> None:
     parser.add_argument("--program", default="target/release/mindprof")
     parser.add_argument("--megabytes", type=int, nargs="+", default=[250, 1000])
     parser.add_argument("--json-megabytes", type=int, default=250)
+    parser.add_argument("--unusual-megabytes", type=int, default=200)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--torch-python", help="an interpreter with the real torch")
     parser.add_argument("--torch-events", type=int, default=200_000)
@@ -187,6 +253,13 @@ def main() -> None:
                     name = "json.load and pandas" if frame else "json.load alone"
                     other = report(name, [sys.executable, "-c", script, str(trace)], size, 1)
                     print(f"  {'ratio':<28} {rate / other:8.1f}")
+        for name, event in UNUSUAL.items():
+            make_unusual(event, trace, arguments.unusual_megabytes * 10**6)
+            size = trace.stat().st_size
+            print(f"{name}, {size / 1e6:.0f} MB")
+            for verb in ("table", "info"):
+                command = [arguments.program, verb, str(trace)]
+                report(f"mindprof {verb}", command, size, arguments.runs)
         if arguments.torch_python:
             compare_with_torch(arguments, trace)
 

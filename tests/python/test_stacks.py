@@ -133,10 +133,13 @@ class TestThreads:
         begin, done = threading.Event(), threading.Event()
 
         def work() -> None:
-            begin.wait()
-            x + x
-            x * x
-            done.set()
+            # Whatever happens, neither thread waits for the other for good: a test fails then.
+            try:
+                begin.wait()
+                x + x
+                x * x
+            finally:
+                done.set()
 
         thread = threading.Thread(target=work)
         thread.start()
@@ -145,8 +148,11 @@ class TestThreads:
             begin.set()
             done.wait()
 
-        prof = record(step)
-        thread.join()
+        try:
+            prof = record(step)
+        finally:
+            begin.set()
+            thread.join()
         assert [stack[0] for stack in stacks(prof)] == where(work, "x + x")
         assert [stack[0] for stack in stacks(prof, "aten::mul")] == where(work, "x * x")
 

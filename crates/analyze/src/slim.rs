@@ -224,6 +224,7 @@ impl<'a> Copy<'a> {
         }
         let new = self.builder.add_thread(self.profile.threads()[old.index()]);
         self.threads[old.index()] = Some(new);
+        self.copy_extra(ExtraKind::Track, old.index(), new.index());
         new
     }
 }

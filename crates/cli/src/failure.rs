@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, Write};
+use std::path::Path;
 
 use mindprof_formats::Error;
 
@@ -84,9 +85,26 @@ fn io_cause(error: &Error) -> Option<&io::Error> {
     }
 }
 
+/// Says of a file in a format that is written and not read that it is one.
+fn own_format(path: &Path, error: &Error) -> Option<&'static str> {
+    const ENDS: [&str; 6] = [
+        ".pftrace",
+        ".perfetto-trace",
+        ".speedscope.json",
+        ".folded",
+        ".stacks.txt",
+        ".parquet",
+    ];
+    let name = path.to_string_lossy();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    let is_other = matches!(error, Error::NotJson { .. } | Error::NotATrace { .. });
+    let is_own = is_other && ENDS.iter().any(|end| name.ends_with(end));
+    is_own.then_some("such files are written for other tools; give the trace that it was made of")
+}
+
 fn hint(error: &Error) -> Option<&'static str> {
     match error {
-        Error::File { source, .. } => hint(source),
+        Error::File { path, source } => own_format(path, source).or_else(|| hint(source)),
         Error::Io(source) if source.kind() == io::ErrorKind::IsADirectory => {
             Some("give the path of one file in it")
         }

@@ -1,6 +1,12 @@
-//! Times, sizes and shares as they are written on a command line.
+//! Times, sizes, shares and counts as they are written on a command line.
 
 use mindprof_model::Nanos;
+
+/// Returns how many of something there are, in words: `1 event`, `2 events`.
+pub(crate) fn count(number: u64, one: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {one}{plural}")
+}
 
 /// Takes a time with its unit: `250ns`, `10us`, `1.5ms`, `2s`.
 pub(crate) fn time(text: &str) -> Result<Nanos, String> {

@@ -155,6 +155,9 @@ fn describe_io(error: &io::Error) -> String {
         io::ErrorKind::NotFound => "no such file or directory".into(),
         io::ErrorKind::PermissionDenied => "permission denied".into(),
         io::ErrorKind::IsADirectory => "is a directory, expected a file".into(),
+        io::ErrorKind::StorageFull => "no space left on device".into(),
+        io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".into(),
+        io::ErrorKind::NotADirectory => "a part of the path is a file, expected a directory".into(),
         _ => error.to_string(),
     }
 }

@@ -33,8 +33,9 @@ mod whole_file;
 pub use arrow::record_batch;
 pub use chrome::{
     ARGUMENT_KEYS, EVENT_KEYS, PhaseCounts, Progress, ReadOptions, Reading, Repair, Repairs,
-    TraceOptions, category_name, input_types, read_trace, read_trace_file, read_trace_file_with,
-    read_trace_with, write_trace, write_trace_file, write_trace_file_with, write_trace_with,
+    TraceOptions, Unknown, category_name, input_types, read_trace, read_trace_file,
+    read_trace_file_with, read_trace_from, read_trace_with, write_trace, write_trace_file,
+    write_trace_file_with, write_trace_with,
 };
 pub use columns::{Column, Values, average_columns, event_columns, text_values};
 pub use diff::{DiffLayout, change_state, diff_json, diff_text, measure_name};

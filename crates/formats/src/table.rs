@@ -154,12 +154,17 @@ struct Sheet<'a> {
     flops_unit: Option<usize>,
 }
 
+/// Returns a sum that is zero where there is nothing: that of the library is a negative zero.
+pub(crate) fn total(amounts: impl Iterator<Item = f64>) -> f64 {
+    amounts.fold(0.0, |sum, amount| sum + amount)
+}
+
 impl<'a> Sheet<'a> {
     fn new(rows: &'a [Row<'a>], facts: &'a TableFacts, options: &'a TableOptions) -> Result<Self> {
         let device = if rows.iter().any(|row| row.self_device > 0.0) {
             let name = facts.device.as_deref().ok_or(Error::UnknownDevice)?;
             let work = rows.iter().filter(|row| row.is_device_work);
-            Some((name, work.map(|row| row.self_device).sum()))
+            Some((name, total(work.map(|row| row.self_device))))
         } else {
             None
         };
@@ -167,7 +172,7 @@ impl<'a> Sheet<'a> {
             rows,
             facts,
             options,
-            self_cpu_total: rows.iter().map(|row| row.self_cpu).sum(),
+            self_cpu_total: total(rows.iter().map(|row| row.self_cpu)),
             device,
             shapes_width: 0,
             source_width: 0,

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::info::loss_counts;
-use crate::table::shown_rows;
+use crate::table::{shown_rows, total};
 use crate::{Row, TableOptions, add_percentiles, average_rows};
 
 /// Returns averages as JSON: the rows that a table with these options shows, and its totals. Times
@@ -25,8 +25,8 @@ pub fn table_json(
     }
     let work = rows.iter().filter(|row| row.is_device_work);
     let document = Document {
-        self_cpu_time_total: rows.iter().map(|row| row.self_cpu).sum(),
-        self_device_time_total: work.map(|row| row.self_device).sum(),
+        self_cpu_time_total: total(rows.iter().map(|row| row.self_cpu)),
+        self_device_time_total: total(work.map(|row| row.self_device)),
         lost: loss_counts(analysis.profile().loss()),
         rows: shown_rows(&rows, options)
             .into_iter()

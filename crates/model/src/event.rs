@@ -49,6 +49,8 @@ impl Flags {
     pub const ASYNC: Self = Self(2);
     /// It is the tracer's own work or noise: kept in files, left out of every analysis.
     pub const HIDDEN: Self = Self(4);
+    /// It is a moment: it has no duration, not even one of zero.
+    pub const INSTANT: Self = Self(8);
 
     /// Returns whether all properties of `other` are there.
     pub const fn contains(self, other: Self) -> bool {

@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use rustc_hash::FxHashMap;
+
 use crate::{PackedTexts, TextId, ThreadId};
 
 /// What is said beyond what is known, and of what.
@@ -20,15 +22,18 @@ pub enum ExtraKind {
     Arguments,
     /// Further arguments of a memory record.
     MemoryArguments,
+    /// What is said of a thread and its process beyond their numbers and the thread's name.
+    Track,
 }
 
 impl ExtraKind {
     /// Every kind, in the order of their numbers.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::Category,
         Self::Fields,
         Self::Arguments,
         Self::MemoryArguments,
+        Self::Track,
     ];
 }
 
@@ -53,7 +58,7 @@ pub struct Extras {
     records: Vec<ForeignRecord>,
 }
 
-/// The text that goes with the event or memory record at `index`.
+/// The text that goes with the event, memory record or thread at `index`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Row {
     index: u32,
@@ -68,6 +73,18 @@ impl Extras {
         if let Ok(index) = u32::try_from(index) {
             self.rows[kind as usize].push(Row { index, text });
         }
+    }
+
+    /// Says anew what goes with the events at some indices, or that nothing does.
+    pub fn replace(&mut self, kind: ExtraKind, changes: &FxHashMap<usize, Option<TextId>>) {
+        let rows = &mut self.rows[kind as usize];
+        rows.retain(|row| !changes.contains_key(&(row.index as usize)));
+        for (&index, text) in changes {
+            if let Some(text) = *text {
+                self.set(kind, index, text);
+            }
+        }
+        self.rows[kind as usize].sort_unstable();
     }
 
     /// Adds a record of a foreign kind. Any order will do.
@@ -186,6 +203,19 @@ impl ExtraWalk<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_said_anew_takes_the_place_of_what_was() {
+        let mut extras = Extras::default();
+        let [old, new] = ["old", "new"].map(|text| extras.texts.add(text).unwrap());
+        for index in [1, 3] {
+            extras.set(ExtraKind::Arguments, index, old);
+        }
+        let changes = [(3, Some(new)), (2, Some(new)), (1, None), (0, None)];
+        extras.replace(ExtraKind::Arguments, &changes.into_iter().collect());
+        let found = [0, 1, 2, 3].map(|index| extras.of(ExtraKind::Arguments, index));
+        assert_eq!(found, [None, None, Some(new), Some(new)]);
+    }
 
     #[test]
     fn texts_follow_their_events_into_another_order() {

@@ -70,7 +70,7 @@ id!(
 );
 
 id!(
-    /// Indexes the texts of a profile's extras.
+    /// Says where a text of a profile's extras begins among what is packed.
     TextId,
     "text"
 );

@@ -17,6 +17,7 @@ mod memory;
 mod packed_texts;
 mod profile;
 mod rewritten;
+mod split_text;
 mod stacks;
 mod storages;
 mod strings;
@@ -34,8 +35,9 @@ pub use inputs::{DType, Input, InputKind, InputsEncoder, InputsIter, InputsTable
 pub use links::Links;
 pub use loss::{Loss, LossCause};
 pub use memory::{MemoryRecord, MemoryRecords, MemoryRecordsIter};
-pub use packed_texts::PackedTexts;
+pub use packed_texts::{PackedTexts, PatternId};
 pub use profile::{Metadata, Profile};
+pub use split_text::SplitText;
 pub use stacks::StackTable;
 pub use storages::{RoleRecord, StorageLists, TensorRole};
 pub use strings::StringTable;

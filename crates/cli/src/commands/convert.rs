@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::failure::{Outcome, advised};
 use crate::input::read;
 use crate::output::print_line;
+use crate::units::count;
 
 const EXAMPLE: &str = "\
 Example:
@@ -32,7 +33,7 @@ Exit codes: 0 it worked, 1 a file cannot be read or written, 2 the arguments mak
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct ConvertArgs {
-    /// The trace: Chrome JSON, plain or compressed.
+    /// The trace: Chrome JSON, plain or compressed; - for stdin.
     #[arg(value_name = "IN")]
     trace: PathBuf,
 
@@ -97,8 +98,9 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Outcome> {
         print_line(&serde_json::to_string_pretty(&document)?)?;
     } else {
         let Document { output, format, .. } = document;
+        let events = count(events as u64, "event");
         print_line(&format!(
-            "wrote {output} ({format}), {events} events, {bytes} bytes"
+            "wrote {output} ({format}), {events}, {bytes} bytes"
         ))?;
     }
     Ok(Outcome::Fine)

@@ -8,7 +8,7 @@ use mindprof_analyze::{Analysis, Diff, DiffOptions, Measure};
 use mindprof_formats::{DiffLayout, diff_json, diff_text};
 
 use crate::failure::Outcome;
-use crate::input::read;
+use crate::input::read_known;
 use crate::output::{print, print_line};
 use crate::units;
 
@@ -128,7 +128,7 @@ impl DiffArgs {
 
 /// Prints what changed, and says by the exit code if it is too much.
 pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Outcome> {
-    let analysis = |path: &Path| read(path).map(|reading| Analysis::build(reading.profile));
+    let analysis = |path: &Path| read_known(path).map(|reading| Analysis::build(reading.profile));
     let (before, after) = (analysis(&args.before)?, analysis(&args.after)?);
     let diff = Diff::build(&before, &after, args.options());
     if args.json {
@@ -143,12 +143,14 @@ pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Outcome> {
     if growth <= limit {
         return Ok(Outcome::Fine);
     }
-    let (growth, limit) = (growth * 100.0, limit * 100.0);
+    let limit = limit * 100.0;
+    let growth = if growth.is_finite() {
+        format!("by {:.1}%", growth * 100.0)
+    } else {
+        "from nothing".into()
+    };
     // When stderr is gone the exit code still tells.
-    let _ = writeln!(
-        io::stderr(),
-        "{what} grew by {growth:.1}%, more than {limit}%"
-    );
+    let _ = writeln!(io::stderr(), "{what} grew {growth}, more than {limit}%");
     Ok(Outcome::Found)
 }
 

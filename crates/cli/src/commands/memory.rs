@@ -9,7 +9,7 @@ use mindprof_formats::{
 };
 
 use crate::failure::{Outcome, advised};
-use crate::input::read;
+use crate::input::read_known;
 use crate::output::{print, print_line};
 
 const EXAMPLE: &str = "\
@@ -24,7 +24,7 @@ Exit codes: 0 it worked, 1 a file cannot be read or written, 2 the arguments mak
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct MemoryArgs {
-    /// The trace: Chrome JSON, plain or compressed, recorded with `profile_memory=True`.
+    /// The trace: Chrome JSON, plain or compressed; - for stdin. Recorded with `profile_memory=True`.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
@@ -49,7 +49,7 @@ fn device(text: &str) -> Result<MemoryDevice, String> {
 
 /// Prints the memory of each device, or writes the timeline of one.
 pub(crate) fn run(args: &MemoryArgs) -> anyhow::Result<Outcome> {
-    let analysis = Analysis::build(read(&args.trace)?.profile);
+    let analysis = Analysis::build(read_known(&args.trace)?.profile);
     let devices = devices(args, &analysis)?;
     if let Some(path) = &args.out {
         let only = devices.first().filter(|_| devices.len() == 1);

@@ -22,7 +22,7 @@ Exit codes: 0 it worked, 1 a file cannot be read or written, 2 the arguments mak
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct SlimArgs {
-    /// The trace: Chrome JSON, plain or compressed.
+    /// The trace: Chrome JSON, plain or compressed; - for stdin.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
@@ -152,7 +152,8 @@ fn text(args: &SlimArgs, report: &CutReport, bytes: u64) -> String {
         (report.too_short, "shorter than asked for"),
         (report.too_many, "among the shortest, for the size"),
     ];
-    let mut lines = vec![format!("kept {} of {} events", report.kept, report.events)];
+    let all = units::count(report.events, "event");
+    let mut lines = vec![format!("kept {} of {all}", report.kept)];
     for (count, reason) in reasons.into_iter().filter(|(count, _)| *count > 0) {
         lines.push(format!("  cut {count} {reason}"));
     }
@@ -163,8 +164,11 @@ fn text(args: &SlimArgs, report: &CutReport, bytes: u64) -> String {
         ));
     }
     if report.memory > 0 {
-        let (kept, all) = (report.memory_kept, report.memory);
-        lines.push(format!("kept {kept} of {all} memory records"));
+        let (kept, all) = (
+            report.memory_kept,
+            units::count(report.memory, "memory record"),
+        );
+        lines.push(format!("kept {kept} of {all}"));
     }
     if report.foreign > 0 {
         let (kept, all) = (report.foreign_kept, report.foreign);

@@ -11,7 +11,7 @@ use mindprof_formats::{
 };
 
 use crate::failure::Outcome;
-use crate::input::read;
+use crate::input::read_known;
 use crate::output::{print, print_line};
 
 const EXAMPLE: &str = "\
@@ -23,7 +23,7 @@ Exit codes: 0 it worked, 1 a file cannot be read or written, 2 the arguments mak
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct StacksArgs {
-    /// The trace: Chrome JSON, plain or compressed.
+    /// The trace: Chrome JSON, plain or compressed; - for stdin.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
@@ -53,7 +53,7 @@ pub(crate) struct StacksArgs {
 
 /// Prints or writes the stacks.
 pub(crate) fn run(args: &StacksArgs) -> anyhow::Result<Outcome> {
-    let analysis = Analysis::build(read(&args.trace)?.profile);
+    let analysis = Analysis::build(read_known(&args.trace)?.profile);
     if let Some(path) = &args.svg {
         write_flamegraph_file(&analysis, args.metric, path)?;
     } else if let Some(path) = &args.speedscope {
@@ -74,13 +74,17 @@ fn text(args: &StacksArgs, analysis: &Analysis) -> anyhow::Result<String> {
     } else {
         write_paths(analysis, args.metric, &mut text)?;
     }
-    if !has_stacks && !args.scopes {
+    let lack = if text.is_empty() {
+        Some("has no time to show")
+    } else if !has_stacks && !args.scopes {
+        Some("has no stacks (record with with_stack=True), scopes are shown instead")
+    } else {
+        None
+    };
+    if let Some(lack) = lack {
         let path = args.trace.display();
         // When stderr is gone there is no one left to tell.
-        let _ = writeln!(
-            io::stderr(),
-            "warning: {path}: has no stacks (record with with_stack=True), scopes are shown instead"
-        );
+        let _ = writeln!(io::stderr(), "warning: {path}: {lack}");
     }
     Ok(String::from_utf8(text)?)
 }

@@ -8,7 +8,7 @@ use mindprof_analyze::{Analysis, GroupBy, averages};
 use mindprof_formats::{SortBy, TableOptions, TimeUnit, table, table_json};
 
 use crate::failure::Outcome;
-use crate::input::read;
+use crate::input::read_known;
 use crate::output::{print, print_line};
 
 const EXAMPLE: &str = "\
@@ -24,7 +24,7 @@ Exit codes: 0 it worked, 1 the file cannot be read, 2 the arguments make no sens
     reason = "each is a switch of the command line"
 )]
 pub(crate) struct TableArgs {
-    /// The trace: Chrome JSON, plain or compressed.
+    /// The trace: Chrome JSON, plain or compressed; - for stdin.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
@@ -154,7 +154,7 @@ impl TableArgs {
 
 /// Prints the table of a trace.
 pub(crate) fn run(args: &TableArgs) -> anyhow::Result<Outcome> {
-    let analysis = Analysis::build(read(&args.trace)?.profile);
+    let analysis = Analysis::build(read_known(&args.trace)?.profile);
     if args.group_by.contains(&Grouping::Overload) {
         let trace = args.trace.display();
         // When stderr is gone there is no one left to warn.

@@ -8,6 +8,7 @@ use mindprof_model::LossCause;
 use crate::failure::Outcome;
 use crate::input::read_quietly;
 use crate::output::{print, print_line};
+use crate::units::count;
 
 const EXAMPLE: &str = "\
 Example:
@@ -18,7 +19,7 @@ Exit codes: 0 nothing is wrong, 1 something had to be repaired, 2 the file canno
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct VerifyArgs {
-    /// The trace: Chrome JSON, plain or compressed.
+    /// The trace: Chrome JSON, plain or compressed; - for stdin.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
@@ -57,13 +58,15 @@ fn text(args: &VerifyArgs, reading: &Reading) -> String {
         1 => "1 fault was repaired".to_owned(),
         total => format!("{total} faults were repaired"),
     };
-    let mut lines = vec![format!("{path}: {verdict}, {events} events")];
+    let events = count(events as u64, "event");
+    let mut lines = vec![format!("{path}: {verdict}, {events}")];
     let repairs = reading.repairs.iter();
     lines.extend(repairs.map(|(_, _, sentence)| format!("  {sentence}")));
     let loss = reading.profile.loss();
     for cause in LossCause::ALL.into_iter().filter(|&c| loss.count(c) > 0) {
-        let (count, why) = (loss.count(cause), cause.describe());
-        lines.push(format!("  {count} events were lost: {why}"));
+        let (number, why) = (loss.count(cause), cause.describe());
+        let were = if number == 1 { "was" } else { "were" };
+        lines.push(format!("  {} {were} lost: {why}", count(number, "event")));
     }
     lines.join("\n") + "\n"
 }

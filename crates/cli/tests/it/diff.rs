@@ -84,6 +84,10 @@ fn a_limit_sets_the_exit_code() {
     let run = diff(&before, &after, &["--fail-over", "20", "--fail-on", "row"]);
     assert_eq!(run.stderr, "mm grew by 25.0%, more than 20%\n");
     assert_eq!(diff(&after, &before, &["--fail-over", "0%"]).code, Some(0));
+    let none = folder.path().join("none.json");
+    write_trace(&none, &[]);
+    let run = diff(&none, &after, &["--fail-over", "5%"]);
+    assert_eq!(run.stderr, "the whole grew from nothing, more than 5%\n");
 }
 
 #[test]

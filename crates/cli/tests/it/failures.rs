@@ -1,9 +1,8 @@
 //! Input that cannot be read: one line that says which file and why, and nothing on stdout.
 
 use std::fs;
-use std::process::Command;
 
-use crate::program::{golden, run, table};
+use crate::program::{golden_of, run, table};
 
 #[test]
 fn bad_input_is_named_with_the_reason() {
@@ -121,23 +120,23 @@ fn arguments_that_make_no_sense_are_refused() {
     }
 }
 
-/// The system ends a process that writes more than it may, wherever in the file that is.
-#[cfg(target_os = "linux")]
 #[test]
-fn a_program_that_is_ended_while_it_writes_leaves_nothing() {
-    use std::os::unix::process::ExitStatusExt;
-
+fn what_is_written_for_other_tools_is_not_read() {
     let folder = tempfile::tempdir().unwrap();
-    for name in ["out.json", "out.pftrace"] {
-        let script = "ulimit -c 0; ulimit -f 8; exec \"$0\" convert \"$1\" \"$2\"";
-        let output = Command::new("sh")
-            .args(["-c", script])
-            .arg(env!("CARGO_BIN_EXE_mindprof"))
-            .arg(golden("trace.json.gz"))
-            .arg(folder.path().join(name))
-            .output()
-            .unwrap();
-        assert!(output.status.signal().is_some(), "{output:?}");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    let trace = golden_of("mlp-full", "trace.json.gz");
+    for name in [
+        "a.pftrace",
+        "a.pftrace.gz",
+        "a.speedscope.json",
+        "a.folded",
+        "a.parquet",
+    ] {
+        let path = folder.path().join(name);
+        run(["convert".as_ref(), trace.as_os_str(), path.as_os_str()]).printed();
+        let run = run(["verify".as_ref(), path.as_os_str()]);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{name}");
+        let hint =
+            "hint: such files are written for other tools; give the trace that it was made of\n";
+        assert!(run.stderr.ends_with(hint), "{}", run.stderr);
     }
 }

@@ -7,6 +7,8 @@ mod convert;
 mod diff;
 mod failures;
 mod info;
+#[cfg(unix)]
+mod interruptions;
 mod man;
 mod memory;
 mod program;

@@ -75,3 +75,14 @@ fn pictures_are_written() {
         serde_json::from_str(&fs::read_to_string(&speedscope).unwrap()).unwrap();
     assert!(!json["profiles"].as_array().unwrap().is_empty());
 }
+
+#[test]
+fn a_trace_without_events_has_nothing_to_show() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("none.json");
+    fs::write(&path, "[]").unwrap();
+    let run = stacks(&path, &[]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""));
+    let expected = format!("warning: {}: has no time to show\n", path.display());
+    assert_eq!(run.stderr, expected);
+}

@@ -1,6 +1,6 @@
 //! `mindprof table` on traces that can be read.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::Read;
 use std::process::Stdio;
 
@@ -167,4 +167,35 @@ fn rows_are_not_told_apart_by_what_no_trace_says() {
     assert_eq!((asked.code, asked.stdout), (Some(0), plain));
     let told = "no trace says which overload ran, so rows are not told apart by it\n";
     assert!(asked.stderr.starts_with("warning: ") && asked.stderr.ends_with(told));
+}
+
+#[test]
+fn a_trace_can_come_through_a_pipe() {
+    let trace = golden("trace.json.gz");
+    let expected = table(&trace, &[]).printed();
+    let mut command = mindprof();
+    command
+        .args(["table", "-"])
+        .stdin(File::open(&trace).unwrap());
+    let found = Run::from(command.output().unwrap()).printed();
+    assert_eq!(found, expected);
+    let mut command = mindprof();
+    command.args(["table", "-"]).stdin(Stdio::null());
+    let run = Run::from(command.output().unwrap());
+    assert_eq!(run.code, Some(1));
+    assert!(
+        run.stderr.starts_with("error: stdin: the file is empty"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn sums_of_nothing_are_zero() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("none.json");
+    fs::write(&path, "[]").unwrap();
+    let text = table(&path, &["--json"]).printed();
+    assert!(text.contains("\"self_cpu_time_total\": 0.0"), "{text}");
+    assert!(text.contains("\"self_device_time_total\": 0.0"), "{text}");
 }

@@ -9,6 +9,8 @@ pub(super) const INSTANT: &str = "cpu_instant_event";
 
 /// The category of the span that says how long the window was open.
 pub(super) const WINDOW: &str = "Trace";
+/// The process and the thread of that span, as JSON.
+pub(super) const WINDOW_TRACK: (&[u8], &[u8]) = (b"\"Spans\"", b"\"PyTorch Profiler\"");
 
 /// How many nanoseconds wider than it was a device's annotation is drawn, on each side, so that
 /// viewers put it around the first and last of its kernels.

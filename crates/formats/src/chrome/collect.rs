@@ -2,28 +2,32 @@
 
 use mindprof_model::{
     Category, DeviceKind, Event, ExtraKind, Flags, InputsEncoder, InputsId, Links, LossCause,
-    MemoryRecord, Nanos, ProfileBuilder, ScopeKind, StackId, ThreadId,
+    MemoryRecord, Nanos, ProfileBuilder, StackId,
 };
 use rustc_hash::FxHashMap;
+use serde_json::Value;
 
-use self::arguments::unlinked;
+use self::ends::Amended;
 use self::meaning::{Meanings, Role};
 use self::python::PythonCalls;
-use self::rest::{KeptTexts, Leftover, OF_MEMORY, keys_of};
+use self::rest::{KeptTexts, Leftover, OF_MEMORY};
 use self::spans::Spans;
 use self::tensors::Tensors;
 use self::tracks::Tracks;
 use super::category;
 use super::event::{RawEvent, Rest, Texts};
-use super::integer::number_of;
-use super::keys::ArgumentKey;
+use super::integer::{integer_of, number_of};
+use super::keys::{ArgumentKey, ArgumentKeys};
 use super::phase_counts::PhaseCounts;
+use super::reading::Unknown;
 use super::repairs::{Repair, Repairs};
 use crate::scan::Fragment;
 
 mod arguments;
 mod build;
+mod ends;
 mod facts;
+mod forms;
 mod meaning;
 mod order;
 mod python;
@@ -33,7 +37,7 @@ mod tensors;
 mod times;
 mod tracks;
 
-pub(super) use self::rest::each_entry;
+pub(crate) use self::rest::each_entry;
 
 /// The parts of a profile so far.
 ///
@@ -49,22 +53,34 @@ pub(super) struct Collector {
     /// Where the window begins and how long it is, if the trace says so.
     window: Option<(i64, Nanos)>,
     events: Vec<Event>,
+    earliest_start: Option<i64>,
     /// As long as the events, or empty while no event has any.
     links: Vec<Links>,
+    has_forward_threads: bool,
+    has_device_events: bool,
     memory: Vec<MemoryRecord>,
     tensors: Tensors,
     tracks: Tracks,
     /// The kind of the devices, where a category says that it is not CUDA.
     device: Option<DeviceKind>,
     meanings: Meanings,
-    inputs: FxHashMap<[Fragment; 5], InputsId>,
+    /// By their lists, the inputs, and which of the lists they do not tell.
+    inputs: FxHashMap<[Fragment; 5], (InputsId, ArgumentKeys)>,
     python: PythonCalls,
     spans: Spans,
     encoder: InputsEncoder,
     kept: KeptTexts,
+    amended: Amended,
     /// Whether a time is finer than a microsecond.
     has_nanoseconds: bool,
+    /// How often room was made for what is still to come.
+    rooms: usize,
 }
+
+/// When this much of a file was read, it is foreseen how much there will be of everything. Too much
+/// room costs nothing until it is used, but to make more of it later costs a copy.
+const FORESIGHT: [f64; 3] = [1.0 / 256.0, 1.0 / 16.0, 1.0 / 4.0];
+const ROOM_TO_SPARE: f64 = 1.2;
 
 impl Collector {
     /// Takes what a profile keeps of one event; `rest` is what it says beyond what is known.
@@ -73,18 +89,37 @@ impl Collector {
         match event.phase {
             b'X' => self.add_complete(event, texts, rest),
             b'B' => self.add_begin(event, texts, rest),
-            b'E' => self.add_end(event, texts),
-            b'i' | b'I' => self.add_instant(event, texts, rest),
-            b'M' => self.add_fact(event, texts),
+            b'E' => self.add_end(event, texts, rest),
+            phase if is_moment(phase) => self.add_instant(event, texts, rest),
+            b'M' => self.add_fact(event, texts, rest),
             b's' | b't' | b'f' if is_told_otherwise(event, texts) => {}
             phase if is_phase(phase) => self.keep_record(event, texts),
             _ => self.repairs.add(Repair::NotAnEvent, 1),
         }
     }
 
-    /// Takes the events of a track for events of the thread `of`.
-    pub(super) fn add_spare_track(&mut self, process: i64, track: i64, of: i64) {
-        self.tracks.add_spare(process, track, of);
+    /// Says what becomes of what is not known.
+    pub(super) const fn set_unknown(&mut self, unknown: Unknown) {
+        self.kept.unknown = unknown;
+    }
+
+    /// Makes room for what is still to come of a file, of which a part was read.
+    pub(super) fn make_room(&mut self, part: f64) {
+        if FORESIGHT.get(self.rooms).is_none_or(|&next| part < next) {
+            return;
+        }
+        self.rooms += 1;
+        make_room_in(&mut self.events, part);
+        make_room_in(&mut self.links, part);
+        make_room_in(&mut self.memory, part);
+    }
+
+    /// Takes the events of a track of a process for events of the thread `of`.
+    pub(super) fn add_spare_track(&mut self, [process, track, of]: [&Value; 3]) {
+        let raw = [process, track, of].map(ToString::to_string);
+        let strings = &mut self.profile.strings;
+        self.tracks
+            .add_spare(raw.each_ref().map(String::as_str), strings);
     }
 
     /// Counts an event that could not be read.
@@ -111,18 +146,6 @@ impl Collector {
         }
     }
 
-    fn add_end(&mut self, event: &RawEvent<'_>, texts: &Texts) {
-        let Some(time) = self.time(event.start) else {
-            return;
-        };
-        let device = self.meanings.category(event.category, texts).device;
-        let strings = &mut self.profile.strings;
-        let thread = self
-            .tracks
-            .track(device, event.process, event.thread, strings);
-        self.spans.end(time, thread);
-    }
-
     fn add_interval(
         &mut self,
         event: &RawEvent<'_>,
@@ -131,7 +154,7 @@ impl Collector {
         (mut start, mut duration): (i64, Nanos),
     ) {
         let meant = self.meanings.category(event.category, texts);
-        if meant.is_window {
+        if meant.is_window && (event.process, event.thread) == category::WINDOW_TRACK {
             self.window = Some((start, duration));
             return;
         }
@@ -147,38 +170,25 @@ impl Collector {
         }
         let strings = &mut self.profile.strings;
         let name = self.meanings.name(event.name, texts, strings);
-        let track = self
-            .tracks
-            .track(device, event.process, event.thread, strings);
+        let track = self.tracks.track_of(device, event, strings);
         let mut kept = Event::new(category, name.string, track, Nanos(start as u64), duration);
         if name.role.is_hidden() {
             kept.flags = kept.flags.union(Flags::HIDDEN);
         }
+        if is_moment(event.phase) {
+            kept.flags = kept.flags.union(Flags::INSTANT);
+        }
         let arguments = &event.arguments;
-        let mut links = Links::new(
-            number_of(arguments.value(ArgumentKey::External)),
-            number_of(arguments.value(ArgumentKey::Correlation)),
-        );
-        let mut left = arguments.said.without(keys_of(category));
+        let index = self.events.len();
+        let mut links = Links::default();
+        let mut left = self.add_arguments(&mut kept, &mut links, name.role, (arguments, texts));
         match category {
-            Category::Operator | Category::Annotation => {
-                let forward_thread = arguments.value(ArgumentKey::ForwardThread);
-                let forward: u32 = number_of(forward_thread);
-                links.set_forward_thread(forward.checked_sub(1).map(ThreadId::from_raw));
-                if number_of::<u64>(forward_thread) > 0 && name.role != Role::BackwardWrapper {
-                    kept.scope = ScopeKind::Backward;
-                }
-                left.add_all(self.add_arguments(&mut kept, arguments, texts));
-            }
-            Category::PythonFunction => {
-                left.add_all(self.add_call(&mut kept, arguments, texts));
-            }
+            Category::PythonFunction => left.add_all(self.add_call(&mut kept, arguments, texts)),
             Category::Runtime | Category::Kernel | Category::Other => {
                 self.keep_category(event, texts, meant, kept.name);
             }
-            Category::DeviceAnnotation => {}
+            Category::Operator | Category::Annotation | Category::DeviceAnnotation => {}
         }
-        let index = self.events.len();
         let tensors = &mut self.tensors;
         let storages = arguments.value(ArgumentKey::Storages);
         if tensors.add_storages(index, storages) {
@@ -187,7 +197,6 @@ impl Collector {
         if tensors.add_roles(track, start, arguments.value(ArgumentKey::Roles)) {
             left.remove(ArgumentKey::Roles);
         }
-        left.add_all(unlinked(arguments, links, category));
         self.keep_fields(index, rest);
         self.keep_arguments(&Leftover {
             index,
@@ -201,6 +210,10 @@ impl Collector {
     }
 
     fn push(&mut self, event: Event, links: Links) {
+        let start = event.start.0 as i64;
+        self.earliest_start = Some(self.earliest_start.map_or(start, |first| first.min(start)));
+        self.has_forward_threads |= links.forward_thread().is_some();
+        self.has_device_events |= is_of_device(event.category);
         if links != Links::default() || !self.links.is_empty() {
             self.links.resize(self.events.len(), Links::default());
             self.links.push(links);
@@ -218,7 +231,8 @@ impl Collector {
         let Some(time) = self.time(event.start) else {
             return;
         };
-        if name.role == Role::Memory && event.phase == b'i' {
+        let bytes: Option<i64> = integer_of(event.arguments.value(ArgumentKey::Bytes));
+        if name.role == Role::Memory && bytes.is_some() {
             self.add_memory(event, texts, rest, time);
         } else {
             self.add_interval(event, texts, rest, (time, Nanos::ZERO));
@@ -257,6 +271,25 @@ impl Collector {
         });
         self.memory.push(record);
     }
+}
+
+/// Returns whether an event of a category is tied to others by its numbers.
+const fn is_of_device(category: Category) -> bool {
+    match category {
+        Category::Runtime | Category::Kernel | Category::DeviceAnnotation | Category::Other => true,
+        Category::Operator | Category::Annotation | Category::PythonFunction => false,
+    }
+}
+
+fn make_room_in<T>(rows: &mut Vec<T>, part: f64) {
+    let foreseen = (rows.len() as f64 / part * ROOM_TO_SPARE) as usize;
+    // Without the room, rows are added as they come.
+    let _ = rows.try_reserve_exact(foreseen.saturating_sub(rows.len()));
+}
+
+/// Returns whether events of a phase have no duration.
+const fn is_moment(phase: u8) -> bool {
+    matches!(phase, b'i' | b'I')
 }
 
 /// Returns whether a byte can be the phase of an event: zero stands for none, and what is part of a

@@ -6,6 +6,7 @@
 
 use mindprof_model::{DType, Input, InputsEncoder, InputsIter};
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::text::json_string;
 use crate::shapes::integers_text;
@@ -50,6 +51,29 @@ impl RawInputs<'_> {
             }
         }
     }
+
+    /// Returns of each list whether `inputs` tell it: the dims, the types, the strides, the values,
+    /// the types in lists.
+    pub(super) fn are_told(&self, inputs: InputsIter<'_>) -> [bool; 5] {
+        let [values, types, strides, dims] = inputs_lists(inputs.clone()).map(|(_, list)| list);
+        let list_types = list_types_argument(inputs);
+        let list_types = list_types.as_deref().and_then(|text| text.split_once(':'));
+        [
+            is_same(self.dims, &dims),
+            is_same(self.types, &types),
+            is_same(self.strides, &strides),
+            is_same(self.values, &values),
+            list_types.is_some_and(|(_, list)| is_same(self.list_types, list)),
+        ]
+    }
+}
+
+/// Returns whether two JSON texts say the same.
+fn is_same(raw: &[u8], shown: &str) -> bool {
+    let without_spaces = raw.iter().filter(|byte| !byte.is_ascii_whitespace());
+    let shown_bytes = shown.bytes().filter(|byte| !byte.is_ascii_whitespace());
+    without_spaces.copied().eq(shown_bytes)
+        || serde_json::from_slice::<Value>(raw).ok() == serde_json::from_str(shown).ok()
 }
 
 /// Returns the four lists as arguments of an event.
@@ -308,7 +332,7 @@ fn float_text(value: f64) -> String {
 }
 
 /// The types of a tensor's elements and their names in a trace.
-const DTYPES: [(DType, &str); 12] = [
+const DTYPES: [(DType, &str); 28] = [
     (DType::U8, "unsigned char"),
     (DType::I8, "signed char"),
     (DType::I16, "short int"),
@@ -321,6 +345,22 @@ const DTYPES: [(DType, &str); 12] = [
     (DType::C64, "c10::complex<float>"),
     (DType::C128, "c10::complex<double>"),
     (DType::Bool, "bool"),
+    (DType::U16, "short unsigned int"),
+    (DType::U32, "unsigned int"),
+    (DType::U64, "long unsigned int"),
+    (DType::C32, "c10::complex<c10::Half>"),
+    (DType::BC32, "c10::complex<c10::BFloat16>"),
+    (DType::F8E4M3FN, "c10::Float8_e4m3fn"),
+    (DType::F8E4M3FNUZ, "c10::Float8_e4m3fnuz"),
+    (DType::F8E5M2, "c10::Float8_e5m2"),
+    (DType::F8E5M2FNUZ, "c10::Float8_e5m2fnuz"),
+    (DType::F8E8M0FNU, "c10::Float8_e8m0fnu"),
+    (DType::F4E2M1FNX2, "c10::Float4_e2m1fn_x2"),
+    (DType::QI8, "c10::qint8"),
+    (DType::QU8, "c10::quint8"),
+    (DType::QI32, "c10::qint32"),
+    (DType::QU4X2, "c10::quint4x2"),
+    (DType::QU2X4, "c10::quint2x4"),
 ];
 
 fn dtype_of(name: &str) -> DType {

@@ -34,6 +34,42 @@ pub const ARGUMENT_KEYS: [&str; ArgumentKey::Other as usize] = [
     "Ev Idx",
 ];
 
+/// What comes next in an event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Key {
+    /// The value of a field.
+    Field(EventKey),
+    /// The value of an argument.
+    Argument(ArgumentKey),
+    /// Nothing: the event has ended.
+    #[default]
+    End,
+}
+
+impl Key {
+    /// Returns whether its value is mostly that of the last event of the kind.
+    pub(super) const fn is_steady(self) -> bool {
+        match self {
+            Self::Field(key) => matches!(
+                key,
+                EventKey::Phase | EventKey::Category | EventKey::Process | EventKey::Thread
+            ),
+            Self::Argument(key) => STEADY.contains(key),
+            Self::End => false,
+        }
+    }
+}
+
+const STEADY: ArgumentKeys = ArgumentKeys::new(&[
+    ArgumentKey::ForwardThread,
+    ArgumentKey::Finished,
+    ArgumentKey::Asynchronous,
+    ArgumentKey::DeviceType,
+    ArgumentKey::DeviceId,
+    ArgumentKey::RecordFunction,
+    ArgumentKey::Other,
+]);
+
 /// What a key of an event means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EventKey {

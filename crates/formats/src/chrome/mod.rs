@@ -3,6 +3,7 @@
 mod category;
 mod collect;
 mod event;
+mod event_scanner;
 mod file;
 mod inputs;
 mod integer;
@@ -13,11 +14,13 @@ mod reading;
 mod repairs;
 mod text;
 mod time;
+mod track_facts;
 mod write;
 
 pub(crate) use category::is_backward_wrapper;
 pub(crate) use category::loss_key;
 pub use category::to_name as category_name;
+pub(crate) use collect::each_entry;
 pub use file::{write_trace_file, write_trace_file_with};
 pub use inputs::input_types;
 pub(crate) use inputs::inputs_lists;
@@ -25,8 +28,10 @@ pub use keys::{ARGUMENT_KEYS, EVENT_KEYS};
 pub use phase_counts::PhaseCounts;
 pub use read::read_trace_with;
 pub use reading::{
-    Progress, ReadOptions, Reading, read_trace, read_trace_file, read_trace_file_with,
+    Progress, ReadOptions, Reading, Unknown, read_trace, read_trace_file, read_trace_file_with,
+    read_trace_from,
 };
 pub use repairs::{Repair, Repairs};
 pub(crate) use text::json_value;
+pub(crate) use track_facts::{TrackFacts, facts_of};
 pub use write::{TraceOptions, write_trace, write_trace_with};

@@ -8,6 +8,7 @@ use std::io::Read;
 use mindprof_model::LossCause;
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
+use serde_json::Value;
 
 use self::entries::Entry;
 use self::events::Events;
@@ -39,6 +40,7 @@ pub(super) fn read_from(file: impl Read, total: u64, options: &ReadOptions<'_>) 
         source: Source::open(file, total, options.progress)?,
         events: Events::new(),
     };
+    reader.events.collector.set_unknown(options.unknown);
     reader.read()?;
     if reader.source.is_damaged() {
         reader.events.damage(Repair::DamagedCompression);
@@ -151,6 +153,9 @@ impl Reader<'_> {
                 self.events.first_error = Some(self.source.error(fault));
             }
             self.source.pass(bytes);
+            if let Some(part) = self.source.part_read() {
+                self.events.collector.make_room(part);
+            }
             if paused == events::Paused::Closed {
                 break true;
             }
@@ -226,9 +231,9 @@ struct Mark {
 /// A track that holds events of the thread `of`, apart because they cross others of it.
 #[derive(Deserialize)]
 struct SpareTrack {
-    pid: i64,
-    tid: i64,
-    of: i64,
+    pid: Value,
+    tid: Value,
+    of: Value,
 }
 
 impl Mark {
@@ -238,7 +243,7 @@ impl Mark {
             collector.profile.add_loss(cause, count);
         }
         for track in &self.spare_tracks {
-            collector.add_spare_track(track.pid, track.tid, track.of);
+            collector.add_spare_track([&track.pid, &track.tid, &track.of]);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use mindprof_model::Profile;
@@ -16,6 +17,20 @@ use crate::{Error, Result};
 pub struct ReadOptions<'a> {
     /// Is told now and then how many of the file's bytes were read, and how many there are.
     pub progress: Option<Progress<'a>>,
+    /// What becomes of what the trace says beyond what profiles know.
+    pub unknown: Unknown,
+}
+
+/// What becomes of what a trace says beyond what profiles know, such as counters and arguments of
+/// kernels. It is looked at and repaired alike.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unknown {
+    /// It is kept, for who writes the trace again.
+    #[default]
+    Keep,
+    /// It is counted, for who does not: that takes less memory. Numbers of events by which no
+    /// other is tied to them are not kept either.
+    Count,
 }
 
 /// Takes the bytes of a file that were read so far, and all that there are (zero when it is not
@@ -27,6 +42,7 @@ impl fmt::Debug for ReadOptions<'_> {
         formatter
             .debug_struct("ReadOptions")
             .field("progress", &self.progress.is_some())
+            .field("unknown", &self.unknown)
             .finish()
     }
 }
@@ -63,6 +79,14 @@ pub fn read_trace_file_with(path: &Path, options: &ReadOptions<'_>) -> Result<Re
         read_from(file, total, options)
     };
     read().map_err(|error: Error| error.at(path))
+}
+
+/// As [`read_trace_file_with`], of what comes from a pipe or the like.
+///
+/// # Errors
+/// When it cannot be read or is no trace.
+pub fn read_trace_from(input: impl Read, options: &ReadOptions<'_>) -> Result<Reading> {
+    read_from(input, 0, options)
 }
 
 /// Reads a trace from its bytes, compressed or not.

@@ -2,7 +2,7 @@
 //!
 //! They are read and written as text: a 64-bit float cannot hold the nanoseconds of a date.
 
-use super::integer::decimal;
+use crate::scan::{Cursor, Scan, decimal};
 
 /// The length of the interval that base times are the starts of, in seconds: three months.
 const INTERVAL_SECONDS: u64 = 7_889_238;
@@ -28,6 +28,15 @@ pub(super) enum Stated {
 }
 
 impl Stated {
+    /// Passes the value that comes next and reads it.
+    #[inline]
+    pub(super) fn scan(cursor: &mut Cursor<'_>) -> Scan<Self> {
+        match cursor.thousandths() {
+            Some(nanoseconds) => Ok(Self::Nanos(nanoseconds as i64)),
+            None => Ok(Self::read(cursor.value()?)),
+        }
+    }
+
     /// Reads the JSON text of decimal microseconds.
     pub(super) fn read(raw: &[u8]) -> Self {
         if let Some(nanoseconds) = parse_plain(raw) {

@@ -6,9 +6,7 @@
 use std::io::Write;
 
 use mindprof_analyze::PythonCalls;
-use mindprof_model::{
-    Category, Event, EventId, Flags, Links, Metadata, Nanos, Profile, ScopeKind, TextId,
-};
+use mindprof_model::{Category, Event, EventId, Flags, Links, Metadata, Nanos, Profile, ScopeKind};
 
 use self::extras::{EventExtras, ExtraPieces};
 use self::memory::memory_head;
@@ -17,7 +15,7 @@ use self::tensors::Carried;
 use self::text::Text;
 use self::tracks::{Tracks, drawn};
 use super::category::{DEVICE_ANNOTATION_MARGIN, is_backward_wrapper};
-use super::keys::ArgumentKey;
+use super::keys::{ArgumentKey, ArgumentKeys};
 use super::text::json_string;
 use super::time::base_ns;
 use crate::Result;
@@ -136,13 +134,22 @@ impl<'a> Writer<'a> {
         let (start, end) = drawn(event);
         let extras = self.extras.of_event(id);
         match extras.category {
-            Some(category) => self.push_foreign_head(category, event),
+            Some(category) => {
+                let category = self.extras.text(category).to_owned();
+                self.push_foreign_head(&category, event);
+            }
+            None if event.flags.contains(Flags::INSTANT) => {
+                let category = json_string(self.pieces.category(event));
+                self.push_foreign_head(&category, event);
+            }
             None => self.text.push(self.pieces.head(event)),
         }
         self.text.push(self.tracks.of_event(id, event));
         self.push_since_reference(start.0, DEVICE_ANNOTATION_MARGIN);
-        self.text.push(",\"dur\":");
-        self.text.push_microseconds((end - start).0);
+        if !event.flags.contains(Flags::INSTANT) {
+            self.text.push(",\"dur\":");
+            self.text.push_microseconds((end - start).0);
+        }
         if let Some(fields) = extras.fields {
             self.text.push(",");
             self.text.push(self.extras.text(fields));
@@ -162,6 +169,10 @@ impl<'a> Writer<'a> {
                 self.push_links(id);
             }
         }
+        let is_said = extras.keys.contains(ArgumentKey::Finished);
+        if event.flags.contains(Flags::UNFINISHED) && !is_said {
+            self.text.push("\"finished\":false,");
+        }
         self.push_tensors(id, event.start);
         self.push_extra_arguments(extras.arguments);
         self.text.push("\"Ev Idx\":");
@@ -172,10 +183,14 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes the beginning of an event of a category that profiles do not know.
-    fn push_foreign_head(&mut self, category: TextId, event: &Event) {
-        self.text.push(",\n{\"ph\":\"X\",\"cat\":");
-        self.text.push(self.extras.text(category));
+    /// Writes the beginning of a moment, or of an event of a category that profiles do not know.
+    fn push_foreign_head(&mut self, category: &str, event: &Event) {
+        let is_moment = event.flags.contains(Flags::INSTANT);
+        let phase = if is_moment { "i" } else { "X" };
+        self.text.push(",\n{\"ph\":\"");
+        self.text.push(phase);
+        self.text.push("\",\"cat\":");
+        self.text.push(category);
         self.text.push(",\"name\":");
         self.text.push(&json_string(self.profile.name(event)));
     }
@@ -228,14 +243,15 @@ impl<'a> Writer<'a> {
             self.text.push_argument("Sequence number", sequence);
             self.text.push_argument("Fwd thread id", forward_thread);
         }
-        let is_said = extras.keys.contains(ArgumentKey::Finished);
-        if event.flags.contains(Flags::UNFINISHED) && !is_said {
-            self.text.push("\"finished\":false,");
-        }
         if event.flags.contains(Flags::ASYNC) {
             self.text.push("\"Async\":true,");
         }
-        self.text.push(self.pieces.inputs(event));
+        if extras.keys.within(ArgumentKeys::INPUTS).is_empty() {
+            self.text.push(self.pieces.inputs(event));
+        } else {
+            let inputs = self.pieces.inputs_without(event, extras.keys);
+            self.text.push(&inputs);
+        }
         self.text.push(self.pieces.stack(event.stack));
     }
 

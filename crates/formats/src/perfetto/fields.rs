@@ -39,7 +39,9 @@ pub(super) mod event {
     pub(crate) const NAME: u32 = 10;
     pub(crate) const TRACK: u32 = 11;
     pub(crate) const NAME_TEXT: u32 = 23;
+    pub(crate) const CATEGORY_TEXT: u32 = 22;
     pub(crate) const COUNTER_VALUE: u32 = 30;
+    pub(crate) const FLOAT_COUNTER_VALUE: u32 = 44;
     pub(crate) const FLOWS: u32 = 47;
     pub(crate) const LAST_FLOWS: u32 = 48;
     pub(crate) const BEGIN: u64 = 1;
@@ -51,9 +53,14 @@ pub(super) mod event {
 /// Fields of an annotation.
 pub(super) mod annotation {
     pub(crate) const NAME: u32 = 1;
+    pub(crate) const TRUTH: u32 = 2;
     pub(crate) const NUMBER: u32 = 3;
+    pub(crate) const SIGNED: u32 = 4;
+    pub(crate) const FLOAT: u32 = 5;
     pub(crate) const TEXT: u32 = 6;
     pub(crate) const NAME_TEXT: u32 = 10;
+    pub(crate) const ENTRY: u32 = 11;
+    pub(crate) const ITEM: u32 = 12;
     pub(crate) const INTERNED_TEXT: u32 = 17;
 }
 

@@ -37,6 +37,12 @@ impl Message {
         self
     }
 
+    /// Adds fields that were written apart.
+    pub(super) fn append(&mut self, fields: &[u8]) -> &mut Self {
+        self.bytes.extend_from_slice(fields);
+        self
+    }
+
     /// Adds a nested message, written in place: its length is put before it when it is known.
     pub(super) fn message(&mut self, field: u32, write: impl FnOnce(&mut Self)) -> &mut Self {
         self.varint(u64::from(field) << 3 | 2);

@@ -1,6 +1,8 @@
 //! Perfetto's own protobuf trace: the same profile in a fraction of the bytes of a Chrome trace.
 
+mod annotations;
 mod fields;
+mod foreign;
 mod message;
 mod packets;
 mod sequence;

@@ -3,9 +3,10 @@
 //! Names are told once, times are differences, and the track is the default, so that beginning and
 //! ending a slice takes some thirty bytes together before they are compressed.
 
-use mindprof_model::{Category, Event, InputsId, Nanos, Profile, StackId, StringId};
+use mindprof_model::{Category, Event, Flags, InputsId, Nanos, Profile, StackId, StringId, TextId};
 use rustc_hash::FxHashMap;
 
+use super::annotations::Annotations;
 use super::fields::{annotation, event as field, interned, trace};
 use super::message::Message;
 use crate::category_name;
@@ -22,16 +23,38 @@ const DIFFERENCE_CLOCK: u64 = 64;
 
 /// The arguments of slices; they are interned under their positions from one, those of inputs in
 /// the order in which their lists are made.
-const ARGUMENTS: [&str; 6] = [
+const ARGUMENTS: [&str; 7] = [
     "Concrete Inputs",
     "Input type",
     "Input Strides",
     "Input Dims",
     "Call stack",
     "Sequence number",
+    "finished",
 ];
 const CALL_STACK: u64 = 5;
 const SEQUENCE_NUMBER: u64 = 6;
+const FINISHED: u64 = 7;
+
+/// What is said of an event beyond what is known of it.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Said {
+    pub(super) category: Option<TextId>,
+    pub(super) fields: Option<TextId>,
+    pub(super) arguments: Option<TextId>,
+}
+
+/// An event as another tool wrote it.
+pub(super) struct Foreign<'a> {
+    pub(super) kind: u64,
+    pub(super) track: u64,
+    pub(super) category: &'a str,
+    pub(super) name: &'a str,
+    /// Entries of a JSON object.
+    pub(super) arguments: &'a str,
+    /// The arrow that it is an end of.
+    pub(super) flow: Option<(u64, FlowSide)>,
+}
 
 /// The state of a sequence.
 pub(super) struct Sequence<'a> {
@@ -41,10 +64,11 @@ pub(super) struct Sequence<'a> {
     /// The ends of the slices that are open, the outermost first.
     open: Vec<Nanos>,
     names: FxHashMap<(StringId, Category), (u64, u64)>,
-    categories: Vec<&'static str>,
+    categories: Vec<String>,
     inputs: FxHashMap<InputsId, u64>,
     stacks: FxHashMap<StackId, u64>,
     texts: u64,
+    annotations: Annotations,
     /// What the next packet tells for the first time.
     news: Message,
 }
@@ -61,6 +85,7 @@ impl<'a> Sequence<'a> {
             inputs: FxHashMap::default(),
             stacks: FxHashMap::default(),
             texts: 0,
+            annotations: Annotations::new(ARGUMENTS.len() as u64 + 1),
             news: Message::default(),
         }
     }
@@ -115,20 +140,46 @@ impl<'a> Sequence<'a> {
         });
     }
 
-    /// Fills the packet of a slice's beginning.
-    pub(super) fn begin(&mut self, event: &Event, flow: Option<FlowEnd>, packet: &mut Message) {
-        self.open.push(event.end());
+    /// Fills the packet of a slice's beginning, or of a moment.
+    pub(super) fn begin(
+        &mut self,
+        event: &Event,
+        flow: Option<FlowEnd>,
+        said: Said,
+        packet: &mut Message,
+    ) {
+        let is_moment = event.flags.contains(Flags::INSTANT);
+        if !is_moment {
+            self.open.push(event.end());
+        }
         self.news.clear();
-        let (name, category) = self.intern_name(event);
+        let (name, mut category) = self.intern_name(event);
+        let extras = self.profile.extras();
+        if let Some(text) = said.category {
+            let text = extras.texts.text(text);
+            category = self.intern_category(&serde_json::from_str(&text).unwrap_or(text));
+        }
         let inputs = self.intern_inputs(event.inputs);
         let stack = self.intern_stack(event);
         self.at(event.start, packet);
+        let arguments = said.arguments.map(|text| extras.texts.text(text));
+        let is_free = |name: &str| {
+            let is_in = |arguments: &str| arguments.contains(&format!("\"{name}\":"));
+            !arguments.as_deref().is_some_and(is_in)
+        };
         packet.message(trace::TRACK_EVENT, |slice| {
-            slice.number(field::TYPE, field::BEGIN);
+            let kind = if is_moment {
+                field::INSTANT
+            } else {
+                field::BEGIN
+            };
+            slice.number(field::TYPE, kind);
             slice.number(field::CATEGORY, category);
             slice.number(field::NAME, name);
             for (argument, text) in (1..=4).zip(inputs.into_iter().flat_map(|first| first..)) {
-                annotate(slice, argument, annotation::INTERNED_TEXT, text);
+                if is_free(ARGUMENTS[argument as usize - 1]) {
+                    annotate(slice, argument, annotation::INTERNED_TEXT, text);
+                }
             }
             if let Some(stack) = stack {
                 annotate(slice, CALL_STACK, annotation::INTERNED_TEXT, stack);
@@ -136,10 +187,45 @@ impl<'a> Sequence<'a> {
             if let Some(sequence) = event.sequence() {
                 annotate(slice, SEQUENCE_NUMBER, annotation::NUMBER, sequence.into());
             }
+            if event.flags.contains(Flags::UNFINISHED) && is_free("finished") {
+                annotate(slice, FINISHED, annotation::TRUTH, 0);
+            }
+            for text in [said.arguments, said.fields].into_iter().flatten() {
+                let kept = (extras, text);
+                let (texts, news) = (&mut self.texts, &mut self.news);
+                self.annotations.push(kept, texts, news, slice);
+            }
             if let Some(flow) = flow {
                 slice.fixed(flow_field(flow), flow_number(flow));
             }
         });
+        self.tell_news(packet);
+    }
+
+    /// Fills the packet of an event that another tool wrote, on any track.
+    pub(super) fn foreign(&mut self, time: Nanos, event: &Foreign<'_>, packet: &mut Message) {
+        self.news.clear();
+        self.at(time, packet);
+        packet.message(trace::TRACK_EVENT, |written| {
+            written.number(field::TYPE, event.kind);
+            written.number(field::TRACK, event.track);
+            if !event.category.is_empty() {
+                written.text(field::CATEGORY_TEXT, event.category);
+            }
+            written.text(field::NAME_TEXT, event.name);
+            let (texts, news) = (&mut self.texts, &mut self.news);
+            self.annotations
+                .push_entries(event.arguments, texts, news, written);
+            match event.flow {
+                Some((flow, FlowSide::Head)) => drop(written.fixed(field::LAST_FLOWS, flow)),
+                Some((flow, FlowSide::Tail)) => drop(written.fixed(field::FLOWS, flow)),
+                None => {}
+            }
+        });
+        self.tell_news(packet);
+    }
+
+    fn tell_news(&self, packet: &mut Message) {
         if !self.news.as_bytes().is_empty() {
             packet.bytes(trace::INTERNED, self.news.as_bytes());
         }
@@ -152,6 +238,22 @@ impl<'a> Sequence<'a> {
             event.number(field::TYPE, field::COUNTER);
             event.number(field::TRACK, track);
             event.number(field::COUNTER_VALUE, value);
+        });
+    }
+
+    /// Fills the packet of a counter's value that may be no whole number.
+    pub(super) fn count_float(
+        &mut self,
+        time: Nanos,
+        track: u64,
+        value: f64,
+        packet: &mut Message,
+    ) {
+        self.at(time, packet);
+        packet.message(trace::TRACK_EVENT, |event| {
+            event.number(field::TYPE, field::COUNTER);
+            event.number(field::TRACK, track);
+            event.fixed(field::FLOAT_COUNTER_VALUE, value.to_bits());
         });
     }
 
@@ -170,17 +272,22 @@ impl<'a> Sequence<'a> {
         let name = self.profile.name(event);
         let thread = self.profile.threads()[event.thread.index()];
         let category = category_name(event.category, name, Some(thread.device));
-        let position = self.categories.iter().position(|known| *known == category);
+        let category = self.intern_category(category);
+        let ids = (self.names.len() as u64 + 1, category);
+        self.names.insert(key, ids);
+        add_text(&mut self.news, interned::NAMES, ids.0, name);
+        ids
+    }
+
+    fn intern_category(&mut self, category: &str) -> u64 {
+        let position = self.categories.iter().position(|known| known == category);
         let position = position.unwrap_or_else(|| {
-            self.categories.push(category);
+            self.categories.push(category.into());
             let id = self.categories.len();
             add_text(&mut self.news, interned::CATEGORIES, id as u64, category);
             id - 1
         });
-        let ids = (self.names.len() as u64 + 1, position as u64 + 1);
-        self.names.insert(key, ids);
-        add_text(&mut self.news, interned::NAMES, ids.0, name);
-        ids
+        position as u64 + 1
     }
 
     /// Returns the number of the first of the four texts of a list of inputs.
@@ -248,7 +355,7 @@ fn flow_number(flow: FlowEnd) -> u64 {
     kind | u64::from(flow.number)
 }
 
-fn add_text(news: &mut Message, field: u32, id: u64, text: &str) {
+pub(super) fn add_text(news: &mut Message, field: u32, id: u64, text: &str) {
     news.message(field, |entry| {
         entry.number(interned::ID, id).text(interned::TEXT, text);
     });

@@ -3,26 +3,33 @@
 use std::io::Write;
 
 use mindprof_model::{DeviceKind, Profile, Thread};
+use rustc_hash::FxHashMap;
 
 use super::fields::{trace, track};
 use super::message::Message;
 use super::packets::Packets;
+use crate::chrome::{TrackFacts, facts_of};
 use crate::{Result, device_name};
 
 /// The processes and devices of a profile, each with the number of its track, which is even.
 pub(super) struct Processes {
-    known: Vec<(u64, DeviceKind)>,
+    /// In their order, each with its first thread.
+    known: Vec<(u64, DeviceKind, usize)>,
+    positions: FxHashMap<(u64, DeviceKind), u64>,
 }
 
 impl Processes {
     pub(super) fn new(profile: &Profile) -> Self {
         let mut known = Vec::new();
-        for thread in profile.threads() {
-            if !known.contains(&(thread.process, thread.device)) {
-                known.push((thread.process, thread.device));
-            }
+        let mut positions = FxHashMap::default();
+        for (index, thread) in profile.threads().iter().enumerate() {
+            let (process, device) = (thread.process, thread.device);
+            positions.entry((process, device)).or_insert_with(|| {
+                known.push((process, device, index));
+                known.len() as u64
+            });
         }
-        Self { known }
+        Self { known, positions }
     }
 
     /// Names the processes.
@@ -31,11 +38,12 @@ impl Processes {
         profile: &Profile,
         packets: &mut Packets<impl Write>,
     ) -> Result<()> {
-        for (&process, number) in self.known.iter().zip(1_u64..) {
+        let facts = facts_of(profile);
+        for (&(process, device, thread), number) in self.known.iter().zip(1_u64..) {
             packets.add(|packet| {
                 packet.message(trace::TRACK, |descriptor| {
                     descriptor.number(track::UUID, 2 * number);
-                    describe_process(profile, process, descriptor);
+                    describe_process((process, device), &facts[thread], descriptor);
                 });
             })?;
         }
@@ -45,27 +53,21 @@ impl Processes {
     /// Returns the number of the track of a thread's process.
     pub(super) fn of(&self, thread: &Thread) -> u64 {
         let key = (thread.process, thread.device);
-        let position = self.known.iter().position(|known| *known == key);
-        2 * (position.map_or(0, |position| position as u64) + 1)
+        2 * self.positions.get(&key).copied().unwrap_or(1)
     }
 }
 
-fn describe_process(profile: &Profile, process: (u64, DeviceKind), descriptor: &mut Message) {
+/// A process is called by the text that it has for a number, or as was said, or as its main thread.
+fn describe_process(process: (u64, DeviceKind), facts: &TrackFacts, descriptor: &mut Message) {
     if process.1 == DeviceKind::Cpu {
+        let name = facts.pid.as_deref().or(facts.process_name.as_deref());
         descriptor.message(track::PROCESS, |described| {
             described.number(track::PROCESS_ID, process.0);
-            described.text(track::PROCESS_NAME, first_name(profile, process));
+            described.text(track::PROCESS_NAME, name.unwrap_or_default());
         });
     } else {
         descriptor.text(track::NAME, &format!("GPU {}", process.0));
     }
-}
-
-/// A process is called as the first of its threads.
-fn first_name(profile: &Profile, (process, device): (u64, DeviceKind)) -> &str {
-    let mut threads = profile.threads().iter();
-    let first = threads.find(|thread| (thread.process, thread.device) == (process, device));
-    first.map_or("", |thread| profile.strings().text(thread.name))
 }
 
 /// Fills the descriptor of a thread's own track.

@@ -5,12 +5,13 @@ use std::io::Write;
 use std::path::Path;
 
 use mindprof_analyze::Lanes;
-use mindprof_model::{DeviceKind, EventId, LossCause, Nanos, Profile};
+use mindprof_model::{DeviceKind, EventId, ExtraKind, LossCause, Nanos, Profile};
 use rustc_hash::FxHashMap;
 
 use super::fields::{annotation, event as field, trace, track};
+use super::foreign::ForeignTracks;
 use super::packets::Packets;
-use super::sequence::Sequence;
+use super::sequence::{Said, Sequence};
 use super::tracks::{Processes, describe_memory, describe_spare, describe_thread};
 use crate::chrome::loss_key;
 use crate::flows::Flows;
@@ -43,7 +44,9 @@ pub fn write_perfetto_with(
     let lanes = Lanes::build(profile);
     let mut sequences = open_sequences(profile, &processes, &lanes, &mut packets)?;
     write_slices(profile, options, &lanes, &mut sequences, &mut packets)?;
-    write_memory(profile, sequences.len() as u64 + 2, &mut packets)?;
+    let mut next = sequences.len() as u64 + 2;
+    next = write_memory(profile, next, &mut packets)?;
+    ForeignTracks::new(profile, &processes, next).write(&mut packets)?;
     packets.finish()
 }
 
@@ -159,6 +162,10 @@ fn write_slices(
     packets: &mut Packets<impl Write>,
 ) -> Result<()> {
     let flows = Flows::build(profile);
+    let extras = profile.extras();
+    let [mut categories, mut fields, mut arguments] =
+        [ExtraKind::Category, ExtraKind::Fields, ExtraKind::Arguments]
+            .map(|kind| extras.walk(kind));
     let threads = profile.threads().len();
     for (index, event) in profile.events().iter().enumerate() {
         if options.leave_out.contains(&event.category) {
@@ -169,7 +176,12 @@ fn write_slices(
         let sequence = &mut sequences[spare.unwrap_or(event.thread.index())];
         close(sequence, event.start, packets)?;
         let flow = flows.end_at(id, event);
-        packets.add(|packet| sequence.begin(event, flow, packet))?;
+        let said = Said {
+            category: categories.at(index),
+            fields: fields.at(index),
+            arguments: arguments.at(index),
+        };
+        packets.add(|packet| sequence.begin(event, flow, said, packet))?;
     }
     for sequence in sequences {
         close(sequence, Nanos(u64::MAX), packets)?;
@@ -188,10 +200,11 @@ fn close(
     Ok(())
 }
 
-/// Writes how much memory was in use, as counters of each device.
-fn write_memory(profile: &Profile, first: u64, packets: &mut Packets<impl Write>) -> Result<()> {
+/// Writes how much memory was in use, as counters of each device. Returns the next number that is
+/// free.
+fn write_memory(profile: &Profile, first: u64, packets: &mut Packets<impl Write>) -> Result<u64> {
     if profile.memory().is_empty() {
-        return Ok(());
+        return Ok(first);
     }
     let mut sequence = Sequence::new(profile, first);
     packets.add(|packet| sequence.open(packet))?;
@@ -221,5 +234,5 @@ fn write_memory(profile: &Profile, first: u64, packets: &mut Packets<impl Write>
             packets.add(|packet| sequence.count(record.time, uuid, bytes, packet))?;
         }
     }
-    Ok(())
+    Ok(first + tracks.len() as u64 + 1)
 }

@@ -2,6 +2,8 @@
 //!
 //! It takes what JSON allows and, inside of values that are only passed over, somewhat more.
 
+use super::digits::{digits_in, thousandths};
+
 /// Why a cursor cannot go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
@@ -43,6 +45,11 @@ impl<'w> Cursor<'w> {
         &self.bytes[..self.at]
     }
 
+    /// Goes back to where it stood before.
+    pub(crate) fn back_to(&mut self, at: usize) {
+        self.at = self.at.min(at);
+    }
+
     /// Returns the next byte that is no white space, and stands before it.
     #[inline]
     pub(crate) fn peek(&mut self) -> Scan<u8> {
@@ -81,11 +88,7 @@ impl<'w> Cursor<'w> {
         reason = "it is most of what reading a trace is"
     )]
     pub(crate) fn pass_step(&mut self, text: &StepText) -> bool {
-        let rest = &self.bytes[self.at..];
-        let comes = match rest.first_chunk() {
-            Some(next) => text.begins(next),
-            None => rest.starts_with(text.bytes()),
-        };
+        let comes = text.begins(&self.bytes[self.at..]);
         if comes {
             self.at += text.bytes().len();
         }
@@ -122,6 +125,19 @@ impl<'w> Cursor<'w> {
     /// Passes the value that comes next and returns its text.
     #[inline]
     pub(crate) fn value(&mut self) -> Scan<&'w [u8]> {
+        let rest = &self.bytes[self.at..];
+        // Most values are short numbers.
+        if let Some(length) = digits_in(rest)
+            && let Some((number, [behind, ..])) = rest.split_at_checked(length)
+            && !IS_WORD[usize::from(*behind)]
+        {
+            self.at += length;
+            return Ok(number);
+        }
+        self.longer_value()
+    }
+
+    fn longer_value(&mut self) -> Scan<&'w [u8]> {
         match plain_number(&self.bytes[self.at..]) {
             Some(length) => {
                 let begin = self.at;
@@ -130,6 +146,18 @@ impl<'w> Cursor<'w> {
             }
             None => self.any_value(),
         }
+    }
+
+    /// Passes the number that comes next and returns it in thousandths, if it is a plain one.
+    #[inline]
+    pub(crate) fn thousandths(&mut self) -> Option<u64> {
+        let rest = &self.bytes[self.at..];
+        let found = thousandths(rest)?;
+        if IS_WORD[usize::from(rest[found.length])] {
+            return None;
+        }
+        self.at += found.length;
+        Some(found.value)
     }
 
     fn any_value(&mut self) -> Scan<&'w [u8]> {
@@ -171,53 +199,67 @@ fn plain_number(bytes: &[u8]) -> Option<usize> {
 /// A text of at most [`Self::LONGEST`] bytes, laid out to be compared in words of sixteen bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StepText {
-    bytes: [u8; Self::LONGEST],
-    length: usize,
-    /// Which bits of each word are of the text.
-    masks: [u128; Self::LONGEST / Self::WORD],
+    bytes: Box<[u8]>,
+    /// The first word, and which of its bits are of the text.
+    first: u128,
+    mask: u128,
 }
 
 impl StepText {
-    pub(crate) const LONGEST: usize = 64;
+    pub(crate) const LONGEST: usize = 256;
     const WORD: usize = 16;
 
     /// Takes a text, if it is not too long.
     pub(crate) fn new(text: &[u8]) -> Option<Self> {
-        let mut bytes = [0; Self::LONGEST];
-        bytes.get_mut(..text.len())?.copy_from_slice(text);
-        let mask = |word: usize| {
-            let length = text.len().saturating_sub(word * Self::WORD).min(Self::WORD);
-            u128::MAX.checked_shr(128 - 8 * length as u32).unwrap_or(0)
-        };
+        if text.len() > Self::LONGEST {
+            return None;
+        }
+        let length = text.len().min(Self::WORD);
+        let mut first = [0; Self::WORD];
+        first[..length].copy_from_slice(&text[..length]);
         Some(Self {
-            bytes,
-            length: text.len(),
-            masks: std::array::from_fn(mask),
+            bytes: text.into(),
+            first: u128::from_le_bytes(first),
+            mask: u128::MAX.checked_shr(128 - 8 * length as u32).unwrap_or(0),
         })
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.length]
+        &self.bytes
     }
 
-    /// Returns whether `next` begins with the text.
+    /// Returns whether `rest` begins with the text.
     #[inline(always)]
     #[expect(
         clippy::inline_always,
         reason = "it is most of what reading a trace is"
     )]
-    fn begins(&self, next: &[u8; Self::LONGEST]) -> bool {
-        let (words, _) = next.as_chunks::<{ Self::WORD }>();
-        let (own, _) = self.bytes.as_chunks::<{ Self::WORD }>();
-        let mut differs = words
+    fn begins(&self, rest: &[u8]) -> bool {
+        let Some(first) = rest.first_chunk() else {
+            return rest.starts_with(&self.bytes);
+        };
+        if (u128::from_le_bytes(*first) ^ self.first) & self.mask != 0 {
+            return false;
+        }
+        if self.bytes.len() <= Self::WORD {
+            return true;
+        }
+        let Some(next) = rest.get(..self.bytes.len()) else {
+            return false;
+        };
+        let (blocks, rest) = next.as_chunks::<{ 2 * Self::WORD }>();
+        let (own_blocks, own_rest) = self.bytes.as_chunks::<{ 2 * Self::WORD }>();
+        if blocks
             .iter()
-            .zip(own)
-            .zip(&self.masks)
-            .map(|((word, own), mask)| {
-                (u128::from_le_bytes(*word) ^ u128::from_le_bytes(*own)) & mask
-            });
-        // Most are short, and most that differ do so early.
-        differs.next() == Some(0) && (self.length <= Self::WORD || differs.all(|bits| bits == 0))
+            .zip(own_blocks)
+            .any(|(block, own)| block != own)
+        {
+            return false;
+        }
+        // What is left is in the last words, which overlap the blocks.
+        (rest.len() <= Self::WORD
+            || rest.first_chunk::<{ Self::WORD }>() == own_rest.first_chunk::<{ Self::WORD }>())
+            && next.last_chunk::<{ Self::WORD }>() == self.bytes.last_chunk::<{ Self::WORD }>()
     }
 }
 

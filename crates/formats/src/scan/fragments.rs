@@ -25,6 +25,8 @@ impl Fragment {
     }
 }
 
+/// How many bits of what was before are forgotten with each value: of 32, so that three count.
+const FORGETS_BITS: u32 = 11;
 /// How many guesses are kept of each kind of value.
 const GUESSES: usize = 1 << 12;
 
@@ -35,7 +37,8 @@ pub(crate) struct Fragments<const KINDS: usize> {
     places: Vec<(usize, usize)>,
     numbers: HashTable<u32>,
     guesses: Vec<[Fragment; GUESSES]>,
-    last: [Fragment; KINDS],
+    /// The last few of each kind, mixed.
+    histories: [u32; KINDS],
 }
 
 impl<const KINDS: usize> Fragments<KINDS> {
@@ -45,7 +48,7 @@ impl<const KINDS: usize> Fragments<KINDS> {
             places: vec![(0, 0)],
             numbers: HashTable::new(),
             guesses: vec![[Fragment::NONE; GUESSES]; KINDS],
-            last: [Fragment::NONE; KINDS],
+            histories: [0; KINDS],
         }
     }
 
@@ -65,20 +68,29 @@ impl<const KINDS: usize> Fragments<KINDS> {
         kind: usize,
         context: Fragment,
     ) -> Scan<Fragment> {
-        cursor.peek()?;
-        let slot = slot(context, self.last[kind]);
+        let history = self.histories[kind];
+        let slot = slot(context, history);
         let guess = self.guesses[kind][slot];
         // Only of what shows its own end does the beginning say that it is whole.
         if guess != Fragment::NONE && cursor.pass_text(self.text(guess)) {
-            self.last[kind] = guess;
+            self.histories[kind] = followed(history, guess);
             return Ok(guess);
         }
+        self.scan_unforeseen(cursor, kind, slot)
+    }
+
+    fn scan_unforeseen(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        kind: usize,
+        slot: usize,
+    ) -> Scan<Fragment> {
         let text = cursor.value()?;
         let fragment = self.intern(text);
         if matches!(text[0], b'"' | b'[' | b'{') {
             self.guesses[kind][slot] = fragment;
         }
-        self.last[kind] = fragment;
+        self.histories[kind] = followed(self.histories[kind], fragment);
         Ok(fragment)
     }
 
@@ -114,9 +126,14 @@ pub(crate) fn text_hash(text: &[u8]) -> u64 {
     hasher.finish()
 }
 
-const fn slot(context: Fragment, last: Fragment) -> usize {
-    let mixed = (context.0.wrapping_mul(0x9e37_79b1)) ^ last.0.wrapping_mul(0x85eb_ca6b);
+const fn slot(context: Fragment, history: u32) -> usize {
+    let mixed = (context.0.wrapping_mul(0x9e37_79b1)) ^ history.wrapping_mul(0x85eb_ca6b);
     (mixed >> 20) as usize
+}
+
+/// Returns what a history becomes by one more; the first of a few is forgotten.
+const fn followed(history: u32, by: Fragment) -> u32 {
+    (history << FORGETS_BITS) ^ by.0
 }
 
 const _: () = assert!(GUESSES == 1 << (32 - 20));
@@ -132,6 +149,7 @@ mod tests {
         let mut cursor = Cursor::new(text);
         let mut found = Vec::new();
         while let Ok(fragment) = fragments.scan(&mut cursor, 0, Fragment::NONE) {
+            let _ = cursor.peek();
             found.push(fragments.text(fragment).to_vec());
         }
         let expected = [

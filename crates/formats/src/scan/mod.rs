@@ -1,6 +1,7 @@
 //! JSON read in one pass, in windows, without a tree: what the reader of traces is made of.
 
 mod cursor;
+mod digits;
 mod fragments;
 mod source;
 mod steps;
@@ -8,6 +9,7 @@ mod text;
 mod zstd;
 
 pub(crate) use cursor::{Cursor, Scan, Stop};
+pub(crate) use digits::decimal;
 pub(crate) use fragments::{Fragment, Fragments, text_hash};
 pub(crate) use source::{Fault, Source};
 pub(crate) use steps::{Step, Steps};

@@ -244,6 +244,11 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// Returns which part of the file was read, if that is known.
+    pub(crate) fn part_read(&self) -> Option<f64> {
+        (self.total > 0).then(|| self.done.get() as f64 / self.total as f64)
+    }
+
     /// Stops counting lines, when no error can need them any more.
     pub(crate) const fn forget_lines(&mut self) {
         self.counts_lines = false;

@@ -1,181 +1,179 @@
-//! The steps from one value of an object to the next: comma, key, colon and all white space.
+//! The steps from one value that varies to the next, with all that stands between them.
 //!
 //! ```text
-//! "ph": "X", "cat": "cpu_op", "name": ...
-//!          ^-------^        ^--------^      two steps: to the key `cat`, and from there to `name`
+//! {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 7, "tid": 7, "ts": 5.125, "dur": ...
+//! ^----------------------------------^            ^-------------------------^      ^-------^
 //! ```
 //!
 //! Files are written by programs, so the same steps come in the same order. Each is remembered with
 //! those that came after it, and is taken by one comparison when it comes again.
 
+use hashbrown::HashTable;
+
 use super::cursor::StepText;
-use super::{Cursor, Scan, Stop, decode, inside_quotes};
+use super::{Cursor, text_hash};
 
 /// The number of a step that was seen before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Step(u16);
 
 impl Step {
-    /// Stands before the first step of an object.
+    /// Stands before the first step.
     pub(crate) const BEGIN: Self = Self(0);
-    /// Stands for a step that is not remembered.
+    /// Stands for the last step that was not remembered.
     const UNKNOWN: Self = Self(1);
+
+    /// Returns it if it is remembered.
+    pub(crate) fn known(self) -> Option<Self> {
+        (self != Self::UNKNOWN).then_some(self)
+    }
+
+    /// Returns its place in tables of what is known of steps.
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
-/// No more steps than this are remembered; what comes beyond is read the slow way.
-const MOST_STEPS: usize = 512;
+/// No more steps than this are remembered; what comes beyond is read the slow way. Those that pass
+/// values leave room for others.
+const MOST_STEPS: usize = 4096;
+const MOST_PASSING: usize = 3072;
 /// How many steps are remembered to come after one.
-const WAYS: usize = 4;
+const WAYS: usize = 8;
+/// After so many steps that were not known it is asked whether it is worth to pass values.
+const PATIENCE: u32 = 32;
 
-/// The steps of a file so far. `Key` is what a key means to the reader.
-pub(crate) struct Steps<Key> {
-    steps: Vec<Known<Key>>,
-    key_of: fn(&[u8]) -> Key,
+/// The steps of a file so far. `Meaning` is what a step says to the reader.
+pub(crate) struct Steps<Meaning> {
+    steps: Vec<Known<Meaning>>,
+    numbers: HashTable<Step>,
 }
 
-struct Known<Key> {
+struct Known<Meaning> {
     text: StepText,
-    /// What it leads to; nothing where it leads out of the object.
-    key: Option<Key>,
+    meaning: Meaning,
     next: [Step; WAYS],
+    /// How often a step from here was known, and how often not.
+    hits: u32,
+    misses: u32,
+    /// Whether values are passed that are mostly the same.
+    passes: bool,
 }
 
-impl<Key: Copy + PartialEq> Steps<Key> {
-    /// Makes a table in which `key_of` says what the text of a key means.
-    pub(crate) fn new(key_of: fn(&[u8]) -> Key) -> Self {
-        let root = || Known {
-            text: StepText::new(b"").expect("nothing is short enough"),
-            key: None,
-            next: [Step::UNKNOWN; WAYS],
+impl<Meaning: PartialEq + Default> Steps<Meaning> {
+    /// Makes a table; what leads to a first step has the default meaning.
+    pub(crate) fn new() -> Self {
+        let root = || {
+            let text = StepText::new(b"").expect("nothing is short enough");
+            Known::new(text, Meaning::default())
         };
         Self {
             steps: vec![root(), root()],
-            key_of,
+            numbers: HashTable::new(),
         }
     }
 
-    /// Goes from behind a value, or from behind the opening brace, to the next value of the object.
-    ///
-    /// Returns the step, and the key of the value; no key where the object ends.
+    /// Returns how many steps there are.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Passes the step that comes next, if it came after `from` before.
     #[inline]
-    pub(crate) fn take(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        from: Step,
-    ) -> Scan<(Step, Option<Key>)> {
-        for step in self.steps[from.0 as usize].next {
+    pub(crate) fn take(&mut self, cursor: &mut Cursor<'_>, from: Step) -> Option<Step> {
+        let likely = self.steps[from.index()].next[0];
+        if cursor.pass_step(&self.steps[likely.index()].text) && likely != Step::UNKNOWN {
+            self.steps[from.index()].hits += 1;
+            return Some(likely);
+        }
+        self.take_other(cursor, from)
+    }
+
+    fn take_other(&mut self, cursor: &mut Cursor<'_>, from: Step) -> Option<Step> {
+        let ways = self.steps[from.index()].next;
+        for (way, step) in ways.into_iter().enumerate().skip(1) {
             if step == Step::UNKNOWN {
                 break;
             }
-            let known = &self.steps[step.0 as usize];
-            if cursor.pass_step(&known.text) {
-                return Ok((step, known.key));
+            if cursor.pass_step(&self.steps[step.index()].text) {
+                let known = &mut self.steps[from.index()];
+                known.hits += 1;
+                // What comes often moves to the front, slowly, so that two in turns do not swap.
+                if known.hits.is_multiple_of(4) {
+                    known.next.swap(way, way - 1);
+                }
+                return Some(step);
             }
         }
-        self.learn(cursor, from)
+        None
     }
 
+    /// Returns what a step says.
+    #[inline]
+    pub(crate) fn meaning(&self, step: Step) -> &Meaning {
+        &self.steps[step.index()].meaning
+    }
+
+    /// Returns whether a step from here may pass values.
+    pub(crate) fn may_pass(&self, from: Step) -> bool {
+        self.steps[from.index()].passes && self.steps.len() < MOST_PASSING
+    }
+
+    /// Remembers a step that came after `from`.
     #[cold]
-    fn learn(&mut self, cursor: &mut Cursor<'_>, from: Step) -> Scan<(Step, Option<Key>)> {
-        let begin = cursor.at();
-        let key = read_step(cursor, from == Step::BEGIN)?.map(|key| match inside_quotes(key) {
-            Some(inside) if inside.contains(&b'\\') => (self.key_of)(decode(inside).0.as_bytes()),
-            Some(inside) => (self.key_of)(inside),
-            None => (self.key_of)(key),
-        });
-        let text = cursor.since(begin);
-        let step = self.remember(text, key);
-        let next = &mut self.steps[from.0 as usize].next;
-        if from != Step::UNKNOWN && step != Step::UNKNOWN {
-            // The one that came last goes first; the one that came longest ago is forgotten.
-            next.rotate_right(1);
-            next[0] = step;
+    pub(crate) fn learn(&mut self, from: Step, text: &[u8], meaning: Meaning) -> Step {
+        let step = self.remember(text, meaning);
+        let known = &mut self.steps[from.index()];
+        known.misses += 1;
+        if known.passes && known.misses > PATIENCE && known.misses > known.hits / 8 {
+            known.passes = false;
+            known.next = [Step::UNKNOWN; WAYS];
+        } else if from != Step::UNKNOWN && step != Step::UNKNOWN {
+            let free = known.next.iter().position(|&step| step == Step::UNKNOWN);
+            known.next[free.unwrap_or(WAYS - 1)] = step;
         }
-        Ok((step, key))
+        step
     }
 
-    fn remember(&mut self, text: &[u8], key: Option<Key>) -> Step {
-        let is_it = |known: &Known<Key>| known.text.bytes() == text && known.key == key;
-        if let Some(index) = self.steps.iter().position(is_it) {
-            return Step(index as u16);
-        }
-        let Some(text) = StepText::new(text).filter(|_| self.steps.len() < MOST_STEPS) else {
-            return Step::UNKNOWN;
+    /// Holds what a step says that is not to be remembered, until the next such step.
+    pub(crate) fn hold(&mut self, meaning: Meaning) -> Step {
+        self.steps[Step::UNKNOWN.index()].meaning = meaning;
+        Step::UNKNOWN
+    }
+
+    fn remember(&mut self, text: &[u8], meaning: Meaning) -> Step {
+        let hash = text_hash(text);
+        let steps = &self.steps;
+        let is_it = |step: &Step| {
+            let known = &steps[step.index()];
+            known.meaning == meaning && known.text.bytes() == text
         };
-        self.steps.push(Known {
+        if let Some(&step) = self.numbers.find(hash, is_it) {
+            return step;
+        }
+        let text = StepText::new(text).filter(|_| self.steps.len() < MOST_STEPS);
+        let Some(text) = text else {
+            return self.hold(meaning);
+        };
+        let step = Step(self.steps.len() as u16);
+        self.steps.push(Known::new(text, meaning));
+        let steps = &self.steps;
+        let hash_of = |step: &Step| text_hash(steps[step.index()].text.bytes());
+        self.numbers.insert_unique(hash, step, hash_of);
+        step
+    }
+}
+
+impl<Meaning> Known<Meaning> {
+    const fn new(text: StepText, meaning: Meaning) -> Self {
+        Self {
             text,
-            key,
+            meaning,
             next: [Step::UNKNOWN; WAYS],
-        });
-        Step((self.steps.len() - 1) as u16)
-    }
-}
-
-/// Passes a step and returns the key that it leads to, with its quotes; nothing at the end of the
-/// object.
-fn read_step<'w>(cursor: &mut Cursor<'w>, is_first: bool) -> Scan<Option<&'w [u8]>> {
-    let byte = cursor.peek()?;
-    if byte == b'}' {
-        cursor.pass();
-        return Ok(None);
-    }
-    if !is_first {
-        if byte != b',' {
-            return Err(Stop::Bad("expected `,` or `}`"));
-        }
-        cursor.pass();
-    }
-    let key = cursor.string()?;
-    cursor.expect(b':', "expected `:`")?;
-    // White space before the value belongs to the step, if it is all in the window.
-    cursor.peek()?;
-    Ok(Some(key))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Reads objects that stand one after another, and lists keys and values.
-    fn read(text: &str) -> (Vec<String>, usize) {
-        let mut steps = Steps::new(|key| key.first().copied());
-        let mut cursor = Cursor::new(text.as_bytes());
-        let mut found = Vec::new();
-        while cursor.peek() == Ok(b'{') {
-            cursor.pass();
-            let mut step = Step::BEGIN;
-            loop {
-                let (next, key) = steps.take(&mut cursor, step).unwrap();
-                step = next;
-                let Some(key) = key else { break };
-                let value = cursor.value().unwrap();
-                let value = std::str::from_utf8(value).unwrap();
-                found.push(format!("{}={value}", char::from(key.unwrap_or(b'-'))));
-            }
-        }
-        (found, steps.steps.len())
-    }
-
-    #[test]
-    fn steps_that_come_again_are_known() {
-        let (found, steps) =
-            read("{\"a\": 1, \"b\":  2}{\"a\": 3, \"b\":  4}{\"a\": 5}{}{\"\\u0062\":6 }");
-        assert_eq!(found, ["a=1", "b=2", "a=3", "b=4", "a=5", "b=6"]);
-        assert_eq!(steps, 2 + 5, "{{a, b, }}, {{b and the end with a space");
-    }
-
-    #[test]
-    fn what_is_no_object_is_refused() {
-        let mut steps = Steps::new(<[u8]>::len);
-        for (text, stop) in [
-            ("1: 2}", Stop::Bad("expected a string")),
-            ("\"a\" 2}", Stop::Bad("expected `:`")),
-            (", \"a\": 2}", Stop::Bad("expected a string")),
-            ("\"a\":", Stop::More),
-            ("\"a", Stop::More),
-        ] {
-            let mut cursor = Cursor::new(text.as_bytes());
-            assert_eq!(steps.take(&mut cursor, Step::BEGIN), Err(stop), "{text}");
+            hits: 0,
+            misses: 0,
+            passes: true,
         }
     }
 }

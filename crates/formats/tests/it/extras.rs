@@ -30,11 +30,24 @@ pub(crate) fn extras_of(profile: &Profile) -> Vec<String> {
     let most = profile.events().len().max(profile.memory().len());
     let mut lines = Vec::new();
     for kind in ExtraKind::ALL {
+        if kind == ExtraKind::Track {
+            continue;
+        }
         let texts = (0..most).filter_map(|index| Some((index, extras.of(kind, index)?)));
         lines.extend(
             texts.map(|(index, text)| format!("{kind:?} {index} {}", extras.texts.text(text))),
         );
     }
+    let of_threads = lines.len();
+    for (index, thread) in profile.threads().iter().enumerate() {
+        let text = extras.of(ExtraKind::Track, index);
+        lines.extend(text.map(|text| {
+            let (process, native, device) = (thread.process, thread.native, thread.device);
+            let text = extras.texts.text(text);
+            format!("Track {process} {native} {device:?} {text}")
+        }));
+    }
+    lines[of_threads..].sort();
     lines.extend(extras.records().iter().map(|record| {
         let thread = profile.threads()[record.thread.index()];
         let text = extras.texts.text(record.text);
@@ -59,8 +72,8 @@ fn a_phase_that_is_no_letter_makes_no_event() {
 fn by_identity(trace: &Value) -> BTreeMap<String, Vec<&Value>> {
     let mut found: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
     for event in trace["traceEvents"].as_array().unwrap() {
-        let is_shared = event["ph"] == "X" || event["name"] == "[memory]";
-        if is_shared {
+        let is_moment = event["ph"] == "i" && event["cat"].is_string();
+        if event["ph"] == "X" || is_moment {
             let keys = ["ph", "cat", "name", "pid", "ts", "dur"];
             let identity = keys.map(|key| event[key].to_string()).join(" ");
             found.entry(identity).or_default().push(event);
@@ -74,18 +87,9 @@ fn keys_of(object: &Value) -> BTreeSet<&str> {
     entries.map(|(key, _)| key.as_str()).collect()
 }
 
-/// What the writer numbers anew, or tells where it is known better.
-const TOLD_ANEW: [&str; 9] = [
-    "Ev Idx",
-    "Python id",
-    "Python parent id",
-    "Op count",
-    "tid",
-    "args",
-    "Call stack",
-    "Fwd thread id",
-    "Concrete Inputs",
-];
+/// What the writer numbers anew, and the track, which may be a spare one; arguments are compared one
+/// by one.
+const TOLD_ANEW: [&str; 3] = ["Ev Idx", "tid", "args"];
 
 #[test]
 fn recorded_traces_keep_every_key_of_every_event() {
@@ -110,6 +114,38 @@ fn recorded_traces_keep_every_key_of_every_event() {
             }
         }
         assert!(checked > 100, "{session:?}");
+    }
+}
+
+/// What is said of processes and threads; of two facts with one name and place the later one.
+fn facts_of(trace: &Value) -> BTreeMap<String, &Value> {
+    let events = trace["traceEvents"].as_array().unwrap().iter();
+    let facts = events.filter(|event| event["ph"] == "M");
+    let identity = |fact: &Value| format!("{} {} {}", fact["name"], fact["pid"], fact["tid"]);
+    facts.map(|fact| (identity(fact), &fact["args"])).collect()
+}
+
+#[test]
+fn recorded_traces_keep_the_facts_about_tracks_with_events() {
+    for session in Session::ALL {
+        let profile = read_trace_file(&session.trace_path()).unwrap();
+        let threads = profile.threads().iter();
+        let places: BTreeSet<String> = threads
+            .flat_map(|thread| [0, thread.native].map(|tid| format!("{} {tid}", thread.process)))
+            .chain(["\"Spans\" 0".into()])
+            .collect();
+        let before: Value = serde_json::from_slice(&session.trace()).unwrap();
+        let after: Value = serde_json::from_slice(&written(&profile)).unwrap();
+        let after = facts_of(&after);
+        let mut kept = 0;
+        for (identity, said) in facts_of(&before) {
+            let (_, place) = identity.split_once(' ').unwrap();
+            if places.contains(place) {
+                assert_eq!(after.get(&identity), Some(&said), "{session:?} {identity}");
+                kept += 1;
+            }
+        }
+        assert!(kept >= 5, "{session:?} {kept}");
     }
 }
 

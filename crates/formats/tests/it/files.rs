@@ -143,6 +143,7 @@ fn progress_is_told_in_bytes_of_the_file() {
     let tell = |done, total| told.lock().unwrap().push((done, total));
     let options = ReadOptions {
         progress: Some(&tell),
+        ..ReadOptions::default()
     };
     read_trace_file_with(&path, &options).unwrap();
     let told = told.into_inner().unwrap();

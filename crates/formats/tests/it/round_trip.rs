@@ -21,7 +21,7 @@ fn written(profile: &Profile) -> Vec<u8> {
 }
 
 /// Everything a trace file keeps of a profile, in words that do not depend on the order of ids.
-fn describe(profile: &Profile) -> Vec<String> {
+pub(crate) fn describe(profile: &Profile) -> Vec<String> {
     let mut lines = vec![format!(
         "{} {} {:?}",
         profile.reference_unix_ns(),

@@ -1,8 +1,11 @@
 //! The arguments of host events: what a profile holds of them, and what it cannot hold as it is.
 
 use mindprof_analyze::module_number;
-use mindprof_model::{Category, Event, Flags, InputsId, Links, StackId};
+use mindprof_model::{
+    Category, Event, Flags, InputsId, InputsIter, Links, ScopeKind, StackId, ThreadId,
+};
 
+use super::meaning::Role;
 use super::rest::keys_of;
 use super::{Collector, python};
 use crate::chrome::event::{RawArguments, Texts};
@@ -11,27 +14,71 @@ use crate::chrome::integer::{integer_of, number_of};
 use crate::chrome::keys::{ArgumentKey, ArgumentKeys};
 use crate::scan::Fragment;
 
+/// The lists that inputs are told by.
+const INPUT_LISTS: [ArgumentKey; 5] = [
+    ArgumentKey::Dims,
+    ArgumentKey::Types,
+    ArgumentKey::Strides,
+    ArgumentKey::Values,
+    ArgumentKey::ListTypes,
+];
+
 impl Collector {
-    /// Takes the arguments of a host's scope. Returns those that the profile cannot hold as they
-    /// are.
+    /// Takes the arguments of an event, of which some may have been taken before. Returns those that
+    /// the profile cannot hold as they are.
     pub(super) fn add_arguments(
+        &mut self,
+        kept: &mut Event,
+        links: &mut Links,
+        role: Role,
+        (arguments, texts): (&RawArguments<'_>, &Texts),
+    ) -> ArgumentKeys {
+        let said = arguments.said;
+        if said.contains(ArgumentKey::External) {
+            links.external = number_of(arguments.value(ArgumentKey::External));
+        }
+        if said.contains(ArgumentKey::Correlation) {
+            links.correlation = number_of(arguments.value(ArgumentKey::Correlation));
+        }
+        let mut left = said.without(keys_of(kept.category));
+        if arguments.value(ArgumentKey::Finished) == b"false" {
+            kept.flags = kept.flags.union(Flags::UNFINISHED);
+            left.remove(ArgumentKey::Finished);
+        }
+        if matches!(kept.category, Category::Operator | Category::Annotation) {
+            let forward_thread = arguments.value(ArgumentKey::ForwardThread);
+            if said.contains(ArgumentKey::ForwardThread) {
+                let forward: u32 = number_of(forward_thread);
+                links.set_forward_thread(forward.checked_sub(1).map(ThreadId::from_raw));
+            }
+            if number_of::<u64>(forward_thread) > 0 && role != Role::BackwardWrapper {
+                kept.scope = ScopeKind::Backward;
+            }
+            left.add_all(self.add_scope_arguments(kept, arguments, texts));
+        }
+        left.add_all(unlinked(arguments, *links, kept.category));
+        left
+    }
+
+    /// Takes the arguments that only scopes of a host have, as [`Self::add_arguments`].
+    fn add_scope_arguments(
         &mut self,
         kept: &mut Event,
         arguments: &RawArguments<'_>,
         texts: &Texts,
     ) -> ArgumentKeys {
-        let finished = arguments.value(ArgumentKey::Finished);
-        let asynchronous = arguments.value(ArgumentKey::Asynchronous);
+        let said = arguments.said;
         let mut told = ArgumentKeys::SIMPLE;
-        if finished == b"false" {
-            kept.flags = kept.flags.union(Flags::UNFINISHED);
+        if arguments.value(ArgumentKey::Finished) == b"false" {
             told.add(ArgumentKey::Finished);
         }
-        if asynchronous == b"true" {
+        if arguments.value(ArgumentKey::Asynchronous) == b"true" {
             kept.flags = kept.flags.union(Flags::ASYNC);
             told.add(ArgumentKey::Asynchronous);
         }
-        kept.set_sequence(integer_of(arguments.value(ArgumentKey::Sequence)));
+        if said.contains(ArgumentKey::Sequence) {
+            kept.set_sequence(integer_of(arguments.value(ArgumentKey::Sequence)));
+        }
         if kept.sequence().is_some() {
             told.add(ArgumentKey::Sequence);
             told.add(ArgumentKey::ForwardThread);
@@ -39,15 +86,20 @@ impl Collector {
         if arguments.value(ArgumentKey::RecordFunction) == b"0" {
             told.add(ArgumentKey::RecordFunction);
         }
-        kept.inputs = self.inputs(arguments, texts);
-        if kept.inputs != InputsId::NONE {
-            told.add_all(ArgumentKeys::INPUTS);
+        if said.contains(ArgumentKey::Dims) {
+            let (inputs, untold) = self.inputs(arguments, texts);
+            kept.inputs = inputs;
+            if inputs != InputsId::NONE {
+                told.add_all(ArgumentKeys::INPUTS.without(untold));
+            }
         }
-        kept.stack = self.stack(arguments.text(ArgumentKey::CallStack), texts);
-        if kept.stack != StackId::NONE {
-            told.add(ArgumentKey::CallStack);
+        if said.contains(ArgumentKey::CallStack) {
+            kept.stack = self.stack(arguments.text(ArgumentKey::CallStack), texts);
+            if kept.stack != StackId::NONE {
+                told.add(ArgumentKey::CallStack);
+            }
         }
-        arguments.said.within(keys_of(kept.category)).without(told)
+        said.within(keys_of(kept.category)).without(told)
     }
 
     /// Takes the arguments of a call of a Python function, as [`Self::add_arguments`].
@@ -93,21 +145,12 @@ impl Collector {
         left
     }
 
-    /// Understands each distinct text of inputs once.
-    fn inputs(&mut self, arguments: &RawArguments<'_>, texts: &Texts) -> InputsId {
-        let lists = [
-            ArgumentKey::Dims,
-            ArgumentKey::Types,
-            ArgumentKey::Strides,
-            ArgumentKey::Values,
-            ArgumentKey::ListTypes,
-        ]
-        .map(|key| arguments.text(key));
-        if lists[0] == Fragment::NONE {
-            return InputsId::NONE;
-        }
-        if let Some(&id) = self.inputs.get(&lists) {
-            return id;
+    /// Understands each distinct text of inputs once. Returns also which lists are not told by what
+    /// was understood, such as those with types that are not known.
+    fn inputs(&mut self, arguments: &RawArguments<'_>, texts: &Texts) -> (InputsId, ArgumentKeys) {
+        let lists = INPUT_LISTS.map(|key| arguments.text(key));
+        if let Some(&known) = self.inputs.get(&lists) {
+            return known;
         }
         let [dims, types, strides, values, list_types] = lists.map(|list| texts.text(list));
         let raw = RawInputs {
@@ -119,9 +162,16 @@ impl Collector {
         };
         self.encoder.restart();
         raw.encode(&mut self.encoder);
+        let told = raw.are_told(InputsIter::new(self.encoder.words()));
+        let mut untold = ArgumentKeys::NONE;
+        for (key, is_told) in INPUT_LISTS.into_iter().zip(told) {
+            if !is_told {
+                untold.add(key);
+            }
+        }
         let id = self.profile.inputs.intern(self.encoder.words());
-        self.inputs.insert(lists, id);
-        id
+        self.inputs.insert(lists, (id, untold));
+        (id, untold)
     }
 
     pub(super) fn stack(&mut self, fragment: Fragment, texts: &Texts) -> StackId {
@@ -133,11 +183,7 @@ impl Collector {
 }
 
 /// Returns the numbers that tie an event to others which its links cannot hold as they are.
-pub(super) fn unlinked(
-    arguments: &RawArguments<'_>,
-    links: Links,
-    category: Category,
-) -> ArgumentKeys {
+fn unlinked(arguments: &RawArguments<'_>, links: Links, category: Category) -> ArgumentKeys {
     let mut left = ArgumentKeys::NONE;
     if links.correlation == 0 {
         left.add(ArgumentKey::Correlation);

@@ -1,30 +1,66 @@
 //! Facts about processes and threads.
 
 use super::Collector;
-use crate::chrome::event::{RawEvent, Texts};
+use super::rest::each_entry;
+use crate::chrome::event::{RawEvent, Rest, Texts};
+use crate::chrome::integer::integer_of;
 use crate::chrome::keys::ArgumentKey;
 use crate::scan::{decode, inside_quotes};
 
 impl Collector {
-    /// Takes a fact about a process or a thread. Those that a writer finds by itself are not kept.
-    pub(super) fn add_fact(&mut self, event: &RawEvent<'_>, texts: &Texts) {
+    /// Takes a fact about a process or a thread; what is not understood is kept as it is.
+    pub(super) fn add_fact(&mut self, event: &RawEvent<'_>, texts: &Texts, rest: &Rest) {
         let fact = inside_quotes(texts.text(event.name)).unwrap_or_default();
-        match fact {
-            b"thread_name" => self.add_thread_name(event, texts),
-            b"process_name" | b"process_labels" | b"process_sort_index" | b"thread_sort_index" => {}
-            _ => self.keep_record(event, texts),
+        let name = || text_of(texts.text(event.arguments.text(ArgumentKey::Name)));
+        let labels = || text_of(&argument(rest, "labels"));
+        let sort_index = || integer_of(&argument(rest, "sort_index"));
+        let strings = &mut self.profile.strings;
+        let (process, thread) = (event.process, event.thread);
+        let is_understood = match fact {
+            b"thread_name" => name().map(|name| {
+                let bare = strings.intern(bare_thread_name(&name));
+                self.tracks.name(process, thread, bare, strings);
+                let facts = self.tracks.thread_facts(process, thread, strings);
+                facts.thread_name = Some(name);
+            }),
+            b"thread_sort_index" => sort_index().map(|index| {
+                let facts = self.tracks.thread_facts(process, thread, strings);
+                facts.thread_sort_index = Some(index);
+            }),
+            b"process_name" => name().map(|name| {
+                self.tracks.process_facts(process, strings).process_name = Some(name);
+            }),
+            b"process_labels" => labels().map(|labels| {
+                self.tracks.process_facts(process, strings).process_labels = Some(labels);
+            }),
+            b"process_sort_index" => sort_index().map(|index| {
+                let facts = self.tracks.process_facts(process, strings);
+                facts.process_sort_index = Some(index);
+            }),
+            _ => None,
+        };
+        if is_understood.is_none() {
+            self.keep_record(event, texts);
         }
     }
+}
 
-    fn add_thread_name(&mut self, event: &RawEvent<'_>, texts: &Texts) {
-        let Some(name) = inside_quotes(texts.text(event.arguments.text(ArgumentKey::Name))) else {
-            return;
-        };
-        let (name, _) = decode(name);
-        let strings = &mut self.profile.strings;
-        let name = strings.intern(bare_thread_name(&name));
-        self.tracks.name(event.process, event.thread, name, strings);
-    }
+/// Returns the inside of a JSON string.
+fn text_of(raw: &[u8]) -> Option<String> {
+    inside_quotes(raw).map(|inside| decode(inside).0.into_owned())
+}
+
+/// Returns the value of an argument that events do not have; empty if it is not there.
+fn argument(rest: &Rest, wanted: &str) -> Vec<u8> {
+    let mut found = Vec::new();
+    let entries = [&rest.arguments[..], b"}"].concat();
+    // What cannot be told apart is not there.
+    let _ = each_entry(&entries, |key, value| {
+        if decode(key).0 == wanted {
+            found = value.to_vec();
+        }
+    });
+    found
 }
 
 /// Takes the name out of `thread 12 (name)`, which is how a trace shows it.

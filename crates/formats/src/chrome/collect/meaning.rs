@@ -98,7 +98,9 @@ impl Meanings {
         if let Some(known) = self.names.get(fragment) {
             return known;
         }
-        let (text, is_sound) = decode(inside_quotes(texts.text(fragment)).unwrap_or_default());
+        let raw = texts.text(fragment);
+        // A name that is no text is called as it is written.
+        let (text, is_sound) = decode(inside_quotes(raw).unwrap_or(raw));
         self.bad_texts += u64::from(!is_sound);
         let meant = MeantName {
             string: strings.intern(&text),

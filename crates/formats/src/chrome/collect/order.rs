@@ -4,17 +4,20 @@ use std::cmp::Reverse;
 
 use mindprof_model::{Category, Event, ExtraKind, Extras, Flags, Links, Nanos};
 
-/// Finds the order by start, longest first; of equals, the file's order counts. None if the events
-/// have it already.
-pub(super) fn find(events: &[Event]) -> Option<Vec<u32>> {
-    let key = |event: &Event| (event.start, Reverse(event.end()));
-    if events.is_sorted_by_key(key) {
-        return None;
-    }
+/// What the events of a profile are ordered by: their start, longest first.
+pub(super) fn key(event: &Event) -> (Nanos, Reverse<Nanos>) {
+    (event.start, Reverse(event.end()))
+}
+
+/// The key that is before all others.
+pub(super) const FIRST: (Nanos, Reverse<Nanos>) = (Nanos::ZERO, Reverse(Nanos(u64::MAX)));
+
+/// Finds the order by key; of equals, the file's order counts.
+pub(super) fn find(events: &[Event]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..events.len() as u32).collect();
     // A trace is made of runs that are sorted: this sort finds and merges them.
     order.sort_by_key(|&index| key(&events[index as usize]));
-    Some(order)
+    order
 }
 
 /// Moves what stands at `order[i]` to `i` in place, one cycle of places after another.
@@ -118,9 +121,7 @@ mod tests {
         fn links_stay_with_their_events(times in prop::collection::vec((0..20_u64, 0..20_u64), 0..40)) {
             let mut events: Vec<_> = times.iter().map(|&(start, duration)| event(start, duration)).collect();
             let mut links: Vec<_> = (0..times.len() as u32).map(|index| Links::new(index, 0)).collect();
-            if let Some(order) = find(&events) {
-                apply(order, &mut events, &mut links, &mut Extras::default());
-            }
+            apply(find(&events), &mut events, &mut links, &mut Extras::default());
             let mut expected: Vec<_> = times.iter().zip(0_u32..).collect();
             expected.sort_by_key(|&(&(start, duration), _)| (start, Reverse(duration)));
             let found: Vec<_> = events.iter().zip(&links).map(|(event, links)| ((event.start.0, event.duration.0), links.external)).collect();

@@ -6,10 +6,12 @@
 use mindprof_model::{Category, ExtraKind, ForeignRecord, StringId, TextId};
 
 use super::Collector;
+use super::forms::{Forms, Found, Use};
 use super::meaning::MeantCategory;
 use crate::chrome::category;
 use crate::chrome::event::{RawArguments, RawEvent, Rest, Texts};
 use crate::chrome::keys::{ArgumentKey, ArgumentKeys, EventKey};
+use crate::chrome::reading::Unknown;
 use crate::chrome::text::{is_json, json_string};
 use crate::scan::{Cursor, Fragment, Scan, decode, inside_quotes, text_hash};
 
@@ -19,17 +21,20 @@ const SLOTS: usize = 1 << 12;
 /// The phase by which events are counted that are kept without all that they say.
 const DETAILS: u8 = b'X';
 
-/// What texts may take: this much, and of the trace so far this part, or what the rest of the
-/// profile with all that is worked out of it leaves of that part.
-const ROOM_BYTES: usize = 16 << 20;
+/// What texts may take: this much, or of the trace so far this part, or what the rest of the profile
+/// with all that is worked out of it leaves of the larger part.
+const ROOM_BYTES: usize = 8 << 20;
 const ROOM_PART: usize = 16;
 const WHOLE_PART: f64 = 0.3;
-const EVENT_BYTES: usize = 75;
+const EVENT_BYTES: usize = 70;
 const MEMORY_BYTES: usize = 100;
 
 /// How texts were kept so far.
 pub(super) struct KeptTexts {
+    /// Whether they are kept at all, or just looked at.
+    pub(super) unknown: Unknown,
     slots: Vec<Slot>,
+    forms: Forms,
     /// How much of the trace was read.
     read_bytes: usize,
     entries: Vec<u8>,
@@ -45,7 +50,9 @@ struct Slot {
 impl Default for KeptTexts {
     fn default() -> Self {
         Self {
+            unknown: Unknown::Keep,
             slots: vec![Slot::default(); SLOTS],
+            forms: Forms::default(),
             read_bytes: 0,
             entries: Vec::new(),
             bad_texts: 0,
@@ -77,6 +84,24 @@ pub(super) struct Leftover<'a> {
     pub(super) rest: &'a [u8],
 }
 
+impl Leftover<'_> {
+    /// Appends all of it, with a comma behind each entry.
+    pub(super) fn push_to(&self, entries: &mut Vec<u8>) {
+        entries.extend_from_slice(self.rest);
+        for key in self.keys.iter() {
+            let value = if key.is_text() {
+                self.texts.text(self.arguments.text(key))
+            } else {
+                self.arguments.value(key)
+            };
+            entries.extend_from_slice(json_string(key.name()).as_bytes());
+            entries.push(b':');
+            entries.extend_from_slice(value);
+            entries.push(b',');
+        }
+    }
+}
+
 impl Collector {
     /// Keeps arguments that have no place in the profile.
     #[inline]
@@ -89,18 +114,7 @@ impl Collector {
         }
         let mut entries = std::mem::take(&mut self.kept.entries);
         entries.clear();
-        entries.extend_from_slice(leftover.rest);
-        for key in leftover.keys.iter() {
-            let value = if key.is_text() {
-                leftover.texts.text(leftover.arguments.text(key))
-            } else {
-                leftover.arguments.value(key)
-            };
-            entries.extend_from_slice(json_string(key.name()).as_bytes());
-            entries.push(b':');
-            entries.extend_from_slice(value);
-            entries.push(b',');
-        }
+        leftover.push_to(&mut entries);
         self.keep(leftover.kind, leftover.index, &entries);
         self.kept.entries = entries;
     }
@@ -121,7 +135,7 @@ impl Collector {
         meant: MeantCategory,
         name: StringId,
     ) {
-        if event.category == Fragment::NONE {
+        if event.category == Fragment::NONE || self.kept.unknown == Unknown::Count {
             return;
         }
         let name = self.profile.strings.text(name);
@@ -135,7 +149,7 @@ impl Collector {
 
     /// Keeps a whole event of a kind that a profile does not know.
     pub(super) fn keep_record(&mut self, event: &RawEvent<'_>, texts: &Texts) {
-        let time = if event.phase == b'M' && event.start.is_empty() {
+        let time = if event.phase == b'M' && event.start.is_none() {
             // Names and the like are true at any time.
             None
         } else {
@@ -155,17 +169,17 @@ impl Collector {
             .track(device, event.process, event.thread, strings);
         let inside = event.whole.strip_prefix(b"{").unwrap_or(event.whole);
         let inside = inside.strip_suffix(b"}").unwrap_or(inside);
-        let text = self.sound(inside, is_of_record);
-        match self.profile.extras.texts.add(&text) {
-            Some(id) if !text.is_empty() => {
-                self.set_aside.add(event.phase);
-                self.profile.extras.add_record(ForeignRecord {
-                    time_ns: time.unwrap_or(i64::MAX),
-                    thread,
-                    text: id,
-                });
-            }
-            Some(_) | None => self.left_out.add(event.phase),
+        let Some(text) = self.keep_text(inside, Use::Record) else {
+            self.left_out.add(event.phase);
+            return;
+        };
+        self.set_aside.add(event.phase);
+        if self.kept.unknown == Unknown::Keep {
+            self.profile.extras.add_record(ForeignRecord {
+                time_ns: time.unwrap_or(i64::MAX),
+                thread,
+                text,
+            });
         }
     }
 
@@ -177,15 +191,14 @@ impl Collector {
                 return;
             }
             let text = match kind {
-                ExtraKind::Category => json_string(&decode(inside_quotes(raw).unwrap_or(raw)).0),
-                ExtraKind::Fields | ExtraKind::Arguments | ExtraKind::MemoryArguments => {
-                    self.sound(raw, |_| true)
+                ExtraKind::Category => {
+                    let text = json_string(&decode(inside_quotes(raw).unwrap_or(raw)).0);
+                    self.profile.extras.texts.add(&text)
                 }
-            };
-            let text = if text.is_empty() {
-                None
-            } else {
-                self.profile.extras.texts.add(&text)
+                ExtraKind::Fields
+                | ExtraKind::Arguments
+                | ExtraKind::MemoryArguments
+                | ExtraKind::Track => self.keep_text(raw, Use::Entries),
             };
             let slot = &mut self.kept.slots[slot];
             slot.raw.clear();
@@ -193,21 +206,69 @@ impl Collector {
             slot.text = text;
         }
         match self.kept.slots[slot].text {
+            Some(_) if self.kept.unknown == Unknown::Count => {}
             Some(text) => self.profile.extras.set(kind, index, text),
             None => self.left_out.add(DETAILS),
         }
     }
 
-    fn has_room(&self) -> bool {
+    /// Keeps what is wanted of entries, or looks whether that would be possible. Returns nothing
+    /// where nothing is left of them, or there is no room.
+    fn keep_text(&mut self, entries: &[u8], use_of: Use) -> Option<TextId> {
+        let is_kept = self.kept.unknown == Unknown::Keep;
+        let texts = &mut self.profile.extras.texts;
+        let found = self.kept.forms.find(entries, use_of);
+        let is_again = match found {
+            Found::Known(text) if is_kept => return text.keep(texts),
+            Found::Known(_) => return Some(NOT_KEPT),
+            Found::Again => true,
+            Found::New => false,
+        };
+        let bad_before = self.kept.bad_texts;
+        let text = self.sound(entries, use_of.is_wanted());
+        if text.is_empty() {
+            return None;
+        }
+        if is_again && self.kept.bad_texts == bad_before {
+            self.learn_form(use_of);
+        }
+        if is_kept {
+            self.profile.extras.texts.add(&text)
+        } else {
+            Some(NOT_KEPT)
+        }
+    }
+
+    /// Works out what becomes of texts like the last one, which was sound.
+    fn learn_form(&mut self, use_of: Use) {
+        let mut forms = std::mem::take(&mut self.kept.forms);
+        let mut texts = std::mem::take(&mut self.profile.extras.texts);
+        forms.learn(use_of, &mut texts, |raw| {
+            let bad_before = self.kept.bad_texts;
+            let text = self.sound(raw, use_of.is_wanted());
+            let is_sound = self.kept.bad_texts == bad_before;
+            self.kept.bad_texts = bad_before;
+            Some(text).filter(|text| is_sound && !text.is_empty())
+        });
+        self.kept.forms = forms;
+        self.profile.extras.texts = texts;
+    }
+
+    pub(super) fn has_room(&self) -> bool {
         let (read, extras) = (self.kept.read_bytes, self.profile.extras.bytes());
         let others = self.events.len() * EVENT_BYTES + self.memory.len() * MEMORY_BYTES;
         let left = ((read as f64 * WHOLE_PART) as usize).saturating_sub(others);
-        extras < ROOM_BYTES + left.max(read / ROOM_PART)
+        extras < ROOM_BYTES.max(left).max(read / ROOM_PART)
+    }
+
+    /// Counts an event of which not all is kept.
+    pub(super) fn leave_out_details(&mut self) {
+        self.left_out.add(DETAILS);
     }
 
     /// Returns those entries that are wanted as JSON that every reader takes, without spaces around
     /// and a comma behind.
-    fn sound(&mut self, entries: &[u8], is_wanted: fn(&[u8]) -> bool) -> String {
+    pub(super) fn sound(&mut self, entries: &[u8], is_wanted: fn(&[u8]) -> bool) -> String {
         let entries = entries.strip_suffix(b",").unwrap_or(entries);
         let object = [b"{", entries, b"}"].concat();
         let is_sound = std::str::from_utf8(&object).is_ok_and(is_json);
@@ -235,7 +296,7 @@ impl Collector {
 }
 
 /// Appends a text as a JSON string.
-fn push_string(out: &mut String, text: &str) {
+pub(super) fn push_string(out: &mut String, text: &str) {
     let is_plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\' && byte != 0x7f;
     if text.bytes().all(is_plain) {
         out.push('"');
@@ -243,6 +304,19 @@ fn push_string(out: &mut String, text: &str) {
         out.push('"');
     } else {
         out.push_str(&json_string(text));
+    }
+}
+
+/// Stands for a text that was looked at and not kept.
+const NOT_KEPT: TextId = TextId::from_raw(0);
+
+impl Use {
+    /// Returns which entries are kept.
+    fn is_wanted(self) -> fn(&[u8]) -> bool {
+        match self {
+            Self::Entries => |_| true,
+            Self::Record => is_of_record,
+        }
     }
 }
 
@@ -261,10 +335,7 @@ fn is_of_record(key: &[u8]) -> bool {
 
 /// Walks entries with commas between them up to a closing brace: the inside of each key, and its
 /// value.
-pub(in crate::chrome) fn each_entry(
-    entries: &[u8],
-    mut each: impl FnMut(&[u8], &[u8]),
-) -> Scan<()> {
+pub(crate) fn each_entry(entries: &[u8], mut each: impl FnMut(&[u8], &[u8])) -> Scan<()> {
     let mut cursor = Cursor::new(entries);
     while cursor.peek()? != b'}' {
         let key = cursor.string()?;

@@ -9,6 +9,8 @@ use crate::chrome::repairs::{Repair, Repairs};
 #[derive(Default)]
 pub(super) struct Spans {
     marks: Vec<Mark>,
+    /// The events that are open, by thread, in the order of the file.
+    open: FxHashMap<ThreadId, Vec<u32>>,
 }
 
 struct Mark {
@@ -20,7 +22,9 @@ struct Mark {
 
 impl Spans {
     pub(super) fn begin(&mut self, time: i64, thread: ThreadId, event: usize) {
-        let event = Some(event as u32);
+        let event = event as u32;
+        self.open.entry(thread).or_default().push(event);
+        let event = Some(event);
         self.marks.push(Mark {
             time,
             thread,
@@ -28,19 +32,24 @@ impl Spans {
         });
     }
 
-    pub(super) fn end(&mut self, time: i64, thread: ThreadId) {
+    /// Notes an end. Returns the event that it ends, if the marks of its thread stand in the file in
+    /// the order of time, as they mostly do.
+    pub(super) fn end(&mut self, time: i64, thread: ThreadId) -> Option<usize> {
         let event = None;
         self.marks.push(Mark {
             time,
             thread,
             event,
         });
+        let ended = self.open.get_mut(&thread)?.pop()?;
+        Some(ended as usize)
     }
 
-    /// Gives each begun event its duration. What was never ended is closed where the trace ends.
-    pub(super) fn close(&mut self, events: &mut [Event], repairs: &mut Repairs) {
+    /// Gives each begun event its duration. What was never ended is closed where the trace ends, and
+    /// returned.
+    pub(super) fn close(&mut self, events: &mut [Event], repairs: &mut Repairs) -> Vec<usize> {
         if self.marks.is_empty() {
-            return;
+            return Vec::new();
         }
         // Of marks at one time, the file's order counts.
         self.marks.sort_by_key(|mark| mark.time);
@@ -61,12 +70,15 @@ impl Spans {
             .map(|event| (event.start.0 as i64).saturating_add(event.duration.0 as i64));
         let marks = self.marks.iter().map(|mark| mark.time);
         let last = ends.chain(marks).max().unwrap_or(0);
-        for event in open.into_values().flatten() {
-            let event = &mut events[event as usize];
+        let unfinished = open.into_values().flatten();
+        let unfinished: Vec<usize> = unfinished.map(|event| event as usize).collect();
+        for &event in &unfinished {
+            let event = &mut events[event];
             end_at(event, last);
             event.flags = event.flags.union(Flags::UNFINISHED);
             repairs.add(Repair::UnmatchedBegin, 1);
         }
+        unfinished
     }
 }
 

@@ -17,6 +17,7 @@ pub(super) struct Tensors {
 
 impl Tensors {
     /// Takes the list of where the tensors of an event lie. Returns whether it is one.
+    #[inline]
     pub(super) fn add_storages(&mut self, event: usize, raw: &[u8]) -> bool {
         let Some(list) = raw
             .strip_prefix(b"[")
@@ -37,6 +38,7 @@ impl Tensors {
     }
 
     /// Takes what was said of tensors since `start` on a thread. Returns whether it is understood.
+    #[inline]
     pub(super) fn add_roles(&mut self, thread: ThreadId, start: i64, raw: &[u8]) -> bool {
         if raw.is_empty() {
             return false;

@@ -14,7 +14,7 @@ impl Collector {
     /// Returns start and duration, if they are times and the end is one too.
     pub(super) fn interval(&mut self, event: &RawEvent<'_>) -> Option<(i64, Nanos)> {
         let start = self.time(event.start)?;
-        let duration = match Stated::read(event.duration) {
+        let duration = match event.duration.unwrap_or(Stated::Nothing) {
             Stated::Nothing => {
                 self.repairs.add(Repair::NoDuration, 1);
                 0
@@ -36,13 +36,13 @@ impl Collector {
             self.add_damage(Repair::NoTime);
             return None;
         }
-        self.has_nanoseconds |= duration % 1000 != 0;
+        self.has_nanoseconds = self.has_nanoseconds || duration % 1000 != 0;
         Some((start, Nanos(duration.max(0) as u64)))
     }
 
     /// Returns a time since the base. An event without one is counted as lost.
-    pub(super) fn time(&mut self, raw: &[u8]) -> Option<i64> {
-        let time = match Stated::read(raw) {
+    pub(super) fn time(&mut self, stated: Option<Stated>) -> Option<i64> {
+        let time = match stated.unwrap_or(Stated::Nothing) {
             Stated::Nanos(time) => Some(time),
             Stated::NanosInText(time) => {
                 self.repairs.add(Repair::StringTimestamp, 1);
@@ -56,7 +56,7 @@ impl Collector {
         };
         let time = time.filter(|time| time.abs() <= TIME_LIMIT);
         match time {
-            Some(time) => self.has_nanoseconds |= time % 1000 != 0,
+            Some(time) => self.has_nanoseconds = self.has_nanoseconds || time % 1000 != 0,
             None => self.add_damage(Repair::NoTime),
         }
         time

@@ -1,9 +1,13 @@
 //! The tracks of a trace: which process and thread an event names, and on what kind of device.
 
-use mindprof_model::{DeviceKind, ProfileBuilder, StringId, StringTable, Thread, ThreadId};
-use rustc_hash::FxHashMap;
+use mindprof_model::{
+    DeviceKind, ExtraKind, ProfileBuilder, StringId, StringTable, Thread, ThreadId,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::chrome::event::RawEvent;
 use crate::chrome::integer::integer_of;
+use crate::chrome::track_facts::{FoundFacts, TrackFacts};
 use crate::scan::{decode, inside_quotes};
 
 /// The tracks so far.
@@ -12,10 +16,15 @@ pub(super) struct Tracks {
     ids: FxHashMap<(DeviceKind, Label, Label), ThreadId>,
     keys: Vec<(DeviceKind, Label, Label)>,
     names: FxHashMap<(Label, Label), StringId>,
+    /// What is said of processes, and of threads.
+    process_facts: FxHashMap<Label, TrackFacts>,
+    thread_facts: FxHashMap<(Label, Label), TrackFacts>,
     /// The threads that spare tracks belong to, by process and track.
     spare: FxHashMap<(Label, Label), Label>,
     /// Where the last event lay, since the next one mostly lies there too.
     last: Option<Last>,
+    /// The tracks that steps say.
+    by_step: Vec<Option<(DeviceKind, ThreadId)>>,
 }
 
 /// A track as the last event named it.
@@ -54,18 +63,61 @@ impl Label {
         }
     }
 
-    /// Returns the number; of a text, the number of the text.
-    fn number(self) -> u64 {
+    /// Returns the text, if it is one.
+    fn text(self, strings: &StringTable) -> Option<&str> {
         match self {
-            Self::Number(number) => number as u64,
-            Self::Text(text) => u64::from(text.to_raw()),
+            Self::Number(_) => None,
+            Self::Text(text) => Some(strings.text(text)),
         }
     }
+}
+
+/// Returns numbers for labels: those that are texts get the ones that are free, in the order of
+/// the texts, so that they do not depend on the order of the events.
+fn numbers_of(labels: impl Iterator<Item = Label>, strings: &StringTable) -> FxHashMap<Label, u64> {
+    let labels: FxHashSet<Label> = labels.collect();
+    let mut numbers = FxHashMap::default();
+    let mut texts = Vec::new();
+    for &label in &labels {
+        match label {
+            Label::Number(number) => drop(numbers.insert(label, number as u64)),
+            Label::Text(text) => texts.push((strings.text(text), label)),
+        }
+    }
+    texts.sort_unstable_by_key(|(text, _)| *text);
+    let is_free = |number: &i64| !labels.contains(&Label::Number(*number));
+    let free = (1..).filter(is_free).map(|number| number as u64);
+    numbers.extend(texts.into_iter().map(|(_, label)| label).zip(free));
+    numbers
 }
 
 impl Tracks {
     pub(super) const fn len(&self) -> usize {
         self.keys.len()
+    }
+
+    /// Returns the track that an event lies on.
+    #[inline]
+    pub(super) fn track_of(
+        &mut self,
+        device: DeviceKind,
+        event: &RawEvent<'_>,
+        strings: &mut StringTable,
+    ) -> ThreadId {
+        let Some(step) = event.track else {
+            return self.track(device, event.process, event.thread, strings);
+        };
+        match self.by_step.get(step.index()) {
+            Some(&Some((known, id))) if known == device => id,
+            Some(_) | None => {
+                let id = self.track(device, event.process, event.thread, strings);
+                if self.by_step.len() <= step.index() {
+                    self.by_step.resize(step.index() + 1, None);
+                }
+                self.by_step[step.index()] = Some((device, id));
+                id
+            }
+        }
     }
 
     /// Returns the track that an event with these texts for process and thread lies on.
@@ -107,10 +159,12 @@ impl Tracks {
         id
     }
 
-    /// Takes what lies on a track for what lies on the thread `of`.
-    pub(super) fn add_spare(&mut self, process: i64, track: i64, of: i64) {
+    /// Takes what lies on a track for what lies on the thread `of`; each is JSON.
+    pub(super) fn add_spare(&mut self, [process, track, of]: [&str; 3], strings: &mut StringTable) {
         self.last = None;
-        let [process, track, of] = [process, track, of].map(Label::Number);
+        self.by_step.clear();
+        let [process, track, of] =
+            [process, track, of].map(|raw| Label::read(raw.as_bytes(), strings));
         self.spare.insert((process, track), of);
     }
 
@@ -123,6 +177,23 @@ impl Tracks {
         };
         keys.map(|&(_, process, thread)| !has_spare(process, thread))
             .collect()
+    }
+
+    /// Keeps the tracks that are used, and returns by their old ids which they are now.
+    pub(super) fn retain(&mut self, is_used: &[bool]) -> Vec<ThreadId> {
+        let mut moved = Vec::with_capacity(is_used.len());
+        let mut next = 0;
+        for &is_used in is_used {
+            moved.push(ThreadId::from_index(next));
+            next += usize::from(is_used);
+        }
+        let mut used = is_used.iter();
+        self.keys.retain(|_| used.next().is_some_and(|&used| used));
+        let ids = self.keys.iter().enumerate();
+        self.ids = ids
+            .map(|(index, &key)| (key, ThreadId::from_index(index)))
+            .collect();
+        moved
     }
 
     /// Notes how a thread is called.
@@ -138,22 +209,77 @@ impl Tracks {
         self.names.insert((process, thread), name);
     }
 
+    /// Returns what is said of a process so far, to be added to.
+    pub(super) fn process_facts(
+        &mut self,
+        process: &[u8],
+        strings: &mut StringTable,
+    ) -> &mut TrackFacts {
+        let process = Label::read(process, strings);
+        self.process_facts.entry(process).or_default()
+    }
+
+    /// Returns what is said of a thread so far, to be added to.
+    pub(super) fn thread_facts(
+        &mut self,
+        process: &[u8],
+        thread: &[u8],
+        strings: &mut StringTable,
+    ) -> &mut TrackFacts {
+        let process = Label::read(process, strings);
+        let thread = Label::read(thread, strings);
+        self.thread_facts.entry((process, thread)).or_default()
+    }
+
     /// Adds the tracks to a profile in their order; `other_device` is what devices are if not
     /// CUDA's.
     pub(super) fn add_to(&self, profile: &mut ProfileBuilder, other_device: Option<DeviceKind>) {
+        let strings = &mut profile.strings;
+        let processes = numbers_of(self.keys.iter().map(|key| key.1), strings);
+        let natives = numbers_of(self.keys.iter().map(|key| key.2), strings);
+        // A stream may have the numbers of a thread: then it has the name of that.
+        let is_of_host =
+            |process, thread| self.ids.contains_key(&(DeviceKind::Cpu, process, thread));
         for &(device, process, thread) in &self.keys {
             let said = self.names.get(&(process, thread)).copied();
+            let on_host = device == DeviceKind::Cpu;
             let label = match thread {
-                Label::Number(_) => StringTable::EMPTY,
+                Label::Number(_) if is_of_host(process, thread) => StringTable::EMPTY,
+                Label::Number(number) => profile.strings.intern(&format!("stream {number} ")),
                 Label::Text(text) => text,
             };
-            let on_host = device == DeviceKind::Cpu;
             profile.add_thread(Thread {
-                process: process.number(),
-                native: thread.number(),
+                process: processes[&process],
+                native: natives[&thread],
                 name: said.unwrap_or(label),
                 device: other_device.filter(|_| !on_host).unwrap_or(device),
             });
+        }
+        self.keep_facts(profile);
+    }
+
+    /// Keeps what is said of the tracks of a profile and would not be said anew.
+    fn keep_facts(&self, profile: &mut ProfileBuilder) {
+        let (strings, threads) = (&profile.strings, profile.threads());
+        let found = FoundFacts::new(strings, threads);
+        let mut kept = Vec::new();
+        for (index, &(_, process, thread)) in self.keys.iter().enumerate() {
+            let of_thread = self.thread_facts.get(&(process, thread)).cloned();
+            let of_process = self.process_facts.get(&process).cloned();
+            let mut facts = of_thread
+                .unwrap_or_default()
+                .or(of_process.unwrap_or_default());
+            facts.forget_found(&found.of(index, thread.text(strings)));
+            facts.pid = process.text(strings).map(str::to_owned);
+            facts.tid = thread.text(strings).map(str::to_owned);
+            if facts != TrackFacts::default() {
+                kept.push((index, facts));
+            }
+        }
+        for (index, facts) in kept {
+            if let Some(text) = profile.extras.texts.add(&facts.to_text()) {
+                profile.extras.set(ExtraKind::Track, index, text);
+            }
         }
     }
 }

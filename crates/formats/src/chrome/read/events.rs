@@ -2,7 +2,8 @@
 
 use crate::Error;
 use crate::chrome::collect::Collector;
-use crate::chrome::event::{EventScanner, RawEvent};
+use crate::chrome::event::RawEvent;
+use crate::chrome::event_scanner::EventScanner;
 use crate::chrome::repairs::Repair;
 use crate::scan::{Cursor, Fault, Stop};
 
@@ -65,6 +66,7 @@ impl Events {
     /// Reads all events of a window. Returns how much of it was passed.
     pub(super) fn scan(&mut self, window: &[u8]) -> (usize, Paused) {
         let mut cursor = Cursor::new(window);
+        let mut event = RawEvent::default();
         loop {
             if self.expected == Expected::Anything && !cursor.seek(b'{') {
                 return (cursor.at(), Paused::More);
@@ -84,7 +86,7 @@ impl Events {
                     self.pass_comma();
                     Ok(())
                 }
-                b'{' => self.scan_event(&mut cursor),
+                b'{' => self.scan_event(&mut cursor, &mut event),
                 _ => cursor.value().map(|_| self.pass_stranger(begin)),
             };
             match scanned {
@@ -103,10 +105,13 @@ impl Events {
         }
     }
 
-    fn scan_event(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
+    fn scan_event<'w>(
+        &mut self,
+        cursor: &mut Cursor<'w>,
+        event: &mut RawEvent<'w>,
+    ) -> Result<(), Stop> {
         let begin = cursor.at();
-        let mut event = RawEvent::default();
-        self.scanner.scan(cursor, &mut event)?;
+        self.scanner.scan(cursor, event)?;
         if event.phase == 0 {
             if self.expected != Expected::Anything {
                 self.pass_stranger(begin);
@@ -117,7 +122,7 @@ impl Events {
             self.collector.repairs.add(Repair::Malformed, 1);
         }
         let scanner = &self.scanner;
-        self.collector.add(&event, &scanner.texts, &scanner.rest);
+        self.collector.add(event, &scanner.texts, &scanner.rest);
         self.whole += 1;
         self.expected = Expected::Comma;
         Ok(())

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use super::*;
 use crate::chrome::event::{RawArguments, RawEvent, Rest, Texts};
 use crate::chrome::keys::{ARGUMENT_KEYS, ArgumentKey};
+use crate::chrome::time::Stated;
 
 /// The entries of a JSON object in their order, nothing for other JSON.
 fn entries(raw: &str) -> Vec<(String, &str)> {
@@ -56,8 +57,8 @@ fn raw_event<'a>(raw: &'a str, texts: &mut Texts, rest: &mut Rest) -> RawEvent<'
             "name" => event.name = texts.intern(bytes),
             "pid" => event.process = bytes,
             "tid" => event.thread = bytes,
-            "ts" => event.start = bytes,
-            "dur" => event.duration = bytes,
+            "ts" => event.start = Some(Stated::read(bytes)),
+            "dur" => event.duration = Some(Stated::read(bytes)),
             "args" => {
                 rest.arguments.clear();
                 event.arguments = raw_arguments(value, texts, &mut rest.arguments);

@@ -14,7 +14,7 @@ fn the_window_gives_time_zero_and_span() {
             {"ph": "X", "cat": "cpu_op", "name": "late", "pid": 7, "tid": 8, "ts": 3844538297286.281, "dur": 0.390},
             {"ph": "X", "cat": "cpu_op", "name": "early", "pid": 7, "tid": 8, "ts": "3844538297286", "dur": 1},
             {"ph": "M", "name": "thread_name", "pid": 7, "tid": 8, "args": {"name": "thread 8 (worker)"}},
-            {"ph": "X", "cat": "Trace", "name": "w", "pid": "Spans", "tid": "p", "ts": 3844538297280.000, "dur": 20.5}
+            {"ph": "X", "cat": "Trace", "name": "w", "pid": "Spans", "tid": "PyTorch Profiler", "ts": 3844538297280.000, "dur": 20.5}
         ]}"#,
     )
     .unwrap();
@@ -39,7 +39,7 @@ fn the_window_gives_time_zero_and_span() {
 fn an_event_before_the_window_moves_time_zero() {
     let profile = read_trace(
         br#"[{"ph": "X", "cat": "cpu_op", "name": "a", "ts": 5, "dur": 1},
-             {"ph": "X", "cat": "Trace", "name": "w", "ts": 10, "dur": 2}]"#,
+             {"ph": "X", "cat": "Trace", "name": "w", "pid": "Spans", "tid": "PyTorch Profiler", "ts": 10, "dur": 2}]"#,
     )
     .unwrap();
     assert_eq!(profile.events()[0].start, Nanos(0));

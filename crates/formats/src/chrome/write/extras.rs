@@ -54,7 +54,7 @@ impl<'a> ExtraPieces<'a> {
     /// Returns what goes with an event. Events come in their order.
     #[inline]
     pub(super) fn of_event(&mut self, id: EventId) -> EventExtras {
-        let [category, fields, arguments, _] = &mut self.walks;
+        let [category, fields, arguments, ..] = &mut self.walks;
         let arguments = arguments.at(id.index());
         let mut found = EventExtras {
             category: category.at(id.index()),

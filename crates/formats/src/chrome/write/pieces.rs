@@ -4,7 +4,8 @@ use mindprof_model::{Category, DeviceKind, Event, InputsIter, Profile, StackId, 
 use rustc_hash::FxHashMap;
 
 use crate::chrome::category;
-use crate::chrome::inputs::{inputs_arguments, list_types_argument};
+use crate::chrome::inputs::{inputs_arguments, inputs_lists, list_types_argument};
+use crate::chrome::keys::{ArgumentKey, ArgumentKeys};
 use crate::chrome::text::{call_place, json_string};
 
 /// How much text of stacks is kept for the next event that has the same; of deep and ever new
@@ -45,6 +46,11 @@ impl<'a> Pieces<'a> {
         }
     }
 
+    /// Returns the category that is shown for an event.
+    pub(super) fn category(&self, event: &Event) -> &'static str {
+        category::to_name(event.category, self.profile.name(event), self.device)
+    }
+
     /// Returns the beginning of an event up to its name.
     pub(super) fn head(&mut self, event: &Event) -> &str {
         let (profile, device) = (self.profile, self.device);
@@ -66,6 +72,24 @@ impl<'a> Pieces<'a> {
     /// Returns the arguments of an event's inputs, each with a comma after it.
     pub(super) fn inputs(&self, event: &Event) -> &str {
         &self.inputs[event.inputs.index()]
+    }
+
+    /// Returns them without those lists that are kept as they were.
+    pub(super) fn inputs_without(&self, event: &Event, keys: ArgumentKeys) -> String {
+        if self.inputs(event).is_empty() {
+            return String::new();
+        }
+        let inputs = self.profile.inputs().inputs(event.inputs);
+        let has_storages = !self.profile.storages().is_empty();
+        let lists = inputs_lists(inputs.clone());
+        let lists = lists.map(|(key, list)| (key, format!("\"{key}\":{list}")));
+        let list_types = list_types_argument(inputs).filter(|_| has_storages);
+        let list_types = list_types.map(|text| (ArgumentKey::ListTypes.name(), text));
+        let lists = lists.into_iter().chain(list_types);
+        lists
+            .filter(|(key, _)| !keys.contains(ArgumentKey::of(key.as_bytes())))
+            .flat_map(|(_, list)| [list, ",".into()])
+            .collect()
     }
 
     /// Returns the argument that says where the innermost frame of a stack called, with a comma

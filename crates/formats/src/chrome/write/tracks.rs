@@ -2,14 +2,13 @@
 //! thread.
 
 use mindprof_analyze::Lanes;
-use mindprof_model::{Category, DeviceKind, Event, EventId, Nanos, Profile, Thread, ThreadId};
+use mindprof_model::{Category, Event, EventId, Nanos, Profile, Thread, ThreadId};
+use rustc_hash::FxHashSet;
 
 use super::Writer;
 use crate::chrome::category::DEVICE_ANNOTATION_MARGIN;
 use crate::chrome::text::json_string;
-
-/// Where a device's processes are put below those of the host.
-const DEVICE_SORT_INDEX: i64 = 5_000_000;
+use crate::chrome::track_facts::{TrackFacts, facts_of};
 
 /// The largest number that every reader of JSON takes exactly.
 const LARGEST_EXACT: u64 = (1 << 53) - 1;
@@ -21,6 +20,8 @@ pub(super) struct Tracks {
     of_threads: Vec<String>,
     of_spare: Vec<String>,
     spare_natives: Vec<u64>,
+    /// What is said of each thread and its process.
+    facts: Vec<TrackFacts>,
 }
 
 impl Tracks {
@@ -29,16 +30,19 @@ impl Tracks {
         let threads = profile.threads();
         let spare_natives = free_natives(threads, lanes.spare().len());
         let of_spare = lanes.spare().iter().zip(&spare_natives);
+        let facts = facts_of(profile);
+        let own = |thread: usize| thread_json(threads[thread].native, &facts[thread]);
+        let process = |thread: usize| process_json(threads[thread].process, &facts[thread]);
         Self {
-            of_threads: threads
-                .iter()
-                .map(|thread| place(thread.process, thread.native))
+            of_threads: (0..threads.len())
+                .map(|thread| place(&process(thread), &own(thread)))
                 .collect(),
             of_spare: of_spare
-                .map(|(lane, &native)| place(threads[lane.thread.index()].process, native))
+                .map(|(lane, &native)| place(&process(lane.thread.index()), &native.to_string()))
                 .collect(),
             lanes,
             spare_natives,
+            facts,
         }
     }
 
@@ -62,7 +66,9 @@ impl Tracks {
         let items: Vec<String> = spare
             .map(|(lane, &native)| {
                 let thread = profile.threads()[lane.thread.index()];
-                let (process, of) = (thread.process as i64, thread.native as i64);
+                let facts = &self.facts[lane.thread.index()];
+                let process = process_json(thread.process, facts);
+                let of = thread_json(thread.native, facts);
                 format!("{{\"pid\":{process},\"tid\":{native},\"of\":{of}}}")
             })
             .collect();
@@ -99,78 +105,79 @@ fn free_natives(threads: &[Thread], count: usize) -> Vec<u64> {
     (from..).filter(is_free).take(count).collect()
 }
 
-fn place(process: u64, native: u64) -> String {
-    let (process, native) = (process as i64, native as i64);
-    format!(",\"pid\":{process},\"tid\":{native},\"ts\":")
+fn process_json(number: u64, facts: &TrackFacts) -> String {
+    let label = facts.pid.as_deref().map(json_string);
+    label.unwrap_or_else(|| (number as i64).to_string())
+}
+
+fn thread_json(number: u64, facts: &TrackFacts) -> String {
+    let label = facts.tid.as_deref().map(json_string);
+    label.unwrap_or_else(|| (number as i64).to_string())
+}
+
+fn place(process: &str, thread: &str) -> String {
+    format!(",\"pid\":{process},\"tid\":{thread},\"ts\":")
 }
 
 impl Writer<'_> {
     /// Names each process when it is first met, each thread, and the spare tracks.
     pub(super) fn push_tracks(&mut self) {
-        let profile = self.profile;
-        let mut processes: Vec<(u64, DeviceKind)> = Vec::new();
-        for thread in profile.threads() {
-            if !processes.contains(&(thread.process, thread.device)) {
-                processes.push((thread.process, thread.device));
-                self.push_process(thread);
+        let threads = self.profile.threads();
+        let facts = self.tracks.facts.clone();
+        let mut processes: FxHashSet<u64> = FxHashSet::default();
+        let mut natives: FxHashSet<(u64, u64)> = FxHashSet::default();
+        for (index, thread) in threads.iter().enumerate() {
+            if processes.insert(thread.process) {
+                let place = place(&process_json(thread.process, &facts[index]), "0");
+                self.push_process(&place, &facts[index]);
             }
-            self.push_track(thread, &shown_name(profile, thread), thread.native);
+            if natives.insert((thread.process, thread.native)) {
+                let place = self.tracks.of_threads[index].clone();
+                self.push_track(&place, &facts[index]);
+            }
         }
         for index in 0..self.tracks.spare_natives.len() {
             let lane = self.tracks.lanes.spare()[index];
-            let thread = profile.threads()[lane.thread.index()];
-            let name = shown_name(profile, &thread);
-            let name = format!("{}, overlapping {}", name.trim_end(), lane.number);
-            let native = self.tracks.spare_natives[index];
-            self.push_track(&Thread { native, ..thread }, &name, thread.native);
+            let mut facts = facts[lane.thread.index()].clone();
+            let name = facts.thread_name.unwrap_or_default();
+            facts.thread_name = Some(format!("{}, overlapping {}", name.trim_end(), lane.number));
+            let place = self.tracks.of_spare[index].clone();
+            self.push_track(&place, &facts);
         }
     }
 
-    fn push_track(&mut self, thread: &Thread, name: &str, sort_index: u64) {
-        let name = format!("\"name\":{}", json_string(name));
-        self.push_fact("thread_name", thread, &name);
-        let sort_index = format!("\"sort_index\":{}", sort_index as i64);
-        self.push_fact("thread_sort_index", thread, &sort_index);
+    fn push_track(&mut self, place: &str, facts: &TrackFacts) {
+        if let Some(name) = &facts.thread_name {
+            self.push_fact("thread_name", place, "name", &json_string(name));
+        }
+        if let Some(index) = facts.thread_sort_index {
+            self.push_fact("thread_sort_index", place, "sort_index", &index.to_string());
+        }
     }
 
-    /// Names a process after the first of its threads.
-    fn push_process(&mut self, thread: &Thread) {
-        let process = thread.process as i64;
-        let (label, sort_index) = if thread.device == DeviceKind::Cpu {
-            ("CPU".into(), process)
-        } else {
-            let sort_index = process.saturating_add(DEVICE_SORT_INDEX);
-            (format!("GPU {process}"), sort_index)
-        };
-        let name = self.profile.strings().text(thread.name);
-        let name = json_string(if name.is_empty() { "process" } else { name });
-        let main = Thread {
-            native: 0,
-            ..*thread
-        };
-        self.push_fact("process_name", &main, &format!("\"name\":{name}"));
-        self.push_fact("process_labels", &main, &format!("\"labels\":\"{label}\""));
-        let sort_index = format!("\"sort_index\":{sort_index}");
-        self.push_fact("process_sort_index", &main, &sort_index);
+    fn push_process(&mut self, place: &str, facts: &TrackFacts) {
+        if let Some(name) = &facts.process_name {
+            self.push_fact("process_name", place, "name", &json_string(name));
+        }
+        if let Some(labels) = &facts.process_labels {
+            self.push_fact("process_labels", place, "labels", &json_string(labels));
+        }
+        if let Some(index) = facts.process_sort_index {
+            self.push_fact(
+                "process_sort_index",
+                place,
+                "sort_index",
+                &index.to_string(),
+            );
+        }
     }
 
     /// Writes a fact about a process or thread.
-    fn push_fact(&mut self, fact: &str, thread: &Thread, argument: &str) {
-        let place = place(thread.process, thread.native);
+    fn push_fact(&mut self, fact: &str, place: &str, key: &str, value: &str) {
         self.text
             .push(&format!(",\n{{\"ph\":\"M\",\"name\":\"{fact}\"{place}"));
         self.push_time(Nanos::ZERO);
-        self.text.push(&format!(",\"args\":{{{argument}}}}}"));
-    }
-}
-
-fn shown_name(profile: &Profile, thread: &Thread) -> String {
-    let name = profile.strings().text(thread.name);
-    let native = thread.native as i64;
-    match (thread.device == DeviceKind::Cpu, name.is_empty()) {
-        (true, true) => format!("thread {native}"),
-        (true, false) => format!("thread {native} ({name})"),
-        (false, true) => format!("stream {native} "),
-        (false, false) => name.into(),
+        self.text
+            .push(&format!(",\"args\":{{\"{key}\":{value}}}}}"));
     }
 }

@@ -134,8 +134,9 @@
   }
 
   function zoom(factor, around) {
-    const [from, to] = state.range;
+    const cursor = state.cursor, [from, to] = state.range;
     see(around - (around - from) * factor, around + (to - around) * factor);
+    if (cursor !== null) read(cursor);
   }
 
   function seePeak() {
@@ -158,6 +159,7 @@
     });
     svg.addEventListener("pointerleave", () => { if (!state.chosen) leave(); });
     svg.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0) return;
       const time = timeOf(event, svg);
       state.chosen = [time, time];
       svg.setPointerCapture(event.pointerId);

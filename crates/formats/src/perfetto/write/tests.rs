@@ -1,223 +1,17 @@
 //! The packets, decoded by an independent library and put back together as Perfetto's importer
 //! does.
 
-use std::collections::HashMap;
-use std::io::Read;
-
-use flate2::read::ZlibDecoder;
 use mindprof_model::{
     Category, Event, Links, MemoryRecord, ProfileBuilder, ScopeKind, StackId, StringTable, Thread,
     ThreadId, Timeline,
 };
 use proptest::prelude::*;
-use prost::Message as _;
 
+use self::decoded::{Slice, shown};
 use super::*;
+use crate::read_trace;
 
-#[derive(Clone, PartialEq, prost::Message)]
-struct Trace {
-    #[prost(message, repeated, tag = "1")]
-    packets: Vec<Packet>,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct Packet {
-    #[prost(uint64, optional, tag = "8")]
-    timestamp: Option<u64>,
-    #[prost(uint32, tag = "10")]
-    sequence: u32,
-    #[prost(message, optional, tag = "11")]
-    event: Option<TrackEvent>,
-    #[prost(message, optional, tag = "12")]
-    interned: Option<Interned>,
-    #[prost(bytes = "vec", optional, tag = "50")]
-    compressed: Option<Vec<u8>>,
-    #[prost(message, optional, tag = "59")]
-    defaults: Option<Defaults>,
-    #[prost(message, optional, tag = "60")]
-    track: Option<Track>,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct Defaults {
-    #[prost(message, optional, tag = "11")]
-    event: Option<TrackEvent>,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct TrackEvent {
-    #[prost(uint64, repeated, tag = "3")]
-    categories: Vec<u64>,
-    #[prost(message, repeated, tag = "4")]
-    annotations: Vec<Annotation>,
-    #[prost(int32, tag = "9")]
-    kind: i32,
-    #[prost(uint64, tag = "10")]
-    name: u64,
-    #[prost(uint64, tag = "11")]
-    track: u64,
-    #[prost(int64, tag = "30")]
-    counter: i64,
-    #[prost(fixed64, repeated, tag = "47")]
-    flows: Vec<u64>,
-    #[prost(fixed64, repeated, tag = "48")]
-    last_flows: Vec<u64>,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct Annotation {
-    #[prost(uint64, tag = "1")]
-    name: u64,
-    #[prost(uint64, tag = "3")]
-    number: u64,
-    #[prost(string, tag = "6")]
-    text: String,
-    #[prost(string, tag = "10")]
-    name_text: String,
-    #[prost(uint64, tag = "17")]
-    interned: u64,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct Interned {
-    #[prost(message, repeated, tag = "1")]
-    categories: Vec<Text>,
-    #[prost(message, repeated, tag = "2")]
-    names: Vec<Text>,
-    #[prost(message, repeated, tag = "3")]
-    annotation_names: Vec<Text>,
-    #[prost(message, repeated, tag = "29")]
-    annotation_texts: Vec<Text>,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct Text {
-    #[prost(uint64, tag = "1")]
-    id: u64,
-    #[prost(string, tag = "2")]
-    text: String,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct Track {
-    #[prost(uint64, tag = "1")]
-    uuid: u64,
-    #[prost(string, tag = "2")]
-    name: String,
-}
-
-/// A slice as a viewer shows it.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Slice {
-    name: String,
-    category: String,
-    start: u64,
-    end: u64,
-    arguments: Vec<(String, String)>,
-    flows: Vec<u64>,
-}
-
-/// What a viewer knows when all packets went by.
-#[derive(Debug, Default)]
-struct Shown {
-    slices: Vec<Slice>,
-    /// The values of counters, by the name of their track.
-    counters: Vec<(String, u64, i64)>,
-    facts: Vec<(String, String)>,
-}
-
-fn decompressed(packets: Vec<Packet>) -> Vec<Packet> {
-    let inside = packets.into_iter().flat_map(|packet| {
-        let compressed = packet.compressed.expect("packets are compressed");
-        let mut bytes = Vec::new();
-        ZlibDecoder::new(compressed.as_slice())
-            .read_to_end(&mut bytes)
-            .unwrap();
-        Trace::decode(bytes.as_slice()).unwrap().packets
-    });
-    inside.collect()
-}
-
-/// Replays the packets: slices come in the order in which they end.
-fn shown(profile: &Profile) -> Shown {
-    let mut bytes = Vec::new();
-    write_perfetto(profile, &mut bytes).unwrap();
-    let mut texts: HashMap<(u32, &str, u64), String> = HashMap::new();
-    let mut clocks: HashMap<u32, u64> = HashMap::new();
-    let mut tracks: HashMap<u64, String> = HashMap::new();
-    let mut default_tracks: HashMap<u32, u64> = HashMap::new();
-    let mut open: HashMap<u64, Vec<Slice>> = HashMap::new();
-    let mut shown = Shown::default();
-    for packet in decompressed(Trace::decode(bytes.as_slice()).unwrap().packets) {
-        let sequence = packet.sequence;
-        let interned = packet.interned.unwrap_or_default();
-        for (kind, news) in [
-            ("category", interned.categories),
-            ("name", interned.names),
-            ("argument", interned.annotation_names),
-            ("text", interned.annotation_texts),
-        ] {
-            for text in news {
-                let before = texts.insert((sequence, kind, text.id), text.text);
-                assert!(before.is_none(), "told twice: {kind} {before:?}");
-            }
-        }
-        if let Some(track) = packet.track {
-            assert!(tracks.insert(track.uuid, track.name).is_none());
-        }
-        if let Some(event) = packet.defaults.and_then(|defaults| defaults.event) {
-            default_tracks.insert(sequence, event.track);
-        }
-        let Some(event) = packet.event else { continue };
-        let now = clocks.entry(sequence).or_default();
-        *now += packet.timestamp.unwrap();
-        let text = |kind: &'static str, id: u64| texts[&(sequence, kind, id)].clone();
-        match event.kind {
-            1 => {
-                let track = default_tracks[&sequence];
-                assert!(tracks.contains_key(&track));
-                let slice = Slice {
-                    name: text("name", event.name),
-                    category: text("category", event.categories[0]),
-                    start: *now,
-                    end: 0,
-                    arguments: event
-                        .annotations
-                        .iter()
-                        .map(|said| {
-                            let value = match said.interned {
-                                0 => said.number.to_string(),
-                                id => text("text", id),
-                            };
-                            (text("argument", said.name), value)
-                        })
-                        .collect(),
-                    flows: [event.flows, event.last_flows].concat(),
-                };
-                open.entry(track).or_default().push(slice);
-            }
-            2 => {
-                let stack = open.get_mut(&default_tracks[&sequence]).unwrap();
-                let mut slice = stack.pop().unwrap();
-                slice.end = *now;
-                shown.slices.push(slice);
-            }
-            3 => {
-                let facts = event.annotations.into_iter();
-                shown
-                    .facts
-                    .extend(facts.map(|said| (said.name_text, said.text)));
-            }
-            4 => {
-                let name = tracks[&event.track].clone();
-                shown.counters.push((name, *now, event.counter));
-            }
-            other => panic!("no such type: {other}"),
-        }
-    }
-    assert!(open.values().all(Vec::is_empty), "every slice ends");
-    shown
-}
+mod decoded;
 
 #[test]
 fn nested_scopes_begin_and_end_as_they_ran() {
@@ -325,6 +119,79 @@ fn memory_is_a_counter_for_each_device() {
     ]
     .map(|(name, time, bytes)| (name.to_owned(), time, bytes));
     assert_eq!(shown(&builder.build().unwrap()).counters, expected);
+}
+
+fn arguments_of(slice: &Slice) -> Vec<(&str, &str)> {
+    let arguments = slice.arguments.iter();
+    arguments.map(|(key, value)| (&**key, &**value)).collect()
+}
+
+#[test]
+fn further_arguments_fields_and_categories_are_told() {
+    let trace = r#"[{"ph": "X", "cat": "cuda_sync", "name": "a", "pid": 1, "tid": 2, "ts": 1, "dur": 1,
+        "tts": 5, "args": {"n": 7, "m": -7, "f": 0.5, "t": "text", "b": true, "z": null, "l": [1, "x"], "o": {"k": [2.5]}}},
+        {"ph": "X", "cat": "cuda_sync", "name": "b", "pid": 1, "tid": 2, "ts": 3, "dur": 1, "args": {"t": "text"}}]"#;
+    let shown = shown(&read_trace(trace.as_bytes()).unwrap());
+    assert_eq!(
+        arguments_of(&shown.slices[0]),
+        [
+            ("n", "7"),
+            ("m", "-7"),
+            ("f", "0.5"),
+            ("t", "text"),
+            ("b", "true"),
+            ("z", "null"),
+            ("l", "[1 x]"),
+            ("o", "{k=[2.5]}"),
+            ("tts", "5"),
+        ]
+    );
+    assert_eq!(arguments_of(&shown.slices[1]), [("t", "text")]);
+    assert!(
+        shown
+            .slices
+            .iter()
+            .all(|slice| slice.category == "cuda_sync")
+    );
+}
+
+#[test]
+fn moments_counters_and_asynchronous_events_are_told() {
+    let trace = r#"[{"ph": "X", "name": "x", "pid": 1, "tid": 2, "ts": 0, "dur": 9},
+        {"ph": "i", "cat": "c", "name": "tick", "pid": 1, "tid": 2, "ts": 1, "s": "t", "args": {"a": 1}},
+        {"ph": "C", "name": "queue", "pid": 1, "ts": 2, "args": {"length": 3, "load": 0.5, "why": "x"}},
+        {"ph": "b", "cat": "net", "name": "get", "id": "0x1f", "pid": 1, "tid": 2, "ts": 3, "args": {"url": "u"}},
+        {"ph": "n", "cat": "net", "name": "half", "id": "0x1f", "pid": 1, "tid": 2, "ts": 4},
+        {"ph": "e", "cat": "net", "name": "get", "id": "0x1f", "pid": 1, "tid": 2, "ts": 5},
+        {"ph": "s", "cat": "mine", "name": "to", "id": 8, "pid": 1, "tid": 2, "ts": 6},
+        {"ph": "f", "cat": "mine", "name": "to", "id": 8, "pid": 1, "tid": 2, "ts": 7},
+        {"ph": "R", "name": "mark", "pid": 1, "tid": 2, "ts": 8}]"#;
+    let shown = shown(&read_trace(trace.as_bytes()).unwrap());
+    let counters = [("queue length", 2_000, 3.0), ("queue load", 2_000, 0.5)];
+    let counters = counters.map(|(name, time, value)| (name.to_owned(), time, value));
+    assert_eq!(shown.float_counters, counters);
+    let get = shown.slices.iter().find(|slice| slice.name == "get");
+    let get = get.unwrap();
+    assert_eq!((get.start, get.end, &*get.category), (3_000, 5_000, "net"));
+    assert_eq!(
+        (&*get.track, arguments_of(get)),
+        ("net 0x1f", vec![("url", "u")])
+    );
+    let moments: Vec<_> = shown
+        .moments
+        .iter()
+        .map(|moment| (&*moment.name, moment.start, moment.flows.len()))
+        .collect();
+    let expected = [
+        ("tick", 1_000, 0),
+        ("half", 4_000, 0),
+        ("to", 6_000, 1),
+        ("to", 7_000, 1),
+        ("mark", 8_000, 0),
+    ];
+    assert_eq!(moments, expected);
+    assert_eq!(shown.moments[2].flows, shown.moments[3].flows);
+    assert_eq!(arguments_of(&shown.moments[0]), [("a", "1"), ("s", "t")]);
 }
 
 proptest! {

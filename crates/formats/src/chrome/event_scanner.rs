@@ -1,0 +1,480 @@
+//! Reads the events of a trace one by one, and gets faster with what it has seen.
+//!
+//! Between two values that differ from event to event stands mostly the same text, other values
+//! included: it is passed in one step, see [`Steps`]. What is not known is set aside.
+
+use super::event::{CATEGORY, NAME, RawEvent, Rest, Texts};
+use super::keys::{ArgumentKey, EventKey, Key};
+use super::time::Stated;
+use crate::scan::{Cursor, Fragment, Scan, Step, Steps, Stop, decode, inside_quotes};
+
+/// Values that are longer are not passed within a step, and not in one that is longer.
+const LONGEST_PASSED: usize = 32;
+const LONGEST_STEP: usize = 256;
+
+/// Reads events.
+pub(super) struct EventScanner {
+    pub(super) texts: Texts,
+    /// What the last event said beyond what is known.
+    pub(super) rest: Rest,
+    steps: Steps<Meaning>,
+    /// The last step of the last event.
+    last: Step,
+}
+
+impl EventScanner {
+    pub(super) fn new() -> Self {
+        Self {
+            texts: Texts::new(),
+            rest: Rest::default(),
+            steps: Steps::new(),
+            last: Step::BEGIN,
+        }
+    }
+
+    /// Passes the event whose opening brace comes next, and fills `event`.
+    #[inline]
+    pub(super) fn scan<'w>(
+        &mut self,
+        cursor: &mut Cursor<'w>,
+        event: &mut RawEvent<'w>,
+    ) -> Scan<()> {
+        event.clear();
+        self.rest.clear();
+        cursor.peek()?;
+        let begin = cursor.at();
+        let mut step = std::mem::take(&mut self.last);
+        let mut strange = Strange::default();
+        loop {
+            let before = cursor.at();
+            step = match self.steps.take(cursor, step) {
+                Some(step) => step,
+                None => self.walk(cursor, step)?,
+            };
+            let meaning = self.steps.meaning(step);
+            if meaning.says_more {
+                let text = cursor.since(before);
+                if meaning.opens_arguments {
+                    event.arguments.clear();
+                    self.rest.arguments.clear();
+                    strange = Strange::default();
+                }
+                meaning.say(event, text, step);
+                if let Some(place) = meaning.strange {
+                    let (from, to) = (before + place.begin, before + place.end);
+                    strange.add(from, to, cursor.passed(), &mut self.rest);
+                }
+            }
+            match meaning.key {
+                Key::Field(EventKey::Name) => {
+                    event.name = self.texts.scan(cursor, NAME, event.category)?;
+                }
+                Key::Field(EventKey::Start) => event.start = Some(Stated::scan(cursor)?),
+                Key::Field(EventKey::Duration) => event.duration = Some(Stated::scan(cursor)?),
+                Key::End => break,
+                Key::Argument(ArgumentKey::Other) => {
+                    let from = before + meaning.entry;
+                    cursor.value()?;
+                    strange.add(from, cursor.at(), cursor.passed(), &mut self.rest);
+                }
+                Key::Argument(key) if key.is_text() => {
+                    let text = self.texts.scan(cursor, key as usize, event.name)?;
+                    event.arguments.set_text(key, text);
+                }
+                Key::Argument(key) => event.arguments.set_value(key, cursor.value()?),
+                Key::Field(EventKey::Category) => {
+                    event.category = self.texts.scan(cursor, CATEGORY, Fragment::NONE)?;
+                }
+                Key::Field(EventKey::Phase) => event.phase = phase_of(cursor.value()?),
+                Key::Field(EventKey::Process) => event.set_process(cursor.value()?),
+                Key::Field(EventKey::Thread) => event.set_thread(cursor.value()?),
+                Key::Field(EventKey::Arguments) => {
+                    let value = cursor.value()?;
+                    event.arguments.clear();
+                    self.rest.arguments.clear();
+                    strange = Strange::default();
+                    // It is one argument, under the name that it has.
+                    self.rest.arguments.extend_from_slice(b"\"args\":");
+                    push_entries(&mut self.rest.arguments, value);
+                }
+                Key::Field(EventKey::Other) => {
+                    let from = before + meaning.entry;
+                    cursor.value()?;
+                    push_entries(&mut self.rest.fields, cursor.since(from));
+                }
+            }
+        }
+        strange.set_aside(cursor.passed(), &mut self.rest);
+        event.whole = cursor.since(begin);
+        self.last = step;
+        Ok(())
+    }
+
+    /// Goes a step that did not come after `from` lately.
+    #[cold]
+    fn walk(&mut self, cursor: &mut Cursor<'_>, from: Step) -> Scan<Step> {
+        let begin = cursor.at();
+        let may_pass = self.steps.may_pass(from);
+        let mut place = Place::behind(self.steps.meaning(from).key);
+        let mut meaning = Meaning::default();
+        loop {
+            let (entry, key) = place.next_key(cursor)?;
+            let value_begin = cursor.at();
+            if key == Key::Field(EventKey::Arguments) {
+                if cursor.peek()? == b'{' {
+                    cursor.pass();
+                    place = Place::ARGUMENTS;
+                    meaning.open_arguments();
+                    continue;
+                }
+                if cursor.value()? == b"null" {
+                    meaning.open_arguments();
+                    continue;
+                }
+                // The text up to here would also be that before a brace: it is not remembered.
+                cursor.back_to(value_begin);
+                meaning.key = key;
+                return Ok(self.steps.hold(meaning));
+            }
+            if may_pass && key.is_steady() {
+                let value = cursor.value()?;
+                let value_place = Span::new(value_begin - begin, cursor.at() - begin);
+                let entry_place = Span::new(entry - begin, cursor.at() - begin);
+                if is_short(value, value_place)
+                    && meaning.pass(key, value, (value_place, entry_place), &mut self.texts)
+                {
+                    continue;
+                }
+                cursor.back_to(value_begin);
+            }
+            (meaning.key, meaning.entry) = (key, entry - begin);
+            return Ok(self.steps.learn(from, cursor.since(begin), meaning));
+        }
+    }
+}
+
+fn is_short(value: &[u8], place: Span) -> bool {
+    let is_list = matches!(value.first(), Some(b'[' | b'{'));
+    !is_list && value.len() <= LONGEST_PASSED && place.end <= LONGEST_STEP
+}
+
+/// What a step says by itself, and what it leads to.
+#[derive(Debug, Default, PartialEq)]
+struct Meaning {
+    /// What the step leads to.
+    key: Key,
+    /// Where in the step the entry begins that it leads to.
+    entry: usize,
+    /// Whether there is more to it than that.
+    says_more: bool,
+    opens_arguments: bool,
+    phase: Option<u8>,
+    category: Option<Fragment>,
+    process: Option<Span>,
+    thread: Option<Span>,
+    values: Vec<(ArgumentKey, Span)>,
+    /// Arguments side by side that are not known.
+    strange: Option<Span>,
+}
+
+/// A part of a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Span {
+    begin: usize,
+    end: usize,
+}
+
+impl Span {
+    const fn new(begin: usize, end: usize) -> Self {
+        Self { begin, end }
+    }
+}
+
+impl Meaning {
+    /// Notes that arguments begin: those that were said before do not count.
+    fn open_arguments(&mut self) {
+        self.says_more = true;
+        self.opens_arguments = true;
+        self.values.clear();
+        self.strange = None;
+    }
+
+    /// Notes a value, which lies in the step together with its entry. Returns whether there is room
+    /// for it.
+    fn pass(
+        &mut self,
+        key: Key,
+        value: &[u8],
+        (place, entry): (Span, Span),
+        texts: &mut Texts,
+    ) -> bool {
+        match key {
+            Key::Field(EventKey::Phase) => self.phase = Some(phase_of(value)),
+            Key::Field(EventKey::Category) => self.category = Some(texts.intern(value)),
+            Key::Field(EventKey::Process) => self.process = Some(place),
+            Key::Field(EventKey::Thread) => self.thread = Some(place),
+            Key::Argument(ArgumentKey::Other) => match &mut self.strange {
+                Some(strange) if strange.end == entry.begin => strange.end = entry.end,
+                Some(_) => return false,
+                None => self.strange = Some(entry),
+            },
+            Key::Argument(key) if !key.is_text() => self.values.push((key, place)),
+            // Texts, times and lists are read where they stand.
+            Key::Field(
+                EventKey::Name
+                | EventKey::Start
+                | EventKey::Duration
+                | EventKey::Arguments
+                | EventKey::Other,
+            )
+            | Key::Argument(_)
+            | Key::End => return false,
+        }
+        self.says_more = true;
+        true
+    }
+
+    /// Tells an event what a step with this text says.
+    #[inline]
+    fn say<'w>(&self, event: &mut RawEvent<'w>, text: &'w [u8], step: Step) {
+        if let Some(phase) = self.phase {
+            event.phase = phase;
+        }
+        if let Some(category) = self.category {
+            event.category = category;
+        }
+        match (self.process, self.thread) {
+            (Some(process), Some(thread)) => {
+                event.process = &text[process.begin..process.end];
+                event.thread = &text[thread.begin..thread.end];
+                event.track = step.known();
+            }
+            (Some(process), None) => event.set_process(&text[process.begin..process.end]),
+            (None, Some(thread)) => event.set_thread(&text[thread.begin..thread.end]),
+            (None, None) => {}
+        }
+        for &(key, place) in &self.values {
+            let value = &text[place.begin..place.end];
+            event.arguments.set_value(key, value);
+        }
+    }
+}
+
+fn phase_of(raw: &[u8]) -> u8 {
+    match raw {
+        [b'"', letter, b'"'] => *letter,
+        _ => match inside_quotes(raw).map(|inside| decode(inside).0) {
+            Some(text) if text.len() == 1 => text.as_bytes()[0],
+            Some(_) | None => 0,
+        },
+    }
+}
+
+/// Arguments that are not known and stand side by side, which are set aside at once.
+#[derive(Default)]
+struct Strange {
+    begin: usize,
+    end: usize,
+}
+
+impl Strange {
+    /// Adds the entry at a place of what was `passed`.
+    #[inline]
+    fn add(&mut self, begin: usize, end: usize, passed: &[u8], rest: &mut Rest) {
+        if self.end != begin {
+            self.set_aside(passed, rest);
+            self.begin = begin;
+        }
+        self.end = end;
+    }
+
+    #[inline]
+    fn set_aside(&self, passed: &[u8], rest: &mut Rest) {
+        if self.end > self.begin {
+            push_entries(&mut rest.arguments, &passed[self.begin..self.end]);
+        }
+    }
+}
+
+/// Appends entries, with the comma before them or without, and a comma.
+fn push_entries(entries: &mut Vec<u8>, text: &[u8]) {
+    let is_before = |byte: &u8| *byte == b',' || byte.is_ascii_whitespace();
+    let begin = text.iter().position(|byte| !is_before(byte));
+    entries.extend_from_slice(&text[begin.unwrap_or(text.len())..]);
+    entries.push(b',');
+}
+
+/// Where in an event the next key is looked for.
+struct Place {
+    is_outside: bool,
+    in_arguments: bool,
+    /// Whether no comma comes before the key.
+    is_first: bool,
+}
+
+impl Place {
+    /// Behind the opening brace of the arguments.
+    const ARGUMENTS: Self = Self {
+        is_outside: false,
+        in_arguments: true,
+        is_first: true,
+    };
+
+    /// Returns the place behind the value of a key.
+    const fn behind(key: Key) -> Self {
+        let is_end = matches!(key, Key::End);
+        Self {
+            is_outside: is_end,
+            in_arguments: matches!(key, Key::Argument(_)),
+            is_first: is_end,
+        }
+    }
+
+    /// Goes up to the next value, or behind the end of the event. Returns where the entry begins
+    /// that it is the value of, and its key.
+    fn next_key(&mut self, cursor: &mut Cursor<'_>) -> Scan<(usize, Key)> {
+        if std::mem::take(&mut self.is_outside) {
+            cursor.expect(b'{', "expected an event, which is an object")?;
+        }
+        loop {
+            let entry = cursor.at();
+            let byte = cursor.peek()?;
+            if byte == b'}' {
+                cursor.pass();
+                self.is_first = false;
+                if !std::mem::take(&mut self.in_arguments) {
+                    return Ok((entry, Key::End));
+                }
+                continue;
+            }
+            if !std::mem::take(&mut self.is_first) {
+                if byte != b',' {
+                    return Err(Stop::Bad("expected `,` or `}`"));
+                }
+                cursor.pass();
+            }
+            let key = cursor.string()?;
+            cursor.expect(b':', "expected `:`")?;
+            // White space before the value belongs to the step.
+            cursor.peek()?;
+            let inside = inside_quotes(key).unwrap_or_default();
+            return Ok((entry, self.meaning(inside)));
+        }
+    }
+
+    fn meaning(&self, key: &[u8]) -> Key {
+        let decoded;
+        let key = if key.contains(&b'\\') {
+            decoded = decode(key).0;
+            decoded.as_bytes()
+        } else {
+            key
+        };
+        if self.in_arguments {
+            Key::Argument(ArgumentKey::of(key))
+        } else {
+            Key::Field(EventKey::of(key))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scan<'w>(scanner: &mut EventScanner, text: &'w [u8]) -> Scan<RawEvent<'w>> {
+        let mut event = RawEvent::default();
+        scanner.scan(&mut Cursor::new(text), &mut event)?;
+        Ok(event)
+    }
+
+    #[test]
+    fn keys_may_come_in_any_order_and_twice() {
+        let text = br#"{"args": {"correlation": 7, "correlation": 8, "x": {"name": 1}}, "tid": 1,
+            "name": "a", "\u0070h": "\u0058", "tid": 2, "cat": "c"}"#;
+        let mut scanner = EventScanner::new();
+        // The second time the steps are known.
+        for _ in 0..2 {
+            let event = scan(&mut scanner, text).unwrap();
+            assert_eq!((event.phase, event.thread), (b'X', &b"2"[..]));
+            assert_eq!(event.arguments.value(ArgumentKey::Correlation), b"8");
+            assert_eq!(scanner.texts.text(event.name), b"\"a\"");
+            assert_eq!(scanner.texts.text(event.category), b"\"c\"");
+            assert_eq!(scanner.rest.arguments, b"\"x\": {\"name\": 1},");
+        }
+    }
+
+    #[test]
+    fn arguments_that_are_said_again_are_said_anew() {
+        let mut scanner = EventScanner::new();
+        let twice = br#"{"ph":"X","args":{"a":1,"correlation":7,"b":2},"args":{"c":3,"d":4}}"#;
+        let none = br#"{"ph":"X","args":{"a":1,"correlation":7,"b":2},"args":5,"tid":1}"#;
+        for _ in 0..2 {
+            let event = scan(&mut scanner, twice).unwrap();
+            assert!(event.arguments.said.is_empty());
+            assert_eq!(scanner.rest.arguments, br#""c":3,"d":4,"#);
+            let event = scan(&mut scanner, none).unwrap();
+            assert!(event.arguments.said.is_empty() && event.thread == b"1");
+            assert_eq!(scanner.rest.arguments, b"\"args\":5,");
+        }
+    }
+
+    #[test]
+    fn arguments_may_be_an_object_or_not() {
+        let mut scanner = EventScanner::new();
+        for (arguments, rest) in [
+            ("{}", ""),
+            ("null", ""),
+            ("{\"x\":1}", "\"x\":1,"),
+            ("5", "\"args\":5,"),
+            ("[{}]", "\"args\":[{}],"),
+        ]
+        .repeat(3)
+        {
+            let text = format!("{{\"ph\":\"X\",\"tid\":1,\"args\":{arguments},\"pid\":2}}");
+            let event = scan(&mut scanner, text.as_bytes()).unwrap();
+            assert_eq!((event.thread, event.process), (&b"1"[..], &b"2"[..]));
+            assert_eq!(scanner.rest.arguments, rest.as_bytes());
+        }
+    }
+
+    #[test]
+    fn values_that_turn_out_to_differ_are_read_one_by_one() {
+        let mut scanner = EventScanner::new();
+        for number in 0..10_000 {
+            let text = format!(
+                r#"{{"ph":"X","pid":{},"tid":{number},"args":{{"a":{number},"b":1}},"id":3}} "#,
+                number % 3
+            );
+            let event = scan(&mut scanner, text.as_bytes()).unwrap();
+            assert_eq!(event.process, (number % 3).to_string().as_bytes());
+            assert_eq!(event.thread, number.to_string().as_bytes());
+            let arguments = format!(r#""a":{number},"b":1,"#);
+            assert_eq!(scanner.rest.arguments, arguments.as_bytes());
+            assert_eq!(scanner.rest.fields, br#""id":3,"#);
+        }
+        assert!(scanner.steps.len() < 400, "{} steps", scanner.steps.len());
+    }
+
+    #[test]
+    fn what_is_no_event_is_refused() {
+        let mut scanner = EventScanner::new();
+        for (text, stop) in [
+            ("[", Stop::Bad("expected an event, which is an object")),
+            ("{1: 2}", Stop::Bad("expected a string")),
+            ("{\"a\" 2}", Stop::Bad("expected `:`")),
+            ("{, \"a\": 2}", Stop::Bad("expected a string")),
+            ("{\"a\": 2 \"b\"}", Stop::Bad("expected `,` or `}`")),
+            ("{\"args\": {\"a\": 2}, }", Stop::Bad("expected a string")),
+            ("{\"a\":", Stop::More),
+            ("{\"a", Stop::More),
+            ("{\"args\": {\"a\": 2}", Stop::More),
+        ] {
+            assert_eq!(
+                scan(&mut scanner, text.as_bytes()).err(),
+                Some(stop),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What a trace says of processes and threads: what a writer finds by itself, and what is kept
+//! because it says something else.
+
+use mindprof_model::{DeviceKind, ExtraKind, Profile, StringTable, Thread};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+/// Where a device's processes are put below those of the host.
+const DEVICE_SORT_INDEX: i64 = 5_000_000;
+
+/// What was said of a thread and its process, as far as a writer would say something else.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct TrackFacts {
+    /// The text that the process has instead of a number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) pid: Option<String>,
+    /// The text that the thread has instead of a number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tid: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) process_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) process_labels: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) process_sort_index: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) thread_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) thread_sort_index: Option<i64>,
+}
+
+impl TrackFacts {
+    /// Forgets what a writer would say by itself.
+    pub(super) fn forget_found(&mut self, found: &Self) {
+        let forget = |said: &mut Option<String>, found: &Option<String>| {
+            if said == found {
+                *said = None;
+            }
+        };
+        forget(&mut self.process_name, &found.process_name);
+        forget(&mut self.process_labels, &found.process_labels);
+        forget(&mut self.thread_name, &found.thread_name);
+        let forget = |said: &mut Option<i64>, found: &Option<i64>| {
+            if said == found {
+                *said = None;
+            }
+        };
+        forget(&mut self.process_sort_index, &found.process_sort_index);
+        forget(&mut self.thread_sort_index, &found.thread_sort_index);
+    }
+
+    /// Takes from `found` what is not said.
+    pub(super) fn or(self, found: Self) -> Self {
+        Self {
+            pid: self.pid.or(found.pid),
+            tid: self.tid.or(found.tid),
+            process_name: self.process_name.or(found.process_name),
+            process_labels: self.process_labels.or(found.process_labels),
+            process_sort_index: self.process_sort_index.or(found.process_sort_index),
+            thread_name: self.thread_name.or(found.thread_name),
+            thread_sort_index: self.thread_sort_index.or(found.thread_sort_index),
+        }
+    }
+
+    /// Reads what is kept as text; what is no such text says nothing.
+    pub(super) fn from_text(text: &str) -> Self {
+        serde_json::from_str(text).unwrap_or_default()
+    }
+
+    pub(super) fn to_text(&self) -> String {
+        serde_json::to_string(self).expect("texts and numbers are JSON")
+    }
+}
+
+/// Returns what is said of each thread: what the profile keeps, else what is found.
+pub(crate) fn facts_of(profile: &Profile) -> Vec<TrackFacts> {
+    let (threads, extras) = (profile.threads(), profile.extras());
+    let found = FoundFacts::new(profile.strings(), threads);
+    let of_thread = |index| {
+        let kept = extras.of(ExtraKind::Track, index);
+        let said = kept.map(|text| TrackFacts::from_text(&extras.texts.text(text)));
+        let said = said.unwrap_or_default();
+        let found = found.of(index, said.tid.as_deref());
+        said.or(found)
+    };
+    (0..threads.len()).map(of_thread).collect()
+}
+
+/// Finds what a writer says of tracks by itself.
+///
+/// A device may have the number of a process, and its stream that of a thread: the host's come
+/// first.
+pub(super) struct FoundFacts<'a> {
+    strings: &'a StringTable,
+    threads: &'a [Thread],
+    /// The thread that a process is named after: its main thread, or the one with the least number.
+    main: FxHashMap<u64, usize>,
+    /// Of the threads with the same numbers, the one that they are named after.
+    first: FxHashMap<(u64, u64), usize>,
+}
+
+impl<'a> FoundFacts<'a> {
+    pub(super) fn new(strings: &'a StringTable, threads: &'a [Thread]) -> Self {
+        let mut main: FxHashMap<_, usize> = FxHashMap::default();
+        let mut first: FxHashMap<_, usize> = FxHashMap::default();
+        let rank = |index: usize| {
+            let thread = &threads[index];
+            let is_main = thread.native == thread.process;
+            (thread.device.number(), !is_main, thread.native)
+        };
+        for (index, thread) in threads.iter().enumerate() {
+            for place in [
+                main.entry(thread.process).or_insert(index),
+                first
+                    .entry((thread.process, thread.native))
+                    .or_insert(index),
+            ] {
+                if rank(index) < rank(*place) {
+                    *place = index;
+                }
+            }
+        }
+        Self {
+            strings,
+            threads,
+            main,
+            first,
+        }
+    }
+
+    /// Returns what is said of the thread at `index`, which may have a text for its number.
+    pub(super) fn of(&self, index: usize, tid: Option<&str>) -> TrackFacts {
+        let thread = &self.threads[index];
+        let thread = &self.threads[self.first[&(thread.process, thread.native)]];
+        let main = &self.threads[self.main[&thread.process]];
+        let process = thread.process as i64;
+        let (labels, sort_index) = if main.device == DeviceKind::Cpu {
+            ("CPU".into(), process)
+        } else {
+            let sort_index = process.saturating_add(DEVICE_SORT_INDEX);
+            (format!("GPU {process}"), sort_index)
+        };
+        let name = self.strings.text(main.name);
+        TrackFacts {
+            process_name: Some(if name.is_empty() { "process" } else { name }.into()),
+            process_labels: Some(labels),
+            process_sort_index: Some(sort_index),
+            thread_name: Some(self.thread_name(thread, tid)),
+            thread_sort_index: Some(thread.native as i64),
+            ..TrackFacts::default()
+        }
+    }
+
+    fn thread_name(&self, thread: &Thread, tid: Option<&str>) -> String {
+        let name = self.strings.text(thread.name);
+        let native = thread.native as i64;
+        if let Some(tid) = tid {
+            return if name.is_empty() { tid } else { name }.into();
+        }
+        match (thread.device == DeviceKind::Cpu, name.is_empty()) {
+            (true, true) => format!("thread {native}"),
+            (true, false) => format!("thread {native} ({name})"),
+            (false, true) => format!("stream {native} "),
+            (false, false) => name.into(),
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Records of kinds that a profile has no other place for, as far as Perfetto's format has one:
+//! counters, asynchronous events, arrows; everything else is a moment on its thread.
+
+use std::io::Write;
+
+use mindprof_model::{ForeignRecord, Nanos, Profile};
+use rustc_hash::FxHashMap;
+use serde_json::Value;
+
+use super::fields::{event as field, trace, track};
+use super::packets::Packets;
+use super::sequence::{Foreign, Sequence};
+use super::tracks::Processes;
+use crate::Result;
+use crate::chrome::each_entry;
+use crate::flows::FlowSide;
+use crate::scan::decode;
+
+/// Arrows of other tools have numbers above those of our own.
+const FOREIGN_FLOWS: u64 = 1 << 33;
+
+/// The tracks beside those of threads: one for each counter and each asynchronous event.
+pub(super) struct ForeignTracks<'a> {
+    profile: &'a Profile,
+    processes: &'a Processes,
+    sequence: Sequence<'a>,
+    first: u64,
+    known: FxHashMap<(u64, String), u64>,
+    flows: FxHashMap<String, u64>,
+}
+
+/// What a record says, taken apart.
+#[derive(Default)]
+struct Record {
+    phase: String,
+    name: String,
+    category: String,
+    /// What tells it from others of its name.
+    id: String,
+    /// The inside of its arguments, and further fields.
+    arguments: String,
+    fields: String,
+}
+
+impl<'a> ForeignTracks<'a> {
+    /// Prepares to write what there is, as sequence `first`.
+    pub(super) fn new(profile: &'a Profile, processes: &'a Processes, first: u64) -> Self {
+        Self {
+            profile,
+            processes,
+            sequence: Sequence::new(profile, first),
+            first,
+            known: FxHashMap::default(),
+            flows: FxHashMap::default(),
+        }
+    }
+
+    /// Writes all records.
+    pub(super) fn write(mut self, packets: &mut Packets<impl Write>) -> Result<()> {
+        let records = self.profile.extras().records();
+        if records.is_empty() {
+            return Ok(());
+        }
+        packets.add(|packet| self.sequence.open(packet))?;
+        for record in records {
+            let said = Record::read(&self.profile.extras().texts.text(record.text));
+            match said.phase.as_str() {
+                "C" => self.write_counter(record, &said, packets)?,
+                "b" | "S" => self.write_async(record, &said, field::BEGIN, packets)?,
+                "e" | "F" => self.write_async(record, &said, field::END, packets)?,
+                "n" | "T" | "p" => self.write_async(record, &said, field::INSTANT, packets)?,
+                _ => self.write_moment(record, &said, packets)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes each series of a counter on a track of its own.
+    fn write_counter(
+        &mut self,
+        record: &ForeignRecord,
+        said: &Record,
+        packets: &mut Packets<impl Write>,
+    ) -> Result<()> {
+        let arguments: Value =
+            serde_json::from_str(&format!("{{{}}}", said.arguments)).unwrap_or_default();
+        for (series, value) in arguments.as_object().into_iter().flatten() {
+            let Some(value) = value.as_f64() else {
+                continue;
+            };
+            let name = match said.id.as_str() {
+                "" => format!("{} {series}", said.name),
+                id => format!("{}[{id}] {series}", said.name),
+            };
+            let track = self.track(record, &name, Kind::Counter, packets)?;
+            let time = time_of(record);
+            packets.add(|packet| self.sequence.count_float(time, track, value, packet))?;
+        }
+        Ok(())
+    }
+
+    fn write_async(
+        &mut self,
+        record: &ForeignRecord,
+        said: &Record,
+        kind: u64,
+        packets: &mut Packets<impl Write>,
+    ) -> Result<()> {
+        let name = format!("{} {}", said.category, said.id);
+        let track = self.track(record, name.trim(), Kind::Slices, packets)?;
+        self.add(record, said, (kind, track, None), packets)
+    }
+
+    /// Writes a moment; those of arrows are their ends.
+    fn write_moment(
+        &mut self,
+        record: &ForeignRecord,
+        said: &Record,
+        packets: &mut Packets<impl Write>,
+    ) -> Result<()> {
+        let side = match said.phase.as_str() {
+            "s" | "t" => Some(FlowSide::Tail),
+            "f" => Some(FlowSide::Head),
+            _ => None,
+        };
+        let flow = side.map(|side| {
+            let key = format!("{} {} {}", said.category, said.name, said.id);
+            let next = FOREIGN_FLOWS + self.flows.len() as u64;
+            (*self.flows.entry(key).or_insert(next), side)
+        });
+        // The sequences of threads have the numbers from two on.
+        let track = (u64::from(record.thread.to_raw()) + 2) << 1 | 1;
+        self.add(record, said, (field::INSTANT, track, flow), packets)
+    }
+
+    fn add(
+        &mut self,
+        record: &ForeignRecord,
+        said: &Record,
+        (kind, track, flow): (u64, u64, Option<(u64, FlowSide)>),
+        packets: &mut Packets<impl Write>,
+    ) -> Result<()> {
+        let separator = if said.arguments.is_empty() || said.fields.is_empty() {
+            ""
+        } else {
+            ","
+        };
+        let event = Foreign {
+            kind,
+            track,
+            category: &said.category,
+            name: &said.name,
+            arguments: &format!("{}{separator}{}", said.arguments, said.fields),
+            flow,
+        };
+        packets.add(|packet| self.sequence.foreign(time_of(record), &event, packet))
+    }
+
+    /// Returns the number of a track of this name in the record's process, which is described when
+    /// it is first met.
+    fn track(
+        &mut self,
+        record: &ForeignRecord,
+        name: &str,
+        kind: Kind,
+        packets: &mut Packets<impl Write>,
+    ) -> Result<u64> {
+        let parent = self
+            .processes
+            .of(&self.profile.threads()[record.thread.index()]);
+        let next = (self.first + self.known.len() as u64 + 1) << 1 | 1;
+        let uuid = *self.known.entry((parent, name.into())).or_insert(next);
+        if uuid == next {
+            packets.add(|packet| {
+                packet.number(trace::SEQUENCE, self.first);
+                packet.message(trace::TRACK, |descriptor| {
+                    descriptor.number(track::UUID, uuid);
+                    descriptor.number(track::PARENT, parent);
+                    descriptor.text(track::NAME, name);
+                    if kind == Kind::Counter {
+                        descriptor.message(track::COUNTER, |_| {});
+                    }
+                });
+            })?;
+        }
+        Ok(uuid)
+    }
+}
+
+/// What a track holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Counter,
+    Slices,
+}
+
+impl Record {
+    fn read(text: &str) -> Self {
+        let mut record = Self::default();
+        // Kept records are sound: there is nothing in them that could not be told apart.
+        let _ = each_entry(format!("{text}}}").as_bytes(), |key, value| {
+            let value = String::from_utf8_lossy(value);
+            let plain = || match serde_json::from_str(&value) {
+                Ok(Value::String(text)) => text,
+                _ => value.to_string(),
+            };
+            match &*decode(key).0 {
+                "ph" => record.phase = plain(),
+                "name" => record.name = plain(),
+                "cat" => record.category = plain(),
+                "id" => record.id = plain(),
+                "args" => {
+                    let inside = value
+                        .strip_prefix('{')
+                        .and_then(|rest| rest.strip_suffix('}'));
+                    record.arguments =
+                        inside.map_or_else(|| format!("\"args\":{value}"), str::to_owned);
+                }
+                key => {
+                    if !record.fields.is_empty() {
+                        record.fields.push(',');
+                    }
+                    record.fields.push_str(&Value::from(key).to_string());
+                    record.fields.push(':');
+                    record.fields.push_str(&value);
+                }
+            }
+        });
+        record
+    }
+}
+
+/// What was before the beginning of the profile is shown at its beginning.
+fn time_of(record: &ForeignRecord) -> Nanos {
+    Nanos(record.time_ns.max(0) as u64)
+}

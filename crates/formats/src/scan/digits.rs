@@ -1,0 +1,169 @@
+//! Decimal digits, eight at a time.
+
+/// Returns the number of at most 18 decimal digits.
+#[inline]
+pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
+    let (head, tail) = match digits.split_last_chunk::<8>() {
+        Some((head, tail)) => (head, eight_digits(*tail)?),
+        None => (digits, 0),
+    };
+    let mut value = 0;
+    let mut above = 0;
+    for byte in head {
+        let digit = byte.wrapping_sub(b'0');
+        above |= u64::from(digit > 9);
+        value = value * 10 + u64::from(digit);
+    }
+    if above > 0 {
+        return None;
+    }
+    if digits.len() < 8 {
+        return Some(value);
+    }
+    Some(value * 100_000_000 + tail)
+}
+
+/// Returns the number of eight decimal digits.
+const fn eight_digits(digits: [u8; 8]) -> Option<u64> {
+    let values = u64::from_le_bytes(digits) ^ ZEROS;
+    if outside_digits(values) != 0 {
+        return None;
+    }
+    Some(join(values))
+}
+
+/// Returns how many digits a text begins with, if they are at least one and at most seven, and
+/// enough text follows to see that with ease.
+#[inline]
+pub(super) fn digits_in(text: &[u8]) -> Option<usize> {
+    let values = u64::from_le_bytes(*text.first_chunk()?) ^ ZEROS;
+    let bits = outside_digits(values).trailing_zeros();
+    (8..64).contains(&bits).then_some((bits / 8) as usize)
+}
+
+/// A number as it stands in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Thousandths {
+    pub(super) value: u64,
+    /// How many bytes it takes.
+    pub(super) length: usize,
+}
+
+/// Returns the number that a text begins with in thousandths, if it has at most 15 digits and at
+/// most three behind a dot, and if enough text follows to see that with ease.
+#[inline]
+pub(super) fn thousandths(text: &[u8]) -> Option<Thousandths> {
+    const NEAR: usize = 32;
+    const SCALES: [u64; 4] = [1000, 100, 10, 1];
+    let near = text.first_chunk::<NEAR>()?;
+    let (first, mut length) = digits_at(near, 0);
+    let mut whole = first;
+    if length == 8 {
+        let (next, count) = digits_at(near, 8);
+        whole = whole * TENS[count] + next;
+        length += count;
+    }
+    if !(1..16).contains(&length) {
+        return None;
+    }
+    let mut value = whole * 1000;
+    if near[length] == b'.' {
+        let (fraction, count) = digits_at(near, length + 1);
+        if !(1..=3).contains(&count) {
+            return None;
+        }
+        value += fraction * SCALES[count];
+        length += 1 + count;
+    }
+    Some(Thousandths { value, length })
+}
+
+/// Returns the number of the digits at a place, at most eight, and how many they are.
+#[inline]
+fn digits_at(near: &[u8; 32], at: usize) -> (u64, usize) {
+    let word = near.get(at..at + 8).and_then(<[u8]>::first_chunk);
+    let values = word.map_or(u64::MAX, |word| u64::from_le_bytes(*word) ^ ZEROS);
+    let strange = outside_digits(values);
+    if strange == 0 {
+        return (join(values), 8);
+    }
+    let bits = strange.trailing_zeros() & !7;
+    // Zeros come in front of the digits, so that they stand as eight do.
+    let moved = (values << 1) << (63 - bits);
+    (join(moved), (bits / 8) as usize)
+}
+
+const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
+const TENS: [u64; 9] = [
+    1,
+    10,
+    100,
+    1_000,
+    10_000,
+    100_000,
+    1_000_000,
+    10_000_000,
+    100_000_000,
+];
+
+/// Sets the high bit of each byte that is above nine; bytes above the first such one may be wrong.
+const fn outside_digits(values: u64) -> u64 {
+    (values | values.wrapping_add(0x7676_7676_7676_7676)) & 0x8080_8080_8080_8080
+}
+
+/// Joins the values of eight digits to twos, fours and eight.
+const fn join(values: u64) -> u64 {
+    let twos = (values.wrapping_mul(10).wrapping_add(values >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (twos.wrapping_mul(100).wrapping_add(twos >> 16)) & 0x0000_ffff_0000_ffff;
+    (fours.wrapping_mul(10_000).wrapping_add(fours >> 32)) & 0xffff_ffff
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn digits_are_read_as_the_library_reads_them(text in "[0-9]{1,18}", spoilt in "[ -~]", at: usize) {
+            prop_assert_eq!(decimal(text.as_bytes()), text.parse().ok());
+            let mut bytes = text.into_bytes();
+            let at = at % bytes.len();
+            bytes[at] = spoilt.as_bytes()[0];
+            let expected = spoilt.as_bytes()[0].is_ascii_digit();
+            prop_assert_eq!(decimal(&bytes).is_some(), expected);
+        }
+
+        #[test]
+        fn digits_end_where_they_do(digits in "[0-9]{0,9}", behind in "[^0-9]\\PC{8,9}") {
+            let text = format!("{digits}{behind}");
+            let expected = (1..8).contains(&digits.len()).then_some(digits.len());
+            prop_assert_eq!(digits_in(text.as_bytes()), expected);
+        }
+
+        #[test]
+        fn thousandths_end_where_the_number_does(
+            whole in "[0-9]{0,17}",
+            fraction in "(\\.[0-9]{0,4})?",
+            behind in "[^0-9.]\\PC{32,40}",
+        ) {
+            let text = format!("{whole}{fraction}{behind}");
+            let digits = fraction.trim_start_matches('.').len();
+            let is_plain = (1..16).contains(&whole.len()) && (fraction.is_empty() || (1..4).contains(&digits));
+            let expected = is_plain.then(|| Thousandths {
+                value: format!("{whole}{:0<3}", fraction.trim_start_matches('.')).parse().unwrap(),
+                length: whole.len() + fraction.len(),
+            });
+            prop_assert_eq!(thousandths(text.as_bytes()), expected);
+        }
+    }
+
+    #[test]
+    fn what_stands_at_the_end_is_left_to_others() {
+        assert_eq!(thousandths(b"12.5,"), None);
+        let text = [b"12.5,", &[b' '; 32][..]].concat();
+        let (value, length) = (12_500, 4);
+        assert_eq!(thousandths(&text), Some(Thousandths { value, length }));
+    }
+}
