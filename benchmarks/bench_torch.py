@@ -98,9 +98,11 @@ def run(python: str, host: str, events: int, everything: bool) -> dict[str, floa
 def compare(torch_python: str, everything: bool) -> None:
     """Prints one block per number of events."""
     for events in SIZES:
-        runs = [run(sys.executable, "mindtorch_v2", events, everything) for _ in range(5)]
-        ours = {name: min(found[name] for found in runs) for name in runs[0]}
+        # Before torch's run and after it: shared machines change their speed within minutes.
+        runs = [run(sys.executable, "mindtorch_v2", events, everything) for _ in range(3)]
         theirs = run(torch_python, "torch", events, everything) if events <= TORCH_LIMIT else {}
+        runs += [run(sys.executable, "mindtorch_v2", events, everything) for _ in range(4)]
+        ours = {name: min(found[name] for found in runs) for name in runs[0]}
         print(f"\n{events:,} events{', with shapes, memory and stacks' if everything else ''}")
         ours["stop + first key_averages"] = ours["stop"] + ours["first key_averages"]
         if theirs:

@@ -23,17 +23,22 @@ impl ShortTimes {
 
     #[inline]
     pub(crate) fn push(&mut self, time: Nanos) {
-        self.times.push(0);
-        self.set(self.times.len() - 1, time);
+        let short = self.shortened(self.times.len(), time);
+        self.times.push(short);
     }
 
     #[inline]
     pub(crate) fn set(&mut self, index: usize, time: Nanos) {
         // A long time that was there before stays behind unused.
-        self.times[index] = match u32::try_from(time.0) {
+        self.times[index] = self.shortened(index, time);
+    }
+
+    #[inline]
+    fn shortened(&mut self, index: usize, time: Nanos) -> u32 {
+        match u32::try_from(time.0) {
             Ok(short) if short != LONG => short,
             Ok(_) | Err(_) => self.set_long(index, time),
-        };
+        }
     }
 
     #[cold]

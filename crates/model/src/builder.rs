@@ -2,10 +2,11 @@
 
 use std::cmp::Reverse;
 
+use crate::event_batch::Extremes;
 use crate::{
-    Category, Error, Event, EventId, ExtraKind, Extras, InputsTable, Links, Loss, LossCause,
-    MemoryRecord, MemoryRecords, Metadata, Nanos, Profile, Result, RoleRecord, StackId, StackTable,
-    StorageLists, StringId, StringTable, Thread, ThreadId,
+    Category, Error, Event, EventBatch, EventId, ExtraKind, Extras, InputsTable, Links, Loss,
+    LossCause, MemoryRecord, MemoryRecords, Metadata, Nanos, Profile, Result, RoleRecord, StackId,
+    StackTable, StorageLists, StringId, StringTable, Thread, ThreadId,
 };
 
 /// Collects the parts of a profile and checks what every reader relies on.
@@ -28,6 +29,9 @@ pub struct ProfileBuilder {
     pub extras: Extras,
     threads: Vec<Thread>,
     events: Vec<Event>,
+    /// What is so of the first events, and how many those are.
+    extremes: Extremes,
+    looked_over: usize,
     /// The identifiers of the events: none, or one for each.
     links: Vec<Links>,
     memory: MemoryRecords,
@@ -54,15 +58,16 @@ impl ProfileBuilder {
     }
 
     /// Adds many events. The first batch is taken as it is, without a copy.
-    pub fn add_events(&mut self, events: Vec<Event>) {
+    pub fn add_events(&mut self, batch: EventBatch) {
         if !self.links.is_empty() {
-            self.links
-                .resize(self.events.len() + events.len(), Links::default());
+            let events = self.events.len() + batch.events.len();
+            self.links.resize(events, Links::default());
         }
         if self.events.is_empty() {
-            self.events = events;
+            self.looked_over = batch.events.len();
+            (self.events, self.extremes) = (batch.events, batch.extremes);
         } else {
-            self.events.extend(events);
+            self.events.extend(batch.events);
         }
     }
 
@@ -73,7 +78,7 @@ impl ProfileBuilder {
     /// When there are links, but not one for each event.
     pub fn add_linked_events(&mut self, events: Vec<Event>, links: Vec<Links>) {
         if links.is_empty() {
-            return self.add_events(events);
+            return self.add_events(events.into());
         }
         assert_eq!(events.len(), links.len(), "each event has its links");
         if self.events.is_empty() {
@@ -222,28 +227,19 @@ impl ProfileBuilder {
     /// Looks at extremes and at no event by itself: what is wrong is found out only when something
     /// is.
     fn check_events(&self) -> Result<(Nanos, bool)> {
-        let (mut name, mut thread, mut stack) = (0, 0, 0);
-        let (mut last_end, mut is_sorted, mut overflows) = (0, true, false);
-        let mut previous = (0, Reverse(u64::MAX));
-        for event in &self.events {
-            name = name.max(event.name.to_raw());
-            thread = thread.max(event.thread.to_raw());
-            stack = stack.max(event.stack.to_raw());
-            let (end, overflow) = event.start.0.overflowing_add(event.duration.0);
-            overflows |= overflow;
-            last_end = last_end.max(end);
-            is_sorted &= previous <= (event.start.0, Reverse(end));
-            previous = (event.start.0, Reverse(end));
+        let mut found = self.extremes.clone();
+        for event in &self.events[self.looked_over..] {
+            found.add(event);
         }
-        let is_known = (name as usize) < self.strings.len()
-            && (thread as usize) < self.threads.len()
-            && (stack as usize) < self.stacks.len();
-        if !self.events.is_empty() && (!is_known || overflows) {
+        let is_known = (found.name as usize) < self.strings.len()
+            && (found.thread as usize) < self.threads.len()
+            && (found.stack as usize) < self.stacks.len();
+        if !self.events.is_empty() && (!is_known || found.overflows) {
             for (index, event) in self.events.iter().enumerate() {
                 self.check(index, event)?;
             }
         }
-        Ok((Nanos(last_end), is_sorted))
+        Ok((Nanos(found.last_end), found.is_sorted))
     }
 
     fn check_memory(&self, record: &MemoryRecord) -> Result<()> {

@@ -2,8 +2,8 @@
 //! become strings.
 
 use mindprof_model::{
-    DeviceKind, Event, Flags, InputsId, LossCause, Nanos, Profile, ProfileBuilder, StackId,
-    StringId, Thread, ThreadId,
+    DeviceKind, Event, EventBatch, Flags, InputsId, LossCause, Nanos, Profile, ProfileBuilder,
+    StackId, StringId, Thread, ThreadId,
 };
 use rustc_hash::FxHashSet;
 
@@ -85,7 +85,7 @@ fn add_scopes(
     let scale = scale(capture);
     let order = found.nesting.start_order();
     let mut cursor = thread.cursor(&found.open);
-    let mut events = Vec::with_capacity(order.len());
+    let mut events = EventBatch::with_capacity(order.len());
     for &index in &order {
         let record = cursor.at(index as usize);
         events.push(names.event(record, id, tables, &scale, capture.window.end, builder));

@@ -40,12 +40,13 @@ impl Capture {
 
     /// Returns whether the window wants a scope that began at `start`.
     pub(crate) fn wants(&self, start: u64) -> bool {
-        let next = self.pauses.partition_point(|pause| pause.end <= start);
-        let is_paused = self
-            .pauses
-            .get(next)
-            .is_some_and(|pause| pause.start <= start);
-        self.window.contains(&start) && !is_paused
+        self.window.contains(&start) && (self.pauses.is_empty() || !self.is_paused(start))
+    }
+
+    fn is_paused(&self, moment: u64) -> bool {
+        let next = self.pauses.partition_point(|pause| pause.end <= moment);
+        let pause = self.pauses.get(next);
+        pause.is_some_and(|pause| pause.start <= moment)
     }
 
     /// Makes the profile: ticks become nanoseconds, names become ids, loss is counted. Linear in

@@ -1,0 +1,86 @@
+//! Events that come together, looked over while they are at hand.
+
+use std::cmp::Reverse;
+
+use crate::Event;
+
+/// Many events for a [`crate::ProfileBuilder`]. What it has to know of each is found out as the
+/// event is added: a second walk over all of them would cost as much as the first.
+#[derive(Clone, Debug, Default)]
+pub struct EventBatch {
+    pub(crate) events: Vec<Event>,
+    pub(crate) extremes: Extremes,
+}
+
+impl EventBatch {
+    /// Makes a batch with room for so many events.
+    pub fn with_capacity(events: usize) -> Self {
+        Self {
+            events: Vec::with_capacity(events),
+            extremes: Extremes::default(),
+        }
+    }
+
+    /// Adds an event.
+    #[inline]
+    pub fn push(&mut self, event: Event) {
+        self.extremes.add(&event);
+        self.events.push(event);
+    }
+}
+
+impl From<Vec<Event>> for EventBatch {
+    fn from(events: Vec<Event>) -> Self {
+        let mut extremes = Extremes::default();
+        for event in &events {
+            extremes.add(event);
+        }
+        Self { events, extremes }
+    }
+}
+
+/// What is so of all of some events. What is wrong with single ones is found out only when something
+/// is.
+#[derive(Clone, Debug)]
+pub(crate) struct Extremes {
+    pub(crate) name: u32,
+    pub(crate) thread: u32,
+    pub(crate) stack: u32,
+    pub(crate) last_end: u64,
+    /// Whether some end is beyond the last nanosecond.
+    pub(crate) overflows: bool,
+    /// Whether each event begins no earlier than the one before, and of two with one start the
+    /// longer one comes first.
+    pub(crate) is_sorted: bool,
+    previous: (u64, Reverse<u64>),
+}
+
+impl Default for Extremes {
+    fn default() -> Self {
+        Self {
+            name: 0,
+            thread: 0,
+            stack: 0,
+            last_end: 0,
+            overflows: false,
+            is_sorted: true,
+            previous: (0, Reverse(u64::MAX)),
+        }
+    }
+}
+
+impl Extremes {
+    /// Looks at the next event.
+    #[inline]
+    pub(crate) fn add(&mut self, event: &Event) {
+        self.name = self.name.max(event.name.to_raw());
+        self.thread = self.thread.max(event.thread.to_raw());
+        self.stack = self.stack.max(event.stack.to_raw());
+        let (end, overflows) = event.start.0.overflowing_add(event.duration.0);
+        self.overflows |= overflows;
+        self.last_end = self.last_end.max(end);
+        let place = (event.start.0, Reverse(end));
+        self.is_sorted &= self.previous <= place;
+        self.previous = place;
+    }
+}
