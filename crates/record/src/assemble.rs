@@ -63,9 +63,11 @@ fn add_window(capture: &Capture, names: &mut Names, builder: &mut ProfileBuilder
             device: DeviceKind::Cpu,
         });
         add_scopes(capture, thread, &found, &tables, names, id, builder);
-        builder.reserve_memory(found.pieces);
-        let pieces = pieces_of(capture, thread);
-        builder.add_memory_records(pieces.map(|piece| piece.assemble(id, &scale)));
+        if found.pieces > 0 {
+            builder.reserve_memory(found.pieces);
+            let pieces = pieces_of(capture, thread);
+            builder.add_memory_records(pieces.map(|piece| piece.assemble(id, &scale)));
+        }
     }
 }
 

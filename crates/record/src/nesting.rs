@@ -6,13 +6,10 @@
 /// How records that lie in end order are nested, told one by one.
 #[derive(Debug, Default)]
 pub(crate) struct Nesting {
-    /// The number of scopes inside of each scope, itself included; zero of a run of records that
-    /// were passed by and that no scope follows soon.
+    /// The number of scopes inside of each scope, itself included.
     sizes: Vec<u32>,
-    /// How many records were passed by before each.
-    gaps: Vec<u8>,
-    gap: u8,
-    scopes: usize,
+    /// Where records were passed by: the number of scopes before them, and of records.
+    gaps: Vec<(u32, u32)>,
     /// Starts and sizes of the scopes that no other has swallowed yet, by ascending start.
     standing: Vec<(u64, u32)>,
 }
@@ -22,14 +19,13 @@ impl Nesting {
     pub(crate) fn with_capacity(scopes: usize) -> Self {
         Self {
             sizes: Vec::with_capacity(scopes),
-            gaps: Vec::with_capacity(scopes),
             ..Self::default()
         }
     }
 
     /// Returns whether there is no scope.
     pub(crate) fn is_empty(&self) -> bool {
-        self.scopes == 0
+        self.sizes.is_empty()
     }
 
     /// Adds the next record, of a scope that began at `start`. It swallows the ones before it that
@@ -41,23 +37,16 @@ impl Nesting {
             size += inner;
         }
         self.standing.push((start, size));
-        self.add(size);
-        self.scopes += 1;
-    }
-
-    #[inline]
-    fn add(&mut self, size: u32) {
         self.sizes.push(size);
-        self.gaps.push(self.gap);
-        self.gap = 0;
     }
 
     /// Leaves the next record out.
     #[inline]
     pub(crate) fn pass_by(&mut self) {
-        self.gap += 1;
-        if self.gap == u8::MAX {
-            self.add(0);
+        let scopes = self.sizes.len() as u32;
+        match self.gaps.last_mut() {
+            Some((before, records)) if *before == scopes => *records += 1,
+            Some(_) | None => self.gaps.push((scopes, 1)),
         }
     }
 
@@ -74,22 +63,19 @@ impl Nesting {
     /// Scopes that cross, which only calls out of turn can bring about, are left to the builder's
     /// sort, to which everything else comes sorted.
     pub(crate) fn start_order(&self) -> Vec<u32> {
-        let mut order = vec![0; self.scopes];
+        let mut order = vec![0; self.sizes.len()];
         // Where the scopes begin that enclose the next one, outermost first.
         let mut enclosing: Vec<usize> = Vec::new();
-        let mut index = self.scopes;
-        let passed: usize = self.gaps.iter().map(|&gap| usize::from(gap)).sum();
-        let mut record = self.scopes + passed;
-        for (&size, &gap) in self.sizes.iter().zip(&self.gaps).rev() {
-            if size > 0 {
-                index -= 1;
-                record -= 1;
-                let first_inside = index + 1 - size as usize;
-                while enclosing.pop_if(|begin| *begin > index).is_some() {}
-                order[first_inside + enclosing.len()] = record as u32;
-                enclosing.push(first_inside);
+        let mut gaps = self.gaps.iter().rev().peekable();
+        let mut passed: u32 = self.gaps.iter().map(|(_, records)| records).sum();
+        for (index, &size) in self.sizes.iter().enumerate().rev() {
+            while let Some((_, records)) = gaps.next_if(|(before, _)| *before as usize > index) {
+                passed -= records;
             }
-            record -= usize::from(gap);
+            let first_inside = index + 1 - size as usize;
+            while enclosing.pop_if(|begin| *begin > index).is_some() {}
+            order[first_inside + enclosing.len()] = index as u32 + passed;
+            enclosing.push(first_inside);
         }
         order
     }
