@@ -42,7 +42,7 @@ OWNED: dict[str, str] = {
 }
 
 # The model is plain data: what it may use beyond the standard library.
-MODEL_MAY_USE = {"rustc-hash", "thiserror"}
+MODEL_MAY_USE = {"hashbrown", "rustc-hash", "thiserror"}
 
 
 def wrong_edges(packages: list[dict[str, Any]]) -> list[str]:

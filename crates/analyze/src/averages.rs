@@ -187,7 +187,16 @@ pub fn averages_of(
 /// Returns how long an event took as torch works it out, with the noise of a difference of two
 /// floating-point numbers.
 pub fn elapsed_micros(event: &Event) -> f64 {
-    event.end().0 as f64 / 1e3 - event.start.0 as f64 / 1e3
+    float(event.end().0) / 1e3 - float(event.start.0) / 1e3
+}
+
+/// As a cast, with one instruction where eight are needed for numbers that have no sign.
+#[inline]
+fn float(number: u64) -> f64 {
+    match i64::try_from(number) {
+        Ok(signed) => signed as f64,
+        Err(_) => number as f64,
+    }
 }
 
 fn is_left_out(event: &Event, group_by: GroupBy) -> bool {

@@ -1,8 +1,6 @@
 //! Events that come together, looked over while they are at hand.
 
-use std::cmp::Reverse;
-
-use crate::Event;
+use crate::{Event, Nanos};
 
 /// Many events for a [`crate::ProfileBuilder`]. What it has to know of each is found out as the
 /// event is added: a second walk over all of them would cost as much as the first.
@@ -52,7 +50,8 @@ pub(crate) struct Extremes {
     /// Whether each event begins no earlier than the one before, and of two with one start the
     /// longer one comes first.
     pub(crate) is_sorted: bool,
-    previous: (u64, Reverse<u64>),
+    previous_start: Nanos,
+    previous_end: u64,
 }
 
 impl Default for Extremes {
@@ -64,7 +63,8 @@ impl Default for Extremes {
             last_end: 0,
             overflows: false,
             is_sorted: true,
-            previous: (0, Reverse(u64::MAX)),
+            previous_start: Nanos::ZERO,
+            previous_end: u64::MAX,
         }
     }
 }
@@ -79,8 +79,9 @@ impl Extremes {
         let (end, overflows) = event.start.0.overflowing_add(event.duration.0);
         self.overflows |= overflows;
         self.last_end = self.last_end.max(end);
-        let place = (event.start.0, Reverse(end));
-        self.is_sorted &= self.previous <= place;
-        self.previous = place;
+        if event.start <= self.previous_start {
+            self.is_sorted &= event.start == self.previous_start && end <= self.previous_end;
+        }
+        (self.previous_start, self.previous_end) = (event.start, end);
     }
 }
