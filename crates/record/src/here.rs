@@ -1,13 +1,21 @@
 //! Where the calling thread's [`Local`] is, found without a call.
 //!
 //! In a library that is loaded at run time a thread-local variable is reached by a call that costs
-//! a tenth of a scope, and a scope needs several. In front of it lies a table: each thread has a
-//! register that points to memory of its own, and owns the slot that this pointer leads to, if it
-//! was free. A thread without a slot takes the long way.
+//! a tenth of a scope, and a scope needs several. With the feature `loaded` a table lies in front of
+//! it: each thread has a register that points to memory of its own, and owns the slot that this
+//! pointer leads to, if it was free. A thread without a slot takes the long way.
 
-#![expect(
-    unsafe_code,
-    reason = "the register that tells threads apart is read by an instruction of its own"
+#![cfg_attr(
+    all(
+        feature = "loaded",
+        target_arch = "x86_64",
+        target_os = "linux",
+        not(loom)
+    ),
+    expect(
+        unsafe_code,
+        reason = "the register that tells threads apart is read by an instruction of its own"
+    )
 )]
 
 use std::cell::Cell;
@@ -40,7 +48,12 @@ pub(crate) fn unset() {
 #[cfg(unix)]
 pub(crate) use self::table::{forget_others, trust_forks};
 
-#[cfg(all(target_arch = "x86_64", target_os = "linux", not(loom)))]
+#[cfg(all(
+    feature = "loaded",
+    target_arch = "x86_64",
+    target_os = "linux",
+    not(loom)
+))]
 mod table {
     use std::arch::asm;
     use std::ptr;
@@ -140,7 +153,12 @@ mod table {
     }
 }
 
-#[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(loom))))]
+#[cfg(not(all(
+    feature = "loaded",
+    target_arch = "x86_64",
+    target_os = "linux",
+    not(loom)
+)))]
 mod table {
     use super::Local;
 
