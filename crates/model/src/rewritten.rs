@@ -1,56 +1,112 @@
 //! Words that are written again and again and mostly come out the same.
 
-/// A list that tells, as it is written anew in its old place, whether it has changed.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Rewritten {
-    words: Vec<u64>,
+#![expect(
+    clippy::inline_always,
+    reason = "what is known of a list while it is written is in registers, which a call would spill"
+)]
+
+/// Where words go, one after the other.
+pub trait Words {
+    /// Adds words.
+    fn put<const N: usize>(&mut self, words: [u64; N]);
+
+    /// Adds any number of words.
+    fn extend(&mut self, words: impl Iterator<Item = u64>);
+}
+
+impl Words for Vec<u64> {
+    #[inline]
+    fn put<const N: usize>(&mut self, words: [u64; N]) {
+        self.extend_from_slice(&words);
+    }
+
+    #[inline]
+    fn extend(&mut self, words: impl Iterator<Item = u64>) {
+        Extend::extend(self, words);
+    }
+}
+
+/// A list that is written anew in its old place, and tells whether it has changed.
+///
+/// Where it has not, it is only read.
+#[derive(Debug)]
+pub struct Rewritten<'a> {
+    words: &'a mut Vec<u64>,
     /// How many words are written since it was begun anew; what follows them is old.
     len: usize,
     is_changed: bool,
 }
 
-impl Rewritten {
-    /// Begins anew.
+impl<'a> Rewritten<'a> {
+    /// Begins the list anew.
     #[inline]
-    pub(crate) fn restart(&mut self) {
-        self.words.truncate(self.len);
-        self.len = 0;
-        self.is_changed = false;
-    }
-
-    #[inline]
-    pub(crate) fn put<const N: usize>(&mut self, words: [u64; N]) {
-        let begin = self.len;
-        self.len += N;
-        // As arrays, they are compared word by word in place.
-        let old = self.words.get(begin..).and_then(<[u64]>::first_chunk::<N>);
-        if !old.is_some_and(|old| is_same(old, &words)) {
-            self.change(begin, &words);
+    pub(crate) fn new(words: &'a mut Vec<u64>) -> Self {
+        Self {
+            words,
+            len: 0,
+            is_changed: false,
         }
     }
 
-    pub(crate) fn extend(&mut self, words: impl IntoIterator<Item = u64>) {
-        words.into_iter().for_each(|word| self.put([word]));
-    }
-
-    #[cold]
-    fn change(&mut self, begin: usize, words: &[u64]) {
-        self.is_changed = true;
-        self.words.truncate(begin);
-        self.words.extend_from_slice(words);
-    }
-
-    /// Returns what was written since it was begun anew.
+    /// Ends the list. Returns whether it is another one than before.
     #[inline]
-    pub(crate) fn words(&self) -> &[u64] {
-        &self.words[..self.len]
+    pub(crate) fn finish(self) -> bool {
+        if self.len == self.words.len() {
+            return self.is_changed;
+        }
+        self.words.truncate(self.len);
+        true
+    }
+}
+
+impl Words for Rewritten<'_> {
+    #[inline(always)]
+    fn put<const N: usize>(&mut self, words: [u64; N]) {
+        let begin = self.len;
+        self.len += N;
+        if !is_there(self.words, begin, &words) {
+            self.is_changed = true;
+            // Of a copy, so that the words themselves need not lie in memory.
+            let copy = words;
+            change(self.words, begin, &copy);
+        }
     }
 
-    /// Returns whether that is another list than the one before.
-    #[inline]
-    pub(crate) fn is_changed(&self) -> bool {
-        self.is_changed || self.len != self.words.len()
+    #[inline(always)]
+    fn extend(&mut self, words: impl Iterator<Item = u64>) {
+        let (len, is_changed) = rewrite(self.words, self.len, words);
+        self.len = len;
+        self.is_changed |= is_changed;
     }
+}
+
+/// Writes any number of words from `len` on. Returns the new length and whether they are others
+/// than were there.
+#[inline(never)]
+fn rewrite(list: &mut Vec<u64>, mut len: usize, words: impl Iterator<Item = u64>) -> (usize, bool) {
+    let mut is_changed = false;
+    for word in words {
+        if !is_there(list, len, &[word]) {
+            is_changed = true;
+            change(list, len, &[word]);
+        }
+        len += 1;
+    }
+    (len, is_changed)
+}
+
+#[cold]
+#[inline(never)]
+fn change(list: &mut Vec<u64>, begin: usize, words: &[u64]) {
+    list.truncate(begin);
+    list.extend_from_slice(words);
+}
+
+#[inline(always)]
+fn is_there<const N: usize>(list: &[u64], begin: usize, words: &[u64; N]) -> bool {
+    // As arrays, they are compared word by word in place.
+    let old = list.get(begin..).and_then(<[u64]>::first_chunk::<N>);
+    old.is_some_and(|old| is_same(old, words))
 }
 
 #[inline]
@@ -70,13 +126,13 @@ mod tests {
         fn a_list_is_changed_if_it_is_another_than_before(
             lists in prop::collection::vec(prop::collection::vec(0_u64..2, 0..5), 1..9),
         ) {
-            let mut rewritten = Rewritten::default();
+            let mut words = Vec::new();
             let mut before: &[u64] = &[];
             for list in &lists {
-                rewritten.restart();
+                let mut rewritten = Rewritten::new(&mut words);
                 rewritten.extend(list.iter().copied());
-                prop_assert_eq!(rewritten.words(), list);
-                prop_assert_eq!(rewritten.is_changed(), list != before);
+                prop_assert_eq!(rewritten.finish(), list != before);
+                prop_assert_eq!(&words, list);
                 before = list;
             }
         }

@@ -1,6 +1,6 @@
 //! Python values as the inputs of a range.
 
-use mindprof_model::{DType, InputsEncoder};
+use mindprof_model::{DType, InputsRewriter};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple};
 
@@ -42,7 +42,7 @@ impl Argument {
     }
 
     /// Adds the value to a list of inputs.
-    pub(crate) fn encode(&self, encoder: &mut InputsEncoder) {
+    pub(crate) fn encode(&self, encoder: &mut InputsRewriter<'_>) {
         match self {
             Self::Tensor {
                 dtype,

@@ -9,13 +9,13 @@
     reason = "the interpreter calls the hook with raw pointers"
 )]
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mindprof_record::{
-    Calls, Stack, recording_number, set_stack_source, wants_calls, wants_stacks,
+    Calls, Stack, near, recording_number, set_stack_source, wants_calls, wants_stacks,
 };
 use pyo3::exceptions::PyUserWarning;
 use pyo3::ffi::{PyFrameObject, PyObject};
@@ -43,8 +43,8 @@ mod event {
     pub(super) const NATIVE_RETURN: c_int = 6;
 }
 
-thread_local! {
-    static SHADOW: RefCell<Shadow> = RefCell::default();
+near! {
+    static SHADOW: OnceCell<RefCell<Shadow>> = OnceCell::new()
 }
 
 /// How many times calls began to be followed: what threads know is of one time.
@@ -298,7 +298,8 @@ fn operator_stack() -> Stack {
 /// any code at any time.
 #[inline]
 fn with_shadow<T>(action: impl FnOnce(&mut Shadow) -> T) -> Option<T> {
-    let action = |shadow: &RefCell<Shadow>| {
+    let action = |shadow: &OnceCell<RefCell<Shadow>>| {
+        let shadow = shadow.get_or_init(RefCell::default);
         let mut shadow = shadow.try_borrow_mut().ok()?;
         Some(action(&mut shadow))
     };

@@ -28,13 +28,19 @@ static ORIGIN: OnceLock<Instant> = OnceLock::new();
 /// Reads the clock, in ticks whose rate two anchors tell.
 #[inline]
 pub fn ticks() -> u64 {
+    counter().unwrap_or_else(monotonic_ticks)
+}
+
+/// Reads the clock, if that takes no call.
+#[inline]
+pub(crate) fn counter() -> Option<u64> {
     #[cfg(target_arch = "x86_64")]
     if SOURCE.load(Ordering::Relaxed) == COUNTER {
         // SAFETY: every x86-64 processor has the instruction, and a kernel that forbade it to user
         // space would not keep its own clock by it, which `choose_source` has checked.
-        return unsafe { std::arch::x86_64::_rdtsc() };
+        return Some(unsafe { std::arch::x86_64::_rdtsc() });
     }
-    monotonic_ticks()
+    None
 }
 
 #[cold]

@@ -28,9 +28,9 @@ mod hooks {
     use std::sync::{MutexGuard, Once};
 
     use crate::chunk::{self, SpareGuard};
+    use crate::local;
     use crate::name::{self, NameTable};
     use crate::recorder::{self, Recorder};
-    use crate::{here, local};
 
     thread_local! {
         static HELD: RefCell<Option<Held>> = const { RefCell::new(None) };
@@ -50,11 +50,7 @@ mod hooks {
             // SAFETY: the hooks take and give back locks, which the thread that forks may do on
             // both sides, and never unwind. Where the system refuses, forks are as they
             // would be without hooks.
-            let refused =
-                unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
-            if refused == 0 {
-                here::trust_forks();
-            }
+            unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
         });
     }
 
@@ -76,7 +72,6 @@ mod hooks {
 
     /// Forgets what was being recorded: sessions that were open at the fork are closed and empty.
     extern "C" fn in_child() {
-        here::forget_others();
         let Some(held) = release() else { return };
         let mut recorder = held.recorder;
         // The buffers of threads that are no more end here, and give their chunks back.

@@ -11,27 +11,27 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
-use std::{mem, ptr};
+use std::{array, mem, ptr};
 
-use mindprof_model::{InputsEncoder, LossCause};
+use mindprof_model::{InputsRewriter, LossCause};
 use rustc_hash::FxHashMap;
 
 use crate::buffer::Buffer;
 use crate::chunk::{Chunk, FIRST, FULL, GROWTH, Record};
-use crate::clock::ticks;
+use crate::clock::{counter, ticks};
 use crate::gate::{self, Gate};
 use crate::name::Name;
 use crate::open::OpenEntry;
 use crate::scope::OpenScope;
 use crate::stack::Stack;
 use crate::storages::SLOTS;
-use crate::{budget, here, memory, recorder, storages};
+use crate::{budget, memory, near, recorder, storages};
 
 /// Marks, in a record's name, a scope that ended on another thread than it began on.
 pub(crate) const ASYNC_BIT: u32 = 1 << 31;
 
-thread_local! {
-    static LOCAL: OnceCell<Local> = const { OnceCell::new() };
+near! {
+    static LOCAL: OnceCell<Local> = OnceCell::new()
 }
 
 /// Says, in place of a list's number, that the budget has no room for the list.
@@ -77,8 +77,9 @@ pub(crate) fn begin(gate: Gate, name: Name, inputs: u32, stack: Stack) -> Begun 
         && !name.is_refused()
         && inputs != NO_ROOM
         && stack != Stack::NO_ROOM
+        && let Some(start) = counter()
     {
-        return local.begin(name, stack);
+        return local.begin(start, name, stack);
     }
     begin_slowly(gate, name, inputs, stack)
 }
@@ -92,7 +93,7 @@ fn begin_slowly(gate: Gate, name: Name, inputs: u32, stack: Stack) -> Begun {
             local.buffer.count_lost();
             return None;
         }
-        Some(local.begin(name, stack))
+        Some(local.begin(ticks(), name, stack))
     });
     begun.flatten().unwrap_or((0, Place::NOWHERE))
 }
@@ -115,19 +116,9 @@ pub(crate) fn end(scope: &OpenScope, end: u64) {
 /// guard to memory, which costs also when nothing records.
 #[inline(never)]
 fn end_words(start: u64, end: u64, what: u64, sequence_and_epoch: u64, place: Place, stack: u32) {
-    let (name, inputs) = halves(what);
-    let (sequence, epoch) = halves(sequence_and_epoch);
-    let scope = OpenScope {
-        start,
-        name,
-        inputs,
-        stack,
-        sequence,
-        epoch,
-        place,
-    };
+    let scope = scope_of(start, what, sequence_and_epoch, place, stack);
     if let Some(local) = here()
-        && local.epoch.get() == epoch
+        && local.epoch.get() == scope.epoch
         && local.thread == place.thread()
         && local.push(scope.record(end))
     {
@@ -135,7 +126,22 @@ fn end_words(start: u64, end: u64, what: u64, sequence_and_epoch: u64, place: Pl
         local.buffer.open.pop(place.depth());
         return;
     }
-    end_slowly(&scope, end);
+    end_slowly(start, end, what, sequence_and_epoch, place, stack);
+}
+
+#[inline]
+fn scope_of(start: u64, what: u64, sequence_and_epoch: u64, place: Place, stack: u32) -> OpenScope {
+    let (name, inputs) = halves(what);
+    let (sequence, epoch) = halves(sequence_and_epoch);
+    OpenScope {
+        start,
+        name,
+        inputs,
+        stack,
+        sequence,
+        epoch,
+        place,
+    }
 }
 
 #[inline]
@@ -150,34 +156,35 @@ const fn halves(pair: u64) -> (u32, u32) {
 
 #[cold]
 #[inline(never)]
-fn end_slowly(scope: &OpenScope, end: u64) {
+fn end_slowly(start: u64, end: u64, what: u64, sequence_and_epoch: u64, place: Place, stack: u32) {
+    let scope = scope_of(start, what, sequence_and_epoch, place, stack);
     // A thread that is ending has no buffer any more; its open scopes are told of as unfinished.
-    let _ = with(|local| local.end(scope, end));
+    let _ = with(|local| local.end(&scope, end));
 }
 
 /// Appends a piece of memory. It comes as plain words, which travel in registers: a record would be
 /// put together in memory, in pieces that stall who loads them as a whole.
 #[inline(never)]
 pub(crate) fn push_piece(gate: Gate, address: u64, bytes: i64, total: u64) {
-    let local = here().filter(|local| local.epoch.get() == gate.epoch());
-    let begun = local.map_or(0, |local| local.just_begun.take());
-    // A window that opened since must not be told of a time before it: it would have no such piece.
-    let time = if bytes > 0 && begun > gate::last_opening() {
-        begun
-    } else {
-        ticks()
-    };
-    if !local.is_some_and(|local| local.push(memory::record(time, address, bytes, total))) {
-        push_slowly(gate, time, address, bytes, total);
+    if let Some(local) = here()
+        && local.epoch.get() == gate.epoch()
+        && let Some(time) = local.time_of_piece(bytes).or_else(counter)
+        && local.push(memory::record(time, address, bytes, total))
+    {
+        local.just_begun.set(0);
+        return;
     }
+    push_piece_slowly(gate, address, bytes, total);
 }
 
 #[cold]
 #[inline(never)]
-fn push_slowly(gate: Gate, time: u64, address: u64, bytes: i64, total: u64) {
+fn push_piece_slowly(gate: Gate, address: u64, bytes: i64, total: u64) {
     // A thread that is ending has no buffer any more: what it gives back then is not told.
     let _ = with(|local| {
         local.follow(gate);
+        let time = local.time_of_piece(bytes).unwrap_or_else(ticks);
+        local.just_begun.set(0);
         let record = memory::record(time, address, bytes, total);
         local.push(record) || local.push_to_new_chunk(record)
     });
@@ -219,7 +226,7 @@ pub(crate) fn push_note(gate: Gate, record: Record) {
 pub(crate) fn intern_inputs(
     gate: Gate,
     name: Name,
-    inputs: impl FnOnce(&mut InputsEncoder),
+    inputs: impl FnOnce(&mut InputsRewriter<'_>),
 ) -> u32 {
     match here() {
         Some(local) => local.intern_inputs(gate, name, inputs),
@@ -252,23 +259,19 @@ pub(crate) fn own_buffer() -> Option<Arc<Buffer>> {
     LOCAL.try_with(own).ok().flatten()
 }
 
-/// Returns what this thread holds, if it has recorded before and is not ending.
+/// Returns what this thread holds, if it has recorded before, is not ending, and finds it at once.
 #[inline]
 fn here<'a>() -> Option<&'a Local> {
-    // SAFETY: the pointer is set when `LOCAL` is filled, which is never moved or emptied after, and
-    // unset when it is dropped. Only this thread can follow it, and nothing that is called with
-    // the reference ends the thread.
-    unsafe { here::get().as_ref() }
+    let found = LOCAL.find()?;
+    // SAFETY: it lies there until the thread ends, and nothing that is called with the reference
+    // ends the thread.
+    unsafe { found.as_ref() }.get()
 }
 
 /// Calls `action` with the buffer of this thread, or returns none if the thread is ending.
 #[inline]
 fn with<T>(action: impl FnOnce(&Local) -> T) -> Option<T> {
-    let run = |local: &OnceCell<Local>| {
-        let local = local.get_or_init(Local::new);
-        here::set(local);
-        action(local)
-    };
+    let run = |local: &OnceCell<Local>| action(local.get_or_init(Local::new));
     LOCAL.try_with(run).ok()
 }
 
@@ -292,25 +295,32 @@ pub(crate) struct Local {
 struct KnownInputs {
     ids: FxHashMap<Box<[u64]>, u32>,
     /// The last list of the scopes of each slot, mostly that of the next one too, and found
-    /// without hashing. Empty until there is one.
-    recent: Vec<RecentInputs>,
+    /// without hashing.
+    recent: Option<Box<[RecentInputs; SLOTS]>>,
 }
 
 /// The list that was asked for last, with its number; at first the list of nothing, which has the
 /// number zero.
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct RecentInputs {
-    encoder: InputsEncoder,
+    words: Vec<u64>,
+    /// Where its tensors lie.
+    storages: Vec<u64>,
     id: u32,
-    /// Whether it is written where its tensors lie.
+    /// Whether that is written.
     is_written: bool,
 }
 
 impl KnownInputs {
     fn clear(&mut self) {
         self.ids.clear();
-        self.recent.clear();
+        self.recent = None;
     }
+}
+
+#[cold]
+fn no_inputs() -> Box<[RecentInputs; SLOTS]> {
+    Box::new(array::from_fn(|_| RecentInputs::default()))
 }
 
 impl Local {
@@ -329,20 +339,32 @@ impl Local {
     }
 
     #[inline]
-    fn begin(&self, name: Name, stack: Stack) -> Begun {
-        let start = ticks();
+    fn begin(&self, start: u64, name: Name, stack: Stack) -> Begun {
         let (name, stack) = (name.raw(), stack.raw());
         let depth = self.buffer.open.push(OpenEntry { start, name, stack });
         self.just_begun.set(start);
         (start, Place::new(self.thread, depth))
     }
 
+    /// Returns when a piece of memory counts as taken, if that is not now.
+    #[inline]
+    fn time_of_piece(&self, bytes: i64) -> Option<u64> {
+        let begun = self.just_begun.get();
+        // A window that opened since must not be told of a time before it: it would have no such
+        // piece.
+        (bytes > 0 && begun > gate::last_opening()).then_some(begun)
+    }
+
     /// Writes where the tensors lie of the list of inputs that was looked up last.
     fn push_storages(&self, start: u64, name: Name) -> bool {
         let slot = storages::slot(name.raw());
-        let recent = &mut self.inputs.borrow_mut().recent[slot];
+        let mut known = self.inputs.borrow_mut();
+        let Some(recent) = &mut known.recent else {
+            return false;
+        };
+        let recent = &mut recent[slot];
         let push = |record| self.push_or_leave(record);
-        recent.is_written = storages::write(start, slot, recent.encoder.storages(), push);
+        recent.is_written = storages::write(start, slot, &recent.storages, push);
         recent.is_written
     }
 
@@ -448,7 +470,7 @@ impl Local {
         &self,
         gate: Gate,
         name: Name,
-        inputs: impl FnOnce(&mut InputsEncoder),
+        inputs: impl FnOnce(&mut InputsRewriter<'_>),
     ) -> u32 {
         self.follow(gate);
         // The closure is the host's: if it comes back here by way of a scope of its own, that scope
@@ -456,25 +478,23 @@ impl Local {
         let Ok(mut known) = self.inputs.try_borrow_mut() else {
             return 0;
         };
-        if known.recent.is_empty() {
-            known.recent.resize(SLOTS, RecentInputs::default());
-        }
         let KnownInputs { ids, recent } = &mut *known;
-        let recent = &mut recent[storages::slot(name.raw())];
+        let recent = &mut recent.get_or_insert_with(no_inputs)[storages::slot(name.raw())];
         // If the closure panics, what it has written so far is not the list of the number.
         let id = mem::replace(&mut recent.id, NO_ROOM);
         let is_written = mem::take(&mut recent.is_written);
-        recent.encoder.restart();
-        inputs(&mut recent.encoder);
-        recent.id = if recent.encoder.is_changed() || id == NO_ROOM {
-            self.find_inputs(ids, recent.encoder.words())
+        let mut rewriter = InputsRewriter::new(&mut recent.words, &mut recent.storages);
+        inputs(&mut rewriter);
+        let rewrite = rewriter.finish();
+        recent.id = if rewrite.is_changed || id == NO_ROOM {
+            self.find_inputs(ids, &recent.words)
         } else {
             id
         };
-        recent.is_written = is_written && !recent.encoder.is_moved();
+        recent.is_written = is_written && !rewrite.is_moved;
         match recent.id {
             NO_ROOM => NO_ROOM,
-            id if !gate.wants_storages() || recent.encoder.storages().is_empty() => id,
+            id if !gate.wants_storages() || recent.storages.is_empty() => id,
             id if recent.is_written => id | Record::HAS_STORAGES,
             id => id | NEW_STORAGES,
         }
@@ -535,7 +555,6 @@ impl Local {
 
 impl Drop for Local {
     fn drop(&mut self) {
-        here::unset();
         self.buffer.retire();
     }
 }

@@ -7,7 +7,7 @@
 
 use std::marker::PhantomData;
 
-use mindprof_model::InputsEncoder;
+use mindprof_model::InputsRewriter;
 
 use crate::chunk::Record;
 use crate::clock::ticks;
@@ -24,7 +24,7 @@ pub fn scope(site: &'static Site) -> Scope {
 
 /// Opens a scope with inputs; the closure writes them, and runs only if some window wants them.
 #[inline]
-pub fn scope_with(site: &'static Site, inputs: impl FnOnce(&mut InputsEncoder)) -> Scope {
+pub fn scope_with(site: &'static Site, inputs: impl FnOnce(&mut InputsRewriter<'_>)) -> Scope {
     let gate = Gate::load();
     let open = if gate.is_open() {
         OpenScope::begin(gate, site.name(), inputs)
@@ -46,7 +46,7 @@ pub fn open(name: Name) -> Option<OpenScope> {
 
 /// As [`open`], with inputs.
 #[inline]
-pub fn open_with(name: Name, inputs: impl FnOnce(&mut InputsEncoder)) -> Option<OpenScope> {
+pub fn open_with(name: Name, inputs: impl FnOnce(&mut InputsRewriter<'_>)) -> Option<OpenScope> {
     let gate = Gate::load();
     if !gate.is_open() {
         return None;
@@ -136,7 +136,7 @@ impl OpenScope {
     }
 
     #[inline]
-    fn begin(gate: Gate, name: Name, inputs: impl FnOnce(&mut InputsEncoder)) -> Self {
+    fn begin(gate: Gate, name: Name, inputs: impl FnOnce(&mut InputsRewriter<'_>)) -> Self {
         let inputs = if gate.wants_inputs() {
             local::intern_inputs(gate, name, inputs)
         } else {

@@ -4,7 +4,12 @@
 //! until it is done. Its arguments are written as torch lists them, one per argument of the
 //! operator's schema, and only when shapes are wanted.
 
-use mindprof_model::InputsEncoder;
+#![expect(
+    clippy::inline_always,
+    reason = "whether a list is the one before is told in registers, which a call would spill"
+)]
+
+use mindprof_model::InputsRewriter;
 pub(crate) use mindprof_record::{Scope, Site};
 use mindprof_record::{is_recording, scope_with};
 use smallvec::SmallVec;
@@ -39,7 +44,7 @@ pub(crate) trait Argument {
     /// Whether it is a tensor, or a list of them.
     const IS_TENSOR: bool = false;
 
-    fn encode(&self, encoder: &mut InputsEncoder);
+    fn encode(&self, encoder: &mut InputsRewriter<'_>);
 }
 
 /// All arguments of an operator, in the order of its schema.
@@ -47,13 +52,14 @@ pub(crate) trait Arguments {
     /// Whether an operator with these arguments can be part of a graph.
     const HAS_TENSOR: bool;
 
-    fn encode(self, encoder: &mut InputsEncoder);
+    fn encode(self, encoder: &mut InputsRewriter<'_>);
 }
 
 impl Argument for Tensor {
     const IS_TENSOR: bool = true;
 
-    fn encode(&self, encoder: &mut InputsEncoder) {
+    #[inline(always)]
+    fn encode(&self, encoder: &mut InputsRewriter<'_>) {
         encoder.storage(self.storage_address() as u64);
         encoder.tensor(self.dtype().into(), self.dims(), self.strides());
     }
@@ -62,7 +68,8 @@ impl Argument for Tensor {
 impl Argument for [&Tensor] {
     const IS_TENSOR: bool = true;
 
-    fn encode(&self, encoder: &mut InputsEncoder) {
+    #[inline]
+    fn encode(&self, encoder: &mut InputsRewriter<'_>) {
         encoder.tensor_list(self.len());
         for tensor in self {
             tensor.encode(encoder);
@@ -73,7 +80,8 @@ impl Argument for [&Tensor] {
 impl Argument for [Tensor] {
     const IS_TENSOR: bool = true;
 
-    fn encode(&self, encoder: &mut InputsEncoder) {
+    #[inline]
+    fn encode(&self, encoder: &mut InputsRewriter<'_>) {
         encoder.tensor_list(self.len());
         for tensor in self {
             tensor.encode(encoder);
@@ -82,13 +90,15 @@ impl Argument for [Tensor] {
 }
 
 impl Argument for Absent {
-    fn encode(&self, encoder: &mut InputsEncoder) {
+    #[inline]
+    fn encode(&self, encoder: &mut InputsRewriter<'_>) {
         encoder.other();
     }
 }
 
 impl Argument for Scalar {
-    fn encode(&self, encoder: &mut InputsEncoder) {
+    #[inline(always)]
+    fn encode(&self, encoder: &mut InputsRewriter<'_>) {
         match *self {
             Self::Bool(value) => encoder.bool(value),
             Self::Int(value) => encoder.int(value),
@@ -98,31 +108,36 @@ impl Argument for Scalar {
 }
 
 impl Argument for i64 {
-    fn encode(&self, encoder: &mut InputsEncoder) {
+    #[inline]
+    fn encode(&self, encoder: &mut InputsRewriter<'_>) {
         encoder.int(*self);
     }
 }
 
 impl Argument for f64 {
-    fn encode(&self, encoder: &mut InputsEncoder) {
+    #[inline]
+    fn encode(&self, encoder: &mut InputsRewriter<'_>) {
         encoder.float(*self);
     }
 }
 
 impl Argument for bool {
-    fn encode(&self, encoder: &mut InputsEncoder) {
+    #[inline]
+    fn encode(&self, encoder: &mut InputsRewriter<'_>) {
         encoder.bool(*self);
     }
 }
 
 impl Argument for DType {
-    fn encode(&self, encoder: &mut InputsEncoder) {
+    #[inline]
+    fn encode(&self, encoder: &mut InputsRewriter<'_>) {
         encoder.int(self.code());
     }
 }
 
 impl Argument for [i64] {
-    fn encode(&self, encoder: &mut InputsEncoder) {
+    #[inline]
+    fn encode(&self, encoder: &mut InputsRewriter<'_>) {
         if self.len() > LIST_LIMIT {
             encoder.other();
         } else {
@@ -132,14 +147,16 @@ impl Argument for [i64] {
 }
 
 impl Argument for [usize] {
-    fn encode(&self, encoder: &mut InputsEncoder) {
+    #[inline]
+    fn encode(&self, encoder: &mut InputsRewriter<'_>) {
         let signed: SmallVec<[i64; 6]> = self.iter().map(|&value| value as i64).collect();
         signed.as_slice().encode(encoder);
     }
 }
 
 impl Argument for [isize] {
-    fn encode(&self, encoder: &mut InputsEncoder) {
+    #[inline]
+    fn encode(&self, encoder: &mut InputsRewriter<'_>) {
         let signed: SmallVec<[i64; 6]> = self.iter().map(|&value| value as i64).collect();
         signed.as_slice().encode(encoder);
     }
@@ -148,7 +165,8 @@ impl Argument for [isize] {
 impl<T: Argument> Argument for Option<T> {
     const IS_TENSOR: bool = T::IS_TENSOR;
 
-    fn encode(&self, encoder: &mut InputsEncoder) {
+    #[inline]
+    fn encode(&self, encoder: &mut InputsRewriter<'_>) {
         match self {
             Some(argument) => argument.encode(encoder),
             None => encoder.other(),
@@ -159,7 +177,8 @@ impl<T: Argument> Argument for Option<T> {
 impl<T: Argument + ?Sized> Argument for &T {
     const IS_TENSOR: bool = T::IS_TENSOR;
 
-    fn encode(&self, encoder: &mut InputsEncoder) {
+    #[inline(always)]
+    fn encode(&self, encoder: &mut InputsRewriter<'_>) {
         (**self).encode(encoder);
     }
 }
@@ -169,7 +188,8 @@ macro_rules! arguments {
         impl<$($name: Argument),+> Arguments for ($($name,)+) {
             const HAS_TENSOR: bool = $($name::IS_TENSOR)||+;
 
-            fn encode(self, encoder: &mut InputsEncoder) {
+            #[inline(always)]
+            fn encode(self, encoder: &mut InputsRewriter<'_>) {
                 #[expect(non_snake_case, reason = "the names of the types name the fields too")]
                 let ($($name,)+) = self;
                 $($name.encode(encoder);)+

@@ -4,8 +4,11 @@
 //! shared one on every operator; the sum over all threads is the answer, even where one thread
 //! frees what another allocated.
 
+use std::cell::OnceCell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use mindprof_record::near;
 
 /// What threads that are ending free when their counter is given back.
 static ENDED: AtomicUsize = AtomicUsize::new(0);
@@ -14,8 +17,8 @@ static ENDED: AtomicUsize = AtomicUsize::new(0);
 /// allocation that is profiled asks for the sum.
 static FIRST: OnceLock<&'static Counter> = OnceLock::new();
 
-thread_local! {
-    static OWN: Own = Own(Counter::take());
+near! {
+    static OWN: OnceCell<Own> = OnceCell::new()
 }
 
 /// Returns the bytes of all tensors' storages that are alive in this process.
@@ -44,7 +47,8 @@ pub(crate) fn subtract(bytes: usize) {
 
 #[inline]
 fn change(difference: usize) {
-    let counted = OWN.try_with(|Own(own)| {
+    let counted = OWN.try_with(|own| {
+        let Own(own) = own.get_or_init(Own::take);
         // Only this thread writes its counter, so a load and a store are enough. Relaxed: see
         // `live_bytes`.
         let bytes = own.bytes.load(Ordering::Relaxed);
@@ -95,6 +99,13 @@ impl Counter {
 /// The counter of a thread, given back when it ends.
 struct Own(&'static Counter);
 
+impl Own {
+    #[cold]
+    fn take() -> Self {
+        Self(Counter::take())
+    }
+}
+
 impl Drop for Own {
     fn drop(&mut self) {
         // Release: pairs with the acquire in `Counter::take`.
@@ -128,7 +139,11 @@ mod tests {
 
     #[test]
     fn a_thread_takes_the_counter_of_one_that_has_ended() {
-        let take = || thread::spawn(|| OWN.with(|Own(own)| std::ptr::from_ref(*own) as usize));
+        let address = |own: &OnceCell<Own>| {
+            let Own(own) = own.get_or_init(Own::take);
+            std::ptr::from_ref(*own) as usize
+        };
+        let take = move || thread::spawn(move || OWN.try_with(address).unwrap());
         let first = take().join().unwrap();
         assert_eq!(take().join().unwrap(), first);
     }

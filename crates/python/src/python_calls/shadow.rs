@@ -106,6 +106,10 @@ impl Shadow {
         };
         match attached.current_frame() {
             Some(frame) if self.beyond == 0 && frame.identity() == call.frame => {
+                // Mostly a line calls the same operator again.
+                if call.kind == Kind::Function && call.instruction == frame.instruction() {
+                    return call.inside;
+                }
                 self.stack_inside(frame)
             }
             Some(_) | None => self.find_stack(),
@@ -302,7 +306,6 @@ impl Shadow {
     }
 
     /// Returns the stack of what the last call calls now; `frame` is its frame.
-    #[inline]
     fn stack_inside(&mut self, frame: Frame<'_>) -> Stack {
         let Some(call) = self.calls.last_mut() else {
             return Stack::NONE;

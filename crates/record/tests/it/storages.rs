@@ -1,6 +1,6 @@
 //! Where tensors lie, and what they are said to be.
 
-use mindprof_model::{DType, EventId, InputsEncoder, Profile, TensorRole};
+use mindprof_model::{DType, EventId, InputsRewriter, Profile, TensorRole};
 use mindprof_record::{Options, Session, Site, scope_with, tensor_role, wants_storages};
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ fn with_storages() -> Options {
     }
 }
 
-fn tensors(addresses: &[u64]) -> impl FnOnce(&mut InputsEncoder) {
+fn tensors(addresses: &[u64]) -> impl FnOnce(&mut InputsRewriter<'_>) {
     move |encoder| {
         for &address in addresses {
             encoder.storage(address);

@@ -3,39 +3,41 @@
 //! Tracking is off inside of [`NoGrad`] and inside of an operator that has a formula of its own
 //! ([`Below`]): what such an operator calls is part of its computation.
 
-#![expect(
-    unsafe_code,
-    reason = "a guard remembers where the variable of its thread is"
-)]
-
 use std::cell::Cell;
+use std::marker::PhantomData;
 
-/// What operators of one thread ask: in one word, so that they ask once.
-#[derive(Clone, Copy)]
+use mindprof_record::near;
+
+/// What operators of one thread ask.
 struct Mode {
-    enabled: bool,
-    below: bool,
-    sequence: u32,
+    enabled: Cell<bool>,
+    below: Cell<bool>,
+    sequence: Cell<u32>,
 }
 
-thread_local! {
-    static MODE: Cell<Mode> = const {
-        Cell::new(Mode {
-            enabled: true,
-            below: false,
-            sequence: 0,
-        })
-    };
+near! {
+    static MODE: Mode = Mode {
+        enabled: Cell::new(true),
+        below: Cell::new(false),
+        sequence: Cell::new(0),
+    }
+}
+
+/// Asks or changes the mode of this thread. One that is ending has none any more, and is as at
+/// first.
+#[inline]
+fn with_mode<T>(action: impl FnOnce(&Mode) -> T, at_first: T) -> T {
+    MODE.try_with(action).unwrap_or(at_first)
 }
 
 /// Returns whether operators on this thread are tracked, as far as the caller decides it.
 pub fn is_grad_enabled() -> bool {
-    MODE.get().enabled
+    with_mode(|mode| mode.enabled.get(), true)
 }
 
 /// Turns tracking on this thread on or off and returns whether it was on.
 pub fn set_grad_enabled(enabled: bool) -> bool {
-    change(|mode| mode.enabled = enabled).enabled
+    with_mode(|mode| mode.enabled.replace(enabled), true)
 }
 
 /// Returns whether an operator that is called now would be tracked.
@@ -48,62 +50,44 @@ pub(crate) fn is_tracking() -> bool {
 /// tracked.
 #[inline]
 pub(crate) fn next_sequence() -> Option<u32> {
-    let mode = MODE.get();
-    (mode.enabled && !mode.below).then_some(mode.sequence)
+    let ask = |mode: &Mode| {
+        let is_tracking = mode.enabled.get() && !mode.below.get();
+        is_tracking.then(|| mode.sequence.get())
+    };
+    with_mode(ask, Some(0))
 }
 
 /// Takes the next number. The highest one means "none" to the recorder and is left out.
 pub(super) fn take_sequence() -> u32 {
-    change(|mode| mode.sequence = (mode.sequence + 1) % (u32::MAX >> 1)).sequence
-}
-
-/// Changes the mode and returns what it was.
-#[inline]
-fn change(change: impl FnOnce(&mut Mode)) -> Mode {
-    MODE.with(|cell| {
-        let before = cell.get();
-        let mut after = before;
-        change(&mut after);
-        cell.set(after);
-        before
-    })
+    let take = |mode: &Mode| {
+        let sequence = mode.sequence.get();
+        mode.sequence.set((sequence + 1) % (u32::MAX >> 1));
+        sequence
+    };
+    with_mode(take, 0)
 }
 
 /// Marks, while it lives, that an operator computes: what it calls is not tracked.
 pub(crate) struct Below {
-    /// The mode of the thread. Looked for once: in a library that is loaded at run time that costs
-    /// as much as a small operator's bookkeeping. A pointer keeps the guard on its thread.
-    mode: *const Cell<Mode>,
     before: bool,
+    /// It is undone on the thread that it was done on.
+    thread_bound: PhantomData<*const ()>,
 }
 
 impl Below {
     #[inline]
     pub(crate) fn enter() -> Self {
-        MODE.with(|cell| {
-            let before = cell.get();
-            cell.set(Mode {
-                below: true,
-                ..before
-            });
-            Self {
-                mode: cell,
-                before: before.below,
-            }
-        })
+        Self {
+            before: with_mode(|mode| mode.below.replace(true), false),
+            thread_bound: PhantomData,
+        }
     }
 }
 
 impl Drop for Below {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the guard is dropped on the thread it was made on, whose variable has no
-        // destructor and lives as long as the thread.
-        let cell = unsafe { &*self.mode };
-        cell.set(Mode {
-            below: self.before,
-            ..cell.get()
-        });
+        with_mode(|mode| mode.below.set(self.before), ());
     }
 }
 
@@ -115,19 +99,18 @@ pub(crate) struct NoGrad {
 
 impl NoGrad {
     pub(crate) fn enter() -> Self {
-        let Mode { enabled, below, .. } = change(|mode| {
-            mode.enabled = false;
-            mode.below = false;
-        });
+        let enter = |mode: &Mode| (mode.enabled.replace(false), mode.below.replace(false));
+        let (enabled, below) = with_mode(enter, (true, false));
         Self { enabled, below }
     }
 }
 
 impl Drop for NoGrad {
     fn drop(&mut self) {
-        change(|mode| {
-            mode.enabled = self.enabled;
-            mode.below = self.below;
-        });
+        let leave = |mode: &Mode| {
+            mode.enabled.set(self.enabled);
+            mode.below.set(self.below);
+        };
+        with_mode(leave, ());
     }
 }

@@ -1,0 +1,154 @@
+//! Writes lists of inputs as the words that `inputs` describes.
+
+#![expect(
+    clippy::inline_always,
+    reason = "what is known of a list while it is written is in registers, which a call would spill"
+)]
+
+use crate::DType;
+use crate::inputs::{InputKind, header};
+use crate::rewritten::{Rewritten, Words};
+
+/// Writes one list of inputs as words.
+pub type InputsEncoder = Encoder<Vec<u64>>;
+
+/// Writes one list of inputs in the place of another, and knows whether it is the same.
+pub type InputsRewriter<'a> = Encoder<Rewritten<'a>>;
+
+/// Writes one list of inputs, as words that go to a `W`.
+#[derive(Clone, Debug, Default)]
+pub struct Encoder<W> {
+    words: W,
+    storages: W,
+}
+
+/// What a list of inputs has that the one in its place before had not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rewrite {
+    /// Whether it is another list.
+    pub is_changed: bool,
+    /// Whether its tensors lie elsewhere.
+    pub is_moved: bool,
+}
+
+impl InputsEncoder {
+    /// Begins a list anew.
+    pub fn restart(&mut self) {
+        self.words.clear();
+        self.storages.clear();
+    }
+
+    /// Returns the list so far.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+}
+
+impl<'a> InputsRewriter<'a> {
+    /// Begins a list in the place of the one that these hold: its words, and where its tensors lie,
+    /// one address for each of them. The latter are not part of the list itself: equal lists are
+    /// held once, wherever their tensors lie.
+    #[inline]
+    pub fn new(words: &'a mut Vec<u64>, storages: &'a mut Vec<u64>) -> Self {
+        Self {
+            words: Rewritten::new(words),
+            storages: Rewritten::new(storages),
+        }
+    }
+
+    /// Ends the list.
+    #[inline]
+    pub fn finish(self) -> Rewrite {
+        Rewrite {
+            is_changed: self.words.finish(),
+            is_moved: self.storages.finish(),
+        }
+    }
+}
+
+impl<W: Words> Encoder<W> {
+    /// Says where the storage of the tensor lies that is added next.
+    #[inline(always)]
+    pub fn storage(&mut self, address: u64) {
+        self.storages.put([address]);
+    }
+
+    /// Adds a tensor. Dims beyond the shorter of the two slices are left out.
+    #[inline(always)]
+    pub fn tensor(&mut self, dtype: DType, dims: &[usize], strides: &[isize]) {
+        let count = dims.len().min(strides.len());
+        let header = header(InputKind::Tensor, dtype, count);
+        // Of a known length, the words are compared at once.
+        match (dims, strides) {
+            (&[a], &[s]) => self.words.put([header, a as u64, s as u64]),
+            (&[a, b], &[s, t]) => {
+                (self.words).put([header, a as u64, b as u64, s as u64, t as u64]);
+            }
+            _ => {
+                self.words.put([header]);
+                let dims = dims[..count].iter().map(|&dim| dim as u64);
+                let strides = strides[..count].iter().map(|&stride| stride as u64);
+                self.words.extend(dims.chain(strides));
+            }
+        }
+    }
+
+    /// Begins a list of `count` tensors, which are to be added next.
+    pub fn tensor_list(&mut self, count: usize) {
+        self.header(InputKind::TensorList, DType::Unknown, count);
+    }
+
+    /// Adds an integer.
+    #[inline]
+    pub fn int(&mut self, value: i64) {
+        self.single(InputKind::Int, value as u64);
+    }
+
+    /// Adds a floating-point number.
+    #[inline]
+    pub fn float(&mut self, value: f64) {
+        self.single(InputKind::Float, value.to_bits());
+    }
+
+    /// Adds a truth value.
+    #[inline]
+    pub fn bool(&mut self, value: bool) {
+        self.single(InputKind::Bool, u64::from(value));
+    }
+
+    /// Adds a list of integers.
+    pub fn int_list(&mut self, values: &[i64]) {
+        self.header(InputKind::IntList, DType::Unknown, values.len());
+        self.words.extend(values.iter().map(|&value| value as u64));
+    }
+
+    /// Adds a list of floating-point numbers.
+    pub fn float_list(&mut self, values: &[f64]) {
+        self.header(InputKind::FloatList, DType::Unknown, values.len());
+        self.words
+            .extend(values.iter().map(|value| value.to_bits()));
+    }
+
+    /// Adds a list of truth values.
+    pub fn bool_list(&mut self, values: &[bool]) {
+        self.header(InputKind::BoolList, DType::Unknown, values.len());
+        self.words
+            .extend(values.iter().map(|&value| u64::from(value)));
+    }
+
+    /// Adds an input that is not told apart: an absent value, a text, a device.
+    #[inline]
+    pub fn other(&mut self) {
+        self.header(InputKind::Other, DType::Unknown, 0);
+    }
+
+    #[inline]
+    fn header(&mut self, kind: InputKind, dtype: DType, count: usize) {
+        self.words.put([header(kind, dtype, count)]);
+    }
+
+    #[inline]
+    fn single(&mut self, kind: InputKind, value: u64) {
+        self.words.put([header(kind, DType::Unknown, 0), value]);
+    }
+}
