@@ -18,9 +18,12 @@ pub(crate) fn differentiable<const N: usize>(
     compute: impl FnOnce() -> Result<Tensor>,
     formula: impl FnOnce(&Tensor) -> Formula,
 ) -> Result<Tensor> {
-    let tracked = is_tracked(&operands);
-    let result = below(tracked, compute)?;
-    if tracked && result.dtype().is_float() {
+    if !is_tracked(&operands) {
+        // As it is: each look at a result copies a whole tensor.
+        return below(Tracked::No, compute);
+    }
+    let result = below(Tracked::Yes, compute)?;
+    if result.dtype().is_float() {
         let formula = formula(&result);
         attach(site, &operands, [&result], formula);
     }
@@ -48,12 +51,12 @@ pub(crate) fn differentiable_first<const N: usize, const M: usize>(
     compute: impl FnOnce() -> Result<[Tensor; M]>,
     formula: impl FnOnce(&[Tensor; M]) -> Formula,
 ) -> Result<[Tensor; M]> {
-    let tracked = is_tracked(&operands);
-    let results = below(tracked, compute)?;
-    if tracked {
-        let formula = formula(&results);
-        attach(site, &operands, [&results[0]], formula);
+    if !is_tracked(&operands) {
+        return below(Tracked::No, compute);
     }
+    let results = below(Tracked::Yes, compute)?;
+    let formula = formula(&results);
+    attach(site, &operands, [&results[0]], formula);
     Ok(results)
 }
 
@@ -64,12 +67,12 @@ pub(crate) fn differentiable_list(
     compute: impl FnOnce() -> Result<Vec<Tensor>>,
     formula: impl FnOnce(&[Tensor]) -> Formula,
 ) -> Result<Vec<Tensor>> {
-    let tracked = is_tracked(operands);
-    let results = below(tracked, compute)?;
-    if tracked {
-        let formula = formula(&results);
-        attach(site, operands, &results, formula);
+    if !is_tracked(operands) {
+        return below(Tracked::No, compute);
     }
+    let results = below(Tracked::Yes, compute)?;
+    let formula = formula(&results);
+    attach(site, operands, &results, formula);
     Ok(results)
 }
 
@@ -80,11 +83,18 @@ fn is_tracked(operands: &[&Tensor]) -> bool {
     operands.iter().any(|operand| operand.requires_grad()) && is_tracking()
 }
 
+/// Whether an operator needs a node.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tracked {
+    Yes,
+    No,
+}
+
 /// Computes a result with tracking off. Nobody can tell whether it was where nothing is tracked or
 /// recorded.
 #[inline]
-fn below<R>(tracked: bool, compute: impl FnOnce() -> Result<R>) -> Result<R> {
-    let _below = (tracked || is_recording()).then(Below::enter);
+fn below<R>(tracked: Tracked, compute: impl FnOnce() -> Result<R>) -> Result<R> {
+    let _below = (tracked == Tracked::Yes || is_recording()).then(Below::enter);
     compute()
 }
 
