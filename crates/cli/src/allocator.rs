@@ -1,4 +1,4 @@
-//! The module's allocator: the system's, which asks for huge pages under large blocks.
+//! The program's and the native module's allocator: the system's, with huge pages for large blocks.
 //!
 //! A profile of 300,000 events takes 20 MB in a few blocks that are filled at once. In pages of
 //! 4 KiB the page faults alone took as long as all that is computed. Small blocks go straight to
@@ -19,7 +19,7 @@ const LARGE: usize = HUGE_PAGE / 2;
 
 /// The system's allocator, with huge pages.
 #[derive(Debug)]
-pub(crate) struct HugePages;
+pub struct HugePages;
 
 // SAFETY: memory comes from the system's allocator and goes back to it; a larger size and alignment
 // than asked for are allowed, since on Linux `free` and `realloc` need neither; advice changes no
