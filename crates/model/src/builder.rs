@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 
 use crate::event_batch::Extremes;
 use crate::{
-    Category, Error, Event, EventBatch, EventId, ExtraKind, Extras, InputsTable, Links, Loss,
-    LossCause, MemoryRecord, MemoryRecords, Metadata, Nanos, Profile, Result, RoleRecord, StackId,
-    StackTable, StorageLists, StringId, StringTable, Thread, ThreadId,
+    Category, Error, Event, EventBatch, EventId, ExtraKind, Extras, InputsTable, LinkColumns,
+    Links, Loss, LossCause, MemoryRecord, MemoryRecords, Metadata, Nanos, Profile, Result,
+    RoleRecord, StackId, StackTable, StorageLists, StringId, StringTable, Thread, ThreadId,
 };
 
 /// Collects the parts of a profile and checks what every reader relies on.
@@ -32,8 +32,7 @@ pub struct ProfileBuilder {
     /// What is so of the first events, and how many those are.
     extremes: Extremes,
     looked_over: usize,
-    /// The identifiers of the events: none, or one for each.
-    links: Vec<Links>,
+    links: LinkColumns,
     memory: MemoryRecords,
     storages: StorageLists,
     roles: Vec<RoleRecord>,
@@ -59,10 +58,6 @@ impl ProfileBuilder {
 
     /// Adds many events. The first batch is taken as it is, without a copy.
     pub fn add_events(&mut self, batch: EventBatch) {
-        if !self.links.is_empty() {
-            let events = self.events.len() + batch.events.len();
-            self.links.resize(events, Links::default());
-        }
         if self.events.is_empty() {
             self.looked_over = batch.events.len();
             (self.events, self.extremes) = (batch.events, batch.extremes);
@@ -71,38 +66,28 @@ impl ProfileBuilder {
         }
     }
 
-    /// Adds events, each with the numbers that tie it to others at the same place of `links`;
-    /// without links, none has any.
-    ///
-    /// # Panics
-    /// When there are links, but not one for each event.
-    pub fn add_linked_events(&mut self, events: Vec<Event>, links: Vec<Links>) {
-        if links.is_empty() {
-            return self.add_events(events.into());
-        }
-        assert_eq!(events.len(), links.len(), "each event has its links");
-        if self.events.is_empty() {
-            (self.events, self.links) = (events, links);
+    /// Adds events, each with the numbers that tie it to others at the same place of `links`.
+    pub fn add_linked_events(&mut self, batch: EventBatch, links: LinkColumns) {
+        let (before, added) = (self.events.len(), batch.events.len());
+        self.add_events(batch);
+        if before == 0 {
+            self.links = links;
         } else {
-            self.links.resize(self.events.len(), Links::default());
-            self.events.extend(events);
-            self.links.extend(links);
+            for index in 0..added {
+                self.links.set(before + index, links.at(index));
+            }
         }
     }
 
     /// Adds an event. Any order will do; one that is ordered already is not sorted again.
     pub fn add_event(&mut self, event: Event) {
         self.events.push(event);
-        if !self.links.is_empty() {
-            self.links.push(Links::default());
-        }
     }
 
     /// Adds an event with its identifiers. Events that were added without them have none.
     pub fn add_linked_event(&mut self, event: Event, links: Links) {
-        self.links.resize(self.events.len(), Links::default());
+        self.links.set(self.events.len(), links);
         self.events.push(event);
-        self.links.push(links);
     }
 
     /// Adds a memory record. Any order will do.
@@ -212,9 +197,7 @@ impl ProfileBuilder {
             let mut order: Vec<u32> = (0..self.events.len() as u32).collect();
             order.sort_by_key(|&index| key(&self.events[index as usize]));
             self.events = order.iter().map(|&i| self.events[i as usize]).collect();
-            if !self.links.is_empty() {
-                self.links = order.iter().map(|&i| self.links[i as usize]).collect();
-            }
+            self.links = self.links.reordered(&order);
             self.storages.reorder(&order);
             for kind in [ExtraKind::Category, ExtraKind::Fields, ExtraKind::Arguments] {
                 self.extras.reorder(kind, &order);
