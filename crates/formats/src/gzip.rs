@@ -107,13 +107,13 @@ impl<'scope, 'env, W: Write> Writer<'scope, 'env, W> {
             let piece = match first {
                 Waiting::Packed(piece) => piece,
                 Waiting::Coming(coming) if self.waiting.len() >= enough => await_piece(&coming)?,
-                Waiting::Coming(coming) => match coming.try_recv() {
-                    Ok(piece) => piece?,
-                    Err(_) => {
+                Waiting::Coming(coming) => {
+                    let Ok(piece) = coming.try_recv() else {
                         self.waiting.push_front(Waiting::Coming(coming));
                         return Ok(());
-                    }
-                },
+                    };
+                    piece?
+                }
             };
             self.write_piece(piece)?;
         }

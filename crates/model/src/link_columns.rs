@@ -33,25 +33,34 @@ impl LinkColumns {
     /// Sets those of the event at `index`. Best is one after the other, but any order will do.
     #[inline]
     pub fn set(&mut self, index: usize, links: Links) {
-        self.external.set(index, links.external);
-        self.correlation.set(index, links.correlation);
-        self.forward.set(index, links.forward);
+        let Links {
+            external,
+            correlation,
+            forward,
+        } = links;
+        let columns = [
+            (&mut self.external, external),
+            (&mut self.correlation, correlation),
+            (&mut self.forward, forward),
+        ];
+        for (column, number) in columns {
+            // Behind its last number a column is zero anyway.
+            if number != 0 || index < column.len() {
+                column.set(index, number);
+            }
+        }
     }
 
-    /// Replaces the threads of the `events` first ones that backward nodes' forward operators ran
-    /// on.
-    pub fn map_forward_threads(
-        &mut self,
-        events: usize,
-        map: impl Fn(ThreadId) -> Option<ThreadId>,
-    ) {
-        let before = std::mem::take(&mut self.forward);
-        for index in 0..events {
-            let mut links = Links::default();
-            links.forward = before.at(index);
+    /// Replaces the threads that backward nodes' forward operators ran on.
+    pub fn map_forward_threads(&mut self, map: impl Fn(ThreadId) -> Option<ThreadId>) {
+        self.forward.map(|forward| {
+            let mut links = Links {
+                forward,
+                ..Links::default()
+            };
             links.set_forward_thread(links.forward_thread().and_then(&map));
-            self.forward.set(index, links.forward);
-        }
+            links.forward
+        });
     }
 
     /// Returns them in another order, which names for each place the one that comes there.
@@ -72,9 +81,10 @@ const BLOCK: usize = 128;
 #[derive(Clone, Debug)]
 struct Numbers {
     closed: Vec<Block>,
-    /// Those behind the closed blocks, and how many they are.
+    /// Those behind the closed blocks, how many they are, and where they begin.
     open: [u32; BLOCK],
     open_count: usize,
+    open_begin: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -122,18 +132,21 @@ impl Default for Numbers {
             closed: Vec::new(),
             open: [0; BLOCK],
             open_count: 0,
+            open_begin: 0,
         }
     }
 }
 
 impl Numbers {
+    #[inline]
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Returns the place behind the last number that was set.
+    #[inline]
     fn len(&self) -> usize {
-        self.closed.len() * BLOCK + self.open_count
+        self.open_begin + self.open_count
     }
 
     #[inline]
@@ -141,24 +154,24 @@ impl Numbers {
         match self.closed.get(index / BLOCK) {
             Some(block) => block.at(index % BLOCK),
             // Behind what is open there are zeros, in it and beyond.
-            None if index / BLOCK == self.closed.len() => self.open[index % BLOCK],
-            None => 0,
+            None => (self.open.get(index - self.open_begin))
+                .copied()
+                .unwrap_or(0),
         }
     }
 
     #[inline]
     fn set(&mut self, index: usize, number: u32) {
-        if number == 0 && index >= self.len() {
-            return;
-        }
-        if index / BLOCK != self.closed.len() {
+        let place = index.wrapping_sub(self.open_begin);
+        if place >= BLOCK {
             return self.set_elsewhere(index, number);
         }
-        let place = index % BLOCK;
         self.open[place] = number;
-        self.open_count = self.open_count.max(place + 1);
-        if self.open_count == BLOCK {
-            self.close();
+        if place >= self.open_count && number != 0 {
+            self.open_count = place + 1;
+            if self.open_count == BLOCK {
+                self.close();
+            }
         }
     }
 
@@ -167,6 +180,9 @@ impl Numbers {
     fn set_elsewhere(&mut self, index: usize, number: u32) {
         if let Some(block) = self.closed.get_mut(index / BLOCK) {
             return block.set(index % BLOCK, number);
+        }
+        if number == 0 {
+            return;
         }
         while self.closed.len() < index / BLOCK {
             self.close();
@@ -178,6 +194,20 @@ impl Numbers {
         self.closed.push(Block::new(&self.open));
         self.open = [0; BLOCK];
         self.open_count = 0;
+        self.open_begin += BLOCK;
+    }
+
+    /// Replaces each number; zero has to stay zero.
+    fn map(&mut self, map: impl Fn(u32) -> u32) {
+        for block in &mut self.closed {
+            // Most are zeros and nothing else.
+            if !matches!(block, Block::Counted { first: 0, step: 0 }) {
+                *block = Block::new(&std::array::from_fn(|place| map(block.at(place))));
+            }
+        }
+        for number in &mut self.open {
+            *number = map(*number);
+        }
     }
 
     fn reordered(&self, order: &[u32]) -> Self {
@@ -233,10 +263,10 @@ mod tests {
         links.set_forward_thread(Some(ThreadId::from_raw(2)));
         let mut columns = LinkColumns::default();
         columns.set(1, links);
-        columns.map_forward_threads(2, |thread| Some(ThreadId::from_raw(thread.to_raw() + 1)));
+        columns.map_forward_threads(|thread| Some(ThreadId::from_raw(thread.to_raw() + 1)));
         assert_eq!(columns.at(0).forward_thread(), None);
         assert_eq!(columns.at(1).forward_thread(), Some(ThreadId::from_raw(3)));
-        columns.map_forward_threads(2, |_| None);
+        columns.map_forward_threads(|_| None);
         assert_eq!(columns.at(1).forward_thread(), None);
     }
 

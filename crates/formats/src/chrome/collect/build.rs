@@ -169,7 +169,7 @@ impl Collector {
             }
         }
         let thread_of = |number: ThreadId| threads.get(number.index()).copied();
-        self.links.map_forward_threads(self.events.len(), thread_of);
+        self.links.map_forward_threads(thread_of);
     }
 }
 

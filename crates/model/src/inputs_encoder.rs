@@ -1,0 +1,130 @@
+//! Lists of inputs as they are written, word by word.
+
+use crate::inputs::header;
+use crate::rewritten::Rewritten;
+use crate::{DType, InputKind};
+
+/// Writes one list of inputs as words, and knows whether it is the list that it wrote before.
+#[derive(Clone, Debug, Default)]
+pub struct InputsEncoder {
+    words: Rewritten,
+    storages: Rewritten,
+}
+
+impl InputsEncoder {
+    /// Begins a list anew.
+    #[inline]
+    pub fn restart(&mut self) {
+        self.words.restart();
+        self.storages.restart();
+    }
+
+    /// Returns the list so far.
+    #[inline]
+    pub fn words(&self) -> &[u64] {
+        self.words.words()
+    }
+
+    /// Returns whether it is another list than the one before.
+    #[inline]
+    pub fn is_changed(&self) -> bool {
+        self.words.is_changed()
+    }
+
+    /// Returns where the tensors lie, one address for each of them, lists included. Not part of the
+    /// list itself: equal lists are held once, wherever their tensors lie.
+    #[inline]
+    pub fn storages(&self) -> &[u64] {
+        self.storages.words()
+    }
+
+    /// Returns whether the tensors lie elsewhere than those of the list before.
+    #[inline]
+    pub fn is_moved(&self) -> bool {
+        self.storages.is_changed()
+    }
+
+    /// Says where the storage of the tensor lies that is added next.
+    #[inline]
+    pub fn storage(&mut self, address: u64) {
+        self.storages.put([address]);
+    }
+
+    /// Adds a tensor. Dims beyond the shorter of the two slices are left out.
+    pub fn tensor(&mut self, dtype: DType, dims: &[usize], strides: &[isize]) {
+        let count = dims.len().min(strides.len());
+        let header = header(InputKind::Tensor, dtype, count);
+        // Of a known length, the words are compared at once.
+        match (dims, strides) {
+            (&[a], &[s]) => self.words.put([header, a as u64, s as u64]),
+            (&[a, b], &[s, t]) => {
+                (self.words).put([header, a as u64, b as u64, s as u64, t as u64]);
+            }
+            _ => {
+                self.words.put([header]);
+                let dims = dims[..count].iter().map(|&dim| dim as u64);
+                let strides = strides[..count].iter().map(|&stride| stride as u64);
+                self.words.extend(dims.chain(strides));
+            }
+        }
+    }
+
+    /// Begins a list of `count` tensors, which are to be added next.
+    pub fn tensor_list(&mut self, count: usize) {
+        self.header(InputKind::TensorList, DType::Unknown, count);
+    }
+
+    /// Adds an integer.
+    #[inline]
+    pub fn int(&mut self, value: i64) {
+        self.single(InputKind::Int, value as u64);
+    }
+
+    /// Adds a floating-point number.
+    #[inline]
+    pub fn float(&mut self, value: f64) {
+        self.single(InputKind::Float, value.to_bits());
+    }
+
+    /// Adds a truth value.
+    #[inline]
+    pub fn bool(&mut self, value: bool) {
+        self.single(InputKind::Bool, u64::from(value));
+    }
+
+    /// Adds a list of integers.
+    pub fn int_list(&mut self, values: &[i64]) {
+        self.header(InputKind::IntList, DType::Unknown, values.len());
+        self.words.extend(values.iter().map(|&value| value as u64));
+    }
+
+    /// Adds a list of floating-point numbers.
+    pub fn float_list(&mut self, values: &[f64]) {
+        self.header(InputKind::FloatList, DType::Unknown, values.len());
+        self.words
+            .extend(values.iter().map(|value| value.to_bits()));
+    }
+
+    /// Adds a list of truth values.
+    pub fn bool_list(&mut self, values: &[bool]) {
+        self.header(InputKind::BoolList, DType::Unknown, values.len());
+        self.words
+            .extend(values.iter().map(|&value| u64::from(value)));
+    }
+
+    /// Adds an input that is not told apart: an absent value, a text, a device.
+    #[inline]
+    pub fn other(&mut self) {
+        self.header(InputKind::Other, DType::Unknown, 0);
+    }
+
+    #[inline]
+    fn header(&mut self, kind: InputKind, dtype: DType, count: usize) {
+        self.words.put([header(kind, dtype, count)]);
+    }
+
+    #[inline]
+    fn single(&mut self, kind: InputKind, value: u64) {
+        self.words.put([header(kind, DType::Unknown, 0), value]);
+    }
+}
