@@ -33,22 +33,9 @@ impl LinkColumns {
     /// Sets those of the event at `index`. Best is one after the other, but any order will do.
     #[inline]
     pub fn set(&mut self, index: usize, links: Links) {
-        let Links {
-            external,
-            correlation,
-            forward,
-        } = links;
-        let columns = [
-            (&mut self.external, external),
-            (&mut self.correlation, correlation),
-            (&mut self.forward, forward),
-        ];
-        for (column, number) in columns {
-            // Behind its last number a column is zero anyway.
-            if number != 0 || index < column.len() {
-                column.set(index, number);
-            }
-        }
+        self.external.set(index, links.external);
+        self.correlation.set(index, links.correlation);
+        self.forward.set(index, links.forward);
     }
 
     /// Replaces the threads that backward nodes' forward operators ran on.
@@ -162,12 +149,16 @@ impl Numbers {
 
     #[inline]
     fn set(&mut self, index: usize, number: u32) {
+        // Behind its last number a column is zero anyway.
+        if number == 0 && index >= self.len() {
+            return;
+        }
         let place = index.wrapping_sub(self.open_begin);
         if place >= BLOCK {
             return self.set_elsewhere(index, number);
         }
         self.open[place] = number;
-        if place >= self.open_count && number != 0 {
+        if place >= self.open_count {
             self.open_count = place + 1;
             if self.open_count == BLOCK {
                 self.close();
@@ -180,9 +171,6 @@ impl Numbers {
     fn set_elsewhere(&mut self, index: usize, number: u32) {
         if let Some(block) = self.closed.get_mut(index / BLOCK) {
             return block.set(index % BLOCK, number);
-        }
-        if number == 0 {
-            return;
         }
         while self.closed.len() < index / BLOCK {
             self.close();
