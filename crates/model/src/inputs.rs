@@ -96,7 +96,7 @@ pub struct InputsIter<'a> {
 }
 
 impl<'a> InputsIter<'a> {
-    /// Walks a whole list, as [`InputsEncoder::words`] gave it.
+    /// Walks a whole list, as [`crate::InputsEncoder::words`] gave it.
     pub fn new(words: &'a [u64]) -> Self {
         Self {
             words,
