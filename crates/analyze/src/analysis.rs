@@ -2,9 +2,7 @@
 
 use std::sync::OnceLock;
 
-use mindprof_model::{
-    Category, DeviceKind, EventId, Flags, Links, MemoryRecord, Nanos, Profile, StackId,
-};
+use mindprof_model::{Category, DeviceKind, EventId, Flags, MemoryRecord, Nanos, Profile, StackId};
 
 use rustc_hash::FxHashMap;
 
@@ -148,7 +146,10 @@ impl Analysis {
     /// Returns the number of the thread that a backward node's forward ran on; zero of what is no
     /// backward node.
     pub fn forward_thread_number(&self, id: EventId) -> u32 {
-        let thread = self.profile.links(id).and_then(Links::forward_thread);
+        let thread = self
+            .profile
+            .links(id)
+            .and_then(|links| links.forward_thread());
         thread.map_or(0, |thread| self.thread_numbers[thread.index()])
     }
 

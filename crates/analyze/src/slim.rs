@@ -182,7 +182,7 @@ impl<'a> Copy<'a> {
         for kind in [ExtraKind::Category, ExtraKind::Fields, ExtraKind::Arguments] {
             self.copy_extra(kind, id.index(), self.builder.len());
         }
-        let links = self.profile.links(id).copied();
+        let links = self.profile.links(id);
         let Some(links) = links.filter(|links| *links != Links::default()) else {
             self.builder.add_event(event);
             return;

@@ -3,9 +3,7 @@
 //! A backward node was called by the engine; what its reader wants to see is the forward line it
 //! belongs to.
 
-use mindprof_model::{
-    Category, Event, EventId, Links, Profile, ScopeKind, StackId, StringId, ThreadId,
-};
+use mindprof_model::{Category, Event, EventId, Profile, ScopeKind, StackId, StringId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::{Correlation, Tree};
@@ -62,7 +60,7 @@ impl Sources {
         }
         let stack_of = |node: EventId| {
             let sequence = profile.event(node).sequence()?;
-            let thread = profile.links(node).and_then(Links::forward_thread);
+            let thread = profile.links(node).and_then(|links| links.forward_thread());
             forward.get(&(sequence, thread)).copied()
         };
         let stacks = own.into_iter().zip(&backward);

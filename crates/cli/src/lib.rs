@@ -3,6 +3,8 @@
 //! Data goes to stdout, everything else to stderr. `main.rs` runs it as a plain binary, the native
 //! module of the Python package as the command that comes with it.
 
+#[cfg(target_os = "linux")]
+mod allocator;
 mod args;
 mod commands;
 mod failure;
@@ -12,6 +14,9 @@ mod progress;
 mod units;
 
 use std::ffi::OsString;
+
+#[cfg(target_os = "linux")]
+pub use allocator::HugePages;
 
 use args::Args;
 use clap::Parser;

@@ -38,7 +38,7 @@ fn repeated() -> Profile {
         for (index, event) in golden.events().iter().enumerate() {
             let mut event = *event;
             event.start = event.start + shift;
-            let links = golden.links(EventId::from_index(index)).copied();
+            let links = golden.links(EventId::from_index(index));
             builder.add_linked_event(event, links.unwrap_or_default());
         }
         for mut record in golden.memory() {

@@ -13,6 +13,7 @@ mod flamegraph;
 mod flows;
 mod folded;
 mod grid;
+mod gzip;
 mod info;
 mod memory_timeline;
 mod number;

@@ -7,15 +7,9 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
-
 use crate::Result;
+use crate::gzip::write_gzip;
 use crate::part_file::PartFile;
-
-/// As fast as the first level and a quarter smaller; each level after it costs more time than it
-/// saves bytes (`benches/write.rs`).
-const GZIP_LEVEL: u32 = 2;
 
 /// How much is given to the system at once: with less, calls of it are what a long file costs.
 const BUFFER_BYTES: usize = 1 << 16;
@@ -87,9 +81,7 @@ fn write_to(
 ) -> Result<()> {
     let mut buffered = BufWriter::with_capacity(BUFFER_BYTES, out);
     if is_compressed(path) {
-        let mut encoder = GzEncoder::new(buffered, Compression::new(GZIP_LEVEL));
-        write(&mut encoder)?;
-        return Ok(encoder.finish()?.flush()?);
+        return write_gzip(buffered, write);
     }
     write(&mut buffered)?;
     Ok(buffered.flush()?)

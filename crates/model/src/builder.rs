@@ -4,10 +4,13 @@ use std::cmp::Reverse;
 
 use crate::event_batch::Extremes;
 use crate::{
-    Category, Error, Event, EventBatch, EventId, ExtraKind, Extras, InputsTable, Links, Loss,
+    Error, Event, EventBatch, EventId, ExtraKind, Extras, InputsTable, LinkColumns, Links, Loss,
     LossCause, MemoryRecord, MemoryRecords, Metadata, Nanos, Profile, Result, RoleRecord, StackId,
-    StackTable, StorageLists, StringId, StringTable, Thread, ThreadId,
+    StackTable, StorageLists, StringTable, Thread, ThreadId,
 };
+
+#[cfg(test)]
+mod tests;
 
 /// Collects the parts of a profile and checks what every reader relies on.
 #[derive(Clone, Debug, Default)]
@@ -28,12 +31,11 @@ pub struct ProfileBuilder {
     /// which they were added.
     pub extras: Extras,
     threads: Vec<Thread>,
-    events: Vec<Event>,
+    pub(crate) events: Vec<Event>,
     /// What is so of the first events, and how many those are.
     extremes: Extremes,
     looked_over: usize,
-    /// The identifiers of the events: none, or one for each.
-    links: Vec<Links>,
+    links: LinkColumns,
     memory: MemoryRecords,
     storages: StorageLists,
     roles: Vec<RoleRecord>,
@@ -59,10 +61,6 @@ impl ProfileBuilder {
 
     /// Adds many events. The first batch is taken as it is, without a copy.
     pub fn add_events(&mut self, batch: EventBatch) {
-        if !self.links.is_empty() {
-            let events = self.events.len() + batch.events.len();
-            self.links.resize(events, Links::default());
-        }
         if self.events.is_empty() {
             self.looked_over = batch.events.len();
             (self.events, self.extremes) = (batch.events, batch.extremes);
@@ -71,38 +69,28 @@ impl ProfileBuilder {
         }
     }
 
-    /// Adds events, each with the numbers that tie it to others at the same place of `links`;
-    /// without links, none has any.
-    ///
-    /// # Panics
-    /// When there are links, but not one for each event.
-    pub fn add_linked_events(&mut self, events: Vec<Event>, links: Vec<Links>) {
-        if links.is_empty() {
-            return self.add_events(events.into());
-        }
-        assert_eq!(events.len(), links.len(), "each event has its links");
-        if self.events.is_empty() {
-            (self.events, self.links) = (events, links);
+    /// Adds events, each with the numbers that tie it to others at the same place of `links`.
+    pub fn add_linked_events(&mut self, batch: EventBatch, links: LinkColumns) {
+        let (before, added) = (self.events.len(), batch.events.len());
+        self.add_events(batch);
+        if before == 0 {
+            self.links = links;
         } else {
-            self.links.resize(self.events.len(), Links::default());
-            self.events.extend(events);
-            self.links.extend(links);
+            for index in 0..added {
+                self.links.set(before + index, links.at(index));
+            }
         }
     }
 
     /// Adds an event. Any order will do; one that is ordered already is not sorted again.
     pub fn add_event(&mut self, event: Event) {
         self.events.push(event);
-        if !self.links.is_empty() {
-            self.links.push(Links::default());
-        }
     }
 
     /// Adds an event with its identifiers. Events that were added without them have none.
     pub fn add_linked_event(&mut self, event: Event, links: Links) {
-        self.links.resize(self.events.len(), Links::default());
+        self.links.set(self.events.len(), links);
         self.events.push(event);
-        self.links.push(links);
     }
 
     /// Adds a memory record. Any order will do.
@@ -212,9 +200,7 @@ impl ProfileBuilder {
             let mut order: Vec<u32> = (0..self.events.len() as u32).collect();
             order.sort_by_key(|&index| key(&self.events[index as usize]));
             self.events = order.iter().map(|&i| self.events[i as usize]).collect();
-            if !self.links.is_empty() {
-                self.links = order.iter().map(|&i| self.links[i as usize]).collect();
-            }
+            self.links = self.links.reordered(&order);
             self.storages.reorder(&order);
             for kind in [ExtraKind::Category, ExtraKind::Fields, ExtraKind::Arguments] {
                 self.extras.reorder(kind, &order);
@@ -287,217 +273,5 @@ impl ProfileBuilder {
         end.map(drop).ok_or(Error::EndOverflow {
             event: EventId::from_index(index),
         })
-    }
-}
-
-/// Draws a profile for tests: nested closures on a clock that only moves when told to.
-///
-/// ```
-/// use mindprof_model::Timeline;
-///
-/// // parent |--------------------|   0..100
-/// // child      |------|            10..40
-/// let profile = Timeline::draw(|time| {
-///     time.scope("parent", |time| {
-///         time.idle(10);
-///         time.op("child", 30);
-///         time.idle(60);
-///     });
-/// });
-/// assert_eq!(profile.events()[0].duration.0, 100);
-/// ```
-#[derive(Debug)]
-pub struct Timeline {
-    builder: ProfileBuilder,
-    thread: ThreadId,
-    now: u64,
-}
-
-impl Timeline {
-    /// Draws one thread; [`Self::thread`] begins another.
-    ///
-    /// # Panics
-    /// Never: what a timeline adds is whole.
-    pub fn draw(draw: impl FnOnce(&mut Self)) -> Profile {
-        let mut timeline = Self {
-            builder: ProfileBuilder::new(),
-            thread: ThreadId::from_raw(0),
-            now: 0,
-        };
-        timeline.thread(1);
-        draw(&mut timeline);
-        timeline
-            .builder
-            .build()
-            .expect("a timeline names only what it added")
-    }
-
-    /// Goes on at time zero of a new thread with this native id.
-    pub fn thread(&mut self, native: u64) {
-        let thread = Thread {
-            process: 1,
-            native,
-            name: StringTable::EMPTY,
-            device: crate::DeviceKind::Cpu,
-        };
-        self.thread = self.builder.add_thread(thread);
-        self.now = 0;
-    }
-
-    /// Lets time pass.
-    pub fn idle(&mut self, nanoseconds: u64) {
-        self.now += nanoseconds;
-    }
-
-    /// Adds an operator that takes `nanoseconds` and calls nothing.
-    pub fn op(&mut self, name: &str, nanoseconds: u64) {
-        self.scope(name, |time| time.idle(nanoseconds));
-    }
-
-    /// Adds an operator around what `inside` draws.
-    pub fn scope(&mut self, name: &str, inside: impl FnOnce(&mut Self)) {
-        self.event(Category::Operator, name, inside);
-    }
-
-    /// Adds a user's range around what `inside` draws.
-    pub fn annotation(&mut self, name: &str, inside: impl FnOnce(&mut Self)) {
-        self.event(Category::Annotation, name, inside);
-    }
-
-    /// Adds an event of any category around what `inside` draws.
-    pub fn event(&mut self, category: Category, name: &str, inside: impl FnOnce(&mut Self)) {
-        let name: StringId = self.builder.strings.intern(name);
-        let (start, thread) = (self.now, self.thread);
-        let slot = self.builder.events.len();
-        self.builder.add_event(Event::new(
-            category,
-            name,
-            thread,
-            Nanos(start),
-            Nanos::ZERO,
-        ));
-        inside(self);
-        self.builder.events[slot].duration = Nanos(self.now - start);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::DeviceKind;
-
-    fn builder_with_thread() -> ProfileBuilder {
-        let mut builder = ProfileBuilder::new();
-        builder.add_thread(Thread {
-            process: 1,
-            native: 1,
-            name: StringTable::EMPTY,
-            device: DeviceKind::Cpu,
-        });
-        builder
-    }
-
-    fn event(start: u64, duration: u64) -> Event {
-        let (name, thread) = (StringTable::EMPTY, ThreadId::from_raw(0));
-        Event::new(
-            Category::Operator,
-            name,
-            thread,
-            Nanos(start),
-            Nanos(duration),
-        )
-    }
-
-    #[test]
-    fn events_come_out_by_start_then_longest_first() {
-        let mut builder = builder_with_thread();
-        for (start, duration) in [(5, 1), (0, 2), (0, 9), (5, 3)] {
-            builder.add_event(event(start, duration));
-        }
-        let profile = builder.build().unwrap();
-        let order: Vec<_> = profile
-            .events()
-            .iter()
-            .map(|e| (e.start.0, e.duration.0))
-            .collect();
-        assert_eq!(order, [(0, 9), (0, 2), (5, 3), (5, 1)]);
-        assert_eq!(profile.span(), Nanos(9));
-    }
-
-    #[test]
-    fn an_unknown_name_is_refused() {
-        let mut builder = builder_with_thread();
-        let mut stranger = event(0, 1);
-        stranger.name = StringId::from_raw(7);
-        builder.add_event(stranger);
-        assert_eq!(
-            builder.build().unwrap_err().to_string(),
-            "event 0 has the name string 7, expected an id below 1"
-        );
-    }
-
-    #[test]
-    fn an_unknown_thread_is_refused() {
-        let mut builder = ProfileBuilder::new();
-        builder.add_event(event(0, 1));
-        assert_eq!(
-            builder.build().unwrap_err().to_string(),
-            "event 0 ran on thread 0, expected an id below 0"
-        );
-    }
-
-    #[test]
-    fn an_unknown_stack_is_refused() {
-        let mut builder = builder_with_thread();
-        let mut stranger = event(0, 1);
-        stranger.stack = StackId::from_raw(3);
-        builder.add_event(stranger);
-        assert_eq!(
-            builder.build().unwrap_err().to_string(),
-            "stack 3 is named, expected an id below 1"
-        );
-    }
-
-    #[test]
-    fn identifiers_stay_with_their_events() {
-        let mut builder = builder_with_thread();
-        builder.add_event(event(9, 1));
-        for start in [5, 0] {
-            builder.add_linked_event(event(start, 1), Links::new(start as u32 + 1, 0));
-        }
-        builder.add_event(event(7, 1));
-        let profile = builder.build().unwrap();
-        let externals: Vec<_> = (0..4)
-            .map(|index| profile.links(EventId::from_index(index)).unwrap().external)
-            .collect();
-        assert_eq!(externals, [1, 6, 0, 0]);
-    }
-
-    #[test]
-    fn memory_records_come_out_by_time() {
-        let mut builder = builder_with_thread();
-        for time in [4, 2] {
-            builder.add_memory(MemoryRecord {
-                time: Nanos(time),
-                address: 1,
-                bytes: 8,
-                total_allocated: 8,
-                total_reserved: 8,
-                thread: ThreadId::from_raw(0),
-                stack: StackId::NONE,
-                device: DeviceKind::Cpu,
-                device_index: -1,
-            });
-        }
-        let profile = builder.build().unwrap();
-        assert_eq!(profile.memory().time(0), Nanos(2));
-        assert_eq!(profile.span(), Nanos(4));
-    }
-
-    #[test]
-    fn an_end_beyond_time_is_refused() {
-        let mut builder = builder_with_thread();
-        builder.add_event(event(u64::MAX, 1));
-        assert!(matches!(builder.build(), Err(Error::EndOverflow { .. })));
     }
 }

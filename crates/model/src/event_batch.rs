@@ -19,6 +19,16 @@ impl EventBatch {
         }
     }
 
+    /// Takes events as they are when `settle` has changed each, in one walk.
+    pub fn settled(mut events: Vec<Event>, mut settle: impl FnMut(&mut Event)) -> Self {
+        let mut extremes = Extremes::default();
+        for event in &mut events {
+            settle(event);
+            extremes.add(event);
+        }
+        Self { events, extremes }
+    }
+
     /// Adds an event.
     #[inline]
     pub fn push(&mut self, event: Event) {
@@ -29,11 +39,7 @@ impl EventBatch {
 
 impl From<Vec<Event>> for EventBatch {
     fn from(events: Vec<Event>) -> Self {
-        let mut extremes = Extremes::default();
-        for event in &events {
-            extremes.add(event);
-        }
-        Self { events, extremes }
+        Self::settled(events, |_| ())
     }
 }
 

@@ -2,7 +2,7 @@
 //! numbers.
 //!
 //! A list of inputs is encoded as 64-bit words, so that the recorder can copy and compare it
-//! without allocating; the table holds each distinct list once.
+//! without allocating; [`crate::InputsTable`] holds each distinct list once.
 //!
 //! ```text
 //! header: kind | dtype << 8 | count << 16     then, by kind
@@ -12,138 +12,7 @@
 //!   TensorList  count encoded tensors
 //! ```
 
-use rustc_hash::FxHashMap;
-
-use crate::InputsId;
-
-/// The type of a tensor's elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum DType {
-    /// A type this table does not know.
-    Unknown,
-    /// 8-bit unsigned integer.
-    U8,
-    /// 8-bit signed integer.
-    I8,
-    /// 16-bit signed integer.
-    I16,
-    /// 32-bit signed integer.
-    I32,
-    /// 64-bit signed integer.
-    I64,
-    /// 16-bit IEEE float.
-    F16,
-    /// 16-bit brain float.
-    BF16,
-    /// 32-bit float.
-    F32,
-    /// 64-bit float.
-    F64,
-    /// Pair of 32-bit floats.
-    C64,
-    /// Pair of 64-bit floats.
-    C128,
-    /// Truth value.
-    Bool,
-    /// 16-bit unsigned integer.
-    U16,
-    /// 32-bit unsigned integer.
-    U32,
-    /// 64-bit unsigned integer.
-    U64,
-    /// Pair of 16-bit IEEE floats.
-    C32,
-    /// Pair of 16-bit brain floats.
-    BC32,
-    /// 8-bit float: 4 bits of exponent, 3 of mantissa, no infinities.
-    F8E4M3FN,
-    /// As `F8E4M3FN`, without a negative zero.
-    F8E4M3FNUZ,
-    /// 8-bit float: 5 bits of exponent, 2 of mantissa.
-    F8E5M2,
-    /// As `F8E5M2`, without infinities and a negative zero.
-    F8E5M2FNUZ,
-    /// 8-bit power of two.
-    F8E8M0FNU,
-    /// Pair of 4-bit floats.
-    F4E2M1FNX2,
-    /// 8-bit signed integer on a scale.
-    QI8,
-    /// 8-bit unsigned integer on a scale.
-    QU8,
-    /// 32-bit signed integer on a scale.
-    QI32,
-    /// Pair of 4-bit unsigned integers on a scale.
-    QU4X2,
-    /// Four 2-bit unsigned integers on a scale.
-    QU2X4,
-}
-
-impl DType {
-    const ALL: [Self; 29] = [
-        Self::Unknown,
-        Self::U8,
-        Self::I8,
-        Self::I16,
-        Self::I32,
-        Self::I64,
-        Self::F16,
-        Self::BF16,
-        Self::F32,
-        Self::F64,
-        Self::C64,
-        Self::C128,
-        Self::Bool,
-        Self::U16,
-        Self::U32,
-        Self::U64,
-        Self::C32,
-        Self::BC32,
-        Self::F8E4M3FN,
-        Self::F8E4M3FNUZ,
-        Self::F8E5M2,
-        Self::F8E5M2FNUZ,
-        Self::F8E8M0FNU,
-        Self::F4E2M1FNX2,
-        Self::QI8,
-        Self::QU8,
-        Self::QI32,
-        Self::QU4X2,
-        Self::QU2X4,
-    ];
-
-    fn from_code(code: u8) -> Self {
-        Self::ALL
-            .get(usize::from(code))
-            .copied()
-            .unwrap_or(Self::Unknown)
-    }
-
-    /// Returns how many bytes one element takes; none are known of a type that is not known.
-    pub const fn bytes(self) -> u64 {
-        match self {
-            Self::Unknown => 0,
-            Self::U8
-            | Self::I8
-            | Self::Bool
-            | Self::F8E4M3FN
-            | Self::F8E4M3FNUZ
-            | Self::F8E5M2
-            | Self::F8E5M2FNUZ
-            | Self::F8E8M0FNU
-            | Self::F4E2M1FNX2
-            | Self::QI8
-            | Self::QU8
-            | Self::QU4X2
-            | Self::QU2X4 => 1,
-            Self::I16 | Self::F16 | Self::BF16 | Self::U16 => 2,
-            Self::I32 | Self::F32 | Self::U32 | Self::C32 | Self::BC32 | Self::QI32 => 4,
-            Self::I64 | Self::F64 | Self::C64 | Self::U64 => 8,
-            Self::C128 => 16,
-        }
-    }
-}
+use crate::DType;
 
 /// The kind of one input, as its header stores it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,6 +82,7 @@ pub enum Input<'a> {
     BoolList(&'a [u64]),
 }
 
+/// Returns the first word of an input.
 #[inline]
 pub(crate) const fn header(kind: InputKind, dtype: DType, count: usize) -> u64 {
     kind as u64 | (dtype as u64) << 8 | (count as u64) << 16
@@ -226,7 +96,7 @@ pub struct InputsIter<'a> {
 }
 
 impl<'a> InputsIter<'a> {
-    /// Walks a whole list, as [`InputsEncoder::words`] gave it.
+    /// Walks a whole list, as [`crate::InputsEncoder::words`] gave it.
     pub fn new(words: &'a [u64]) -> Self {
         Self {
             words,
@@ -286,82 +156,10 @@ impl<'a> Iterator for InputsIter<'a> {
     }
 }
 
-/// The distinct input lists of a profile. Id zero is always the empty list.
-#[derive(Clone, Debug)]
-pub struct InputsTable {
-    lists: Vec<Box<[u64]>>,
-    ids: FxHashMap<Box<[u64]>, InputsId>,
-}
-
-impl InputsTable {
-    /// Makes a table that holds the empty list.
-    pub fn new() -> Self {
-        let mut table = Self {
-            lists: Vec::new(),
-            ids: FxHashMap::default(),
-        };
-        table.intern(&[]);
-        table
-    }
-
-    /// Returns the id of an encoded list, adding it at first sight.
-    pub fn intern(&mut self, words: &[u64]) -> InputsId {
-        if let Some(id) = self.find(words) {
-            return id;
-        }
-        let id = InputsId::from_index(self.lists.len());
-        self.lists.push(words.into());
-        self.ids.insert(words.into(), id);
-        id
-    }
-
-    /// Returns the id of an encoded list if the table holds it.
-    pub fn find(&self, words: &[u64]) -> Option<InputsId> {
-        self.ids.get(words).copied()
-    }
-
-    /// Returns the words of a list.
-    ///
-    /// # Panics
-    /// When `id` is of another profile.
-    pub fn words(&self, id: InputsId) -> &[u64] {
-        &self.lists[id.index()]
-    }
-
-    /// Walks the inputs of a list.
-    ///
-    /// # Panics
-    /// When `id` is of another profile.
-    pub fn inputs(&self, id: InputsId) -> InputsIter<'_> {
-        InputsIter::new(self.words(id))
-    }
-
-    /// Returns the number of distinct lists, the empty one included.
-    pub fn len(&self) -> usize {
-        self.lists.len()
-    }
-
-    /// Returns whether there is no list but the empty one.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 1
-    }
-
-    /// Walks the encoded lists in the order of their ids.
-    pub fn iter(&self) -> impl Iterator<Item = &[u64]> {
-        self.lists.iter().map(AsRef::as_ref)
-    }
-}
-
-impl Default for InputsTable {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::InputsEncoder;
+    use crate::{InputsEncoder, InputsTable};
 
     #[test]
     fn every_kind_is_decoded_as_it_was_encoded() {

@@ -10,7 +10,8 @@ pub struct Links {
     pub external: u32,
     /// The number that a call of a device's runtime shares with what the device did for it.
     pub correlation: u32,
-    forward: u32,
+    /// One more than the thread that a backward node's forward operator ran on.
+    pub(crate) forward: u32,
 }
 
 impl Links {

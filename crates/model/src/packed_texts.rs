@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, Hasher};
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::split_text::{STAND_INS, push_number, push_part, take_number};
+use crate::text_part::{STAND_INS, push_number, push_part, take_number};
 use crate::{SplitText, TextId};
 
 /// Texts by id, which is where their parts begin. A text that is added twice has two ids.

@@ -1,8 +1,8 @@
 //! The waist of the program: one immutable profile, however it came about.
 
 use crate::{
-    Event, EventId, Extras, InputsTable, Links, Loss, MemoryRecords, Nanos, RoleRecord, StackTable,
-    StorageLists, StringTable, Thread,
+    Event, EventId, Extras, InputsTable, LinkColumns, Links, Loss, MemoryRecords, Nanos,
+    RoleRecord, StackTable, StorageLists, StringTable, Thread,
 };
 
 /// Everything that is known of one window of time. Made by [`crate::ProfileBuilder`].
@@ -15,7 +15,7 @@ pub struct Profile {
     pub(crate) stacks: StackTable,
     pub(crate) threads: Vec<Thread>,
     pub(crate) events: Vec<Event>,
-    pub(crate) links: Vec<Links>,
+    pub(crate) links: LinkColumns,
     pub(crate) memory: MemoryRecords,
     pub(crate) storages: StorageLists,
     pub(crate) roles: Vec<RoleRecord>,
@@ -69,8 +69,8 @@ impl Profile {
     }
 
     /// Returns the identifiers of an event; none where the profile has none.
-    pub fn links(&self, id: EventId) -> Option<&Links> {
-        self.links.get(id.index())
+    pub fn links(&self, id: EventId) -> Option<Links> {
+        self.has_links().then(|| self.links.at(id.index()))
     }
 
     /// Returns whether events have identifiers.

@@ -6,18 +6,11 @@
 //! parts     1f          512        0625            5f3e8a1
 //! ```
 
-use std::fmt::Write as _;
-
-/// Stand in a pattern where a part was taken out: a number, one of hexadecimal digits, a word of
-/// hexadecimal digits, a word of letters and digits, a universally unique identifier.
-pub(crate) const STAND_INS: [u8; 5] = [DECIMAL, HEXADECIMAL, HEXADECIMAL_WORD, WORD, UNIQUE];
-pub(crate) const DECIMAL: u8 = 0;
-pub(crate) const HEXADECIMAL: u8 = 1;
-pub(crate) const HEXADECIMAL_WORD: u8 = 2;
-pub(crate) const WORD: u8 = 3;
-pub(crate) const UNIQUE: u8 = 4;
-/// Stands for a stand-in that was in the text itself: no part begins with it.
-pub(crate) const LITERAL: u8 = 0xff;
+use crate::text_part::{
+    DECIMAL, HEXADECIMAL, HEXADECIMAL_WORD, LITERAL, STAND_INS, UNIQUE, WORD, bits_of, push_number,
+    value_of,
+};
+use crate::text_run::{Run, UNIQUE_LENGTH, find, unique_around};
 
 /// More digits may not fit into a number.
 const MOST_DECIMALS: usize = 18;
@@ -28,10 +21,6 @@ const LONGEST_WORD: usize = 250;
 /// What a word of letters and digits needs in order to be taken for one that tells things apart.
 const SHORTEST_WORD: usize = 12;
 const FEWEST_DIGITS: usize = 4;
-/// How long a universally unique identifier is, and before which of its digits a hyphen stands.
-const UNIQUE_LENGTH: usize = 36;
-const HYPHENS: [usize; 4] = [8, 12, 16, 20];
-
 /// A text taken apart. It is made to be used again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SplitText {
@@ -149,7 +138,7 @@ impl SplitText {
             if digits[0] == b'0' || digits.len() > MOST_HEXADECIMALS {
                 return self.take_word(digits, HEXADECIMAL_WORD);
             }
-            let value = |digit: &u8| u64::from(hexadecimal_value(*digit));
+            let value = |digit: &u8| u64::from(value_of(*digit, HEXADECIMAL));
             let number = digits
                 .iter()
                 .fold(0, |number, digit| number << 4 | value(digit));
@@ -216,184 +205,6 @@ impl SplitText {
     }
 }
 
-/// Appends a part to a text, and returns what is packed behind it.
-pub(crate) fn push_part<'a>(stand_in: u8, packed: &'a [u8], out: &mut String) -> &'a [u8] {
-    match (stand_in, packed.split_first()) {
-        (_, None) => packed,
-        (_, Some((&LITERAL, rest))) => {
-            out.push(char::from(stand_in));
-            rest
-        }
-        (DECIMAL | HEXADECIMAL, Some(_)) => {
-            let mut rest = packed;
-            let number = take_number(&mut rest);
-            let written = if stand_in == DECIMAL {
-                write!(out, "{number}")
-            } else {
-                write!(out, "{number:x}")
-            };
-            written.expect("a text takes all that is written");
-            rest
-        }
-        (_, Some((&length, rest))) => {
-            let bits = bits_of(stand_in);
-            let bytes = (usize::from(length) * bits as usize).div_ceil(8);
-            let (word, rest) = rest.split_at(bytes.min(rest.len()));
-            let (mut waiting, mut count) = (0_u32, 0);
-            let mut word = word.iter();
-            for place in 0..usize::from(length) {
-                if stand_in == UNIQUE && HYPHENS.contains(&place) {
-                    out.push('-');
-                }
-                if count < bits {
-                    waiting |= u32::from(word.next().copied().unwrap_or(0)) << count;
-                    count += 8;
-                }
-                out.push(char::from(byte_of(waiting & ((1 << bits) - 1))));
-                waiting >>= bits;
-                count -= bits;
-            }
-            rest
-        }
-    }
-}
-
-/// Appends a number, seven bits in each byte. What it begins with is not [`LITERAL`]: numbers of
-/// parts are below 2^60.
-pub(crate) fn push_number(packed: &mut Vec<u8>, mut number: u64) {
-    // The lowest six bits come by themselves, so that the first byte has a bit to spare.
-    let more = number >= 0x40;
-    packed.push(number as u8 & 0x3f | u8::from(more) << 6);
-    number >>= 6;
-    while number > 0 {
-        packed.push(number as u8 & 0x7f | u8::from(number >= 0x80) << 7);
-        number >>= 7;
-    }
-}
-
-/// Takes a number off what is packed.
-pub(crate) fn take_number(packed: &mut &[u8]) -> u64 {
-    let mut take = || {
-        let (&byte, rest) = packed.split_first()?;
-        *packed = rest;
-        Some(byte)
-    };
-    let first = take().unwrap_or(0);
-    let mut number = u64::from(first & 0x3f);
-    let mut shift = 6;
-    let mut more = first & 0x40 != 0;
-    while more && shift < 64 {
-        let byte = take().unwrap_or(0);
-        number |= u64::from(byte & 0x7f) << shift;
-        shift += 7;
-        more = byte >= 0x80;
-    }
-    number
-}
-
-const fn bits_of(stand_in: u8) -> u32 {
-    if stand_in == WORD { 6 } else { 4 }
-}
-
-const fn value_of(byte: u8, stand_in: u8) -> u8 {
-    match byte {
-        b'0'..=b'9' => byte - b'0',
-        b'a'..=b'z' => byte - b'a' + 10,
-        _ if stand_in == WORD => byte - b'A' + 36,
-        _ => 0,
-    }
-}
-
-const fn hexadecimal_value(byte: u8) -> u8 {
-    value_of(byte, HEXADECIMAL)
-}
-
-const fn byte_of(value: u32) -> u8 {
-    match value as u8 {
-        value @ 0..=9 => b'0' + value,
-        value @ 10..=35 => b'a' + value - 10,
-        value => b'A' + value - 36,
-    }
-}
-
-/// Returns where the identifier begins in which a digit is the first one behind `after`, if it stands
-/// in one, and the digits of that.
-fn unique_around(text: &[u8], after: usize, at: usize) -> Option<(usize, [u8; 32])> {
-    let is_inside = |byte: &&u8| matches!(byte, b'a'..=b'f' | b'-');
-    let before = text[after..at].iter().rev();
-    let begin = at - before.take_while(is_inside).count();
-    let mut digits = [0; 32];
-    let mut rest = text.get(begin..begin + UNIQUE_LENGTH)?.iter();
-    for (place, digit) in digits.iter_mut().enumerate() {
-        if HYPHENS.contains(&place) {
-            rest.next().filter(|&&byte| byte == b'-')?;
-        }
-        *digit = *rest.next()?;
-        matches!(digit, b'0'..=b'9' | b'a'..=b'f').then_some(())?;
-    }
-    let is_apart = |byte: Option<&u8>| byte.is_none_or(|byte| !byte.is_ascii_alphanumeric());
-    let is_whole = is_apart(text[..begin].last()) && is_apart(text.get(begin + UNIQUE_LENGTH));
-    is_whole.then_some((begin, digits))
-}
-
-/// A run of letters and digits.
-struct Run {
-    begin: usize,
-    end: usize,
-    digits: usize,
-    /// How many are no hexadecimal digits.
-    letters: usize,
-}
-
-impl Run {
-    /// Returns the run around a digit, which is the first one behind `after`.
-    #[inline]
-    fn around(text: &[u8], after: usize, at: usize) -> Self {
-        let before = text[after..at].iter().rev();
-        let begin = at - before.take_while(|byte| byte.is_ascii_alphabetic()).count();
-        let (mut end, mut digits, mut letters) = (begin, 0, 0);
-        for &byte in &text[begin..] {
-            match byte {
-                b'0'..=b'9' => digits += 1,
-                b'a'..=b'f' => {}
-                b'g'..=b'z' | b'A'..=b'Z' => letters += 1,
-                _ => break,
-            }
-            end += 1;
-        }
-        Self {
-            begin,
-            end,
-            digits,
-            letters,
-        }
-    }
-}
-
-/// Returns the place of the next digit or stand-in, eight bytes at a time.
-#[inline]
-fn find(text: &[u8], from: usize) -> Option<usize> {
-    let mut at = from;
-    while let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk) {
-        let found = marks(u64::from_le_bytes(*word));
-        if found != 0 {
-            return Some(at + (found.trailing_zeros() / 8) as usize);
-        }
-        at += 8;
-    }
-    let is_found = |byte: &u8| byte.is_ascii_digit() || STAND_INS.contains(byte);
-    text[at..].iter().position(is_found).map(|found| at + found)
-}
-
-/// Sets the high bit of each byte that is a digit or a stand-in.
-const fn marks(word: u64) -> u64 {
-    const LOWS: u64 = 0x7f7f_7f7f_7f7f_7f7f;
-    let digits = word ^ u64::from_le_bytes([b'0'; 8]);
-    let above_nine = ((digits & LOWS) + 0x7676_7676_7676_7676) | digits;
-    let above_stand_ins = ((word & LOWS) + 0x7b7b_7b7b_7b7b_7b7b) | word;
-    !(above_nine & above_stand_ins) & !LOWS
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -442,17 +253,6 @@ mod tests {
                 let alike: Vec<_> = (0..distinct.len()).filter(is_alike).collect();
                 prop_assert!(alike == [index] || distinct.part(index) == [LITERAL]);
             }
-        }
-
-        #[test]
-        fn numbers_come_back(numbers: Vec<u64>) {
-            let mut packed = Vec::new();
-            for &number in &numbers {
-                push_number(&mut packed, number);
-            }
-            let mut rest = packed.as_slice();
-            let found: Vec<_> = numbers.iter().map(|_| take_number(&mut rest)).collect();
-            prop_assert_eq!(found, numbers);
         }
     }
 }

@@ -72,7 +72,7 @@ impl FunctionEvent {
         let (Some((id, _)), profile) = (self.event(), self.analysis().profile()) else {
             return Links::default();
         };
-        profile.links(id).copied().unwrap_or_default()
+        profile.links(id).unwrap_or_default()
     }
 
     fn inputs(&self) -> InputsIter<'_> {

@@ -9,8 +9,6 @@
     reason = "PyO3 hands over extracted arguments by value and `self` by reference"
 )]
 
-#[cfg(target_os = "linux")]
-mod allocator;
 mod analyzed;
 mod argument;
 mod arrow;
@@ -44,7 +42,7 @@ mod tensor;
 // Elsewhere a block has to be given back with the alignment that it was taken with.
 #[cfg(target_os = "linux")]
 #[global_allocator]
-static ALLOCATOR: allocator::HugePages = allocator::HugePages;
+static ALLOCATOR: mindprof_cli::HugePages = mindprof_cli::HugePages;
 
 #[pyo3::pymodule(gil_used = true)]
 mod _core {

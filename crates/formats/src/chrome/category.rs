@@ -4,8 +4,8 @@
 use mindprof_model::{Category, DeviceKind, LossCause, TensorRole};
 
 /// The name of the mark that a memory record is shown as, and its category.
-pub(super) const MEMORY: &str = "[memory]";
-pub(super) const INSTANT: &str = "cpu_instant_event";
+pub(crate) const MEMORY: &str = "[memory]";
+pub(crate) const INSTANT: &str = "cpu_instant_event";
 
 /// The category of the span that says how long the window was open.
 pub(super) const WINDOW: &str = "Trace";

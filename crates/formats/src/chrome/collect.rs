@@ -1,14 +1,15 @@
 //! Makes a profile from the events of a trace, as they come by.
 
 use mindprof_model::{
-    Category, DeviceKind, Event, ExtraKind, Flags, InputsEncoder, InputsId, Links, LossCause,
-    MemoryRecord, Nanos, ProfileBuilder, StackId,
+    Category, DeviceKind, Event, ExtraKind, Flags, InputsEncoder, InputsId, LinkColumns, Links,
+    LossCause, MemoryRecord, Nanos, ProfileBuilder, StackId,
 };
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use self::ends::Amended;
 use self::meaning::{Meanings, Role};
+use self::order::IsOrdered;
 use self::python::PythonCalls;
 use self::rest::{KeptTexts, Leftover, OF_MEMORY};
 use self::spans::Spans;
@@ -54,8 +55,8 @@ pub(super) struct Collector {
     window: Option<(i64, Nanos)>,
     events: Vec<Event>,
     earliest_start: Option<i64>,
-    /// As long as the events, or empty while no event has any.
-    links: Vec<Links>,
+    is_ordered: IsOrdered,
+    links: LinkColumns,
     has_forward_threads: bool,
     has_device_events: bool,
     memory: Vec<MemoryRecord>,
@@ -110,7 +111,6 @@ impl Collector {
         }
         self.rooms += 1;
         make_room_in(&mut self.events, part);
-        make_room_in(&mut self.links, part);
         make_room_in(&mut self.memory, part);
     }
 
@@ -141,6 +141,8 @@ impl Collector {
         };
         let index = self.events.len();
         self.add_interval(event, texts, rest, (start, Nanos::ZERO));
+        // Where it ends is not known yet.
+        self.is_ordered.forget();
         if let Some(added) = self.events.get(index) {
             self.spans.begin(start, added.thread, index);
         }
@@ -214,10 +216,8 @@ impl Collector {
         self.earliest_start = Some(self.earliest_start.map_or(start, |first| first.min(start)));
         self.has_forward_threads |= links.forward_thread().is_some();
         self.has_device_events |= is_of_device(event.category);
-        if links != Links::default() || !self.links.is_empty() {
-            self.links.resize(self.events.len(), Links::default());
-            self.links.push(links);
-        }
+        self.is_ordered.add(start, event.duration);
+        self.links.set(self.events.len(), links);
         self.events.push(event);
     }
 

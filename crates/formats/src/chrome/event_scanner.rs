@@ -3,10 +3,17 @@
 //! Between two values that differ from event to event stands mostly the same text, other values
 //! included: it is passed in one step, see [`Steps`]. What is not known is set aside.
 
+use self::meaning::{Meaning, Span, phase_of};
+use self::place::Place;
+use self::strange::{Strange, push_entries};
 use super::event::{CATEGORY, NAME, RawEvent, Rest, Texts};
 use super::keys::{ArgumentKey, EventKey, Key};
 use super::time::Stated;
-use crate::scan::{Cursor, Fragment, Scan, Step, Steps, Stop, decode, inside_quotes};
+use crate::scan::{Cursor, Fragment, Scan, Step, Steps};
+
+mod meaning;
+mod place;
+mod strange;
 
 /// Values that are longer are not passed within a step, and not in one that is longer.
 const LONGEST_PASSED: usize = 32;
@@ -158,229 +165,10 @@ fn is_short(value: &[u8], place: Span) -> bool {
     !is_list && value.len() <= LONGEST_PASSED && place.end <= LONGEST_STEP
 }
 
-/// What a step says by itself, and what it leads to.
-#[derive(Debug, Default, PartialEq)]
-struct Meaning {
-    /// What the step leads to.
-    key: Key,
-    /// Where in the step the entry begins that it leads to.
-    entry: usize,
-    /// Whether there is more to it than that.
-    says_more: bool,
-    opens_arguments: bool,
-    phase: Option<u8>,
-    category: Option<Fragment>,
-    process: Option<Span>,
-    thread: Option<Span>,
-    values: Vec<(ArgumentKey, Span)>,
-    /// Arguments side by side that are not known.
-    strange: Option<Span>,
-}
-
-/// A part of a step.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Span {
-    begin: usize,
-    end: usize,
-}
-
-impl Span {
-    const fn new(begin: usize, end: usize) -> Self {
-        Self { begin, end }
-    }
-}
-
-impl Meaning {
-    /// Notes that arguments begin: those that were said before do not count.
-    fn open_arguments(&mut self) {
-        self.says_more = true;
-        self.opens_arguments = true;
-        self.values.clear();
-        self.strange = None;
-    }
-
-    /// Notes a value, which lies in the step together with its entry. Returns whether there is room
-    /// for it.
-    fn pass(
-        &mut self,
-        key: Key,
-        value: &[u8],
-        (place, entry): (Span, Span),
-        texts: &mut Texts,
-    ) -> bool {
-        match key {
-            Key::Field(EventKey::Phase) => self.phase = Some(phase_of(value)),
-            Key::Field(EventKey::Category) => self.category = Some(texts.intern(value)),
-            Key::Field(EventKey::Process) => self.process = Some(place),
-            Key::Field(EventKey::Thread) => self.thread = Some(place),
-            Key::Argument(ArgumentKey::Other) => match &mut self.strange {
-                Some(strange) if strange.end == entry.begin => strange.end = entry.end,
-                Some(_) => return false,
-                None => self.strange = Some(entry),
-            },
-            Key::Argument(key) if !key.is_text() => self.values.push((key, place)),
-            // Texts, times and lists are read where they stand.
-            Key::Field(
-                EventKey::Name
-                | EventKey::Start
-                | EventKey::Duration
-                | EventKey::Arguments
-                | EventKey::Other,
-            )
-            | Key::Argument(_)
-            | Key::End => return false,
-        }
-        self.says_more = true;
-        true
-    }
-
-    /// Tells an event what a step with this text says.
-    #[inline]
-    fn say<'w>(&self, event: &mut RawEvent<'w>, text: &'w [u8], step: Step) {
-        if let Some(phase) = self.phase {
-            event.phase = phase;
-        }
-        if let Some(category) = self.category {
-            event.category = category;
-        }
-        match (self.process, self.thread) {
-            (Some(process), Some(thread)) => {
-                event.process = &text[process.begin..process.end];
-                event.thread = &text[thread.begin..thread.end];
-                event.track = step.known();
-            }
-            (Some(process), None) => event.set_process(&text[process.begin..process.end]),
-            (None, Some(thread)) => event.set_thread(&text[thread.begin..thread.end]),
-            (None, None) => {}
-        }
-        for &(key, place) in &self.values {
-            let value = &text[place.begin..place.end];
-            event.arguments.set_value(key, value);
-        }
-    }
-}
-
-fn phase_of(raw: &[u8]) -> u8 {
-    match raw {
-        [b'"', letter, b'"'] => *letter,
-        _ => match inside_quotes(raw).map(|inside| decode(inside).0) {
-            Some(text) if text.len() == 1 => text.as_bytes()[0],
-            Some(_) | None => 0,
-        },
-    }
-}
-
-/// Arguments that are not known and stand side by side, which are set aside at once.
-#[derive(Default)]
-struct Strange {
-    begin: usize,
-    end: usize,
-}
-
-impl Strange {
-    /// Adds the entry at a place of what was `passed`.
-    #[inline]
-    fn add(&mut self, begin: usize, end: usize, passed: &[u8], rest: &mut Rest) {
-        if self.end != begin {
-            self.set_aside(passed, rest);
-            self.begin = begin;
-        }
-        self.end = end;
-    }
-
-    #[inline]
-    fn set_aside(&self, passed: &[u8], rest: &mut Rest) {
-        if self.end > self.begin {
-            push_entries(&mut rest.arguments, &passed[self.begin..self.end]);
-        }
-    }
-}
-
-/// Appends entries, with the comma before them or without, and a comma.
-fn push_entries(entries: &mut Vec<u8>, text: &[u8]) {
-    let is_before = |byte: &u8| *byte == b',' || byte.is_ascii_whitespace();
-    let begin = text.iter().position(|byte| !is_before(byte));
-    entries.extend_from_slice(&text[begin.unwrap_or(text.len())..]);
-    entries.push(b',');
-}
-
-/// Where in an event the next key is looked for.
-struct Place {
-    is_outside: bool,
-    in_arguments: bool,
-    /// Whether no comma comes before the key.
-    is_first: bool,
-}
-
-impl Place {
-    /// Behind the opening brace of the arguments.
-    const ARGUMENTS: Self = Self {
-        is_outside: false,
-        in_arguments: true,
-        is_first: true,
-    };
-
-    /// Returns the place behind the value of a key.
-    const fn behind(key: Key) -> Self {
-        let is_end = matches!(key, Key::End);
-        Self {
-            is_outside: is_end,
-            in_arguments: matches!(key, Key::Argument(_)),
-            is_first: is_end,
-        }
-    }
-
-    /// Goes up to the next value, or behind the end of the event. Returns where the entry begins
-    /// that it is the value of, and its key.
-    fn next_key(&mut self, cursor: &mut Cursor<'_>) -> Scan<(usize, Key)> {
-        if std::mem::take(&mut self.is_outside) {
-            cursor.expect(b'{', "expected an event, which is an object")?;
-        }
-        loop {
-            let entry = cursor.at();
-            let byte = cursor.peek()?;
-            if byte == b'}' {
-                cursor.pass();
-                self.is_first = false;
-                if !std::mem::take(&mut self.in_arguments) {
-                    return Ok((entry, Key::End));
-                }
-                continue;
-            }
-            if !std::mem::take(&mut self.is_first) {
-                if byte != b',' {
-                    return Err(Stop::Bad("expected `,` or `}`"));
-                }
-                cursor.pass();
-            }
-            let key = cursor.string()?;
-            cursor.expect(b':', "expected `:`")?;
-            // White space before the value belongs to the step.
-            cursor.peek()?;
-            let inside = inside_quotes(key).unwrap_or_default();
-            return Ok((entry, self.meaning(inside)));
-        }
-    }
-
-    fn meaning(&self, key: &[u8]) -> Key {
-        let decoded;
-        let key = if key.contains(&b'\\') {
-            decoded = decode(key).0;
-            decoded.as_bytes()
-        } else {
-            key
-        };
-        if self.in_arguments {
-            Key::Argument(ArgumentKey::of(key))
-        } else {
-            Key::Field(EventKey::of(key))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scan::Stop;
 
     fn scan<'w>(scanner: &mut EventScanner, text: &'w [u8]) -> Scan<RawEvent<'w>> {
         let mut event = RawEvent::default();

@@ -17,9 +17,8 @@ mod time;
 mod track_facts;
 mod write;
 
-pub(crate) use category::is_backward_wrapper;
-pub(crate) use category::loss_key;
 pub use category::to_name as category_name;
+pub(crate) use category::{INSTANT, MEMORY, is_backward_wrapper, loss_key};
 pub(crate) use collect::each_entry;
 pub use file::{write_trace_file, write_trace_file_with};
 pub use inputs::input_types;

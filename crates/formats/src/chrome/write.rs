@@ -6,7 +6,7 @@
 use std::io::Write;
 
 use mindprof_analyze::PythonCalls;
-use mindprof_model::{Category, Event, EventId, Flags, Links, Metadata, Nanos, Profile, ScopeKind};
+use mindprof_model::{Category, Event, EventId, Flags, Metadata, Nanos, Profile, ScopeKind};
 
 use self::extras::{EventExtras, ExtraPieces};
 use self::memory::memory_head;
@@ -222,7 +222,7 @@ impl<'a> Writer<'a> {
 
     /// Writes the arguments that operators and annotations have, each with a comma after it.
     fn push_scope_arguments(&mut self, id: EventId, event: &Event, extras: EventExtras) {
-        let links = self.profile.links(id).copied().unwrap_or_default();
+        let links = self.profile.links(id).unwrap_or_default();
         let external = if links.external == 0 {
             id.to_raw() + 1
         } else {
@@ -280,7 +280,10 @@ impl<'a> Writer<'a> {
         if !is_backward {
             return 0;
         }
-        let said = self.profile.links(id).and_then(Links::forward_thread);
+        let said = self
+            .profile
+            .links(id)
+            .and_then(|links| links.forward_thread());
         let forward = self.flows.forward(sequence);
         let thread = said.or_else(|| Some(self.profile.event(forward?).thread));
         thread.map_or(1, |thread| self.thread_numbers[thread.index()])

@@ -6,9 +6,9 @@ use mindprof_model::{Extras, TextId};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
+use super::arguments::add_text;
 use super::fields::{annotation, event as field, interned};
 use super::message::Message;
-use super::sequence::add_text;
 use crate::chrome::each_entry;
 use crate::scan::decode;
 

@@ -8,8 +8,9 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use super::fields::{event as field, trace, track};
+use super::marks::{Foreign, track_of_thread};
 use super::packets::Packets;
-use super::sequence::{Foreign, Sequence};
+use super::sequence::Sequence;
 use super::tracks::Processes;
 use crate::Result;
 use crate::chrome::each_entry;
@@ -128,8 +129,7 @@ impl<'a> ForeignTracks<'a> {
             let next = FOREIGN_FLOWS + self.flows.len() as u64;
             (*self.flows.entry(key).or_insert(next), side)
         });
-        // The sequences of threads have the numbers from two on.
-        let track = (u64::from(record.thread.to_raw()) + 2) << 1 | 1;
+        let track = track_of_thread(record.thread);
         self.add(record, said, (field::INSTANT, track, flow), packets)
     }
 

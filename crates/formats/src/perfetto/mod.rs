@@ -1,8 +1,10 @@
 //! Perfetto's own protobuf trace: the same profile in a fraction of the bytes of a Chrome trace.
 
 mod annotations;
+mod arguments;
 mod fields;
 mod foreign;
+mod marks;
 mod message;
 mod packets;
 mod sequence;

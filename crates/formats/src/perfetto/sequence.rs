@@ -3,10 +3,15 @@
 //! Names are told once, times are differences, and the track is the default, so that beginning and
 //! ending a slice takes some thirty bytes together before they are compressed.
 
-use mindprof_model::{Category, Event, Flags, InputsId, Nanos, Profile, StackId, StringId, TextId};
+use mindprof_model::{
+    Category, Event, Flags, InputsId, Links, Nanos, Profile, StackId, StringId, TextId,
+};
 use rustc_hash::FxHashMap;
 
 use super::annotations::Annotations;
+use super::arguments::{
+    ARGUMENTS, CALL_STACK, CORRELATION, EXTERNAL_ID, FINISHED, SEQUENCE_NUMBER, add_text, annotate,
+};
 use super::fields::{annotation, event as field, interned, trace};
 use super::message::Message;
 use crate::category_name;
@@ -21,56 +26,31 @@ const BOOT_CLOCK: u64 = 6;
 const WALL_CLOCK: u64 = 1;
 const DIFFERENCE_CLOCK: u64 = 64;
 
-/// The arguments of slices; they are interned under their positions from one, those of inputs in
-/// the order in which their lists are made.
-const ARGUMENTS: [&str; 7] = [
-    "Concrete Inputs",
-    "Input type",
-    "Input Strides",
-    "Input Dims",
-    "Call stack",
-    "Sequence number",
-    "finished",
-];
-const CALL_STACK: u64 = 5;
-const SEQUENCE_NUMBER: u64 = 6;
-const FINISHED: u64 = 7;
-
-/// What is said of an event beyond what is known of it.
+/// What is said of an event beside itself: the numbers that tie it to others, and what is not known
+/// of events.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Said {
+    pub(super) links: Links,
     pub(super) category: Option<TextId>,
     pub(super) fields: Option<TextId>,
     pub(super) arguments: Option<TextId>,
 }
 
-/// An event as another tool wrote it.
-pub(super) struct Foreign<'a> {
-    pub(super) kind: u64,
-    pub(super) track: u64,
-    pub(super) category: &'a str,
-    pub(super) name: &'a str,
-    /// Entries of a JSON object.
-    pub(super) arguments: &'a str,
-    /// The arrow that it is an end of.
-    pub(super) flow: Option<(u64, FlowSide)>,
-}
-
 /// The state of a sequence.
 pub(super) struct Sequence<'a> {
-    profile: &'a Profile,
+    pub(super) profile: &'a Profile,
     pub(super) id: u64,
     now: Nanos,
     /// The ends of the slices that are open, the outermost first.
     open: Vec<Nanos>,
     names: FxHashMap<(StringId, Category), (u64, u64)>,
-    categories: Vec<String>,
+    pub(super) categories: Vec<String>,
     inputs: FxHashMap<InputsId, u64>,
     stacks: FxHashMap<StackId, u64>,
-    texts: u64,
-    annotations: Annotations,
+    pub(super) texts: u64,
+    pub(super) annotations: Annotations,
     /// What the next packet tells for the first time.
-    news: Message,
+    pub(super) news: Message,
 }
 
 impl<'a> Sequence<'a> {
@@ -160,7 +140,9 @@ impl<'a> Sequence<'a> {
             category = self.intern_category(&serde_json::from_str(&text).unwrap_or(text));
         }
         let inputs = self.intern_inputs(event.inputs);
-        let stack = self.intern_stack(event);
+        // Python functions lie within their callers, so that their stacks are seen anyway.
+        let is_seen = event.category == Category::PythonFunction;
+        let stack = (!is_seen).then(|| self.intern_stack(event.stack)).flatten();
         self.at(event.start, packet);
         let arguments = said.arguments.map(|text| extras.texts.text(text));
         let is_free = |name: &str| {
@@ -187,6 +169,16 @@ impl<'a> Sequence<'a> {
             if let Some(sequence) = event.sequence() {
                 annotate(slice, SEQUENCE_NUMBER, annotation::NUMBER, sequence.into());
             }
+            let Links {
+                external,
+                correlation,
+                ..
+            } = said.links;
+            for (argument, number) in [(EXTERNAL_ID, external), (CORRELATION, correlation)] {
+                if number != 0 && is_free(ARGUMENTS[argument as usize - 1]) {
+                    annotate(slice, argument, annotation::NUMBER, number.into());
+                }
+            }
             if event.flags.contains(Flags::UNFINISHED) && is_free("finished") {
                 annotate(slice, FINISHED, annotation::TRUTH, 0);
             }
@@ -202,62 +194,13 @@ impl<'a> Sequence<'a> {
         self.tell_news(packet);
     }
 
-    /// Fills the packet of an event that another tool wrote, on any track.
-    pub(super) fn foreign(&mut self, time: Nanos, event: &Foreign<'_>, packet: &mut Message) {
-        self.news.clear();
-        self.at(time, packet);
-        packet.message(trace::TRACK_EVENT, |written| {
-            written.number(field::TYPE, event.kind);
-            written.number(field::TRACK, event.track);
-            if !event.category.is_empty() {
-                written.text(field::CATEGORY_TEXT, event.category);
-            }
-            written.text(field::NAME_TEXT, event.name);
-            let (texts, news) = (&mut self.texts, &mut self.news);
-            self.annotations
-                .push_entries(event.arguments, texts, news, written);
-            match event.flow {
-                Some((flow, FlowSide::Head)) => drop(written.fixed(field::LAST_FLOWS, flow)),
-                Some((flow, FlowSide::Tail)) => drop(written.fixed(field::FLOWS, flow)),
-                None => {}
-            }
-        });
-        self.tell_news(packet);
-    }
-
-    fn tell_news(&self, packet: &mut Message) {
+    pub(super) fn tell_news(&self, packet: &mut Message) {
         if !self.news.as_bytes().is_empty() {
             packet.bytes(trace::INTERNED, self.news.as_bytes());
         }
     }
 
-    /// Fills the packet of a counter's value, which is of another track.
-    pub(super) fn count(&mut self, time: Nanos, track: u64, value: u64, packet: &mut Message) {
-        self.at(time, packet);
-        packet.message(trace::TRACK_EVENT, |event| {
-            event.number(field::TYPE, field::COUNTER);
-            event.number(field::TRACK, track);
-            event.number(field::COUNTER_VALUE, value);
-        });
-    }
-
-    /// Fills the packet of a counter's value that may be no whole number.
-    pub(super) fn count_float(
-        &mut self,
-        time: Nanos,
-        track: u64,
-        value: f64,
-        packet: &mut Message,
-    ) {
-        self.at(time, packet);
-        packet.message(trace::TRACK_EVENT, |event| {
-            event.number(field::TYPE, field::COUNTER);
-            event.number(field::TRACK, track);
-            event.fixed(field::FLOAT_COUNTER_VALUE, value.to_bits());
-        });
-    }
-
-    fn at(&mut self, time: Nanos, packet: &mut Message) {
+    pub(super) fn at(&mut self, time: Nanos, packet: &mut Message) {
         let difference = time.saturating_sub(self.now);
         self.now = self.now.max(time);
         packet.number(trace::TIMESTAMP, difference.0);
@@ -279,7 +222,7 @@ impl<'a> Sequence<'a> {
         ids
     }
 
-    fn intern_category(&mut self, category: &str) -> u64 {
+    pub(super) fn intern_category(&mut self, category: &str) -> u64 {
         let position = self.categories.iter().position(|known| known == category);
         let position = position.unwrap_or_else(|| {
             self.categories.push(category.into());
@@ -306,20 +249,19 @@ impl<'a> Sequence<'a> {
         Some(first)
     }
 
-    /// Python functions lie within their callers, so that their stacks are seen anyway.
-    fn intern_stack(&mut self, event: &Event) -> Option<u64> {
-        if event.stack == StackId::NONE || event.category == Category::PythonFunction {
+    pub(super) fn intern_stack(&mut self, stack: StackId) -> Option<u64> {
+        if stack == StackId::NONE {
             return None;
         }
-        if let Some(&known) = self.stacks.get(&event.stack) {
+        if let Some(&known) = self.stacks.get(&stack) {
             return Some(known);
         }
-        let frames = self.profile.stacks().frames(event.stack);
+        let frames = self.profile.stacks().frames(stack);
         let frames: Vec<_> = frames
             .map(|frame| self.profile.strings().text(frame))
             .collect();
         let id = self.intern_text(&frames.join("\n"));
-        self.stacks.insert(event.stack, id);
+        self.stacks.insert(stack, id);
         Some(id)
     }
 
@@ -328,13 +270,6 @@ impl<'a> Sequence<'a> {
         add_text(&mut self.news, interned::ANNOTATION_TEXTS, self.texts, text);
         self.texts
     }
-}
-
-fn annotate(slice: &mut Message, argument: u64, kind: u32, value: u64) {
-    slice.message(field::ANNOTATION, |written| {
-        written.number(annotation::NAME, argument);
-        written.number(kind, value);
-    });
 }
 
 fn flow_field(flow: FlowEnd) -> u32 {
@@ -353,10 +288,4 @@ fn flow_number(flow: FlowEnd) -> u64 {
         FlowKind::Launch => 1 << 32,
     };
     kind | u64::from(flow.number)
-}
-
-pub(super) fn add_text(news: &mut Message, field: u32, id: u64, text: &str) {
-    news.message(field, |entry| {
-        entry.number(interned::ID, id).text(interned::TEXT, text);
-    });
 }

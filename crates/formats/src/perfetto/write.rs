@@ -5,11 +5,14 @@ use std::io::Write;
 use std::path::Path;
 
 use mindprof_analyze::Lanes;
-use mindprof_model::{DeviceKind, EventId, ExtraKind, LossCause, Nanos, Profile};
+use mindprof_model::{
+    Category, DeviceKind, Event, EventId, ExtraKind, Links, LossCause, Nanos, Profile,
+};
 use rustc_hash::FxHashMap;
 
 use super::fields::{annotation, event as field, trace, track};
 use super::foreign::ForeignTracks;
+use super::marks::track_of_thread;
 use super::packets::Packets;
 use super::sequence::{Said, Sequence};
 use super::tracks::{Processes, describe_memory, describe_spare, describe_thread};
@@ -177,6 +180,7 @@ fn write_slices(
         close(sequence, event.start, packets)?;
         let flow = flows.end_at(id, event);
         let said = Said {
+            links: links_of(profile, id, event),
             category: categories.at(index),
             fields: fields.at(index),
             arguments: arguments.at(index),
@@ -187,6 +191,16 @@ fn write_slices(
         close(sequence, Nanos(u64::MAX), packets)?;
     }
     Ok(())
+}
+
+/// Returns the numbers of an event; a scope that has none is known by its place, as in Chrome traces.
+fn links_of(profile: &Profile, id: EventId, event: &Event) -> Links {
+    let mut links = profile.links(id).unwrap_or_default();
+    let is_scope = matches!(event.category, Category::Operator | Category::Annotation);
+    if is_scope && links.external == 0 {
+        links.external = id.to_raw() + 1;
+    }
+    links
 }
 
 fn close(
@@ -200,8 +214,8 @@ fn close(
     Ok(())
 }
 
-/// Writes how much memory was in use, as counters of each device. Returns the next number that is
-/// free.
+/// Writes what memory was taken and given back, as marks on the threads' tracks, and how much was in
+/// use, as counters of each device. Returns the next number that is free.
 fn write_memory(profile: &Profile, first: u64, packets: &mut Packets<impl Write>) -> Result<u64> {
     if profile.memory().is_empty() {
         return Ok(first);
@@ -209,7 +223,11 @@ fn write_memory(profile: &Profile, first: u64, packets: &mut Packets<impl Write>
     let mut sequence = Sequence::new(profile, first);
     packets.add(|packet| sequence.open(packet))?;
     let mut tracks: FxHashMap<(DeviceKind, i16, &str), u64> = FxHashMap::default();
-    for record in profile.memory() {
+    let mut further = profile.extras().walk(ExtraKind::MemoryArguments);
+    for (index, record) in profile.memory().iter().enumerate() {
+        let track = track_of_thread(record.thread);
+        let further = further.at(index);
+        packets.add(|packet| sequence.memory((&record, track), further, packet))?;
         let counts = [
             ("allocated", record.total_allocated),
             ("reserved", record.total_reserved),

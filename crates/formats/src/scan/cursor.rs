@@ -2,7 +2,9 @@
 //!
 //! It takes what JSON allows and, inside of values that are only passed over, somewhat more.
 
+use super::StepText;
 use super::digits::{digits_in, thousandths};
+use super::value_end::{IS_WORD, container_end, plain_number, string_end, word_end};
 
 /// Why a cursor cannot go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,95 +176,6 @@ impl<'w> Cursor<'w> {
     }
 }
 
-/// Returns the length of the number that comes next, if it is of digits, dots and signs and not
-/// long: nearly all are.
-#[inline]
-fn plain_number(bytes: &[u8]) -> Option<usize> {
-    const WORDS: usize = 3;
-    let near = bytes.first_chunk::<{ 8 * WORDS }>()?;
-    if !matches!(near[0], b'0'..=b'9' | b'-') {
-        return None;
-    }
-    let (words, _) = near.as_chunks::<8>();
-    let mut before = 0;
-    for word in words {
-        let strange = outside_numbers(u64::from_le_bytes(*word));
-        if strange != 0 {
-            let length = before + (strange.trailing_zeros() / 8) as usize;
-            return (!IS_WORD[usize::from(bytes[length])]).then_some(length);
-        }
-        before += 8;
-    }
-    None
-}
-
-/// A text of at most [`Self::LONGEST`] bytes, laid out to be compared in words of sixteen bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct StepText {
-    bytes: Box<[u8]>,
-    /// The first word, and which of its bits are of the text.
-    first: u128,
-    mask: u128,
-}
-
-impl StepText {
-    pub(crate) const LONGEST: usize = 256;
-    const WORD: usize = 16;
-
-    /// Takes a text, if it is not too long.
-    pub(crate) fn new(text: &[u8]) -> Option<Self> {
-        if text.len() > Self::LONGEST {
-            return None;
-        }
-        let length = text.len().min(Self::WORD);
-        let mut first = [0; Self::WORD];
-        first[..length].copy_from_slice(&text[..length]);
-        Some(Self {
-            bytes: text.into(),
-            first: u128::from_le_bytes(first),
-            mask: u128::MAX.checked_shr(128 - 8 * length as u32).unwrap_or(0),
-        })
-    }
-
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// Returns whether `rest` begins with the text.
-    #[inline(always)]
-    #[expect(
-        clippy::inline_always,
-        reason = "it is most of what reading a trace is"
-    )]
-    fn begins(&self, rest: &[u8]) -> bool {
-        let Some(first) = rest.first_chunk() else {
-            return rest.starts_with(&self.bytes);
-        };
-        if (u128::from_le_bytes(*first) ^ self.first) & self.mask != 0 {
-            return false;
-        }
-        if self.bytes.len() <= Self::WORD {
-            return true;
-        }
-        let Some(next) = rest.get(..self.bytes.len()) else {
-            return false;
-        };
-        let (blocks, rest) = next.as_chunks::<{ 2 * Self::WORD }>();
-        let (own_blocks, own_rest) = self.bytes.as_chunks::<{ 2 * Self::WORD }>();
-        if blocks
-            .iter()
-            .zip(own_blocks)
-            .any(|(block, own)| block != own)
-        {
-            return false;
-        }
-        // What is left is in the last words, which overlap the blocks.
-        (rest.len() <= Self::WORD
-            || rest.first_chunk::<{ Self::WORD }>() == own_rest.first_chunk::<{ Self::WORD }>())
-            && next.last_chunk::<{ Self::WORD }>() == self.bytes.last_chunk::<{ Self::WORD }>()
-    }
-}
-
 /// Compares two texts. Most are short, and a call of the system's comparison costs more than they
 /// do.
 #[inline]
@@ -285,110 +198,6 @@ fn is_equal(one: &[u8], other: &[u8]) -> bool {
 
 const fn is_equal_word(one: [u8; 8], other: [u8; 8]) -> bool {
     u64::from_ne_bytes(one) == u64::from_ne_bytes(other)
-}
-
-/// The bytes that numbers and words are made of.
-static IS_WORD: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let character = byte as u8;
-        table[byte] = character.is_ascii_alphanumeric() || matches!(character, b'.' | b'-' | b'+');
-        byte += 1;
-    }
-    table
-};
-
-/// Returns the place behind a number or a word. At the end of a window it is not known to be whole.
-fn word_end(bytes: &[u8], from: usize) -> Option<usize> {
-    let length = bytes[from..]
-        .iter()
-        .position(|&byte| !IS_WORD[usize::from(byte)])?;
-    Some(from + length)
-}
-
-/// Sets the high bit of each byte that is no digit, dot or minus; bytes above the first such one
-/// may be wrong.
-const fn outside_numbers(word: u64) -> u64 {
-    // They stand together in ASCII, with `/` among them.
-    const BELOW: u64 = ONES * b'-' as u64;
-    const ABOVE: u64 = ONES * (0x7f - b'9') as u64;
-    let below = word.wrapping_sub(BELOW) & !word;
-    let above = word.wrapping_add(ABOVE) | word;
-    ((below | above) & HIGHS) | equal(word, b'/')
-}
-
-const ONES: u64 = 0x0101_0101_0101_0101;
-const HIGHS: u64 = 0x8080_8080_8080_8080;
-
-/// Sets the high bit of each byte of `word` that is `byte`; bytes above the first such one may be
-/// wrong.
-const fn equal(word: u64, byte: u8) -> u64 {
-    let difference = word ^ (ONES * byte as u64);
-    difference.wrapping_sub(ONES) & !difference & HIGHS
-}
-
-/// Returns the place of the first byte for which `marks` sets a high bit, eight bytes at a time.
-#[inline]
-fn find(bytes: &[u8], from: usize, marks: impl Fn(u64) -> u64) -> Option<usize> {
-    let mut at = from;
-    while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-        let found = marks(u64::from_le_bytes(*chunk));
-        if found != 0 {
-            return Some(at + (found.trailing_zeros() / 8) as usize);
-        }
-        at += 8;
-    }
-    // The rest is filled up with zeros, which no mark is for.
-    let rest = bytes.get(at..)?;
-    let mut last = [0; 8];
-    last[..rest.len()].copy_from_slice(rest);
-    let found = marks(u64::from_le_bytes(last));
-    (found != 0).then(|| at + (found.trailing_zeros() / 8) as usize)
-}
-
-/// Returns the place behind the string whose inside begins at `from`.
-#[inline]
-fn string_end(bytes: &[u8], from: usize) -> Option<usize> {
-    let mut at = from;
-    loop {
-        at = find(bytes, at, |word| equal(word, b'"') | equal(word, b'\\'))?;
-        if bytes[at] == b'"' {
-            return Some(at + 1);
-        }
-        at += 2;
-    }
-}
-
-/// Returns the place behind the object or array that begins at `from`.
-fn container_end(bytes: &[u8], from: usize) -> Option<usize> {
-    // Brackets and braces differ in one bit only, which quotes have too.
-    const BIT: u64 = ONES * 0x20;
-    let marks = |word: u64| {
-        let word = word | BIT;
-        equal(word, b'{') | equal(word, b'}') | equal(word, b'"')
-    };
-    let mut depth = 0_usize;
-    let mut at = from;
-    loop {
-        at = find(bytes, at, marks)?;
-        match bytes[at] {
-            b'"' => at = string_end(bytes, at + 1)?,
-            b'{' | b'[' => {
-                depth += 1;
-                at += 1;
-            }
-            b'}' | b']' => {
-                depth -= 1;
-                at += 1;
-                if depth == 0 {
-                    return Some(at);
-                }
-            }
-            // A control character that looks like a quote with the bit.
-            _ => at += 1,
-        }
-    }
 }
 
 #[cfg(test)]

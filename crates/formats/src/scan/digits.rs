@@ -68,6 +68,10 @@ pub(super) fn thousandths(text: &[u8]) -> Option<Thousandths> {
     }
     let mut value = whole * 1000;
     if near[length] == b'.' {
+        if let Some(fraction) = three_digits(near, length + 1) {
+            let (value, length) = (value + fraction, length + 4);
+            return Some(Thousandths { value, length });
+        }
         let (fraction, count) = digits_at(near, length + 1);
         if !(1..=3).contains(&count) {
             return None;
@@ -76,6 +80,16 @@ pub(super) fn thousandths(text: &[u8]) -> Option<Thousandths> {
         length += 1 + count;
     }
     Some(Thousandths { value, length })
+}
+
+/// Returns the number of the digits at a place, if they are three.
+#[inline]
+fn three_digits(near: &[u8; 32], at: usize) -> Option<u64> {
+    let word = near.get(at..at + 4)?.first_chunk()?;
+    let values = u32::from_le_bytes(*word) ^ ZEROS as u32;
+    let strange = outside_digits(u64::from(values)) as u32;
+    let digit = |place: u32| u64::from(values >> (8 * place) & 0xf);
+    (strange == 0x8000_0000).then(|| digit(0) * 100 + digit(1) * 10 + digit(2))
 }
 
 /// Returns the number of the digits at a place, at most eight, and how many they are.

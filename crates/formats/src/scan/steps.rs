@@ -10,7 +10,7 @@
 
 use hashbrown::HashTable;
 
-use super::cursor::StepText;
+use super::StepText;
 use super::{Cursor, text_hash};
 
 /// The number of a step that was seen before.

@@ -64,7 +64,7 @@ fn rebuilt(
     for (index, event) in profile.events().iter().enumerate() {
         let id = EventId::from_index(index);
         if let Some(event) = change(id, event, &mut builder) {
-            builder.add_linked_event(event, *profile.links(id).unwrap());
+            builder.add_linked_event(event, profile.links(id).unwrap());
         }
     }
     for record in profile.memory() {
@@ -147,7 +147,7 @@ impl OpenCalls {
 /// Returns what made each call into the runtime, and which of those launched each kernel.
 fn launches(profile: &Profile) -> Vec<Option<EventId>> {
     let ids = || (0..profile.events().len()).map(EventId::from_index);
-    let links = |id: EventId| *profile.links(id).unwrap();
+    let links = |id: EventId| profile.links(id).unwrap();
     let category = |id: &EventId| profile.event(*id).category;
     let scopes: BTreeMap<u32, EventId> = ids()
         .filter(|id| matches!(category(id), Category::Operator | Category::Annotation))

@@ -238,7 +238,7 @@ impl FunctionEvent {
 
 /// Returns the number that torch has for an event.
 pub(crate) fn event_number(analysis: &Analysis, id: EventId) -> u32 {
-    let links = analysis.profile().links(id).copied().unwrap_or_default();
+    let links = analysis.profile().links(id).unwrap_or_default();
     match analysis.profile().event(id).category {
         Category::PythonFunction => 0,
         Category::Kernel | Category::Runtime => links.correlation,

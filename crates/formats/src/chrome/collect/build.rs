@@ -1,8 +1,9 @@
 //! Settles what is only known when all events are, and makes the profile.
 
-use mindprof_model::{Category, Nanos, ScopeKind, ThreadId};
+use mindprof_model::{Category, EventBatch, LinkColumns, Nanos, ScopeKind, ThreadId};
 
-use super::{Collector, order};
+use super::Collector;
+use super::order::{self, Nesting};
 use crate::chrome::category;
 use crate::chrome::keys::ArgumentKey;
 use crate::chrome::reading::Unknown;
@@ -25,31 +26,19 @@ impl Collector {
         }
         self.forget_idle_links();
         let zero = self.earliest();
-        let is_ordered = self.settle_events(zero);
         self.shift_others(zero);
         let reference = i128::from(self.base_ns) + i128::from(zero);
         self.profile.reference_unix_ns = u64::try_from(reference).unwrap_or(0);
         if let Some((start, span)) = self.window {
             self.profile.span = Nanos(start.wrapping_sub(zero) as u64 + span.0);
         }
-        if !is_ordered {
-            let order = order::find(&self.events);
-            self.tensors.reorder(&order);
-            order::apply(
-                order,
-                &mut self.events,
-                &mut self.links,
-                &mut self.profile.extras,
-            );
-        }
+        let zero = self.order_events(zero);
         self.settle_forward_threads();
-        let resolution = if self.has_nanoseconds { 0 } else { 1000 };
-        let crossing = order::nest(&mut self.events, &self.tracks.are_whole(), resolution);
-        self.repairs.add(Repair::Crossing, crossing);
+        let events = self.settle_events(zero);
         let bad_texts = self.meanings.bad_texts() + self.kept.bad_texts();
         self.repairs.add(Repair::BadText, bad_texts);
         self.tracks.add_to(&mut self.profile, self.device);
-        self.profile.add_linked_events(self.events, self.links);
+        self.profile.add_linked_events(events, self.links);
         self.profile.add_memory_records(self.memory);
         self.tensors.add_to(&mut self.profile);
         Ok(Reading {
@@ -64,7 +53,7 @@ impl Collector {
     fn forget_idle_links(&mut self) {
         let are_idle = !self.has_device_events && !self.has_forward_threads;
         if are_idle && self.kept.unknown == Unknown::Count {
-            self.links = Vec::new();
+            self.links = LinkColumns::default();
         }
     }
 
@@ -98,12 +87,30 @@ impl Collector {
         times.min().unwrap_or(0)
     }
 
-    /// Makes the times of events relative to `zero`, and finds the nodes of the backward graph: not
-    /// every one says where its forward ran, but each has a wrapper that ends in its name. Returns
-    /// whether the events lie in the order of a profile.
+    /// Puts the events into the order of a profile, if they are not; that needs their times to be
+    /// relative to `zero`. Returns what they are still to be made relative to.
+    fn order_events(&mut self, zero: i64) -> i64 {
+        if self.is_ordered.is_known() {
+            return zero;
+        }
+        for event in &mut self.events {
+            event.start = since(zero, event.start);
+        }
+        if !self.is_ordered.of(&self.events) {
+            let order = order::find(&self.events);
+            self.tensors.reorder(&order);
+            self.links = self.links.reordered(&order);
+            order::apply(order, &mut self.events, &mut self.profile.extras);
+        }
+        0
+    }
+
+    /// Makes the times of events relative to `zero`, looks at how they lie in each other, and finds
+    /// the nodes of the backward graph: not every one says where its forward ran, but each has a
+    /// wrapper that ends in its name.
     ///
     /// One walk does it all: the events are far more than a cache holds.
-    fn settle_events(&mut self, zero: i64) -> bool {
+    fn settle_events(&mut self, zero: i64) -> EventBatch {
         let strings = &self.profile.strings;
         let mut is_node = vec![false; strings.len()];
         for name in strings.iter().filter_map(category::wrapped_node) {
@@ -111,27 +118,26 @@ impl Collector {
                 is_node[id.index()] = true;
             }
         }
-        let mut is_ordered = true;
-        let mut previous = order::FIRST;
-        for event in &mut self.events {
-            event.start = Nanos((event.start.0 as i64).abs_diff(zero));
-            let key = order::key(event);
-            is_ordered &= previous <= key;
-            previous = key;
+        let resolution = if self.has_nanoseconds { 0 } else { 1000 };
+        let mut nesting = Nesting::new(self.tracks.are_whole(), resolution);
+        let events = EventBatch::settled(std::mem::take(&mut self.events), |event| {
+            event.start = since(zero, event.start);
             if event.category == Category::Operator && is_node[event.name.index()] {
                 event.scope = ScopeKind::Backward;
             }
-        }
-        is_ordered
+            nesting.add(event);
+        });
+        self.repairs.add(Repair::Crossing, nesting.crossing);
+        events
     }
 
     /// Makes all other times relative to `zero`.
     fn shift_others(&mut self, zero: i64) {
         for record in &mut self.memory {
-            record.time = Nanos((record.time.0 as i64).abs_diff(zero));
+            record.time = since(zero, record.time);
         }
         for role in &mut self.tensors.roles {
-            role.time = Nanos((role.time.0 as i64).abs_diff(zero));
+            role.time = since(zero, role.time);
         }
         for record in self.profile.extras.records_mut() {
             let is_timeless = record.time_ns == i64::MAX;
@@ -162,10 +168,12 @@ impl Collector {
                 threads.push(event.thread);
             }
         }
-        for links in &mut self.links {
-            if let Some(number) = links.forward_thread() {
-                links.set_forward_thread(threads.get(number.index()).copied());
-            }
-        }
+        let thread_of = |number: ThreadId| threads.get(number.index()).copied();
+        self.links.map_forward_threads(thread_of);
     }
+}
+
+/// Returns how long after `zero` a time is, which holds the bits of a signed number.
+const fn since(zero: i64, time: Nanos) -> Nanos {
+    Nanos((time.0 as i64).abs_diff(zero))
 }

@@ -1,6 +1,6 @@
 //! Ends of events, and what they say: it belongs to the events that they end.
 
-use mindprof_model::{ExtraKind, Links, TextId};
+use mindprof_model::{ExtraKind, TextId};
 use rustc_hash::FxHashMap;
 
 use super::Collector;
@@ -54,14 +54,13 @@ impl Collector {
             return;
         }
         let mut event = self.events[index];
-        let before = self.links.get(index).copied().unwrap_or_default();
+        let before = self.links.at(index);
         let mut links = before;
         let left = self.add_arguments(&mut event, &mut links, Role::Any, (arguments, texts));
         self.events[index] = event;
         if links != before {
             self.has_forward_threads |= links.forward_thread().is_some();
-            self.links.resize(self.events.len(), Links::default());
-            self.links[index] = links;
+            self.links.set(index, links);
         }
         let mut entries = Vec::new();
         let leftover = Leftover {

@@ -2,15 +2,49 @@
 
 use std::cmp::Reverse;
 
-use mindprof_model::{Category, Event, ExtraKind, Extras, Flags, Links, Nanos};
+use mindprof_model::{Category, Event, ExtraKind, Extras, Flags, Nanos};
 
-/// What the events of a profile are ordered by: their start, longest first.
-pub(super) fn key(event: &Event) -> (Nanos, Reverse<Nanos>) {
-    (event.start, Reverse(event.end()))
+/// Whether events were added in the order of a profile, found out as they come: to look at all of
+/// them once more would cost a twentieth of the time that a trace takes.
+#[derive(Default)]
+pub(super) struct IsOrdered {
+    /// The start and the end of the last event.
+    last: Option<(i64, i64)>,
+    /// Whether an event came too late, or has changed since it came.
+    is_unknown: bool,
 }
 
-/// The key that is before all others.
-pub(super) const FIRST: (Nanos, Reverse<Nanos>) = (Nanos::ZERO, Reverse(Nanos(u64::MAX)));
+impl IsOrdered {
+    /// Looks at the next event.
+    #[inline]
+    pub(super) fn add(&mut self, start: i64, duration: Nanos) {
+        let end = start.saturating_add_unsigned(duration.0);
+        if let Some((last_start, last_end)) = self.last {
+            self.is_unknown |= (start, Reverse(end)) < (last_start, Reverse(last_end));
+        }
+        self.last = Some((start, end));
+    }
+
+    /// Says that events have changed.
+    pub(super) const fn forget(&mut self) {
+        self.is_unknown = true;
+    }
+
+    /// Returns whether `events`, whose times are settled if that is not known, lie in order.
+    pub(super) fn of(&self, events: &[Event]) -> bool {
+        !self.is_unknown || events.is_sorted_by_key(key)
+    }
+
+    /// Returns whether it is known that they do.
+    pub(super) const fn is_known(&self) -> bool {
+        !self.is_unknown
+    }
+}
+
+/// What the events of a profile are ordered by: their start, longest first.
+fn key(event: &Event) -> (Nanos, Reverse<Nanos>) {
+    (event.start, Reverse(event.end()))
+}
 
 /// Finds the order by key; of equals, the file's order counts.
 pub(super) fn find(events: &[Event]) -> Vec<u32> {
@@ -21,12 +55,7 @@ pub(super) fn find(events: &[Event]) -> Vec<u32> {
 }
 
 /// Moves what stands at `order[i]` to `i` in place, one cycle of places after another.
-pub(super) fn apply(
-    mut order: Vec<u32>,
-    events: &mut [Event],
-    links: &mut [Links],
-    extras: &mut Extras,
-) {
+pub(super) fn apply(mut order: Vec<u32>, events: &mut [Event], extras: &mut Extras) {
     for kind in [ExtraKind::Category, ExtraKind::Fields, ExtraKind::Arguments] {
         extras.reorder(kind, &order);
     }
@@ -38,9 +67,6 @@ pub(super) fn apply(
                 break;
             }
             events.swap(to, from);
-            if !links.is_empty() {
-                links.swap(to, from);
-            }
             to = from;
         }
     }
@@ -57,29 +83,45 @@ pub(super) fn apply(
 /// In a trace of whole microseconds an end is only known to `resolution` nanoseconds: one that lies
 /// that little behind its parent's is drawn back to it. Tracks that are not `whole` are not looked
 /// at: the file holds what crosses there apart.
-pub(super) fn nest(events: &mut [Event], whole: &[bool], resolution: u64) -> u64 {
-    let mut crossing = 0;
-    let mut open: Vec<[Vec<Nanos>; KINDS]> = vec![Default::default(); whole.len()];
-    for event in events {
-        let is_apart = event.flags.contains(Flags::ASYNC) || event.flags.contains(Flags::HIDDEN);
-        if is_apart || !whole[event.thread.index()] {
-            continue;
+pub(super) struct Nesting {
+    whole: Vec<bool>,
+    resolution: u64,
+    /// By track and kind, the ends of what is open.
+    open: Vec<[Vec<Nanos>; KINDS]>,
+    pub(super) crossing: u64,
+}
+
+impl Nesting {
+    pub(super) fn new(whole: Vec<bool>, resolution: u64) -> Self {
+        Self {
+            open: vec![Default::default(); whole.len()],
+            whole,
+            resolution,
+            crossing: 0,
         }
-        let stack = &mut open[event.thread.index()][kind(event.category)];
+    }
+
+    /// Looks at the next event in order.
+    #[inline]
+    pub(super) fn add(&mut self, event: &mut Event) {
+        let is_apart = event.flags.contains(Flags::ASYNC) || event.flags.contains(Flags::HIDDEN);
+        if is_apart || !self.whole[event.thread.index()] {
+            return;
+        }
+        let stack = &mut self.open[event.thread.index()][kind(event.category)];
         while stack.last().is_some_and(|&end| end <= event.start) {
             stack.pop();
         }
         if let Some(&end) = stack.last() {
             let beyond = event.end().saturating_sub(end).0;
-            if beyond > resolution {
-                crossing += 1;
+            if beyond > self.resolution {
+                self.crossing += 1;
             } else {
                 event.duration = event.duration.saturating_sub(Nanos(beyond));
             }
         }
         stack.push(event.end());
     }
-    crossing
 }
 
 const KINDS: usize = 3;
@@ -100,7 +142,7 @@ const fn kind(category: Category) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use mindprof_model::{StringTable, ThreadId};
+    use mindprof_model::{LinkColumns, Links, StringTable, ThreadId};
     use proptest::prelude::*;
 
     use super::*;
@@ -120,14 +162,38 @@ mod tests {
         #[test]
         fn links_stay_with_their_events(times in prop::collection::vec((0..20_u64, 0..20_u64), 0..40)) {
             let mut events: Vec<_> = times.iter().map(|&(start, duration)| event(start, duration)).collect();
-            let mut links: Vec<_> = (0..times.len() as u32).map(|index| Links::new(index, 0)).collect();
-            apply(find(&events), &mut events, &mut links, &mut Extras::default());
+            let mut links = LinkColumns::default();
+            for index in 0..times.len() {
+                links.set(index, Links::new(index as u32, 0));
+            }
+            let order = find(&events);
+            let links = links.reordered(&order);
+            apply(order, &mut events, &mut Extras::default());
             let mut expected: Vec<_> = times.iter().zip(0_u32..).collect();
             expected.sort_by_key(|&(&(start, duration), _)| (start, Reverse(duration)));
-            let found: Vec<_> = events.iter().zip(&links).map(|(event, links)| ((event.start.0, event.duration.0), links.external)).collect();
+            let found: Vec<_> = events.iter().enumerate().map(|(index, event)| ((event.start.0, event.duration.0), links.at(index).external)).collect();
             let expected: Vec<_> = expected.into_iter().map(|(&times, index)| (times, index)).collect();
             prop_assert_eq!(found, expected);
         }
+
+        #[test]
+        fn order_is_found_out_as_events_come(times in prop::collection::vec((0..4_u64, 0..4_u64), 0..5)) {
+            let events: Vec<_> = times.iter().map(|&(start, duration)| event(start, duration)).collect();
+            let mut is_ordered = IsOrdered::default();
+            for event in &events {
+                is_ordered.add(event.start.0 as i64, event.duration);
+            }
+            prop_assert_eq!(is_ordered.is_known(), events.is_sorted_by_key(key));
+            prop_assert_eq!(is_ordered.of(&events), is_ordered.is_known());
+        }
+    }
+
+    fn nest(events: &mut [Event], resolution: u64) -> u64 {
+        let mut nesting = Nesting::new(vec![true], resolution);
+        for event in events {
+            nesting.add(event);
+        }
+        nesting.crossing
     }
 
     /// ```text
@@ -139,9 +205,9 @@ mod tests {
     #[test]
     fn an_end_beyond_the_parents_is_crossing() {
         let mut events = [event(0, 20), event(10, 20), event(14, 6)];
-        assert_eq!(nest(&mut events, &[true], 0), 1);
+        assert_eq!(nest(&mut events, 0), 1);
         assert_eq!(events[1].duration, Nanos(20));
-        assert_eq!(nest(&mut events, &[true], 10), 0);
+        assert_eq!(nest(&mut events, 10), 0);
         assert_eq!(events[1].duration, Nanos(10));
     }
 
@@ -149,6 +215,6 @@ mod tests {
     fn python_functions_may_cross_annotations() {
         let mut events = [event(0, 20), event(10, 20)];
         events[0].category = Category::PythonFunction;
-        assert_eq!(nest(&mut events, &[true], 0), 0);
+        assert_eq!(nest(&mut events, 0), 0);
     }
 }

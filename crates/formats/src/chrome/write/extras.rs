@@ -2,28 +2,29 @@
 
 use mindprof_model::{EventId, ExtraKind, ExtraWalk, Extras, ForeignRecord, Profile, TextId};
 
-use rustc_hash::FxHashMap;
-
 use super::Writer;
 use crate::chrome::collect::each_entry;
 use crate::chrome::keys::{ArgumentKey, ArgumentKeys};
 use crate::scan::decode;
 
-/// How much text is kept for the next event that has the same.
-const KEPT_BYTES: usize = 16 << 20;
+/// How many texts are kept for the next event that has the same, each in a place of its own: of
+/// texts that do not come again, none stays long.
+const SLOTS: usize = 1 << 12;
+
+/// Longer texts are not kept.
+const LONGEST_KEPT: usize = 1 << 12;
 
 /// The texts that go with events, as the events go by.
 pub(super) struct ExtraPieces<'a> {
     extras: &'a Extras,
     walks: [ExtraWalk<'a>; ExtraKind::ALL.len()],
-    pieces: FxHashMap<TextId, Piece>,
-    kept_bytes: usize,
-    /// The one that was too much to keep.
+    slots: Vec<(Option<TextId>, Piece)>,
+    /// The one that was too long to keep.
     passing: Piece,
 }
 
 /// A text, with the keys in it that the writer knows.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Piece {
     text: String,
     keys: ArgumentKeys,
@@ -45,8 +46,7 @@ impl<'a> ExtraPieces<'a> {
         Self {
             extras,
             walks: ExtraKind::ALL.map(|kind| extras.walk(kind)),
-            pieces: FxHashMap::default(),
-            kept_bytes: 0,
+            slots: vec![Default::default(); SLOTS],
             passing: Piece::default(),
         }
     }
@@ -86,16 +86,16 @@ impl<'a> ExtraPieces<'a> {
     }
 
     fn piece(&mut self, id: TextId) -> &Piece {
-        if self.kept_bytes > KEPT_BYTES && !self.pieces.contains_key(&id) {
-            self.passing = Piece::new(self.extras.texts.text(id));
-            return &self.passing;
+        let slot = (id.to_raw().wrapping_mul(0x9e37_79b1) >> 20) as usize % SLOTS;
+        if self.slots[slot].0 != Some(id) {
+            let piece = Piece::new(self.extras.texts.text(id));
+            if piece.text.len() > LONGEST_KEPT {
+                self.passing = piece;
+                return &self.passing;
+            }
+            self.slots[slot] = (Some(id), piece);
         }
-        let (extras, kept_bytes) = (self.extras, &mut self.kept_bytes);
-        self.pieces.entry(id).or_insert_with(|| {
-            let piece = Piece::new(extras.texts.text(id));
-            *kept_bytes += piece.text.len();
-            piece
-        })
+        &self.slots[slot].1
     }
 }
 

@@ -1,5 +1,5 @@
 use mindprof_model::{
-    DeviceKind, LossCause, Metadata, ProfileBuilder, StackId, StringTable, Thread, ThreadId,
+    DeviceKind, Links, LossCause, Metadata, ProfileBuilder, StackId, StringTable, Thread, ThreadId,
     Timeline,
 };
 use serde_json::Value;

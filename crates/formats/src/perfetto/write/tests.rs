@@ -86,10 +86,12 @@ fn arguments_arrows_and_facts_are_told() {
         ("Input Dims", "[[2, 3]]"),
         ("Call stack", "a.py(1): f\nb.py(2): g"),
         ("Sequence number", "4"),
-    ]
-    .map(|(key, value)| (key.to_owned(), value.to_owned()));
-    assert_eq!(shown.slices[0].arguments, said);
-    assert_eq!(shown.slices[1].arguments, said);
+    ];
+    for (slice, number) in [(0, "1"), (1, "2")] {
+        let said = [&said[..], &[("External id", number)]].concat();
+        assert_eq!(arguments_of(&shown.slices[slice]), said);
+    }
+    assert_eq!(arguments_of(&shown.slices[2]), [("correlation", "6")]);
     for fact in [("lost.budget", "3"), ("who", "\"me\"")] {
         let fact = (fact.0.to_owned(), fact.1.to_owned());
         assert!(shown.facts.contains(&fact), "{:?}", shown.facts);
@@ -97,17 +99,19 @@ fn arguments_arrows_and_facts_are_told() {
 }
 
 #[test]
-fn memory_is_a_counter_for_each_device() {
+fn memory_is_a_counter_for_each_device_and_a_mark_on_its_thread() {
     let (mut builder, thread) = builder();
+    let frame = builder.strings.intern("a.py(1): f");
+    let stack = builder.stacks.push(StackId::NONE, frame);
     for (device, time, total) in [(DeviceKind::Cpu, 1, 64), (DeviceKind::Cuda, 3, 512)] {
         builder.add_memory(MemoryRecord {
             time: Nanos(time),
             address: 1,
-            bytes: 8,
+            bytes: -8,
             total_allocated: total,
             total_reserved: 2 * total,
             thread,
-            stack: StackId::NONE,
+            stack,
             device,
             device_index: 0,
         });
@@ -118,7 +122,21 @@ fn memory_is_a_counter_for_each_device() {
         ("reserved memory, CUDA 0", 3, 1024),
     ]
     .map(|(name, time, bytes)| (name.to_owned(), time, bytes));
-    assert_eq!(shown(&builder.build().unwrap()).counters, expected);
+    let shown = shown(&builder.build().unwrap());
+    assert_eq!(shown.counters, expected);
+    let own = shown.moments.iter().map(|mark| (&*mark.name, mark.start));
+    assert_eq!(own.collect::<Vec<_>>(), [("[memory]", 1), ("[memory]", 3)]);
+    let device = DeviceKind::Cuda.number().to_string();
+    let expected = [
+        ("Bytes", "-8"),
+        ("Addr", "1"),
+        ("Device Type", &*device),
+        ("Device Id", "0"),
+        ("Call stack", "a.py(1): f"),
+    ];
+    assert_eq!(arguments_of(&shown.moments[1]), expected);
+    assert_eq!(shown.moments[1].category, "cpu_instant_event");
+    assert_eq!(shown.moments[1].track, shown.moments[0].track);
 }
 
 fn arguments_of(slice: &Slice) -> Vec<(&str, &str)> {

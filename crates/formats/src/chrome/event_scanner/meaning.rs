@@ -1,0 +1,118 @@
+//! What a step over the text of an event says by itself, and what it leads to.
+
+use crate::chrome::event::{RawEvent, Texts};
+use crate::chrome::keys::{ArgumentKey, EventKey, Key};
+use crate::scan::{Fragment, Step, decode, inside_quotes};
+
+/// What a step says by itself, and what it leads to.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Meaning {
+    /// What the step leads to.
+    pub(super) key: Key,
+    /// Where in the step the entry begins that it leads to.
+    pub(super) entry: usize,
+    /// Whether there is more to it than that.
+    pub(super) says_more: bool,
+    pub(super) opens_arguments: bool,
+    phase: Option<u8>,
+    category: Option<Fragment>,
+    process: Option<Span>,
+    thread: Option<Span>,
+    values: Vec<(ArgumentKey, Span)>,
+    /// Arguments side by side that are not known.
+    pub(super) strange: Option<Span>,
+}
+
+/// A part of a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Span {
+    pub(super) begin: usize,
+    pub(super) end: usize,
+}
+
+impl Span {
+    pub(super) const fn new(begin: usize, end: usize) -> Self {
+        Self { begin, end }
+    }
+}
+
+impl Meaning {
+    /// Notes that arguments begin: those that were said before do not count.
+    pub(super) fn open_arguments(&mut self) {
+        self.says_more = true;
+        self.opens_arguments = true;
+        self.values.clear();
+        self.strange = None;
+    }
+
+    /// Notes a value, which lies in the step together with its entry. Returns whether there is room
+    /// for it.
+    pub(super) fn pass(
+        &mut self,
+        key: Key,
+        value: &[u8],
+        (place, entry): (Span, Span),
+        texts: &mut Texts,
+    ) -> bool {
+        match key {
+            Key::Field(EventKey::Phase) => self.phase = Some(phase_of(value)),
+            Key::Field(EventKey::Category) => self.category = Some(texts.intern(value)),
+            Key::Field(EventKey::Process) => self.process = Some(place),
+            Key::Field(EventKey::Thread) => self.thread = Some(place),
+            Key::Argument(ArgumentKey::Other) => match &mut self.strange {
+                Some(strange) if strange.end == entry.begin => strange.end = entry.end,
+                Some(_) => return false,
+                None => self.strange = Some(entry),
+            },
+            Key::Argument(key) if !key.is_text() => self.values.push((key, place)),
+            // Texts, times and lists are read where they stand.
+            Key::Field(
+                EventKey::Name
+                | EventKey::Start
+                | EventKey::Duration
+                | EventKey::Arguments
+                | EventKey::Other,
+            )
+            | Key::Argument(_)
+            | Key::End => return false,
+        }
+        self.says_more = true;
+        true
+    }
+
+    /// Tells an event what a step with this text says.
+    #[inline]
+    pub(super) fn say<'w>(&self, event: &mut RawEvent<'w>, text: &'w [u8], step: Step) {
+        if let Some(phase) = self.phase {
+            event.phase = phase;
+        }
+        if let Some(category) = self.category {
+            event.category = category;
+        }
+        match (self.process, self.thread) {
+            (Some(process), Some(thread)) => {
+                event.process = &text[process.begin..process.end];
+                event.thread = &text[thread.begin..thread.end];
+                event.track = step.known();
+            }
+            (Some(process), None) => event.set_process(&text[process.begin..process.end]),
+            (None, Some(thread)) => event.set_thread(&text[thread.begin..thread.end]),
+            (None, None) => {}
+        }
+        for &(key, place) in &self.values {
+            let value = &text[place.begin..place.end];
+            event.arguments.set_value(key, value);
+        }
+    }
+}
+
+/// Returns the first letter of a phase, zero if it is no letter.
+pub(super) fn phase_of(raw: &[u8]) -> u8 {
+    match raw {
+        [b'"', letter, b'"'] => *letter,
+        _ => match inside_quotes(raw).map(|inside| decode(inside).0) {
+            Some(text) if text.len() == 1 => text.as_bytes()[0],
+            Some(_) | None => 0,
+        },
+    }
+}

@@ -1,0 +1,78 @@
+//! Where in the text of an event a scanner stands, and how it finds the next key.
+
+use crate::chrome::keys::{ArgumentKey, EventKey, Key};
+use crate::scan::{Cursor, Scan, Stop, decode, inside_quotes};
+
+/// Where in an event the next key is looked for.
+pub(super) struct Place {
+    is_outside: bool,
+    in_arguments: bool,
+    /// Whether no comma comes before the key.
+    is_first: bool,
+}
+
+impl Place {
+    /// Behind the opening brace of the arguments.
+    pub(super) const ARGUMENTS: Self = Self {
+        is_outside: false,
+        in_arguments: true,
+        is_first: true,
+    };
+
+    /// Returns the place behind the value of a key.
+    pub(super) const fn behind(key: Key) -> Self {
+        let is_end = matches!(key, Key::End);
+        Self {
+            is_outside: is_end,
+            in_arguments: matches!(key, Key::Argument(_)),
+            is_first: is_end,
+        }
+    }
+
+    /// Goes up to the next value, or behind the end of the event. Returns where the entry begins
+    /// that it is the value of, and its key.
+    pub(super) fn next_key(&mut self, cursor: &mut Cursor<'_>) -> Scan<(usize, Key)> {
+        if std::mem::take(&mut self.is_outside) {
+            cursor.expect(b'{', "expected an event, which is an object")?;
+        }
+        loop {
+            let entry = cursor.at();
+            let byte = cursor.peek()?;
+            if byte == b'}' {
+                cursor.pass();
+                self.is_first = false;
+                if !std::mem::take(&mut self.in_arguments) {
+                    return Ok((entry, Key::End));
+                }
+                continue;
+            }
+            if !std::mem::take(&mut self.is_first) {
+                if byte != b',' {
+                    return Err(Stop::Bad("expected `,` or `}`"));
+                }
+                cursor.pass();
+            }
+            let key = cursor.string()?;
+            cursor.expect(b':', "expected `:`")?;
+            // White space before the value belongs to the step.
+            cursor.peek()?;
+            let inside = inside_quotes(key).unwrap_or_default();
+            return Ok((entry, self.meaning(inside)));
+        }
+    }
+
+    fn meaning(&self, key: &[u8]) -> Key {
+        let decoded;
+        let key = if key.contains(&b'\\') {
+            decoded = decode(key).0;
+            decoded.as_bytes()
+        } else {
+            key
+        };
+        if self.in_arguments {
+            Key::Argument(ArgumentKey::of(key))
+        } else {
+            Key::Field(EventKey::of(key))
+        }
+    }
+}

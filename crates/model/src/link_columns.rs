@@ -1,0 +1,287 @@
+//! The links of all events of a profile, each kind of number in a column of its own.
+//!
+//! Numbers that nobody has take no room, and neither do those that count up with the events, as the
+//! numbers of scopes do in nearly every trace.
+
+use crate::{Links, ThreadId};
+
+/// The identifiers of events, by their places. What was not set is zero.
+#[derive(Clone, Debug, Default)]
+pub struct LinkColumns {
+    external: Numbers,
+    correlation: Numbers,
+    forward: Numbers,
+}
+
+impl LinkColumns {
+    /// Returns whether no event has any.
+    pub fn is_empty(&self) -> bool {
+        let columns = [&self.external, &self.correlation, &self.forward];
+        columns.iter().all(|column| column.is_empty())
+    }
+
+    /// Returns those of the event at `index`.
+    #[inline]
+    pub fn at(&self, index: usize) -> Links {
+        Links {
+            external: self.external.at(index),
+            correlation: self.correlation.at(index),
+            forward: self.forward.at(index),
+        }
+    }
+
+    /// Sets those of the event at `index`. Best is one after the other, but any order will do.
+    #[inline]
+    pub fn set(&mut self, index: usize, links: Links) {
+        self.external.set(index, links.external);
+        self.correlation.set(index, links.correlation);
+        self.forward.set(index, links.forward);
+    }
+
+    /// Replaces the threads that backward nodes' forward operators ran on.
+    pub fn map_forward_threads(&mut self, map: impl Fn(ThreadId) -> Option<ThreadId>) {
+        self.forward.map(|forward| {
+            let mut links = Links {
+                forward,
+                ..Links::default()
+            };
+            links.set_forward_thread(links.forward_thread().and_then(&map));
+            links.forward
+        });
+    }
+
+    /// Returns them in another order, which names for each place the one that comes there.
+    #[must_use]
+    pub fn reordered(&self, order: &[u32]) -> Self {
+        Self {
+            external: self.external.reordered(order),
+            correlation: self.correlation.reordered(order),
+            forward: self.forward.reordered(order),
+        }
+    }
+}
+
+/// How many numbers are looked at together.
+const BLOCK: usize = 128;
+
+/// A column of numbers, zero where none was set.
+#[derive(Clone, Debug)]
+struct Numbers {
+    closed: Vec<Block>,
+    /// Those behind the closed blocks, how many they are, and where they begin.
+    open: [u32; BLOCK],
+    open_count: usize,
+    open_begin: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Block {
+    /// Each is `step` more than the one before, modulo 2^32.
+    Counted {
+        first: u32,
+        step: u32,
+    },
+    Listed(Box<[u32; BLOCK]>),
+}
+
+impl Block {
+    fn new(numbers: &[u32; BLOCK]) -> Self {
+        let step = numbers[1].wrapping_sub(numbers[0]);
+        let mut pairs = numbers.iter().zip(&numbers[1..]);
+        if pairs.all(|(one, next)| next.wrapping_sub(*one) == step) {
+            let first = numbers[0];
+            return Self::Counted { first, step };
+        }
+        Self::Listed(Box::new(*numbers))
+    }
+
+    #[inline]
+    fn at(&self, place: usize) -> u32 {
+        match self {
+            Self::Counted { first, step } => first.wrapping_add(step.wrapping_mul(place as u32)),
+            Self::Listed(numbers) => numbers[place],
+        }
+    }
+
+    fn set(&mut self, place: usize, number: u32) {
+        if self.at(place) == number {
+            return;
+        }
+        let mut numbers = std::array::from_fn(|place| self.at(place));
+        numbers[place] = number;
+        *self = Self::new(&numbers);
+    }
+}
+
+impl Default for Numbers {
+    fn default() -> Self {
+        Self {
+            closed: Vec::new(),
+            open: [0; BLOCK],
+            open_count: 0,
+            open_begin: 0,
+        }
+    }
+}
+
+impl Numbers {
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the place behind the last number that was set.
+    #[inline]
+    fn len(&self) -> usize {
+        self.open_begin + self.open_count
+    }
+
+    #[inline]
+    fn at(&self, index: usize) -> u32 {
+        match self.closed.get(index / BLOCK) {
+            Some(block) => block.at(index % BLOCK),
+            // Behind what is open there are zeros, in it and beyond.
+            None => (self.open.get(index - self.open_begin))
+                .copied()
+                .unwrap_or(0),
+        }
+    }
+
+    #[inline]
+    fn set(&mut self, index: usize, number: u32) {
+        // Behind its last number a column is zero anyway.
+        if number == 0 && index >= self.len() {
+            return;
+        }
+        let place = index.wrapping_sub(self.open_begin);
+        if place >= BLOCK {
+            return self.set_elsewhere(index, number);
+        }
+        self.open[place] = number;
+        if place >= self.open_count {
+            self.open_count = place + 1;
+            if self.open_count == BLOCK {
+                self.close();
+            }
+        }
+    }
+
+    /// Sets a number that does not lie in the open block.
+    #[cold]
+    fn set_elsewhere(&mut self, index: usize, number: u32) {
+        if let Some(block) = self.closed.get_mut(index / BLOCK) {
+            return block.set(index % BLOCK, number);
+        }
+        while self.closed.len() < index / BLOCK {
+            self.close();
+        }
+        self.set(index, number);
+    }
+
+    fn close(&mut self) {
+        self.closed.push(Block::new(&self.open));
+        self.open = [0; BLOCK];
+        self.open_count = 0;
+        self.open_begin += BLOCK;
+    }
+
+    /// Replaces each number; zero has to stay zero.
+    fn map(&mut self, map: impl Fn(u32) -> u32) {
+        for block in &mut self.closed {
+            // Most are zeros and nothing else.
+            if !matches!(block, Block::Counted { first: 0, step: 0 }) {
+                *block = Block::new(&std::array::from_fn(|place| map(block.at(place))));
+            }
+        }
+        for number in &mut self.open {
+            *number = map(*number);
+        }
+    }
+
+    fn reordered(&self, order: &[u32]) -> Self {
+        let mut reordered = Self::default();
+        if !self.is_empty() {
+            for (index, &from) in order.iter().enumerate() {
+                reordered.set(index, self.at(from as usize));
+            }
+        }
+        reordered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn numbers(list: &[u32]) -> Numbers {
+        let mut numbers = Numbers::default();
+        for (index, &number) in list.iter().enumerate() {
+            numbers.set(index, number);
+        }
+        numbers
+    }
+
+    #[test]
+    fn numbers_that_count_up_take_no_room() {
+        let counted: Vec<u32> = (7..10_000).collect();
+        let numbers = numbers(&counted);
+        let is_counted = |block: &Block| matches!(block, Block::Counted { .. });
+        assert!(numbers.closed.iter().all(is_counted));
+        assert_eq!(numbers.at(5_000), 5_007);
+        assert_eq!(numbers.at(1 << 30), 0);
+    }
+
+    #[test]
+    fn what_was_never_set_is_not_there() {
+        let mut columns = LinkColumns::default();
+        columns.set(5, Links::default());
+        assert!(columns.is_empty());
+        columns.set(300, Links::new(0, 4));
+        assert!(!columns.is_empty());
+        assert_eq!(columns.at(300), Links::new(0, 4));
+        assert_eq!(columns.at(299), Links::default());
+        assert!(columns.external.is_empty());
+    }
+
+    #[test]
+    fn forward_threads_are_replaced() {
+        let mut links = Links::default();
+        links.set_forward_thread(Some(ThreadId::from_raw(2)));
+        let mut columns = LinkColumns::default();
+        columns.set(1, links);
+        columns.map_forward_threads(|thread| Some(ThreadId::from_raw(thread.to_raw() + 1)));
+        assert_eq!(columns.at(0).forward_thread(), None);
+        assert_eq!(columns.at(1).forward_thread(), Some(ThreadId::from_raw(3)));
+        columns.map_forward_threads(|_| None);
+        assert_eq!(columns.at(1).forward_thread(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_numbers_come_back(
+            runs in prop::collection::vec((any::<u32>(), 0..3_u32, 1..300_u32), 0..6),
+            changes in prop::collection::vec((0..2000_usize, any::<u32>()), 0..20),
+        ) {
+            let run = |(first, step, count): (u32, u32, u32)| {
+                (0..count).map(move |place| first.wrapping_add(step * place))
+            };
+            let mut list: Vec<u32> = runs.into_iter().flat_map(run).collect();
+            let mut numbers = numbers(&list);
+            for (index, number) in changes {
+                list.resize(list.len().max(index + 1), 0);
+                list[index] = number;
+                numbers.set(index, number);
+            }
+            for (index, &number) in list.iter().enumerate() {
+                prop_assert_eq!(numbers.at(index), number);
+            }
+            let order: Vec<u32> = (0..list.len() as u32).rev().collect();
+            let reordered = numbers.reordered(&order);
+            for (index, &number) in list.iter().rev().enumerate() {
+                prop_assert_eq!(reordered.at(index), number);
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Profiles for tests, drawn as nested closures.
+
+use crate::{
+    Category, DeviceKind, Event, Nanos, Profile, ProfileBuilder, StringId, StringTable, Thread,
+    ThreadId,
+};
+
+/// Draws a profile for tests: nested closures on a clock that only moves when told to.
+///
+/// ```
+/// use mindprof_model::Timeline;
+///
+/// // parent |--------------------|   0..100
+/// // child      |------|            10..40
+/// let profile = Timeline::draw(|time| {
+///     time.scope("parent", |time| {
+///         time.idle(10);
+///         time.op("child", 30);
+///         time.idle(60);
+///     });
+/// });
+/// assert_eq!(profile.events()[0].duration.0, 100);
+/// ```
+#[derive(Debug)]
+pub struct Timeline {
+    builder: ProfileBuilder,
+    thread: ThreadId,
+    now: u64,
+}
+
+impl Timeline {
+    /// Draws one thread; [`Self::thread`] begins another.
+    ///
+    /// # Panics
+    /// Never: what a timeline adds is whole.
+    pub fn draw(draw: impl FnOnce(&mut Self)) -> Profile {
+        let mut timeline = Self {
+            builder: ProfileBuilder::new(),
+            thread: ThreadId::from_raw(0),
+            now: 0,
+        };
+        timeline.thread(1);
+        draw(&mut timeline);
+        timeline
+            .builder
+            .build()
+            .expect("a timeline names only what it added")
+    }
+
+    /// Goes on at time zero of a new thread with this native id.
+    pub fn thread(&mut self, native: u64) {
+        let thread = Thread {
+            process: 1,
+            native,
+            name: StringTable::EMPTY,
+            device: DeviceKind::Cpu,
+        };
+        self.thread = self.builder.add_thread(thread);
+        self.now = 0;
+    }
+
+    /// Lets time pass.
+    pub fn idle(&mut self, nanoseconds: u64) {
+        self.now += nanoseconds;
+    }
+
+    /// Adds an operator that takes `nanoseconds` and calls nothing.
+    pub fn op(&mut self, name: &str, nanoseconds: u64) {
+        self.scope(name, |time| time.idle(nanoseconds));
+    }
+
+    /// Adds an operator around what `inside` draws.
+    pub fn scope(&mut self, name: &str, inside: impl FnOnce(&mut Self)) {
+        self.event(Category::Operator, name, inside);
+    }
+
+    /// Adds a user's range around what `inside` draws.
+    pub fn annotation(&mut self, name: &str, inside: impl FnOnce(&mut Self)) {
+        self.event(Category::Annotation, name, inside);
+    }
+
+    /// Adds an event of any category around what `inside` draws.
+    pub fn event(&mut self, category: Category, name: &str, inside: impl FnOnce(&mut Self)) {
+        let name: StringId = self.builder.strings.intern(name);
+        let (start, thread) = (self.now, self.thread);
+        let slot = self.builder.events.len();
+        self.builder.add_event(Event::new(
+            category,
+            name,
+            thread,
+            Nanos(start),
+            Nanos::ZERO,
+        ));
+        inside(self);
+        self.builder.events[slot].duration = Nanos(self.now - start);
+    }
+}
