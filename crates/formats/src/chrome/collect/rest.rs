@@ -24,7 +24,7 @@ const DETAILS: u8 = b'X';
 /// What texts may take: this much, or of the trace so far this part, or what the rest of the profile
 /// with all that is worked out of it leaves of the larger part.
 const ROOM_BYTES: usize = 8 << 20;
-const ROOM_PART: usize = 16;
+const ROOM_PART: usize = 32;
 const WHOLE_PART: f64 = 0.3;
 const EVENT_BYTES: usize = 70;
 const MEMORY_BYTES: usize = 100;
