@@ -2,8 +2,8 @@
 //!
 //! The owner writes record `n` and then publishes length `n + 1`; a reader sees the length first
 //! and touches only records below it, which are never written again. Memory is taken from the
-//! system with its pages present, and full-size runs are kept for the next recording, because a
-//! page fault costs as much as half a scope.
+//! system with its pages present, and some runs are kept for the next recording, because a page
+//! fault costs as much as half a scope.
 
 #![expect(
     unsafe_code,
@@ -154,12 +154,21 @@ mod mapped {
 
     use memmap2::{Advice, MmapMut, MmapOptions};
 
-    use super::{FULL, Record};
+    use super::{FIRST, FULL, GROWTH, Record};
 
-    /// Full-size runs that wait for their next use: at most 6 MiB, for what a cycle of a schedule
-    /// mostly takes. A fresh run costs little more, and what waits is memory that the host lacks.
-    static SPARE: Mutex<Vec<MmapMut>> = Mutex::new(Vec::new());
-    const MOST_SPARE: usize = 3;
+    /// Runs that wait for their next use: at most 7 MiB, for what a cycle of a schedule mostly
+    /// takes. A fresh run costs little more where it is used to its end, and what waits is memory
+    /// that the host lacks.
+    static SPARE: Mutex<Vec<Spare>> = Mutex::new(Vec::new());
+
+    /// Which sizes wait, and how many of each: those that a thread takes one after the other.
+    const MOST_SPARE: [(usize, usize); 3] = [(FIRST, 16), (FIRST * GROWTH, 3), (FULL, 3)];
+
+    /// A run that waits, with its size.
+    pub(crate) struct Spare {
+        capacity: usize,
+        map: MmapMut,
+    }
 
     /// The size and alignment of a huge page; a full chunk is as large.
     const HUGE_PAGE: usize = 2 << 20;
@@ -169,7 +178,7 @@ mod mapped {
     const AHEAD: usize = 4;
 
     /// Keeps every other thread from the spare runs.
-    pub(crate) type SpareGuard = MutexGuard<'static, Vec<MmapMut>>;
+    pub(crate) type SpareGuard = MutexGuard<'static, Vec<Spare>>;
 
     /// Locks the spare runs.
     pub(crate) fn spare_guard() -> SpareGuard {
@@ -261,10 +270,9 @@ mod mapped {
 
     /// Returns a run that was used before, if one of this size waits.
     fn spare(capacity: usize) -> Option<MmapMut> {
-        if capacity != FULL {
-            return None;
-        }
-        spare_guard().pop()
+        let mut waiting = spare_guard();
+        let position = waiting.iter().rposition(|run| run.capacity == capacity)?;
+        Some(waiting.remove(position).map)
     }
 
     /// Maps a huge page: twice its size, of which the part that is aligned to one is used and the
@@ -288,9 +296,12 @@ mod mapped {
     impl Drop for Slots {
         fn drop(&mut self) {
             let Some(map) = self.map.take() else { return };
-            let mut spare = spare_guard();
-            if self.capacity == FULL && spare.len() < MOST_SPARE {
-                spare.push(map);
+            let capacity = self.capacity;
+            let most = MOST_SPARE.iter().find(|(size, _)| *size == capacity);
+            let mut waiting = spare_guard();
+            let count = waiting.iter().filter(|run| run.capacity == capacity);
+            if most.is_some_and(|(_, most)| count.count() < *most) {
+                waiting.push(Spare { capacity, map });
             }
         }
     }
@@ -376,6 +387,23 @@ mod tests {
             inputs: 0,
             stack: 0,
             sequence: u32::MAX,
+        }
+    }
+
+    #[cfg(not(loom))]
+    #[test]
+    fn runs_of_the_usual_sizes_are_used_again() {
+        let place = |chunk: &Chunk| {
+            // SAFETY: this test is the only thread.
+            assert!(unsafe { chunk.push(record(0)) });
+            std::ptr::from_ref(chunk.record(0))
+        };
+        for capacity in [FIRST, FIRST * GROWTH, FULL] {
+            let before = Chunk::new(capacity).unwrap();
+            let first = place(&before);
+            drop(before);
+            let after = Chunk::new(capacity).unwrap();
+            assert_eq!((after.len(), place(&after)), (0, first), "{capacity}");
         }
     }
 
