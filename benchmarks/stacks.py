@@ -4,9 +4,10 @@ Blocks of all kinds alternate in one process, so that a noisy machine disturbs t
 of the differences to the block without a profiler are what counts. Times are the thread's own.
 
 `export_stacks` is measured in processes of its own, as a user sees it: the first file after
-`stop()`, with all that is worked out for it. Run it beside torch with
+`stop()`, with all that is worked out for it. Run it beside torch, whose operators are measured too,
+with
 
-    .venv/bin/python benchmarks/stacks.py --export --torch-python PYTHON_WITH_TORCH
+    .venv/bin/python benchmarks/stacks.py --torch-python PYTHON_WITH_TORCH
 """
 
 from __future__ import annotations
@@ -77,9 +78,11 @@ def call_native(_tensor: Any) -> float:
     return (thread_time_ns() - begin) / OPERATORS
 
 
-def measure(work: Callable[[Any], float], flags: dict[str, Any] | None) -> float:
+def measure(
+    work: Callable[[Any], float], flags: dict[str, Any] | None, host: str = "mindtorch_v2"
+) -> float:
     """Returns the nanoseconds of one piece of `work`; without a profiler if there are no flags."""
-    torch: Any = importlib.import_module("mindtorch_v2")
+    torch: Any = importlib.import_module(host)
     tensor = torch.ones((4, 4))
     if flags is None:
         return at_depth(DEPTH, lambda: work(tensor))
@@ -90,8 +93,8 @@ def measure(work: Callable[[Any], float], flags: dict[str, Any] | None) -> float
     return result
 
 
-def report(name: str, work: Callable[[Any], float]) -> None:
-    """Prints what each kind of profiler adds to one piece of `work`."""
+def report(name: str, work: Callable[[Any], float]) -> float:
+    """Prints what each kind of profiler adds to one piece of `work`. Returns what the last does."""
     added: dict[str, list[float]] = {flags: [] for flags in FLAGS}
     plain: list[float] = []
     for _ in range(BLOCKS):
@@ -102,6 +105,27 @@ def report(name: str, work: Callable[[Any], float]) -> None:
     for flags, samples in added.items():
         low, middle, high = statistics.quantiles(samples, n=4)
         print(f"  {flags:<16} +{middle:5.0f} ns  [{low:.0f}, {high:.0f}]")
+    return statistics.median(samples)
+
+
+def report_torch(torch_python: str, added: float) -> None:
+    """Prints what torch's own `x + x` takes, and how much of that `added` is."""
+    command = [torch_python, __file__, "--operator", "torch"]
+    done = subprocess.run(command, capture_output=True, check=True, text=True)
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    print(
+        f"  torch: {found['plain']:.0f} ns, {found['recorded'] - found['plain']:.0f} more with all"
+    )
+    print(f"  all flags add {added / found['plain']:.2f} of torch's operator")
+
+
+def operator(host: str) -> dict[str, float]:
+    """Returns the nanoseconds of an operator of `host`, plain and with all flags."""
+    flags = FLAGS["all flags"]
+    # torch takes too long over its events for as many blocks.
+    samples = [(measure(add, None, host), measure(add, flags, host)) for _ in range(3)]
+    plain, recorded = zip(*samples, strict=True)
+    return {"plain": statistics.median(plain), "recorded": statistics.median(recorded)}
 
 
 def resident_bytes() -> int:
@@ -195,13 +219,19 @@ def main() -> None:
     parser.add_argument("--export", action="store_true", help="measure `export_stacks` alone")
     parser.add_argument("--torch-python", default=os.environ.get("TORCH_PYTHON"))
     parser.add_argument("--measure", help="the host to measure in this process")
+    parser.add_argument("--operator", help="the host whose operator to measure in this process")
     parser.add_argument("--side", type=int, default=4)
     arguments = parser.parse_args()
     if arguments.measure:
         print(json.dumps(export(arguments.measure, arguments.side)))
         return
+    if arguments.operator:
+        print(json.dumps(operator(arguments.operator)))
+        return
     if not arguments.export:
-        report(f"x + x at depth {DEPTH}", add)
+        added = report(f"x + x at depth {DEPTH}", add)
+        if arguments.torch_python is not None:
+            report_torch(arguments.torch_python, added)
         report("call of a Python function", call)
         report("call of a function written in C", call_native)
         report_memory()
