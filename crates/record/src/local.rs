@@ -193,17 +193,15 @@ fn push_piece_slowly(gate: Gate, address: u64, bytes: i64, total: u64) {
 /// Says that the scope that has just begun is not one that takes memory at once.
 #[inline(never)]
 pub(crate) fn take_no_memory_at_once() {
-    if let Some(local) = here() {
-        local.just_begun.set(0);
-    }
+    // A thread that is ending has no buffer any more, and tells of no memory.
+    let _ = with(|local| local.just_begun.set(0));
 }
 
 /// Writes where the tensors lie of the list of inputs that this thread looked up last, under the
 /// start of its scope. Returns the inputs of the scope, which say whether that could be written.
 #[inline(never)]
 pub(crate) fn push_storages(start: u64, name: Name, inputs: u32) -> u32 {
-    // The scope that the storages are of has just begun here, so the thread has a buffer.
-    let is_written = here().is_some_and(|local| local.push_storages(start, name));
+    let is_written = with(|local| local.push_storages(start, name)) == Some(true);
     let inputs = inputs & !(NEW_STORAGES | Record::HAS_STORAGES);
     if is_written {
         inputs | Record::HAS_STORAGES
@@ -228,19 +226,13 @@ pub(crate) fn intern_inputs(
     name: Name,
     inputs: impl FnOnce(&mut InputsRewriter<'_>),
 ) -> u32 {
-    match here() {
-        Some(local) => local.intern_inputs(gate, name, inputs),
-        None => with(|local| local.intern_inputs(gate, name, inputs)).unwrap_or(NO_ROOM),
-    }
+    with(|local| local.intern_inputs(gate, name, inputs)).unwrap_or(NO_ROOM)
 }
 
 /// Returns the number of the stack of `frame` called from `caller`, on this thread.
 #[inline(never)]
 pub(crate) fn push_frame(gate: Gate, caller: Stack, frame: Name) -> Stack {
-    match here() {
-        Some(local) => local.push_frame(gate, caller, frame),
-        None => with(|local| local.push_frame(gate, caller, frame)).unwrap_or(Stack::NO_ROOM),
-    }
+    with(|local| local.push_frame(gate, caller, frame)).unwrap_or(Stack::NO_ROOM)
 }
 
 /// Counts events of this thread that could not be kept.
@@ -259,7 +251,8 @@ pub(crate) fn own_buffer() -> Option<Arc<Buffer>> {
     LOCAL.try_with(own).ok().flatten()
 }
 
-/// Returns what this thread holds, if it has recorded before, is not ending, and finds it at once.
+/// Returns what this thread holds, if it has recorded before, is not ending, and finds it without a
+/// call. Where it is not returned, [`with`] decides.
 #[inline]
 fn here<'a>() -> Option<&'a Local> {
     let found = LOCAL.find()?;

@@ -1,7 +1,11 @@
 //! Memory that the host tells of.
 
+use std::collections::HashSet;
+use std::sync::Barrier;
+use std::thread;
 use std::time::Instant;
 
+use mindprof_model::MemoryRecord;
 use mindprof_record::{Name, NameKind, Options, Session, Site, memory, open, scope};
 use proptest::prelude::*;
 
@@ -37,6 +41,33 @@ fn blocks_are_told_with_their_bytes_and_totals() {
             .iter()
             .all(|record| op.start <= record.time && record.time <= op.end())
     );
+}
+
+#[test]
+fn a_range_takes_nothing_when_it_begins_on_any_of_many_threads() {
+    const THREADS: usize = 150;
+    let name = Name::intern("range", NameKind::Annotation);
+    let profile = record(with_memory(), || {
+        let barrier = Barrier::new(THREADS);
+        thread::scope(|threads| {
+            for _ in 0..THREADS {
+                threads.spawn(|| {
+                    // All live at the same time, more than any table holds.
+                    barrier.wait();
+                    let range = open(name);
+                    wait();
+                    memory(1, 8, || 8);
+                    range.unwrap().close();
+                    barrier.wait();
+                });
+            }
+        });
+    });
+    let events = profile.events().iter();
+    let begins: HashSet<_> = events.map(|event| (event.thread, event.start)).collect();
+    let at_begin = |record: &MemoryRecord| begins.contains(&(record.thread, record.time));
+    assert_eq!(profile.memory().iter().filter(at_begin).count(), 0);
+    assert_eq!(profile.memory().len(), THREADS);
 }
 
 #[test]

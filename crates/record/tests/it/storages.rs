@@ -1,5 +1,8 @@
 //! Where tensors lie, and what they are said to be.
 
+use std::sync::Barrier;
+use std::thread;
+
 use mindprof_model::{DType, EventId, InputsRewriter, Profile, TensorRole};
 use mindprof_record::{Options, Session, Site, scope_with, tensor_role, wants_storages};
 use proptest::prelude::*;
@@ -95,6 +98,30 @@ fn only_a_window_with_inputs_and_memory_has_them() {
         assert_eq!(wanting.roles().len(), 1);
     }
     assert!(!wants_storages());
+}
+
+#[test]
+fn threads_beyond_what_any_table_holds_have_their_addresses() {
+    const THREADS: u64 = 150;
+    let profile = record(with_storages(), || {
+        let barrier = Barrier::new(THREADS as usize);
+        thread::scope(|threads| {
+            for own in 1..=THREADS {
+                let barrier = &barrier;
+                threads.spawn(move || {
+                    // All live at the same time.
+                    barrier.wait();
+                    drop(scope_with(&OUTER, tensors(&[own, own + 1])));
+                    drop(scope_with(&OUTER, tensors(&[own, own + 1])));
+                    barrier.wait();
+                });
+            }
+        });
+    });
+    let mut found: Vec<&[u64]> = found(&profile).into_iter().map(|(_, list)| list).collect();
+    found.sort_unstable();
+    let expected: Vec<[u64; 2]> = (1..=THREADS).flat_map(|own| [[own, own + 1]; 2]).collect();
+    assert_eq!(found, expected);
 }
 
 #[test]
