@@ -10,7 +10,7 @@ use super::fields::trace;
 use super::message::Message;
 use crate::Result;
 
-/// The first level takes a fifth of the time off and makes files a third longer.
+/// The first level takes a quarter off the time of a conversion and makes files a third longer.
 const LEVEL: u32 = 3;
 
 /// How many bytes of packets are compressed at once.
