@@ -2,13 +2,16 @@
 
 use std::sync::OnceLock;
 
-use mindprof_model::{Category, DeviceKind, EventId, Flags, MemoryRecord, Nanos, Profile, StackId};
+use mindprof_model::{
+    Category, DeviceKind, EventId, Flags, ForwardThread, MemoryRecord, Nanos, Profile, StackId,
+    ThreadNumbers,
+};
 
 use rustc_hash::FxHashMap;
 
 use crate::{
-    Bytes, Children, Correlation, DeviceTimes, Keys, MemoryTimeline, MemoryUse, OUT_OF_MEMORY_KEY,
-    PythonCall, PythonCalls, Sources, Tree,
+    Bytes, Children, Correlation, DeviceTimes, Flows, Keys, MemoryTimeline, MemoryUse,
+    OUT_OF_MEMORY_KEY, PythonCall, PythonCalls, Sources, Tree,
 };
 
 /// What a profile asks to be shown, as it says itself in its metadata.
@@ -25,7 +28,8 @@ pub struct Analysis {
     device_times: DeviceTimes,
     memory: MemoryUse,
     sources: OnceLock<Sources>,
-    thread_numbers: Vec<u32>,
+    thread_numbers: ThreadNumbers,
+    flows: OnceLock<Flows>,
     children: OnceLock<Children>,
     kernels: OnceLock<Kernels>,
     memory_timeline: OnceLock<MemoryTimeline>,
@@ -48,7 +52,8 @@ impl Analysis {
             ),
             memory: MemoryUse::build(&profile, &tree),
             sources: OnceLock::new(),
-            thread_numbers: thread_numbers(&profile),
+            thread_numbers: profile.thread_numbers(),
+            flows: OnceLock::new(),
             children: OnceLock::new(),
             kernels: OnceLock::new(),
             memory_timeline: OnceLock::new(),
@@ -135,22 +140,28 @@ impl Analysis {
     /// began to work.
     pub fn thread_number(&self, id: EventId) -> u32 {
         let thread = self.correlation.thread(&self.profile, id);
-        self.thread_numbers[thread.index()]
+        self.thread_numbers.number(thread)
     }
 
     /// Returns the number of the thread that a memory record is of.
     pub fn memory_thread_number(&self, record: &MemoryRecord) -> u32 {
-        self.thread_numbers[record.thread.index()]
+        self.thread_numbers.number(record.thread)
     }
 
     /// Returns the number of the thread that a backward node's forward ran on; zero of what is no
     /// backward node.
     pub fn forward_thread_number(&self, id: EventId) -> u32 {
-        let thread = self
-            .profile
-            .links(id)
-            .and_then(|links| links.forward_thread());
-        thread.map_or(0, |thread| self.thread_numbers[thread.index()])
+        let links = self.profile.links(id).unwrap_or_default();
+        let forward = match links.forward_thread() {
+            ForwardThread::Unknown => self.flows().forward_thread(&self.profile, id),
+            told @ (ForwardThread::Elsewhere | ForwardThread::At(_)) => told,
+        };
+        self.thread_numbers.forward_number(forward)
+    }
+
+    /// Returns the arrows between events. Worked out by the first call.
+    pub fn flows(&self) -> &Flows {
+        self.flows.get_or_init(|| Flows::build(&self.profile))
     }
 
     /// Returns the kernels that an event itself asked for, in start order. The first call sorts
@@ -280,27 +291,4 @@ fn accelerator(profile: &Profile) -> Option<DeviceKind> {
     kinds
         .chain(blocks.map(|record| record.device))
         .find(|&kind| kind != DeviceKind::Cpu)
-}
-
-/// Numbers host threads in the order of their first events. What devices did by itself counts to
-/// the first.
-fn thread_numbers(profile: &Profile) -> Vec<u32> {
-    let mut numbers = vec![0; profile.threads().len()];
-    let mut next = 1;
-    let host = |index: usize| profile.threads()[index].device == DeviceKind::Cpu;
-    let count = (0..numbers.len()).filter(|&index| host(index)).count() as u32;
-    for event in profile.events() {
-        let index = event.thread.index();
-        if numbers[index] == 0 && host(index) {
-            numbers[index] = next;
-            next += 1;
-            if next > count {
-                break;
-            }
-        }
-    }
-    for number in &mut numbers {
-        *number = (*number).max(1);
-    }
-    numbers
 }

@@ -200,7 +200,7 @@ impl OpenLane {
 
 #[cfg(test)]
 mod tests {
-    use mindprof_model::{DeviceKind, ProfileBuilder, StringTable, Thread};
+    use mindprof_model::{DeviceKind, Part, StringTable, Thread};
     use proptest::prelude::*;
 
     use super::*;
@@ -208,7 +208,7 @@ mod tests {
     type Interval = (Category, usize, u64, u64);
 
     fn profile(intervals: &[Interval]) -> Profile {
-        let mut builder = ProfileBuilder::new();
+        let mut builder = Part::new();
         for native in 0..3 {
             builder.add_thread(Thread {
                 process: 1,
@@ -228,7 +228,7 @@ mod tests {
                 length,
             ));
         }
-        builder.build().unwrap()
+        builder.into_profile().unwrap()
     }
 
     fn numbers(lanes: &Lanes, count: usize) -> Vec<Option<usize>> {

@@ -9,11 +9,14 @@ mod correlate;
 mod device_time;
 mod diff;
 mod flops;
+mod flows;
 mod folded;
+mod forward;
 mod keys;
 mod lanes;
 mod memory_timeline;
 mod memory_use;
+mod merge;
 mod python_calls;
 mod short_times;
 mod slim;
@@ -31,7 +34,9 @@ pub use correlate::Correlation;
 pub use device_time::DeviceTimes;
 pub use diff::{Change, Diff, DiffOptions, Measure, Whole};
 pub use flops::{Flops, uncounted};
+pub use flows::{FlowEnd, FlowKind, FlowSide, Flows};
 pub use folded::{Folded, StackMetric, stack_weights};
+pub use forward::{is_backward_wrapper, wrapped_node};
 pub use keys::Keys;
 pub use lanes::{Lanes, SpareLane};
 pub use memory_timeline::{
@@ -39,6 +44,7 @@ pub use memory_timeline::{
     MemoryHolder, MemoryPeak, MemoryTimeline,
 };
 pub use memory_use::{Bytes, MemoryUse};
+pub use merge::merge;
 pub use python_calls::{PythonCall, PythonCalls, module_number};
 pub use slim::{Cut, CutReport, Slimmed, slim};
 pub use source::{Sources, is_shown_frame, shown_frames};

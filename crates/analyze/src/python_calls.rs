@@ -97,7 +97,7 @@ pub fn module_number(name: &str) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use mindprof_model::{Event, ProfileBuilder, StringTable, Thread};
+    use mindprof_model::{Event, Part, StringTable, Thread};
 
     use super::*;
 
@@ -106,7 +106,7 @@ mod tests {
         // 1 |---------------------|   0..20
         // 2    |------|               2..10
         // 3      |--|                 4..7      4 |--|  12..15
-        let mut builder = ProfileBuilder::new();
+        let mut builder = Part::new();
         let thread = builder.add_thread(Thread {
             process: 1,
             native: 1,
@@ -122,7 +122,7 @@ mod tests {
             event.stack = if start == 0 { StackId::NONE } else { stack };
             builder.add_event(event);
         }
-        let calls = PythonCalls::collect(&builder.build().unwrap());
+        let calls = PythonCalls::collect(&builder.into_profile().unwrap());
         let numbers = [0, 1, 2, 3]
             .map(|index| calls[&EventId::from_index(index)])
             .map(|call| (call.number, call.caller));

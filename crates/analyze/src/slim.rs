@@ -5,8 +5,7 @@
 use std::cmp::Reverse;
 
 use mindprof_model::{
-    Event, EventId, ExtraKind, Flags, ForeignRecord, Links, LossCause, MemoryRecord, Nanos,
-    Profile, ProfileBuilder, RoleRecord, ThreadId,
+    Event, EventId, Flags, ForeignRecord, MemoryRecord, Nanos, Part, Profile, Selection, ThreadId,
 };
 
 use self::fate::Fates;
@@ -86,146 +85,59 @@ pub fn slim(profile: &Profile, cut: &Cut) -> Slimmed {
     if let Some(most) = cut.most_events {
         fates.keep_longest(profile, most);
     }
-    let mut report = fates.report(profile);
+    let report = fates.report(profile);
     let begin = cut.window.map_or(Nanos::ZERO, |(begin, _)| begin);
-    let mut copy = Copy::new(profile, begin);
-    copy.builder.span = match cut.window {
-        Some((_, end)) => end.min(profile.span()).saturating_sub(begin),
-        None => profile.span(),
-    };
-    for index in 0..profile.events().len() {
-        let id = EventId::from_index(index);
-        if fates.is_kept(id) {
-            let (event, is_clipped) = fates.clipped(profile.event(id), id, cut);
-            report.clipped += u64::from(is_clipped);
-            copy.add_event(event, id);
-        }
-    }
-    for (index, record) in profile.memory().iter().enumerate() {
-        if is_memory_kept(&record, cut) {
-            copy.add_memory(record, index, report.memory_kept as usize);
-            report.memory_kept += 1;
-        }
-    }
-    report.foreign = profile.extras().records().len() as u64;
-    for record in profile.extras().records() {
-        if is_foreign_kept(record, cut) {
-            report.foreign_kept += 1;
-            copy.add_foreign(*record);
-        }
-    }
-    for record in profile.roles() {
-        // What a tensor is to its program holds for its memory, whenever it was said.
-        copy.add_role(*record);
+    let mut keep = Keep { fates, cut, report };
+    let mut part = Part::selected(profile, begin, &mut keep);
+    if let Some((_, end)) = cut.window {
+        part.span = end.min(profile.span()).saturating_sub(begin);
     }
     Slimmed {
-        profile: copy
-            .builder
-            .build()
+        profile: part
+            .into_profile()
             .expect("what is kept names what the profile holds"),
-        report,
+        report: keep.report,
     }
 }
 
-fn is_memory_kept(record: &MemoryRecord, cut: &Cut) -> bool {
-    let in_window = |(begin, end)| (begin..end).contains(&record.time);
-    let of_thread = |threads: &Vec<ThreadId>| threads.contains(&record.thread);
-    !cut.without_memory
-        && cut.window.is_none_or(in_window)
-        && cut.threads.as_ref().is_none_or(of_thread)
+/// Keeps what was decided, and counts it.
+struct Keep<'a> {
+    fates: Fates,
+    cut: &'a Cut,
+    report: CutReport,
 }
 
-fn is_foreign_kept(record: &ForeignRecord, cut: &Cut) -> bool {
-    let time = Nanos(record.time_ns.max(0) as u64);
-    let in_window = |(begin, end)| (begin..end).contains(&time);
-    let of_thread = |threads: &Vec<ThreadId>| threads.contains(&record.thread);
-    !cut.without_foreign
-        && cut.window.is_none_or(in_window)
-        && cut.threads.as_ref().is_none_or(of_thread)
+impl Keep<'_> {
+    /// Returns whether something of a moment on a thread lies within the cut.
+    fn is_within(&self, time: Nanos, thread: ThreadId) -> bool {
+        let in_window = |(begin, end)| (begin..end).contains(&time);
+        let is_of = |threads: &Vec<ThreadId>| threads.contains(&thread);
+        self.cut.window.is_none_or(in_window) && self.cut.threads.as_ref().is_none_or(is_of)
+    }
 }
 
-/// The new profile as it grows. Threads are numbered anew, so that those without events are gone.
-struct Copy<'a> {
-    profile: &'a Profile,
-    builder: ProfileBuilder,
-    begin: Nanos,
-    threads: Vec<Option<ThreadId>>,
-}
-
-impl<'a> Copy<'a> {
-    fn new(profile: &'a Profile, begin: Nanos) -> Self {
-        let mut builder = ProfileBuilder::new();
-        builder.reference_unix_ns = profile.reference_unix_ns().saturating_add(begin.0);
-        builder.strings = profile.strings().clone();
-        builder.inputs = profile.inputs().clone();
-        builder.stacks = profile.stacks().clone();
-        builder.metadata = profile.metadata().clone();
-        builder.extras.texts = profile.extras().texts.clone();
-        for cause in LossCause::ALL {
-            builder.add_loss(cause, profile.loss().count(cause));
+impl Selection for Keep<'_> {
+    fn event(&mut self, id: EventId, event: &Event) -> Option<Event> {
+        if !self.fates.is_kept(id) {
+            return None;
         }
-        Self {
-            profile,
-            builder,
-            begin,
-            threads: vec![None; profile.threads().len()],
-        }
+        let (event, is_clipped) = self.fates.clipped(event, id, self.cut);
+        self.report.clipped += u64::from(is_clipped);
+        Some(event)
     }
 
-    fn add_event(&mut self, mut event: Event, id: EventId) {
-        event.start = event.start.saturating_sub(self.begin);
-        event.thread = self.thread(event.thread);
-        let addresses = self.profile.storages().of(id.index());
-        if !addresses.is_empty() {
-            self.builder.set_storages(self.builder.len(), addresses);
-        }
-        for kind in [ExtraKind::Category, ExtraKind::Fields, ExtraKind::Arguments] {
-            self.copy_extra(kind, id.index(), self.builder.len());
-        }
-        let links = self.profile.links(id);
-        let Some(links) = links.filter(|links| *links != Links::default()) else {
-            self.builder.add_event(event);
-            return;
-        };
-        let mut moved = links;
-        let forward = links.forward_thread().map(|thread| self.thread(thread));
-        moved.set_forward_thread(forward);
-        self.builder.add_linked_event(event, moved);
+    fn keeps_memory(&mut self, record: &MemoryRecord) -> bool {
+        let is_kept = !self.cut.without_memory && self.is_within(record.time, record.thread);
+        self.report.memory_kept += u64::from(is_kept);
+        is_kept
     }
 
-    fn add_role(&mut self, mut record: RoleRecord) {
-        record.time = record.time.saturating_sub(self.begin);
-        record.thread = self.thread(record.thread);
-        self.builder.add_role(record);
-    }
-
-    fn copy_extra(&mut self, kind: ExtraKind, from: usize, to: usize) {
-        if let Some(text) = self.profile.extras().of(kind, from) {
-            self.builder.extras.set(kind, to, text);
-        }
-    }
-
-    fn add_foreign(&mut self, mut record: ForeignRecord) {
-        record.time_ns = record.time_ns.saturating_sub_unsigned(self.begin.0);
-        record.thread = self.thread(record.thread);
-        self.builder.extras.add_record(record);
-    }
-
-    fn add_memory(&mut self, mut record: MemoryRecord, from: usize, to: usize) {
-        self.copy_extra(ExtraKind::MemoryArguments, from, to);
-        record.time = record.time.saturating_sub(self.begin);
-        record.thread = self.thread(record.thread);
-        self.builder.add_memory(record);
-    }
-
-    fn thread(&mut self, old: ThreadId) -> ThreadId {
-        if let Some(new) = self.threads[old.index()] {
-            return new;
-        }
-        let new = self.builder.add_thread(self.profile.threads()[old.index()]);
-        self.threads[old.index()] = Some(new);
-        self.copy_extra(ExtraKind::Track, old.index(), new.index());
-        new
+    fn keeps_foreign(&mut self, record: &ForeignRecord) -> bool {
+        let time = Nanos(record.time_ns.max(0) as u64);
+        let is_kept = !self.cut.without_foreign && self.is_within(time, record.thread);
+        self.report.foreign += 1;
+        self.report.foreign_kept += u64::from(is_kept);
+        is_kept
     }
 }
 

@@ -3,9 +3,10 @@
 //! A backward node was called by the engine; what its reader wants to see is the forward line it
 //! belongs to.
 
-use mindprof_model::{Category, Event, EventId, Profile, ScopeKind, StackId, StringId, ThreadId};
+use mindprof_model::{Category, Event, EventId, Profile, ScopeKind, StackId, StringId};
 use rustc_hash::FxHashMap;
 
+use crate::forward::Forwards;
 use crate::{Correlation, Tree};
 
 #[cfg(test)]
@@ -50,23 +51,17 @@ impl Sources {
         }
         let backward = backward_parents(profile, tree);
         let own = own_stacks(profile, tree, correlation);
-        let mut forward: FxHashMap<(u32, Option<ThreadId>), StackId> = FxHashMap::default();
+        let mut forwards: Forwards<StackId> = Forwards::default();
         for (index, event) in profile.events().iter().enumerate() {
             if let (None, Some(sequence)) = (backward[index], event.sequence()) {
-                for thread in [Some(event.thread), None] {
-                    forward.entry((sequence, thread)).or_insert(own[index]);
-                }
+                let first = |earlier, _| earlier;
+                forwards.add(profile, event.thread, sequence, own[index], first);
             }
         }
-        let stack_of = |node: EventId| {
-            let sequence = profile.event(node).sequence()?;
-            let thread = profile.links(node).and_then(|links| links.forward_thread());
-            forward.get(&(sequence, thread)).copied()
-        };
         let stacks = own.into_iter().zip(&backward);
         let stacks = stacks
             .map(|(own, parent)| match parent {
-                Some(node) => stack_of(*node).unwrap_or(StackId::NONE),
+                Some(node) => forwards.of(profile, *node).unwrap_or(StackId::NONE),
                 None => own,
             })
             .collect();

@@ -14,7 +14,7 @@ use flate2::write::GzEncoder;
 use mindprof_formats::{
     read_trace_file, write_perfetto, write_perfetto_file, write_trace, write_trace_file,
 };
-use mindprof_model::{EventId, Nanos, Profile, ProfileBuilder};
+use mindprof_model::{EventId, Nanos, Part, Profile};
 
 fn main() {
     divan::main();
@@ -25,7 +25,7 @@ fn repeated() -> Profile {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../tests/goldens/h200-torch2.11/gpt-full.trace.json.gz");
     let golden = read_trace_file(&path).expect("the golden trace is there");
-    let mut builder = ProfileBuilder::new();
+    let mut builder = Part::new();
     builder.reference_unix_ns = golden.reference_unix_ns();
     builder.strings = golden.strings().clone();
     builder.inputs = golden.inputs().clone();
@@ -46,7 +46,9 @@ fn repeated() -> Profile {
             builder.add_memory(record);
         }
     }
-    builder.build().expect("the parts are those of a profile")
+    builder
+        .into_profile()
+        .expect("the parts are those of a profile")
 }
 
 fn json(profile: &Profile) -> Vec<u8> {

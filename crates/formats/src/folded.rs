@@ -137,14 +137,14 @@ fn stack_text(profile: &Profile, stack: StackId) -> String {
 
 #[cfg(test)]
 mod tests {
-    use mindprof_model::{Category, DeviceKind, Event, Nanos, ProfileBuilder, StringTable, Thread};
+    use mindprof_model::{Category, DeviceKind, Event, Nanos, Part, StringTable, Thread};
 
     use super::*;
 
     /// Returns an analysis of operators: their frames, outermost first, and their nanoseconds, one
     /// after the other.
     fn analysis(events: &[(&[&str], u64)]) -> Analysis {
-        let mut builder = ProfileBuilder::new();
+        let mut builder = Part::new();
         let thread = builder.add_thread(Thread {
             process: 1,
             native: 1,
@@ -168,7 +168,7 @@ mod tests {
             builder.add_event(event);
             start += duration;
         }
-        Analysis::build(builder.build().unwrap())
+        Analysis::build(builder.into_profile().unwrap())
     }
 
     fn written(analysis: &Analysis) -> String {

@@ -10,7 +10,6 @@ mod diff;
 mod error;
 mod event_list;
 mod flamegraph;
-mod flows;
 mod folded;
 mod grid;
 mod gzip;
@@ -43,7 +42,6 @@ pub use diff::{DiffLayout, change_state, diff_json, diff_text, measure_name};
 pub use error::{Compression, Error, Result};
 pub use event_list::{write_event_list, write_event_list_file};
 pub use flamegraph::{write_flamegraph, write_flamegraph_file};
-pub use flows::{FlowEnd, FlowKind, FlowSide, Flows};
 pub use folded::{
     STACK_METRICS, stack_metric, write_folded, write_folded_file, write_folded_with_short,
 };

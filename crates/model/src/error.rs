@@ -1,6 +1,6 @@
 //! What can be wrong with the parts a profile is built from.
 
-use crate::{EventId, StackId, StringId, ThreadId};
+use crate::{EventId, InputsId, StackId, StringId, ThreadId};
 
 /// The reasons for which [`crate::ProfileBuilder::build`] refuses its parts.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +41,16 @@ pub enum Error {
         stack: StackId,
         /// The number of stacks there are.
         stacks: usize,
+    },
+    /// An event names an input list that is not in the table of input lists.
+    #[error("{event} was given {list}, expected an id below {inputs}")]
+    UnknownInputs {
+        /// The event at fault.
+        event: EventId,
+        /// The id it holds.
+        list: InputsId,
+        /// The number of input lists there are.
+        inputs: usize,
     },
     /// An event's end lies beyond what a time can hold.
     #[error("{event} ends beyond the last nanosecond that can be told")]

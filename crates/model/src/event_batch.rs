@@ -1,8 +1,8 @@
 //! Events that come together, looked over while they are at hand.
 
-use crate::{Event, Nanos};
+use crate::{Event, Nanos, Part, ThreadId};
 
-/// Many events for a [`crate::ProfileBuilder`]. What it has to know of each is found out as the
+/// Many events for a [`Part`]. What it has to know of each is found out as the
 /// event is added: a second walk over all of them would cost as much as the first.
 #[derive(Clone, Debug, Default)]
 pub struct EventBatch {
@@ -29,6 +29,34 @@ impl EventBatch {
         Self { events, extremes }
     }
 
+    /// Returns the number of events.
+    pub fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Returns whether there is no event.
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    /// Adds the events of another batch; to an empty one without a copy.
+    pub(crate) fn append(&mut self, other: Self) {
+        if self.is_empty() {
+            *self = other;
+            return;
+        }
+        self.events.reserve(other.len());
+        for event in other.events {
+            self.push(event);
+        }
+    }
+
+    /// Replaces the threads that events ran on.
+    pub(crate) fn map_threads(&mut self, map: impl Fn(ThreadId) -> ThreadId) {
+        let events = std::mem::take(&mut self.events);
+        *self = Self::settled(events, |event| event.thread = map(event.thread));
+    }
+
     /// Adds an event.
     #[inline]
     pub fn push(&mut self, event: Event) {
@@ -50,6 +78,7 @@ pub(crate) struct Extremes {
     pub(crate) name: u32,
     pub(crate) thread: u32,
     pub(crate) stack: u32,
+    pub(crate) inputs: u32,
     pub(crate) last_end: u64,
     /// Whether some end is beyond the last nanosecond.
     pub(crate) overflows: bool,
@@ -66,6 +95,7 @@ impl Default for Extremes {
             name: 0,
             thread: 0,
             stack: 0,
+            inputs: 0,
             last_end: 0,
             overflows: false,
             is_sorted: true,
@@ -76,12 +106,22 @@ impl Default for Extremes {
 }
 
 impl Extremes {
+    /// Returns whether the events of a part name only what it holds, and all end in time.
+    pub(crate) fn are_within(&self, part: &Part) -> bool {
+        let is_known = (self.name as usize) < part.strings.len()
+            && (self.thread as usize) < part.threads.len()
+            && (self.stack as usize) < part.stacks.len()
+            && (self.inputs as usize) < part.inputs.len();
+        part.is_empty() || (is_known && !self.overflows)
+    }
+
     /// Looks at the next event.
     #[inline]
     pub(crate) fn add(&mut self, event: &Event) {
         self.name = self.name.max(event.name.to_raw());
         self.thread = self.thread.max(event.thread.to_raw());
         self.stack = self.stack.max(event.stack.to_raw());
+        self.inputs = self.inputs.max(event.inputs.to_raw());
         let (end, overflows) = event.start.0.overflowing_add(event.duration.0);
         self.overflows |= overflows;
         self.last_end = self.last_end.max(end);

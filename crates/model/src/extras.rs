@@ -35,6 +35,9 @@ impl ExtraKind {
         Self::MemoryArguments,
         Self::Track,
     ];
+
+    /// The kinds that go with events.
+    pub const OF_EVENTS: [Self; 3] = [Self::Category, Self::Fields, Self::Arguments];
 }
 
 /// A record of a kind that a profile has no other place for, such as a counter.
@@ -103,6 +106,22 @@ impl Extras {
     pub fn walk(&self, kind: ExtraKind) -> ExtraWalk<'_> {
         let rows = &self.rows[kind as usize];
         ExtraWalk { rows }
+    }
+
+    /// Walks what has a text of a kind, by its number among the events, memory records or threads.
+    pub(crate) fn rows(&self, kind: ExtraKind) -> impl Iterator<Item = (usize, TextId)> {
+        let rows = self.rows[kind as usize].iter();
+        rows.map(|row| (row.index as usize, row.text))
+    }
+
+    /// Keeps the texts of the threads that have an id among `ids`, under it.
+    pub(crate) fn retain_tracks(&mut self, ids: &[Option<ThreadId>]) {
+        let rows = std::mem::take(&mut self.rows[ExtraKind::Track as usize]);
+        for row in rows {
+            if let Some(id) = ids[row.index as usize] {
+                self.set(ExtraKind::Track, id.index(), row.text);
+            }
+        }
     }
 
     /// Returns the records of foreign kinds, ordered by time.

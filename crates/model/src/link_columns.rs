@@ -3,7 +3,7 @@
 //! Numbers that nobody has take no room, and neither do those that count up with the events, as the
 //! numbers of scopes do in nearly every trace.
 
-use crate::{Links, ThreadId};
+use crate::{ForwardThread, Links};
 
 /// The identifiers of events, by their places. What was not set is zero.
 #[derive(Clone, Debug, Default)]
@@ -38,16 +38,37 @@ impl LinkColumns {
         self.forward.set(index, links.forward);
     }
 
-    /// Replaces the threads that backward nodes' forward operators ran on.
-    pub fn map_forward_threads(&mut self, map: impl Fn(ThreadId) -> Option<ThreadId>) {
-        self.forward.map(|forward| {
-            let mut links = Links {
-                forward,
-                ..Links::default()
-            };
-            links.set_forward_thread(links.forward_thread().and_then(&map));
-            links.forward
-        });
+    /// Adds those of `count` further events, of which the first is the event at `index`.
+    pub(crate) fn append(&mut self, index: usize, links: Self, count: usize) {
+        if index == 0 {
+            *self = links;
+            return;
+        }
+        for (place, links) in links.iter().take(count).enumerate() {
+            self.set(index + place, links);
+        }
+    }
+
+    /// Walks those of all events up to the last that has any.
+    pub fn iter(&self) -> impl Iterator<Item = Links> {
+        let columns = [&self.external, &self.correlation, &self.forward];
+        let len = columns.map(Numbers::len).into_iter().max().unwrap_or(0);
+        (0..len).map(|index| self.at(index))
+    }
+
+    /// Replaces where backward nodes' forward operators ran.
+    pub fn map_forward_threads(&mut self, map: impl Fn(ForwardThread) -> ForwardThread) {
+        (self.forward).map(|forward| map(ForwardThread::from_raw(forward)).to_raw());
+    }
+
+    /// Replaces all numbers, each kind by itself; zero has to stay zero.
+    pub(crate) fn map_numbers(
+        &mut self,
+        external: impl Fn(u32) -> u32,
+        correlation: impl Fn(u32) -> u32,
+    ) {
+        self.external.map(external);
+        self.correlation.map(correlation);
     }
 
     /// Returns them in another order, which names for each place the one that comes there.
@@ -214,6 +235,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::ThreadId;
 
     fn numbers(list: &[u32]) -> Numbers {
         let mut numbers = Numbers::default();
@@ -247,15 +269,17 @@ mod tests {
 
     #[test]
     fn forward_threads_are_replaced() {
+        let at = |thread| ForwardThread::At(ThreadId::from_raw(thread));
         let mut links = Links::default();
-        links.set_forward_thread(Some(ThreadId::from_raw(2)));
+        links.set_forward_thread(at(2));
         let mut columns = LinkColumns::default();
         columns.set(1, links);
-        columns.map_forward_threads(|thread| Some(ThreadId::from_raw(thread.to_raw() + 1)));
-        assert_eq!(columns.at(0).forward_thread(), None);
-        assert_eq!(columns.at(1).forward_thread(), Some(ThreadId::from_raw(3)));
-        columns.map_forward_threads(|_| None);
-        assert_eq!(columns.at(1).forward_thread(), None);
+        let next = |thread: ThreadId| at(thread.to_raw() + 1);
+        columns.map_forward_threads(|forward| forward.map(next));
+        assert_eq!(columns.at(0).forward_thread(), ForwardThread::Unknown);
+        assert_eq!(columns.at(1).forward_thread(), at(3));
+        columns.map_forward_threads(|_| ForwardThread::Unknown);
+        assert_eq!(columns.at(1).forward_thread(), ForwardThread::Unknown);
     }
 
     proptest! {

@@ -116,6 +116,24 @@ impl MemoryRecords {
         blocks.map(|block| block.record(Nanos::ZERO, 0))
     }
 
+    /// Moves all records to later times.
+    pub(crate) fn shift(&mut self, later: Nanos) {
+        let times = self.times.iter().map(|time| time.saturating_add(later.0));
+        let mut shifted = HalvedWords::default();
+        shifted.reserve(self.times.len());
+        times.for_each(|time| shifted.push(time));
+        self.times = shifted;
+    }
+
+    /// Replaces the threads that asked.
+    pub(crate) fn map_threads(&mut self, map: impl Fn(ThreadId) -> ThreadId) {
+        for block in &mut self.table {
+            block.thread = map(block.thread);
+        }
+        // What differed in nothing but its thread may be equal now: it stays apart, which costs a
+        // row and nothing else.
+    }
+
     /// Makes room for so many records more.
     pub(crate) fn reserve(&mut self, records: usize) {
         self.times.reserve(records);

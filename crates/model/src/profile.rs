@@ -1,63 +1,84 @@
 //! The waist of the program: one immutable profile, however it came about.
 
 use crate::{
-    Event, EventId, Extras, InputsTable, LinkColumns, Links, Loss, MemoryRecords, Nanos,
-    RoleRecord, StackTable, StorageLists, StringTable, Thread,
+    DeviceKind, Event, EventId, Extras, InputsTable, Links, Loss, MemoryRecords, Nanos, Origins,
+    Part, RoleRecord, StackTable, StorageLists, StringTable, Thread, ThreadId, ThreadNumbers,
 };
 
 /// Everything that is known of one window of time. Made by [`crate::ProfileBuilder`].
 #[derive(Clone, Debug)]
 pub struct Profile {
-    pub(crate) reference_unix_ns: u64,
-    pub(crate) span: Nanos,
-    pub(crate) strings: StringTable,
-    pub(crate) inputs: InputsTable,
-    pub(crate) stacks: StackTable,
-    pub(crate) threads: Vec<Thread>,
-    pub(crate) events: Vec<Event>,
-    pub(crate) links: LinkColumns,
-    pub(crate) memory: MemoryRecords,
-    pub(crate) storages: StorageLists,
-    pub(crate) roles: Vec<RoleRecord>,
-    pub(crate) metadata: Metadata,
-    pub(crate) extras: Extras,
-    pub(crate) loss: Loss,
+    /// The parts that it was made of, put together, checked and in order.
+    pub(crate) contents: Part,
+    pub(crate) origins: Origins,
+}
+
+/// A profile as a part of a larger one.
+impl From<Profile> for Part {
+    fn from(profile: Profile) -> Self {
+        profile.contents
+    }
 }
 
 impl Profile {
     /// Returns the reference time, the profile's zero, in nanoseconds since the Unix epoch.
     pub const fn reference_unix_ns(&self) -> u64 {
-        self.reference_unix_ns
+        self.contents.reference_unix_ns
     }
 
     /// Returns how long the window was open.
     pub const fn span(&self) -> Nanos {
-        self.span
+        self.contents.span
     }
 
     /// Returns the strings that events and threads name.
     pub const fn strings(&self) -> &StringTable {
-        &self.strings
+        &self.contents.strings
     }
 
     /// Returns the input lists that events name.
     pub const fn inputs(&self) -> &InputsTable {
-        &self.inputs
+        &self.contents.inputs
     }
 
     /// Returns the stacks that events and memory records name.
     pub const fn stacks(&self) -> &StackTable {
-        &self.stacks
+        &self.contents.stacks
     }
 
     /// Returns the threads and streams.
     pub fn threads(&self) -> &[Thread] {
-        &self.threads
+        &self.contents.threads
+    }
+
+    /// Returns which of the profile's sources a thread is of: numbers that tie events together count
+    /// within one.
+    ///
+    /// # Panics
+    /// When `thread` is of another profile.
+    pub fn origin(&self, thread: ThreadId) -> usize {
+        self.origins.of(thread)
+    }
+
+    /// Returns the rank of the process that a thread is of, where there are several.
+    ///
+    /// # Panics
+    /// When `thread` is of another profile.
+    pub fn rank(&self, thread: ThreadId) -> Option<u32> {
+        self.origins.rank(thread)
+    }
+
+    /// Returns the numbers that people know the threads by. Looks at events until each thread of
+    /// the host had one.
+    pub fn thread_numbers(&self) -> ThreadNumbers {
+        let devices = self.threads().iter().map(|thread| thread.device);
+        let is_host: Vec<bool> = devices.map(|device| device == DeviceKind::Cpu).collect();
+        ThreadNumbers::build(&is_host, self.events())
     }
 
     /// Returns the events, ordered by start; of two with one start the longer comes first.
     pub fn events(&self) -> &[Event] {
-        &self.events
+        &self.contents.events.events
     }
 
     /// Returns one event.
@@ -65,52 +86,52 @@ impl Profile {
     /// # Panics
     /// When `id` is of another profile.
     pub fn event(&self, id: EventId) -> &Event {
-        &self.events[id.index()]
+        &self.contents.events.events[id.index()]
     }
 
     /// Returns the identifiers of an event; none where the profile has none.
     pub fn links(&self, id: EventId) -> Option<Links> {
-        self.has_links().then(|| self.links.at(id.index()))
+        self.has_links().then(|| self.contents.links.at(id.index()))
     }
 
     /// Returns whether events have identifiers.
     pub fn has_links(&self) -> bool {
-        !self.links.is_empty()
+        !self.contents.links.is_empty()
     }
 
     /// Returns the memory records, ordered by time.
     pub const fn memory(&self) -> &MemoryRecords {
-        &self.memory
+        &self.contents.memory
     }
 
     /// Returns where the tensors lie that events were given.
     pub const fn storages(&self) -> &StorageLists {
-        &self.storages
+        &self.contents.storages
     }
 
     /// Returns what tensors were said to be, ordered by time.
     pub fn roles(&self) -> &[RoleRecord] {
-        &self.roles
+        &self.contents.roles
     }
 
     /// Returns the name of an event.
     pub fn name(&self, event: &Event) -> &str {
-        self.strings.text(event.name)
+        self.contents.strings.text(event.name)
     }
 
     /// Returns what users and the recording itself said about the profile.
     pub const fn metadata(&self) -> &Metadata {
-        &self.metadata
+        &self.contents.metadata
     }
 
     /// Returns what is said beyond what is known.
     pub const fn extras(&self) -> &Extras {
-        &self.extras
+        &self.contents.extras
     }
 
     /// Returns the counts of events that were not kept.
     pub const fn loss(&self) -> &Loss {
-        &self.loss
+        &self.contents.loss
     }
 }
 

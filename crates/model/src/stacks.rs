@@ -67,6 +67,13 @@ impl StackTable {
         })
     }
 
+    /// Walks all stacks but "no stack" in the order of their ids, each as the stack of its caller
+    /// and its innermost frame. Callers come first.
+    pub fn nodes(&self) -> impl Iterator<Item = (StackId, StringId)> {
+        let nodes = self.nodes.iter().skip(1);
+        nodes.map(|node| (node.caller, node.frame))
+    }
+
     /// Returns the number of stacks, "no stack" included.
     pub fn len(&self) -> usize {
         self.nodes.len()

@@ -12,6 +12,12 @@ impl Nanos {
     /// The reference time itself, or no time at all.
     pub const ZERO: Self = Self(0);
 
+    /// Returns `self + other`, or the last moment where that would be later.
+    #[must_use]
+    pub const fn saturating_add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
     /// Returns `self - other`, or zero where that would be negative.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {

@@ -1,8 +1,7 @@
 //! Profiles for tests, drawn as nested closures.
 
 use crate::{
-    Category, DeviceKind, Event, Nanos, Profile, ProfileBuilder, StringId, StringTable, Thread,
-    ThreadId,
+    Category, DeviceKind, Event, Nanos, Part, Profile, StringId, StringTable, Thread, ThreadId,
 };
 
 /// Draws a profile for tests: nested closures on a clock that only moves when told to.
@@ -23,7 +22,8 @@ use crate::{
 /// ```
 #[derive(Debug)]
 pub struct Timeline {
-    builder: ProfileBuilder,
+    part: Part,
+    events: Vec<Event>,
     thread: ThreadId,
     now: u64,
 }
@@ -35,15 +35,17 @@ impl Timeline {
     /// Never: what a timeline adds is whole.
     pub fn draw(draw: impl FnOnce(&mut Self)) -> Profile {
         let mut timeline = Self {
-            builder: ProfileBuilder::new(),
+            part: Part::new(),
+            events: Vec::new(),
             thread: ThreadId::from_raw(0),
             now: 0,
         };
         timeline.thread(1);
         draw(&mut timeline);
+        timeline.part.add_events(timeline.events.into());
         timeline
-            .builder
-            .build()
+            .part
+            .into_profile()
             .expect("a timeline names only what it added")
     }
 
@@ -55,7 +57,7 @@ impl Timeline {
             name: StringTable::EMPTY,
             device: DeviceKind::Cpu,
         };
-        self.thread = self.builder.add_thread(thread);
+        self.thread = self.part.add_thread(thread);
         self.now = 0;
     }
 
@@ -81,17 +83,12 @@ impl Timeline {
 
     /// Adds an event of any category around what `inside` draws.
     pub fn event(&mut self, category: Category, name: &str, inside: impl FnOnce(&mut Self)) {
-        let name: StringId = self.builder.strings.intern(name);
+        let name: StringId = self.part.strings.intern(name);
         let (start, thread) = (self.now, self.thread);
-        let slot = self.builder.events.len();
-        self.builder.add_event(Event::new(
-            category,
-            name,
-            thread,
-            Nanos(start),
-            Nanos::ZERO,
-        ));
+        let slot = self.events.len();
+        let (start, duration) = (Nanos(start), Nanos::ZERO);
+        (self.events).push(Event::new(category, name, thread, start, duration));
         inside(self);
-        self.builder.events[slot].duration = Nanos(self.now - start);
+        self.events[slot].duration = Nanos(self.now) - start;
     }
 }

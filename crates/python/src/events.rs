@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mindprof_analyze::{Analysis, Average, Flops, GroupBy, Item, MEMORY_KEY};
-use mindprof_formats::{Flows, events_table, is_device_work};
+use mindprof_formats::{events_table, is_device_work};
 use mindprof_model::{EventId, Flags, LossCause, Nanos};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -38,7 +38,6 @@ pub(crate) struct Events {
     flops: Mutex<Flops>,
     is_changed: AtomicBool,
     changes: Mutex<HashMap<ItemKey, Py<PyDict>>>,
-    flows: OnceLock<Flows>,
     /// What shares are of, once the list was shown.
     totals: OnceLock<ListTotals>,
     numbers: OnceLock<Numbers>,
@@ -70,16 +69,9 @@ impl Events {
             shown: OnceLock::new(),
             is_changed: AtomicBool::new(false),
             changes: Mutex::default(),
-            flows: OnceLock::new(),
             totals: OnceLock::new(),
             numbers: OnceLock::new(),
         }
-    }
-
-    /// Returns the arrows between events. The first call finds them.
-    pub(crate) fn flows(&self) -> &Flows {
-        self.flows
-            .get_or_init(|| Flows::build(self.analyzed.analysis.profile()))
     }
 
     /// Returns the number of a memory record: they follow those of all events, and those of the

@@ -9,8 +9,7 @@
     reason = "the generic attribute lookup of Python has no safe wrapper in PyO3"
 )]
 
-use mindprof_analyze::{Analysis, Bytes, Item, PythonCall};
-use mindprof_formats::FlowEnd;
+use mindprof_analyze::{Analysis, Bytes, FlowEnd, Item, PythonCall};
 use mindprof_model::{Category, DeviceKind, Event, EventId, InputsId, InputsIter, Links};
 use pyo3::exceptions::PyAttributeError;
 use pyo3::ffi;
@@ -110,7 +109,7 @@ impl FunctionEvent {
 
     fn flow_end(&self) -> Option<FlowEnd> {
         let (id, event) = self.event()?;
-        self.store.get().flows().end_at(id, event)
+        self.analysis().flows().end_at(id, event)
     }
 
     fn python_call(&self) -> Option<PythonCall> {

@@ -13,7 +13,7 @@ use std::rc::Rc;
 use mindprof_analyze::{Bytes, Correlation, Keys, Sums, Tree, sum_by_key};
 use mindprof_formats::{Row, is_device_work, table_of_rows};
 use mindprof_model::{
-    Category, DeviceKind, Event, EventId, ProfileBuilder, StringTable, Thread, ThreadId,
+    Category, DeviceKind, Event, EventId, Links, Part, StringTable, Thread, ThreadId,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -92,61 +92,48 @@ pub(crate) fn given_tree(events: Vec<Bound<'_, PyAny>>) -> PyResult<Vec<(Option<
         times.push((start?, end?));
     }
     let zero = times.iter().map(|(start, _)| *start).fold(0.0, f64::min);
-    let mut builder = ProfileBuilder::new();
+    let mut part = Part::new();
     let mut tracks: HashMap<(String, i64), ThreadId> = HashMap::new();
-    let mut order: Vec<usize> = Vec::new();
     for (position, event) in events.iter().enumerate() {
         let is_host = device(event)? == Some(DeviceKind::Cpu);
         if !is_host || truth(event, "is_async")? {
             continue;
         }
-        order.push(position);
         let thread = event.getattr("thread")?.str()?.to_string();
         let place = (thread, integer(event, "node_id")?);
         let native = tracks.len() as u64;
         let track = *tracks.entry(place).or_insert_with(|| {
-            builder.add_thread(Thread {
+            part.add_thread(Thread {
                 process: 0,
                 native,
                 name: StringTable::EMPTY,
                 device: DeviceKind::Cpu,
             })
         });
-        let name = builder.strings.intern(&text(event, "name")?);
-        let (start, end) = (
-            nanos(times[position].0 - zero),
-            nanos(times[position].1 - zero),
-        );
+        let name = part.strings.intern(&text(event, "name")?);
+        let [start, end] = [times[position].0, times[position].1].map(|time| nanos(time - zero));
         let duration = end.saturating_sub(start);
-        builder.add_event(Event::new(Category::Operator, name, track, start, duration));
+        let event = Event::new(Category::Operator, name, track, start, duration);
+        // The number by which it is found again, whatever its place in the profile.
+        part.add_linked_event(event, Links::new(position as u32 + 1, 0));
     }
-    relations(&events, order, &times, builder)
+    relations(events.len(), part)
 }
 
-/// The builder sorts stably by start and end, and so does this: the positions are found again by
-/// the same sort.
-fn relations(
-    events: &[Bound<'_, PyAny>],
-    mut order: Vec<usize>,
-    times: &[(f64, f64)],
-    builder: ProfileBuilder,
-) -> PyResult<Vec<(Option<usize>, bool)>> {
-    let zero = times.iter().map(|(start, _)| *start).fold(0.0, f64::min);
-    order.sort_by_key(|&position| {
-        let (start, end) = times[position];
-        let start = nanos(start - zero);
-        (start, std::cmp::Reverse(nanos(end - zero).max(start)))
-    });
-    let profile = builder
-        .build()
+/// Returns the parent of each event, by the numbers that they have in `part`.
+fn relations(count: usize, part: Part) -> PyResult<Vec<(Option<usize>, bool)>> {
+    let profile = part
+        .into_profile()
         .map_err(|error| Error::from(mindprof_formats::Error::from(error)))?;
     let keys = Keys::build(profile.strings());
     let tree = Tree::build(&profile, &keys, &Correlation::default());
-    let mut found = vec![(None, false); events.len()];
-    for (index, &position) in order.iter().enumerate() {
-        let id = EventId::from_index(index);
-        let parent = tree.parent(id).map(|parent| order[parent.index()]);
-        found[position] = (parent, tree.is_merged(id));
+    let position = |id: EventId| {
+        let links = profile.links(id).unwrap_or_default();
+        links.external as usize - 1
+    };
+    let mut found = vec![(None, false); count];
+    for id in (0..profile.events().len()).map(EventId::from_index) {
+        found[position(id)] = (tree.parent(id).map(position), tree.is_merged(id));
     }
     Ok(found)
 }

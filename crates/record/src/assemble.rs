@@ -1,15 +1,15 @@
-//! From a capture to a profile: the one place where ticks become nanoseconds and recorder's names
-//! become strings.
+//! From a capture to a profile: each window becomes a part, in which ticks are nanoseconds and the
+//! recorder's names are strings.
 
 use mindprof_model::{
-    DeviceKind, Event, EventBatch, Flags, InputsId, LossCause, Nanos, Profile, ProfileBuilder,
-    StackId, StringId, Thread, ThreadId,
+    DeviceKind, Event, EventBatch, Flags, ForwardThread, InputsId, Kinship, LinkColumns, Links,
+    LossCause, Nanos, Part, Profile, ProfileBuilder, StackId, StringId, Thread, ThreadId,
 };
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::capture::{Capture, ThreadCapture};
 use crate::chunk::Record;
-use crate::clock::{Anchor, Scale};
+use crate::clock::Scale;
 use crate::local::ASYNC_BIT;
 use crate::memory::Piece;
 use crate::name::{self, NameKind};
@@ -17,92 +17,154 @@ use crate::nesting::Nesting;
 use crate::stack::{CALL_BIT, Calls, Stack};
 use crate::storages::{Notes, Said};
 
-/// Makes the profile of a capture and of the earlier ones that belong to it.
+/// Makes the profile of a capture, of the earlier ones that belong to it, and of what was attached.
 pub(crate) fn assemble(capture: &Capture) -> Profile {
-    let mut builder = ProfileBuilder::new();
-    let scale = scale(capture);
-    let opening = capture.window.start.saturating_sub(capture.opened.ticks());
-    builder.reference_unix_ns = capture.opened.unix_ns() + scale.duration(opening);
-    builder.metadata = capture.metadata.clone();
-    let mut names = Names::default();
-    add_window(capture, &mut names, &mut builder);
+    let mut builder = ProfileBuilder::from(part_of(capture));
+    for attached in &capture.attached {
+        builder.append(attached.clone(), Kinship::Window);
+    }
     for earlier in &capture.earlier {
-        add_window(earlier, &mut names, &mut builder);
+        let mut part = part_of(earlier);
+        // Its times count from its own start.
+        part.reference_unix_ns = capture.axis().reference_unix_ns();
+        builder.append(part, Kinship::Process);
     }
     builder
         .build()
         .expect("every name and thread was added just now")
 }
 
-/// Returns the scale whose zero is the start of the capture's window.
-fn scale(capture: &Capture) -> Scale {
-    Scale::new(capture.window.start, &Anchor::first(), &capture.closed)
-}
-
-/// Adds what all threads have for one window.
-fn add_window(capture: &Capture, names: &mut Names, builder: &mut ProfileBuilder) {
-    let scale = scale(capture);
-    let span = Nanos(scale.nanoseconds(capture.window.end));
-    builder.span = builder.span.max(span);
+/// Makes the part of one window.
+fn part_of(capture: &Capture) -> Part {
+    let axis = capture.axis();
+    let scale = axis.scale;
+    let mut part = Part::new();
+    part.reference_unix_ns = axis.reference_unix_ns();
+    part.metadata = capture.metadata.clone();
+    part.span = Nanos(scale.nanoseconds(capture.window.end));
+    let mut names = Names::default();
+    let mut forwards = Forwards::default();
     for thread in &capture.threads {
-        builder.add_losses(&thread.lost);
-        builder.add_loss(LossCause::Depth, thread.open.deeper);
-        let found = Found::of_window(capture, thread, names, builder);
+        part.add_losses(&thread.lost);
+        part.add_loss(LossCause::Depth, thread.open.deeper);
+        let found = Found::of_window(capture, thread, &mut names, &mut part);
         if found.nesting.is_empty() && found.pieces == 0 {
             continue;
         }
         let tables = Tables {
-            inputs: merge_inputs(capture, thread, builder),
-            stacks: merge_stacks(capture, thread, names, builder),
+            inputs: merge_inputs(capture, thread, &mut part),
+            stacks: merge_stacks(capture, thread, &mut names, &mut part),
         };
-        let name = builder.strings.intern(&thread.name);
-        let id = builder.add_thread(Thread {
+        let name = part.strings.intern(&thread.name);
+        let id = part.add_thread(Thread {
             process: u64::from(std::process::id()),
             native: thread.native,
             name,
             device: DeviceKind::Cpu,
         });
-        add_scopes(capture, thread, &found, &tables, names, id, builder);
+        forwards.begin_thread(thread, id, &found);
+        let scopes = Scopes {
+            capture,
+            thread,
+            found: &found,
+            tables: &tables,
+            id,
+        };
+        scopes.add_to(&mut part, &mut names, &mut forwards);
         if found.pieces > 0 {
-            builder.reserve_memory(found.pieces);
+            part.reserve_memory(found.pieces);
             let pieces = pieces_of(capture, thread);
-            builder.add_memory_records(pieces.map(|piece| piece.assemble(id, &scale)));
+            part.add_memory_records(pieces.map(|piece| piece.assemble(id, &scale)));
+        }
+    }
+    forwards.add_to(&mut part);
+    part
+}
+
+/// The scopes of one thread, as they were found.
+struct Scopes<'a> {
+    capture: &'a Capture,
+    thread: &'a ThreadCapture,
+    found: &'a Found,
+    tables: &'a Tables,
+    id: ThreadId,
+}
+
+impl Scopes<'_> {
+    /// Adds the scopes in start order, and where the tensors lie that they were given.
+    ///
+    /// A recording is large, so that its records are read where they lie: copies would cost more in
+    /// page faults than all else here.
+    fn add_to(&self, part: &mut Part, names: &mut Names, forwards: &mut Forwards) {
+        let (capture, thread) = (self.capture, self.thread);
+        let scale = capture.axis().scale;
+        let order = self.found.nesting.start_order();
+        let first = part.len();
+        let mut cursor = thread.cursor(&self.found.open);
+        let mut events = EventBatch::with_capacity(order.len());
+        for (place, &index) in order.iter().enumerate() {
+            let record = cursor.at(index as usize);
+            let end = capture.window.end;
+            events.push(names.event(record, self.id, self.tables, &scale, end, part));
+            if record.has_forward() {
+                forwards.add(first + place, record);
+            }
+        }
+        part.add_events(events);
+        if capture.keep_inputs && capture.keep_memory {
+            let notes = Notes::collect(thread.records());
+            let mut cursor = thread.cursor(&self.found.open);
+            let records = order.iter().map(|&index| cursor.at(index as usize));
+            add_notes(&notes, records, first, part);
+            let in_window = |role: &&Said| capture.window.contains(&role.time);
+            for role in notes.roles().iter().filter(in_window) {
+                part.add_role(role.assemble(self.id, &scale));
+            }
         }
     }
 }
 
-/// Adds the scopes of a thread in start order, and where the tensors lie that they were given.
-///
-/// A recording is large, so that its records are read where they lie: copies would cost more in
-/// page faults than all else here.
-fn add_scopes(
-    capture: &Capture,
-    thread: &ThreadCapture,
-    found: &Found,
-    tables: &Tables,
-    names: &mut Names,
-    id: ThreadId,
-    builder: &mut ProfileBuilder,
-) {
-    let scale = scale(capture);
-    let order = found.nesting.start_order();
-    let mut cursor = thread.cursor(&found.open);
-    let mut events = EventBatch::with_capacity(order.len());
-    for &index in &order {
-        let record = cursor.at(index as usize);
-        events.push(names.event(record, id, tables, &scale, capture.window.end, builder));
-    }
-    let first = builder.len();
-    builder.add_events(events);
-    if capture.keep_inputs && capture.keep_memory {
-        let notes = Notes::collect(thread.records());
-        let mut cursor = thread.cursor(&found.open);
-        let records = order.iter().map(|&index| cursor.at(index as usize));
-        add_notes(&notes, records, first, builder);
-        let in_window = |role: &&Said| capture.window.contains(&role.time);
-        for role in notes.roles().iter().filter(in_window) {
-            builder.add_role(role.assemble(id, &scale));
+/// Where the forward operators of backward nodes ran, by threads' keys until all threads are known.
+#[derive(Default)]
+struct Forwards {
+    links: LinkColumns,
+    threads: FxHashMap<u32, ThreadId>,
+    /// The key of the present thread, and those that its nodes told, by the starts of their scopes.
+    own: u32,
+    told: FxHashMap<u64, u32>,
+}
+
+impl Forwards {
+    /// Goes on with the scopes of another thread.
+    fn begin_thread(&mut self, thread: &ThreadCapture, id: ThreadId, found: &Found) {
+        self.own = thread.key;
+        self.threads.insert(thread.key, id);
+        self.told.clear();
+        if found.has_forwards {
+            let notes = thread.records();
+            let notes = notes.filter(|record| record.name == Record::FORWARD);
+            (self.told).extend(notes.map(|record| (record.start, record.end as u32)));
         }
+    }
+
+    /// Takes a backward node, which is the part's event `index`.
+    fn add(&mut self, index: usize, record: &Record) {
+        let key = self.told.get(&record.start).copied().unwrap_or(self.own);
+        let mut links = Links::default();
+        links.set_forward_thread(ForwardThread::At(ThreadId::from_raw(key)));
+        self.links.set(index, links);
+    }
+
+    /// Gives the part the links, when all its threads are there.
+    fn add_to(mut self, part: &mut Part) {
+        let threads = &self.threads;
+        let thread = |key: ThreadId| match threads.get(&key.to_raw()) {
+            Some(&thread) => ForwardThread::At(thread),
+            None => ForwardThread::Elsewhere,
+        };
+        self.links
+            .map_forward_threads(|forward| forward.map(thread));
+        part.set_links(self.links);
     }
 }
 
@@ -120,18 +182,18 @@ fn is_piece_wanted(capture: &Capture, record: &Record) -> bool {
 }
 
 /// Adds where the tensors lie of scopes that come in start order, the first of which is the
-/// builder's event `first`.
+/// part's event `first`.
 fn add_notes<'a>(
     notes: &Notes,
     scopes: impl Iterator<Item = &'a Record>,
     first: usize,
-    builder: &mut ProfileBuilder,
+    part: &mut Part,
 ) {
     let mut find = notes.walk();
-    builder.reserve_storages(first + scopes.size_hint().0);
+    part.reserve_storages(first + scopes.size_hint().0);
     for (index, record) in scopes.enumerate() {
         if record.has_storages() {
-            builder.set_storages(first + index, find(record));
+            part.set_storages(first + index, find(record));
         }
     }
 }
@@ -144,6 +206,8 @@ struct Found {
     /// Scopes that were open when the window closed, innermost first.
     open: Vec<Record>,
     pieces: usize,
+    /// Whether the forward operators of some nodes ran on other threads.
+    has_forwards: bool,
 }
 
 impl Found {
@@ -152,18 +216,19 @@ impl Found {
         capture: &Capture,
         thread: &ThreadCapture,
         names: &mut Names,
-        builder: &mut ProfileBuilder,
+        part: &mut Part,
     ) -> Self {
         let mut found = Self {
             nesting: Nesting::with_capacity(thread.len()),
             open: still_open(capture, thread),
             pieces: 0,
+            has_forwards: false,
         };
         let mut is_wanted = |record: &Record| {
             is_wanted(capture, record)
                 && (record.stack & CALL_BIT == 0
                     || capture.keep_calls != Calls::Modules
-                    || names.is_module(record, builder))
+                    || names.is_module(record, part))
         };
         let mut ended_late = FxHashSet::default();
         for record in thread.records() {
@@ -177,6 +242,7 @@ impl Found {
             found.nesting.pass_by();
             let is_piece = record.name == Record::MEMORY && is_piece_wanted(capture, record);
             found.pieces += usize::from(is_piece);
+            found.has_forwards |= record.name == Record::FORWARD;
         }
         found.open.retain(|record| {
             !ended_late.contains(&(record.start, record.name)) && is_wanted(record)
@@ -206,7 +272,7 @@ fn still_open(capture: &Capture, thread: &ThreadCapture) -> Vec<Record> {
         name: entry.name,
         inputs: 0,
         stack: entry.stack,
-        sequence: u32::MAX,
+        sequence: Record::NO_SEQUENCE,
     });
     records
         .filter(|record| is_wanted(capture, record))
@@ -215,18 +281,14 @@ fn still_open(capture: &Capture, thread: &ThreadCapture) -> Vec<Record> {
 
 /// Maps the thread's numbers of input lists to the profile's; empty if the window did not ask for
 /// inputs.
-fn merge_inputs(
-    capture: &Capture,
-    thread: &ThreadCapture,
-    builder: &mut ProfileBuilder,
-) -> Vec<InputsId> {
+fn merge_inputs(capture: &Capture, thread: &ThreadCapture, part: &mut Part) -> Vec<InputsId> {
     if !capture.keep_inputs {
         return Vec::new();
     }
     thread
         .inputs
         .iter()
-        .map(|words| builder.inputs.intern(words))
+        .map(|words| part.inputs.intern(words))
         .collect()
 }
 
@@ -236,7 +298,7 @@ fn merge_stacks(
     capture: &Capture,
     thread: &ThreadCapture,
     names: &mut Names,
-    builder: &mut ProfileBuilder,
+    part: &mut Part,
 ) -> Vec<StackId> {
     if capture.keep_calls != Calls::All {
         return Vec::new();
@@ -244,8 +306,8 @@ fn merge_stacks(
     let mut stacks = Vec::with_capacity(thread.stacks.len() + 1);
     stacks.push(StackId::NONE);
     for &[caller, frame] in &thread.stacks {
-        let (frame, _) = names.find(frame, builder);
-        let stack = builder.stacks.push(
+        let (frame, _) = names.find(frame, part);
+        let stack = part.stacks.push(
             stacks
                 .get(caller as usize)
                 .copied()
@@ -278,9 +340,9 @@ impl Names {
         tables: &Tables,
         scale: &Scale,
         window_end: u64,
-        builder: &mut ProfileBuilder,
+        part: &mut Part,
     ) -> Event {
-        let (name, kind) = self.find(record.name & !ASYNC_BIT, builder);
+        let (name, kind) = self.find(record.name & !ASYNC_BIT, part);
         let (category, scope) = kind.describe();
         let start = scale.nanoseconds(record.start);
         let end = scale.nanoseconds(record.end.min(window_end));
@@ -291,7 +353,7 @@ impl Names {
         let stack = Stack::from_record(record.stack);
         let stack = tables.stacks.get(stack.raw() as usize);
         event.stack = stack.copied().unwrap_or(StackId::NONE);
-        event.set_sequence((record.sequence != u32::MAX).then_some(record.sequence));
+        event.set_sequence(record.sequence_number());
         if record.end > window_end {
             event.flags = event.flags.union(Flags::UNFINISHED);
         }
@@ -301,27 +363,27 @@ impl Names {
         event
     }
 
-    fn is_module(&mut self, record: &Record, builder: &mut ProfileBuilder) -> bool {
-        let (_, kind) = self.find(record.name & !ASYNC_BIT, builder);
+    fn is_module(&mut self, record: &Record, part: &mut Part) -> bool {
+        let (_, kind) = self.find(record.name & !ASYNC_BIT, part);
         kind == NameKind::Module
     }
 
     #[inline]
-    fn find(&mut self, number: u32, builder: &mut ProfileBuilder) -> (StringId, NameKind) {
+    fn find(&mut self, number: u32, part: &mut Part) -> (StringId, NameKind) {
         match self.known.get(number as usize) {
             Some(Some(found)) => *found,
-            Some(None) | None => self.add(number, builder),
+            Some(None) | None => self.add(number, part),
         }
     }
 
     #[cold]
-    fn add(&mut self, number: u32, builder: &mut ProfileBuilder) -> (StringId, NameKind) {
+    fn add(&mut self, number: u32, part: &mut Part) -> (StringId, NameKind) {
         let index = number as usize;
         let table = name::table();
         let (text, kind) = table
             .get(number)
             .expect("a record's name came from the table");
-        let found = (builder.strings.intern(text), kind);
+        let found = (part.strings.intern(text), kind);
         if self.known.len() <= index {
             self.known.resize(index + 1, None);
         }

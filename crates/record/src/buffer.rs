@@ -14,7 +14,7 @@ use crate::open::OpenStack;
 /// What a thread has recorded in the present recording.
 #[derive(Debug)]
 pub(crate) struct Buffer {
-    /// The number of the thread among those that ever recorded.
+    /// The key of the thread, see `thread_key`.
     pub(crate) index: u32,
     /// The operating system's name of the thread.
     pub(crate) name: Box<str>,

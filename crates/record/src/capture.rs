@@ -3,12 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use mindprof_model::{InputsTable, Loss, Metadata, Profile};
+use mindprof_model::{InputsTable, Loss, Metadata, Part, Profile};
 
 use crate::assemble;
 use crate::buffer::Buffer;
 use crate::chunk::{Chunk, Record};
-use crate::clock::Anchor;
+use crate::clock::{Anchor, TimeAxis};
 use crate::open::OpenSnapshot;
 use crate::stack::Calls;
 
@@ -29,6 +29,8 @@ pub struct Capture {
     pub(crate) threads: Vec<ThreadCapture>,
     /// The windows before this one that the profile is about too.
     pub(crate) earlier: Vec<Capture>,
+    /// What others report of this window.
+    pub(crate) attached: Vec<Part>,
 }
 
 impl Capture {
@@ -36,6 +38,23 @@ impl Capture {
     /// are threads of their own.
     pub fn add_earlier(&mut self, earlier: Self) {
         self.earlier.push(earlier);
+    }
+
+    /// Adds what arrives when the window is closed: kernels and memory of a device, or what another
+    /// process did. Its threads are the recording's where process, number and device are equal; its
+    /// external and correlation numbers mean what they mean here.
+    ///
+    /// # Errors
+    /// When the part names what it does not hold; then it is left out.
+    pub fn attach(&mut self, part: Part) -> mindprof_model::Result<()> {
+        part.check()?;
+        self.attached.push(part);
+        Ok(())
+    }
+
+    /// Returns the time axis of the profile.
+    pub fn axis(&self) -> TimeAxis {
+        TimeAxis::new(self.window.start, &self.opened, &self.closed)
     }
 
     /// Returns whether the window wants a scope that began at `start`.
@@ -59,6 +78,8 @@ impl Capture {
 /// What one thread has for the window, and perhaps for others.
 #[derive(Clone, Debug)]
 pub(crate) struct ThreadCapture {
+    /// The thread's key, see `thread_key`.
+    pub(crate) key: u32,
     pub(crate) native: u64,
     pub(crate) name: Box<str>,
     pub(crate) open: OpenSnapshot,
@@ -76,6 +97,7 @@ impl ThreadCapture {
         let open = buffer.open.snapshot();
         let contents = buffer.contents();
         Self {
+            key: buffer.index,
             native: buffer.native(),
             name: buffer.name.clone(),
             open,

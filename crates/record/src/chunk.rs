@@ -37,7 +37,8 @@ pub(crate) struct Record {
     pub(crate) inputs: u32,
     /// The stack; zero is none.
     pub(crate) stack: u32,
-    /// The sequence number; all ones is none.
+    /// The sequence number; all ones is none. The top bit says that it is a forward operator's,
+    /// see [`Record::forward_sequence`].
     pub(crate) sequence: u32,
 }
 
@@ -48,6 +49,9 @@ impl Record {
     pub(crate) const STORAGES: u32 = u32::MAX - 1;
     pub(crate) const FURTHER_STORAGES: u32 = u32::MAX - 2;
     pub(crate) const ROLE: u32 = u32::MAX - 3;
+    /// The forward operator of a backward node ran on another thread: the start of the node's
+    /// scope, and the key of that thread.
+    pub(crate) const FORWARD: u32 = u32::MAX - 4;
 
     /// Marks, in the inputs of a scope, that it is known where its tensors lie.
     pub(crate) const HAS_STORAGES: u32 = 1 << 31;
@@ -67,7 +71,26 @@ impl Record {
     /// Returns whether it is a scope.
     #[inline]
     pub(crate) const fn is_scope(&self) -> bool {
-        self.name < Self::ROLE
+        self.name < Self::FORWARD
+    }
+
+    /// Stands for "no sequence number".
+    pub(crate) const NO_SEQUENCE: u32 = u32::MAX;
+
+    /// Marks, in a sequence number, that it is the one of a backward node's forward operator. That
+    /// ran on the same thread, unless a record of its own says otherwise.
+    pub(crate) const FORWARD_SEQUENCE: u32 = 1 << 31;
+
+    /// Returns the sequence number of the scope.
+    #[inline]
+    pub(crate) fn sequence_number(&self) -> Option<u32> {
+        (self.sequence != Self::NO_SEQUENCE).then_some(self.sequence & !Self::FORWARD_SEQUENCE)
+    }
+
+    /// Returns whether the scope is of a backward node that knows its forward operator.
+    #[inline]
+    pub(crate) const fn has_forward(&self) -> bool {
+        self.sequence != Self::NO_SEQUENCE && self.sequence & Self::FORWARD_SEQUENCE != 0
     }
 }
 

@@ -16,6 +16,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use mindprof_model::Nanos;
+
 const UNDECIDED: u8 = 0;
 const COUNTER: u8 = 1;
 const MONOTONIC: u8 = 2;
@@ -160,6 +162,42 @@ impl Scale {
     /// Converts a moment. Never reverses two moments, so that nesting survives the rounding.
     pub(crate) fn nanoseconds(&self, ticks: u64) -> u64 {
         self.duration(ticks.saturating_sub(self.reference))
+    }
+}
+
+/// The time axis of a profile: where moments of the recorder's clock and of the wall clock lie on
+/// it.
+#[derive(Clone, Copy, Debug)]
+pub struct TimeAxis {
+    pub(crate) scale: Scale,
+    reference_unix_ns: u64,
+}
+
+impl TimeAxis {
+    /// Makes the axis of a window that opened at `start` ticks.
+    pub(crate) fn new(start: u64, opened: &Anchor, closed: &Anchor) -> Self {
+        let scale = Scale::new(start, &Anchor::first(), closed);
+        let opening = start.saturating_sub(opened.ticks());
+        Self {
+            reference_unix_ns: opened.unix_ns() + scale.duration(opening),
+            scale,
+        }
+    }
+
+    /// Returns time zero in nanoseconds since the Unix epoch. A [`mindprof_model::Part`] with this
+    /// reference has the times of the profile.
+    pub const fn reference_unix_ns(&self) -> u64 {
+        self.reference_unix_ns
+    }
+
+    /// Returns where a moment of [`ticks`] lies; one before time zero is time zero.
+    pub fn at_ticks(&self, ticks: u64) -> Nanos {
+        Nanos(self.scale.nanoseconds(ticks))
+    }
+
+    /// Returns where a moment of the wall clock lies; one before time zero is time zero.
+    pub const fn at_unix_ns(&self, unix_ns: u64) -> Nanos {
+        Nanos(unix_ns.saturating_sub(self.reference_unix_ns))
     }
 }
 

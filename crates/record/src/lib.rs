@@ -26,8 +26,10 @@ mod session;
 mod stack;
 mod storages;
 mod sync;
+mod thread_key;
 
 pub use capture::Capture;
+pub use clock::{TimeAxis, ticks};
 pub use memory::memory;
 pub use name::{Name, NameKind, Site};
 pub use near::{Column, Kept, Near};
@@ -38,6 +40,7 @@ pub use stack::{
     set_stack_source, wants_calls, wants_stacks,
 };
 pub use storages::{tensor_role, wants_storages};
+pub use thread_key::ThreadKey;
 
 /// The parts that the benchmark measures beside the whole: not an interface.
 #[doc(hidden)]

@@ -15,19 +15,18 @@ use crate::capture::ThreadCapture;
 use crate::clock::ticks;
 use crate::gate::{self, Gate, Wanted};
 use crate::session::Options;
+use crate::thread_key::ThreadKey;
 
 static RECORDER: Mutex<Recorder> = Mutex::new(Recorder {
     epoch: 0,
     windows: Vec::new(),
     buffers: Vec::new(),
-    threads_seen: 0,
 });
 
 pub(crate) struct Recorder {
     epoch: u32,
     windows: Vec<OpenWindow>,
     buffers: Vec<Arc<Buffer>>,
-    threads_seen: u32,
 }
 
 struct OpenWindow {
@@ -74,8 +73,7 @@ pub(crate) fn recorder() -> MutexGuard<'static, Recorder> {
 /// Adds the calling thread to those that take part.
 pub(crate) fn register_thread() -> Arc<Buffer> {
     let mut recorder = recorder();
-    let buffer = Arc::new(Buffer::new(recorder.threads_seen));
-    recorder.threads_seen += 1;
+    let buffer = Arc::new(Buffer::new(ThreadKey::current().raw()));
     recorder.buffers.push(Arc::clone(&buffer));
     buffer
 }

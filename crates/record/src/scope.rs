@@ -15,6 +15,7 @@ use crate::gate::Gate;
 use crate::local::{self, NEW_STORAGES, Place};
 use crate::name::{Name, Site};
 use crate::stack::{self, Stack};
+use crate::thread_key::ThreadKey;
 
 /// Opens a scope that closes when the returned value is dropped.
 #[inline]
@@ -129,10 +130,21 @@ impl OpenScope {
         local::end(&self, end);
     }
 
-    /// Sets the number that links a forward operator with its backward node.
+    /// Sets the number that links a forward operator with its backward node; of it 31 bits are
+    /// kept.
     #[inline]
     pub fn set_sequence(&mut self, sequence: u32) {
-        self.sequence = sequence;
+        self.sequence = sequence & !Record::FORWARD_SEQUENCE;
+    }
+
+    /// Says of a backward node which number its forward operator has, and which thread that ran on.
+    /// To be called on the thread that the scope was opened on.
+    #[inline]
+    pub fn set_forward(&mut self, sequence: u32, thread: ThreadKey) {
+        self.sequence = sequence | Record::FORWARD_SEQUENCE;
+        if thread != ThreadKey::current() {
+            local::push_note(Gate::load(), forward_note(self.start, thread));
+        }
     }
 
     #[inline]
@@ -166,7 +178,7 @@ impl OpenScope {
                 local::push_storages(start, name, inputs)
             },
             stack: stack.raw(),
-            sequence: u32::MAX,
+            sequence: Record::NO_SEQUENCE,
             epoch: gate.epoch(),
             place,
         }
@@ -188,5 +200,17 @@ impl OpenScope {
             stack: self.stack,
             sequence: self.sequence,
         }
+    }
+}
+
+/// Returns the record that tells which thread the forward operator of a node ran on.
+fn forward_note(start: u64, thread: ThreadKey) -> Record {
+    Record {
+        start,
+        end: u64::from(thread.raw()),
+        name: Record::FORWARD,
+        inputs: 0,
+        stack: 0,
+        sequence: Record::NO_SEQUENCE,
     }
 }

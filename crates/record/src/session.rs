@@ -95,6 +95,7 @@ impl Session {
             keep_calls: self.options.calls,
             threads: taken.threads,
             earlier: Vec::new(),
+            attached: Vec::new(),
         }
     }
 }

@@ -1,6 +1,6 @@
 use mindprof_model::{
-    DType, InputsEncoder, Links, MemoryRecord, Profile, ProfileBuilder, StringTable, Thread,
-    ThreadId, Timeline,
+    DType, InputsEncoder, Links, MemoryRecord, Part, Profile, StringTable, Thread, ThreadId,
+    Timeline,
 };
 use proptest::prelude::*;
 
@@ -23,8 +23,8 @@ fn describe(averages: &Averages) -> Vec<String> {
         .collect()
 }
 
-fn builder_with_thread(device: DeviceKind) -> (ProfileBuilder, ThreadId) {
-    let mut builder = ProfileBuilder::new();
+fn builder_with_thread(device: DeviceKind) -> (Part, ThreadId) {
+    let mut builder = Part::new();
     let thread = builder.add_thread(Thread {
         process: 1,
         native: 1,
@@ -117,7 +117,7 @@ fn a_device_event_takes_no_time_on_the_host() {
         Nanos(0),
         Nanos(9),
     ));
-    let profile = builder.build().unwrap();
+    let profile = builder.into_profile().unwrap();
     assert_eq!(
         describe(&of(&profile, GroupBy::default())),
         ["kernel x1 total 0 self 0"]
@@ -147,7 +147,7 @@ fn device_time_is_summed_over_children() {
         let event = Event::new(category, name, thread, Nanos(start), Nanos(end - start));
         builder.add_linked_event(event, Links::new(external, 0));
     }
-    let rows = of(&builder.build().unwrap(), GroupBy::default()).rows;
+    let rows = of(&builder.into_profile().unwrap(), GroupBy::default()).rows;
     let times: Vec<_> = rows
         .iter()
         .map(|row| {
@@ -188,7 +188,7 @@ fn memory_that_no_event_claims_is_a_row() {
         device: DeviceKind::Cpu,
         device_index: -1,
     });
-    let rows = of(&builder.build().unwrap(), GroupBy::default()).rows;
+    let rows = of(&builder.into_profile().unwrap(), GroupBy::default()).rows;
     let keys: Vec<_> = rows.iter().map(|row| row.key.as_str()).collect();
     assert_eq!(keys, ["a", "[memory]", "b"]);
     assert_eq!((rows[1].sums.count, rows[1].sums.self_memory.host), (1, 64));
@@ -230,7 +230,7 @@ fn shapes_tell_rows_apart_and_values_do_not() {
         event.inputs = builder.inputs.intern(encoder.words());
         builder.add_event(event);
     }
-    let profile = builder.build().unwrap();
+    let profile = builder.into_profile().unwrap();
     let by_shape = GroupBy {
         input_shapes: true,
         ..GroupBy::default()
@@ -258,7 +258,7 @@ fn any_profile() -> impl Strategy<Value = Profile> {
             event.inputs = builder.inputs.intern(encoder.words());
             builder.add_event(event);
         }
-        builder.build().unwrap()
+        builder.into_profile().unwrap()
     })
 }
 

@@ -1,5 +1,5 @@
 use mindprof_model::{
-    Category, DType, Event, InputsEncoder, ProfileBuilder, StringTable, Thread, ThreadId, Timeline,
+    Category, DType, Event, InputsEncoder, Part, StringTable, Thread, ThreadId, Timeline,
 };
 use proptest::prelude::*;
 
@@ -33,7 +33,7 @@ fn drawn(operators: &[(&str, u64)]) -> Profile {
 
 /// Adds operators of a name that are given one tensor of some rows each.
 fn shaped(operators: &[(&str, u64, usize)]) -> Profile {
-    let mut builder = ProfileBuilder::new();
+    let mut builder = Part::new();
     let thread = builder.add_thread(Thread {
         process: 1,
         native: 1,
@@ -56,7 +56,7 @@ fn shaped(operators: &[(&str, u64, usize)]) -> Profile {
         builder.add_event(event);
         start += duration;
     }
-    builder.build().unwrap()
+    builder.into_profile().unwrap()
 }
 
 #[test]
@@ -188,7 +188,7 @@ proptest! {
 
 #[test]
 fn a_users_range_on_a_device_is_no_work_of_the_device() {
-    let mut builder = ProfileBuilder::new();
+    let mut builder = Part::new();
     let stream = Thread {
         process: 0,
         native: 7,
@@ -203,7 +203,7 @@ fn a_users_range_on_a_device_is_no_work_of_the_device() {
         let name = builder.strings.intern(name);
         builder.add_event(Event::new(category, name, stream, Nanos(0), Nanos(8)));
     }
-    let profile = builder.build().unwrap();
+    let profile = builder.into_profile().unwrap();
     let same = diff(&profile, &profile, DiffOptions::default());
     assert_eq!((same.before.device, same.before.host), (Nanos(8), Nanos(0)));
 }

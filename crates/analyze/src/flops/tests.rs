@@ -1,11 +1,11 @@
-use mindprof_model::{DType, Event, InputsEncoder, Nanos, ProfileBuilder, StringTable, Thread};
+use mindprof_model::{DType, Event, InputsEncoder, Nanos, Part, StringTable, Thread};
 use proptest::prelude::*;
 
 use super::*;
 use crate::{Correlation, Keys};
 
 fn counted(name: &str, encode: impl FnOnce(&mut InputsEncoder)) -> u64 {
-    let mut builder = ProfileBuilder::new();
+    let mut builder = Part::new();
     let thread = builder.add_thread(Thread {
         process: 1,
         native: 1,
@@ -18,7 +18,7 @@ fn counted(name: &str, encode: impl FnOnce(&mut InputsEncoder)) -> u64 {
     let mut event = Event::new(Category::Operator, name, thread, Nanos(0), Nanos(1));
     event.inputs = builder.inputs.intern(encoder.words());
     builder.add_event(event);
-    let profile = builder.build().unwrap();
+    let profile = builder.into_profile().unwrap();
     Flops::new(profile.strings()).count(&profile, EventId::from_index(0))
 }
 
@@ -99,7 +99,7 @@ fn elementwise_operators_count_their_first_input() {
 // empty                     |-|  60..70   was given no tensor
 #[test]
 fn what_no_formula_covers_is_listed() {
-    let mut builder = ProfileBuilder::new();
+    let mut builder = Part::new();
     let thread = builder.add_thread(Thread {
         process: 1,
         native: 1,
@@ -121,7 +121,7 @@ fn what_no_formula_covers_is_listed() {
         event.inputs = inputs;
         builder.add_event(event);
     }
-    let profile = builder.build().unwrap();
+    let profile = builder.into_profile().unwrap();
     let keys = Keys::build(profile.strings());
     let tree = Tree::build(&profile, &keys, &Correlation::default());
     assert_eq!(uncounted(&profile, &tree), [EventId::from_index(2)]);

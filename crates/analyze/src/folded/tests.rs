@@ -1,4 +1,4 @@
-use mindprof_model::{Category, Event, Nanos, ProfileBuilder, StringTable, Thread, Timeline};
+use mindprof_model::{Category, Event, Nanos, Part, StringTable, Thread, Timeline};
 use proptest::prelude::*;
 
 use super::*;
@@ -43,7 +43,7 @@ fn equal_paths_are_summed_and_without_stacks_scopes_make_them() {
 /// A call of a Python function, an operator inside of it that knows its stack, and one inside of
 /// that.
 fn with_stacks() -> Analysis {
-    let mut builder = ProfileBuilder::new();
+    let mut builder = Part::new();
     let thread = builder.add_thread(Thread {
         process: 1,
         native: 1,
@@ -61,7 +61,7 @@ fn with_stacks() -> Analysis {
     add(Category::PythonFunction, call, 0, 100, StackId::NONE);
     add(Category::Operator, linear, 10, 50, inside);
     add(Category::Operator, addmm, 20, 20, inside);
-    Analysis::build(builder.build().unwrap())
+    Analysis::build(builder.into_profile().unwrap())
 }
 
 #[test]
@@ -99,7 +99,7 @@ proptest! {
     fn nothing_is_lost_in_the_fold(
         intervals in prop::collection::vec((0_u64..60, 0_u64..20, 0_usize..3), 0..60),
     ) {
-        let mut builder = ProfileBuilder::new();
+        let mut builder = Part::new();
         let thread = builder.add_thread(Thread {
             process: 1,
             native: 1,
@@ -111,7 +111,7 @@ proptest! {
             let times = (Nanos(start), Nanos(duration));
             builder.add_event(Event::new(Category::Operator, name, thread, times.0, times.1));
         }
-        let analysis = Analysis::build(builder.build().unwrap());
+        let analysis = Analysis::build(builder.into_profile().unwrap());
         let events = (0..analysis.profile().events().len()).map(EventId::from_index);
         let spent: u64 = events.map(|id| analysis.tree().self_time(id).0).sum();
         let folded = Folded::build(&analysis, StackMetric::SelfCpuTime);

@@ -1,8 +1,8 @@
 //! Tests of the timeline: lives of blocks, versions, categories, the peak.
 
 use mindprof_model::{
-    Category, DType, DeviceKind, Event, InputsEncoder, MemoryRecord, Nanos, Profile,
-    ProfileBuilder, RoleRecord, ScopeKind, StackId, StringTable, TensorRole, Thread, ThreadId,
+    Category, DType, DeviceKind, Event, InputsEncoder, MemoryRecord, Nanos, Part, Profile,
+    RoleRecord, ScopeKind, StackId, StringTable, TensorRole, Thread, ThreadId,
 };
 use proptest::prelude::*;
 use rustc_hash::FxHashMap;
@@ -12,13 +12,13 @@ use super::*;
 /// Draws operators with their tensors and the memory they take, on a clock that moves by ten with
 /// everything.
 struct Draw {
-    builder: ProfileBuilder,
+    builder: Part,
     now: u64,
 }
 
 impl Draw {
     fn new() -> Self {
-        let mut builder = ProfileBuilder::new();
+        let mut builder = Part::new();
         builder.add_thread(Thread {
             process: 1,
             native: 1,
@@ -99,7 +99,7 @@ impl Draw {
     }
 
     fn finish(self) -> Analysis {
-        Analysis::build(self.builder.build().unwrap())
+        Analysis::build(self.builder.into_profile().unwrap())
     }
 }
 
@@ -307,7 +307,12 @@ fn each_device_has_a_timeline_of_its_own() {
 
 impl Draw {
     fn finish_records(self) -> Vec<MemoryRecord> {
-        self.builder.build().unwrap().memory().iter().collect()
+        self.builder
+            .into_profile()
+            .unwrap()
+            .memory()
+            .iter()
+            .collect()
     }
 }
 
@@ -387,7 +392,7 @@ fn drawn(steps: &[Step]) -> Profile {
             }
         }
     }
-    draw.builder.build().unwrap()
+    draw.builder.into_profile().unwrap()
 }
 
 proptest! {

@@ -1,13 +1,11 @@
-use mindprof_model::{
-    Category, Event, Nanos, ProfileBuilder, StackId, StringTable, Thread, ThreadId,
-};
+use mindprof_model::{Category, Event, Nanos, Part, StackId, StringTable, Thread, ThreadId};
 use proptest::prelude::*;
 
 use super::*;
 use crate::{Correlation, Keys};
 
 fn profile(events: &[(usize, u64, u64)], records: &[(u64, i64, DeviceKind)]) -> Profile {
-    let mut builder = ProfileBuilder::new();
+    let mut builder = Part::new();
     let threads = [1, 2].map(|native| {
         builder.add_thread(Thread {
             process: 1,
@@ -40,7 +38,7 @@ fn profile(events: &[(usize, u64, u64)], records: &[(u64, i64, DeviceKind)]) -> 
             device_index: -1,
         });
     }
-    builder.build().unwrap()
+    builder.into_profile().unwrap()
 }
 
 fn tree_of(profile: &Profile) -> Tree {

@@ -1,4 +1,7 @@
-use mindprof_model::{Category, DeviceKind, StackId, StringTable, TensorRole, Thread, Timeline};
+use mindprof_model::{
+    Category, DeviceKind, ExtraKind, Links, RoleRecord, StackId, StringTable, TensorRole, Thread,
+    Timeline,
+};
 use proptest::prelude::*;
 
 use super::*;
@@ -92,7 +95,7 @@ fn short_events_and_all_but_the_longest_are_left_out() {
 //                 kernel 1         |--|         35..40
 //                 kernel 2              |--|    50..55
 fn with_device() -> Profile {
-    let mut builder = ProfileBuilder::new();
+    let mut builder = Part::new();
     let mut thread = |native, device| {
         builder.add_thread(Thread {
             process: 1,
@@ -117,7 +120,7 @@ fn with_device() -> Profile {
         let event = Event::new(category, name, thread, Nanos(start), Nanos(end - start));
         builder.add_linked_event(event, Links::new(0, correlation));
     }
-    builder.build().unwrap()
+    builder.into_profile().unwrap()
 }
 
 #[test]
@@ -153,7 +156,7 @@ fn what_devices_did_follows_who_asked_for_it() {
 
 #[test]
 fn memory_records_are_cut_by_time_and_thread() {
-    let mut builder = ProfileBuilder::new();
+    let mut builder = Part::new();
     let thread = builder.add_thread(Thread {
         process: 1,
         native: 1,
@@ -173,7 +176,7 @@ fn memory_records_are_cut_by_time_and_thread() {
             device_index: -1,
         });
     }
-    let profile = builder.build().unwrap();
+    let profile = builder.into_profile().unwrap();
     let cut = Cut {
         window: Some((Nanos(10), Nanos(20))),
         ..Cut::default()
@@ -190,7 +193,7 @@ fn memory_records_are_cut_by_time_and_thread() {
 
 #[test]
 fn where_tensors_lie_stays_with_their_events() {
-    let mut builder = ProfileBuilder::new();
+    let mut builder = Part::new();
     let thread = builder.add_thread(Thread {
         process: 1,
         native: 1,
@@ -219,7 +222,7 @@ fn where_tensors_lie_stays_with_their_events() {
         window: Some((Nanos(10), Nanos(20))),
         ..Cut::default()
     };
-    let slimmed = slim(&builder.build().unwrap(), &cut);
+    let slimmed = slim(&builder.into_profile().unwrap(), &cut);
     assert_eq!(slimmed.profile.storages().of(0), [11]);
     assert_eq!(slimmed.profile.roles()[0].address, 11);
 }
@@ -227,7 +230,7 @@ fn where_tensors_lie_stays_with_their_events() {
 fn any_profile() -> impl Strategy<Value = Profile> {
     let drawn = prop::collection::vec((0..3_u64, 0..100_u64, 0..40_u64), 0..30);
     drawn.prop_map(|events| {
-        let mut builder = ProfileBuilder::new();
+        let mut builder = Part::new();
         let threads: Vec<ThreadId> = (0..3)
             .map(|native| {
                 builder.add_thread(Thread {
@@ -247,7 +250,7 @@ fn any_profile() -> impl Strategy<Value = Profile> {
                 Nanos(duration),
             ));
         }
-        builder.build().unwrap()
+        builder.into_profile().unwrap()
     })
 }
 
@@ -287,7 +290,7 @@ proptest! {
 /// ```
 #[test]
 fn what_is_not_known_stays_with_its_events_and_in_the_window() {
-    let mut builder = ProfileBuilder::new();
+    let mut builder = Part::new();
     let thread = builder.add_thread(Thread {
         process: 1,
         native: 1,
@@ -312,7 +315,7 @@ fn what_is_not_known_stays_with_its_events_and_in_the_window() {
         window: Some((Nanos(20), Nanos(30))),
         ..Cut::default()
     };
-    let slimmed = slim(&builder.build().unwrap(), &cut);
+    let slimmed = slim(&builder.into_profile().unwrap(), &cut);
     let extras = slimmed.profile.extras();
     assert_eq!(extras.of(ExtraKind::Arguments, 0), Some(text));
     let times: Vec<_> = extras

@@ -1,11 +1,11 @@
 use mindprof_model::{
-    Category, DeviceKind, Event, Links, Nanos, ProfileBuilder, StringTable, Thread,
+    Category, DeviceKind, Event, ForwardThread, Links, Nanos, Part, StringTable, Thread,
 };
 
 use super::*;
 use crate::Keys;
 
-fn stack(builder: &mut ProfileBuilder, outermost_first: &[&str]) -> StackId {
+fn stack(builder: &mut Part, outermost_first: &[&str]) -> StackId {
     let mut at = StackId::NONE;
     for frame in outermost_first {
         let frame = builder.strings.intern(frame);
@@ -26,7 +26,7 @@ fn texts(profile: &Profile, stack: StackId) -> Vec<&str> {
 //                  AccumulateGrad              |  50..55   backward, no sequence
 #[test]
 fn backward_events_show_where_their_forward_was_called() {
-    let mut builder = ProfileBuilder::new();
+    let mut builder = Part::new();
     let [forward, backward] = [1, 2].map(|native| {
         builder.add_thread(Thread {
             process: 1,
@@ -89,10 +89,12 @@ fn backward_events_show_where_their_forward_was_called() {
         event.scope = scope;
         event.stack = stack;
         let mut links = Links::new(1, 0);
-        links.set_forward_thread((scope == ScopeKind::Backward).then_some(forward));
+        if scope == ScopeKind::Backward {
+            links.set_forward_thread(ForwardThread::At(forward));
+        }
         builder.add_linked_event(event, links);
     }
-    let profile = builder.build().unwrap();
+    let profile = builder.into_profile().unwrap();
     let keys = Keys::build(profile.strings());
     let tree = Tree::build(&profile, &keys, &Correlation::default());
     let sources = Sources::build(&profile, &tree, &Correlation::default());
@@ -116,7 +118,7 @@ fn backward_events_show_where_their_forward_was_called() {
 //   inner          |-|        8..10   without a stack
 #[test]
 fn events_without_a_stack_take_that_of_the_function_they_ran_in() {
-    let mut builder = ProfileBuilder::new();
+    let mut builder = Part::new();
     let thread = builder.add_thread(Thread {
         process: 1,
         native: 1,
@@ -135,7 +137,7 @@ fn events_without_a_stack_take_that_of_the_function_they_ran_in() {
         event.stack = stack;
         builder.add_event(event);
     }
-    let profile = builder.build().unwrap();
+    let profile = builder.into_profile().unwrap();
     let keys = Keys::build(profile.strings());
     let tree = Tree::build(&profile, &keys, &Correlation::default());
     let sources = Sources::build(&profile, &tree, &Correlation::default());
@@ -163,7 +165,7 @@ fn events_without_a_stack_take_that_of_the_function_they_ran_in() {
 fn what_devices_did_shows_where_it_was_asked_for() {
     use Category::{Kernel, Operator, PythonFunction, Runtime};
 
-    let mut builder = ProfileBuilder::new();
+    let mut builder = Part::new();
     let [host, device] = [DeviceKind::Cpu, DeviceKind::Cuda].map(|device| {
         builder.add_thread(Thread {
             process: 1,
@@ -208,7 +210,7 @@ fn what_devices_did_shows_where_it_was_asked_for() {
         event.stack = stack;
         builder.add_linked_event(event, Links::new(links.0, links.1));
     }
-    let profile = builder.build().unwrap();
+    let profile = builder.into_profile().unwrap();
     let correlation = Correlation::build(&profile);
     let tree = Tree::build(&profile, &Keys::build(profile.strings()), &correlation);
     let sources = Sources::build(&profile, &tree, &correlation);

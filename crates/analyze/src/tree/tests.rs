@@ -1,4 +1,4 @@
-use mindprof_model::{Category, Links, Profile, ProfileBuilder, StringTable, Thread, Timeline};
+use mindprof_model::{Category, Links, Part, Profile, StringTable, Thread, Timeline};
 use proptest::prelude::*;
 
 use super::*;
@@ -29,7 +29,7 @@ fn describe(profile: &Profile) -> Vec<String> {
 
 /// Events `(name, start, end)` on one thread, for overlaps that nested closures cannot draw.
 fn overlapping(events: &[(&str, u64, u64)]) -> Profile {
-    let mut builder = ProfileBuilder::new();
+    let mut builder = Part::new();
     let thread = builder.add_thread(Thread {
         process: 1,
         native: 1,
@@ -46,7 +46,7 @@ fn overlapping(events: &[(&str, u64, u64)]) -> Profile {
             Nanos(end - start),
         ));
     }
-    builder.build().unwrap()
+    builder.into_profile().unwrap()
 }
 
 // parent  |--------------------|   0..100
@@ -206,7 +206,7 @@ fn merging_compares_keys_and_not_names() {
 // hidden       |         22..24
 #[test]
 fn asynchronous_and_hidden_events_stand_outside() {
-    let mut builder = ProfileBuilder::new();
+    let mut builder = Part::new();
     let thread = builder.add_thread(Thread {
         process: 1,
         native: 1,
@@ -230,7 +230,7 @@ fn asynchronous_and_hidden_events_stand_outside() {
         builder.add_event(event);
     }
     assert_eq!(
-        describe(&builder.build().unwrap()),
+        describe(&builder.into_profile().unwrap()),
         ["async in - self 0", "b in - self 10", "hidden in - self 0"]
     );
 }
@@ -240,7 +240,7 @@ fn asynchronous_and_hidden_events_stand_outside() {
 // 7 cudaLaunchKernel                |-| 30..40   there too, without an external id
 #[test]
 fn runtime_calls_run_inside_the_operator_that_asked() {
-    let mut builder = ProfileBuilder::new();
+    let mut builder = Part::new();
     let [host, other] = [1, 2].map(|native| {
         builder.add_thread(Thread {
             process: 1,
@@ -259,7 +259,7 @@ fn runtime_calls_run_inside_the_operator_that_asked() {
         builder.add_linked_event(event, Links::new(external, 0));
     }
     assert_eq!(
-        describe(&builder.build().unwrap()),
+        describe(&builder.into_profile().unwrap()),
         [
             "aten::mm in - self 40",
             "launch in aten::mm self 10",
@@ -313,7 +313,7 @@ fn parents_by_the_book(profile: &Profile) -> Vec<Option<usize>> {
 fn any_profile() -> impl Strategy<Value = Profile> {
     let event = (0..3_usize, 0..3_u8, 0..40_u64, 0..20_u64);
     prop::collection::vec(event, 0..40).prop_map(|events| {
-        let mut builder = ProfileBuilder::new();
+        let mut builder = Part::new();
         let threads: Vec<_> = (0..3)
             .map(|native| {
                 builder.add_thread(Thread {
@@ -334,7 +334,7 @@ fn any_profile() -> impl Strategy<Value = Profile> {
                 Nanos(duration),
             ));
         }
-        builder.build().unwrap()
+        builder.into_profile().unwrap()
     })
 }
 

@@ -27,9 +27,6 @@ const HIDDEN: [&str; 7] = [
     "aten::_version",
 ];
 
-/// The start of the name of the wrapper around each node of the backward graph.
-const BACKWARD_WRAPPER: &str = "autograd::engine::evaluate_function";
-
 /// Returns the category and kind of device that a trace's category stands for.
 pub(super) fn from_name(name: &str) -> (Category, DeviceKind) {
     match name {
@@ -115,16 +112,6 @@ pub(super) fn is_mark(name: &str) -> bool {
 /// Returns whether events of this name are left out of every analysis.
 pub(super) fn is_hidden(name: &str) -> bool {
     HIDDEN.contains(&name)
-}
-
-/// Returns whether an event is the wrapper around a node of the backward graph.
-pub(crate) fn is_backward_wrapper(name: &str) -> bool {
-    name.starts_with(BACKWARD_WRAPPER)
-}
-
-/// Returns the name of the node that a wrapper of this name is around.
-pub(super) fn wrapped_node(name: &str) -> Option<&str> {
-    name.strip_prefix(BACKWARD_WRAPPER)?.strip_prefix(": ")
 }
 
 /// Returns the key of a cause of loss in the metadata of a trace.

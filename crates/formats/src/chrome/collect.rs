@@ -1,8 +1,8 @@
-//! Makes a profile from the events of a trace, as they come by.
+//! Makes a part from the events of a trace, as they come by.
 
 use mindprof_model::{
-    Category, DeviceKind, Event, ExtraKind, Flags, InputsEncoder, InputsId, LinkColumns, Links,
-    LossCause, MemoryRecord, Nanos, ProfileBuilder, StackId,
+    Category, DeviceKind, Event, ExtraKind, Flags, ForwardThread, InputsEncoder, InputsId,
+    LinkColumns, Links, LossCause, MemoryRecord, Nanos, Part, StackId,
 };
 use rustc_hash::FxHashMap;
 use serde_json::Value;
@@ -40,13 +40,13 @@ mod tracks;
 
 pub(crate) use self::rest::each_entry;
 
-/// The parts of a profile so far.
+/// The part so far.
 ///
 /// Times are relative to the trace's base until all are known, and may lie before it: until then
 /// the starts of events and the times of memory records hold the bits of signed numbers.
 #[derive(Default)]
 pub(super) struct Collector {
-    pub(super) profile: ProfileBuilder,
+    pub(super) part: Part,
     pub(super) base_ns: u64,
     pub(super) repairs: Repairs,
     left_out: PhaseCounts,
@@ -117,7 +117,7 @@ impl Collector {
     /// Takes the events of a track of a process for events of the thread `of`.
     pub(super) fn add_spare_track(&mut self, [process, track, of]: [&Value; 3]) {
         let raw = [process, track, of].map(ToString::to_string);
-        let strings = &mut self.profile.strings;
+        let strings = &mut self.part.strings;
         self.tracks
             .add_spare(raw.each_ref().map(String::as_str), strings);
     }
@@ -125,7 +125,7 @@ impl Collector {
     /// Counts an event that could not be read.
     pub(super) fn add_damage(&mut self, repair: Repair) {
         self.repairs.add(repair, 1);
-        self.profile.add_loss(LossCause::Damaged, 1);
+        self.part.add_loss(LossCause::Damaged, 1);
     }
 
     fn add_complete(&mut self, event: &RawEvent<'_>, texts: &Texts, rest: &Rest) {
@@ -170,7 +170,7 @@ impl Collector {
             start += category::DEVICE_ANNOTATION_MARGIN as i64;
             duration = duration.saturating_sub(Nanos(2 * category::DEVICE_ANNOTATION_MARGIN));
         }
-        let strings = &mut self.profile.strings;
+        let strings = &mut self.part.strings;
         let name = self.meanings.name(event.name, texts, strings);
         let track = self.tracks.track_of(device, event, strings);
         let mut kept = Event::new(category, name.string, track, Nanos(start as u64), duration);
@@ -214,7 +214,7 @@ impl Collector {
     fn push(&mut self, event: Event, links: Links) {
         let start = event.start.0 as i64;
         self.earliest_start = Some(self.earliest_start.map_or(start, |first| first.min(start)));
-        self.has_forward_threads |= links.forward_thread().is_some();
+        self.has_forward_threads |= links.forward_thread() != ForwardThread::Unknown;
         self.has_device_events |= is_of_device(event.category);
         self.is_ordered.add(start, event.duration);
         self.links.set(self.events.len(), links);
@@ -223,7 +223,7 @@ impl Collector {
 
     /// Takes a moment: memory, or what becomes an event without a duration.
     fn add_instant(&mut self, event: &RawEvent<'_>, texts: &Texts, rest: &Rest) {
-        let strings = &mut self.profile.strings;
+        let strings = &mut self.part.strings;
         let name = self.meanings.name(event.name, texts, strings);
         if name.role == Role::Mark && event.category == Fragment::NONE {
             return;
@@ -242,7 +242,7 @@ impl Collector {
     fn add_memory(&mut self, event: &RawEvent<'_>, texts: &Texts, rest: &Rest, time: i64) {
         let arguments = &event.arguments;
         let said = |key: ArgumentKey| arguments.value(key);
-        let strings = &mut self.profile.strings;
+        let strings = &mut self.part.strings;
         let record = MemoryRecord {
             time: Nanos(time as u64),
             address: number_of(said(ArgumentKey::Address)),

@@ -18,7 +18,7 @@ mod track_facts;
 mod write;
 
 pub use category::to_name as category_name;
-pub(crate) use category::{INSTANT, MEMORY, is_backward_wrapper, loss_key};
+pub(crate) use category::{INSTANT, MEMORY, loss_key};
 pub(crate) use collect::each_entry;
 pub use file::{write_trace_file, write_trace_file_with};
 pub use inputs::input_types;

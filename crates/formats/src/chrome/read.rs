@@ -213,7 +213,7 @@ impl Reader<'_> {
             "schemaVersion" | "displayTimeUnit" | "traceName" => {}
             _ => {
                 let value = String::from_utf8_lossy(value);
-                collector.profile.metadata.set(key, value);
+                collector.part.metadata.set(key, value);
             }
         }
         Ok(())
@@ -240,7 +240,7 @@ impl Mark {
     fn apply(&self, collector: &mut Collector) {
         for cause in LossCause::ALL {
             let count = self.lost.get(loss_key(cause)).copied().unwrap_or(0);
-            collector.profile.add_loss(cause, count);
+            collector.part.add_loss(cause, count);
         }
         for track in &self.spare_tracks {
             collector.add_spare_track([&track.pid, &track.tid, &track.of]);

@@ -5,8 +5,8 @@
 
 use std::io::Write;
 
-use mindprof_analyze::PythonCalls;
-use mindprof_model::{Category, Event, EventId, Flags, Metadata, Nanos, Profile, ScopeKind};
+use mindprof_analyze::{FlowEnd, FlowKind, FlowSide, Flows, PythonCalls};
+use mindprof_model::{Category, Event, EventId, Flags, Metadata, Nanos, Profile, ThreadNumbers};
 
 use self::extras::{EventExtras, ExtraPieces};
 use self::memory::memory_head;
@@ -14,12 +14,11 @@ use self::pieces::Pieces;
 use self::tensors::Carried;
 use self::text::Text;
 use self::tracks::{Tracks, drawn};
-use super::category::{DEVICE_ANNOTATION_MARGIN, is_backward_wrapper};
+use super::category::DEVICE_ANNOTATION_MARGIN;
 use super::keys::{ArgumentKey, ArgumentKeys};
 use super::text::json_string;
 use super::time::base_ns;
 use crate::Result;
-use crate::flows::{FlowEnd, FlowKind, FlowSide, Flows};
 
 mod extras;
 mod memory;
@@ -109,8 +108,7 @@ struct Writer<'a> {
     python: PythonCalls,
     roles: Carried,
     extras: ExtraPieces<'a>,
-    /// The number of each thread, from one up in the order in which they began to work.
-    thread_numbers: Vec<i64>,
+    thread_numbers: ThreadNumbers,
 }
 
 impl<'a> Writer<'a> {
@@ -126,7 +124,7 @@ impl<'a> Writer<'a> {
             python: PythonCalls::new(profile),
             roles: Carried::build(profile, leave_out),
             extras: ExtraPieces::new(profile),
-            thread_numbers: thread_numbers(profile),
+            thread_numbers: profile.thread_numbers(),
         }
     }
 
@@ -239,7 +237,8 @@ impl<'a> Writer<'a> {
             self.text.push("\"Record function id\":0,");
         }
         if let Some(sequence) = event.sequence() {
-            let forward_thread = self.forward_thread(id, event, sequence);
+            let forward = self.flows.forward_thread(self.profile, id);
+            let forward_thread = self.thread_numbers.forward_number(forward);
             self.text.push_argument("Sequence number", sequence);
             self.text.push_argument("Fwd thread id", forward_thread);
         }
@@ -270,25 +269,6 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Returns the number of the thread that a backward node's forward operator ran on, zero for
-    /// others.
-    fn forward_thread(&self, id: EventId, event: &Event, sequence: u32) -> i64 {
-        let is_backward = match event.scope {
-            ScopeKind::Backward => true,
-            ScopeKind::Function | ScopeKind::User => is_backward_wrapper(self.profile.name(event)),
-        };
-        if !is_backward {
-            return 0;
-        }
-        let said = self
-            .profile
-            .links(id)
-            .and_then(|links| links.forward_thread());
-        let forward = self.flows.forward(sequence);
-        let thread = said.or_else(|| Some(self.profile.event(forward?).thread));
-        thread.map_or(1, |thread| self.thread_numbers[thread.index()])
-    }
-
     fn push_time(&mut self, time: Nanos) {
         self.push_since_reference(time.0, 0);
     }
@@ -299,17 +279,4 @@ impl<'a> Writer<'a> {
         let since_base = reference.saturating_add(time_ns).saturating_sub(before_ns);
         self.text.push_microseconds(since_base);
     }
-}
-
-fn thread_numbers(profile: &Profile) -> Vec<i64> {
-    let mut numbers = vec![0; profile.threads().len()];
-    let mut next = 1;
-    for event in profile.events() {
-        let number = &mut numbers[event.thread.index()];
-        if *number == 0 {
-            *number = next;
-            next += 1;
-        }
-    }
-    numbers
 }

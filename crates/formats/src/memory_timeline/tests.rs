@@ -2,13 +2,13 @@
 
 use mindprof_analyze::{Analysis, MemoryDevice};
 use mindprof_model::{
-    DeviceKind, MemoryRecord, Nanos, ProfileBuilder, StackId, StringTable, Thread, ThreadId,
+    DeviceKind, MemoryRecord, Nanos, Part, StackId, StringTable, Thread, ThreadId,
 };
 
 use super::*;
 
 fn analysis(records: &[(u64, u64, i64)]) -> Analysis {
-    let mut builder = ProfileBuilder::new();
+    let mut builder = Part::new();
     builder.reference_unix_ns = 5_000_000;
     let thread = builder.add_thread(Thread {
         process: 1,
@@ -32,7 +32,7 @@ fn analysis(records: &[(u64, u64, i64)]) -> Analysis {
             device_index: -1,
         });
     }
-    Analysis::build(builder.build().unwrap())
+    Analysis::build(builder.into_profile().unwrap())
 }
 
 fn text(

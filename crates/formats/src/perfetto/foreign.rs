@@ -3,6 +3,7 @@
 
 use std::io::Write;
 
+use mindprof_analyze::FlowSide;
 use mindprof_model::{ForeignRecord, Nanos, Profile};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
@@ -14,7 +15,6 @@ use super::sequence::Sequence;
 use super::tracks::Processes;
 use crate::Result;
 use crate::chrome::each_entry;
-use crate::flows::FlowSide;
 use crate::scan::decode;
 
 /// Arrows of other tools have numbers above those of our own.

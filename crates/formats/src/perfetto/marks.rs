@@ -1,5 +1,6 @@
 //! What a sequence tells on the tracks of others: memory, counters, and what other tools wrote.
 
+use mindprof_analyze::FlowSide;
 use mindprof_model::{MemoryRecord, Nanos, TextId, ThreadId};
 
 use super::arguments::{ADDRESS, BYTES, CALL_STACK, DEVICE_ID, DEVICE_TYPE, add_text, annotate};
@@ -7,7 +8,6 @@ use super::fields::{annotation, event as field, interned, trace};
 use super::message::Message;
 use super::sequence::Sequence;
 use crate::chrome::{INSTANT, MEMORY};
-use crate::flows::FlowSide;
 
 /// An event as another tool wrote it.
 pub(super) struct Foreign<'a> {

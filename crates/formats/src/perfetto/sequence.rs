@@ -3,6 +3,7 @@
 //! Names are told once, times are differences, and the track is the default, so that beginning and
 //! ending a slice takes some thirty bytes together before they are compressed.
 
+use mindprof_analyze::{FlowEnd, FlowKind, FlowSide};
 use mindprof_model::{
     Category, Event, Flags, InputsId, Links, Nanos, Profile, StackId, StringId, TextId,
 };
@@ -16,7 +17,6 @@ use super::fields::{annotation, event as field, interned, trace};
 use super::message::Message;
 use crate::category_name;
 use crate::chrome::inputs_lists;
-use crate::flows::{FlowEnd, FlowKind, FlowSide};
 
 const STATE_CLEARED: u64 = 1;
 const NEEDS_STATE: u64 = 2;

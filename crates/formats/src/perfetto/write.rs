@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use mindprof_analyze::Lanes;
+use mindprof_analyze::{Flows, Lanes};
 use mindprof_model::{
     Category, DeviceKind, Event, EventId, ExtraKind, Links, LossCause, Nanos, Profile,
 };
@@ -17,7 +17,6 @@ use super::packets::Packets;
 use super::sequence::{Said, Sequence};
 use super::tracks::{Processes, describe_memory, describe_spare, describe_thread};
 use crate::chrome::loss_key;
-use crate::flows::Flows;
 use crate::{Result, TraceOptions, write_file};
 
 #[cfg(test)]

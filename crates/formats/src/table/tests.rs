@@ -1,7 +1,6 @@
 use mindprof_analyze::averages;
 use mindprof_model::{
-    Category, Event, Flags, LossCause, Nanos, Profile, ProfileBuilder, StringTable, Thread,
-    Timeline,
+    Category, Event, Flags, LossCause, Nanos, Part, Profile, StringTable, Thread, Timeline,
 };
 
 use proptest::prelude::*;
@@ -108,7 +107,7 @@ Self CPU time total: 1.200ms
 // b                    |-|         20..30
 #[test]
 fn an_asynchronous_row_has_no_share() {
-    let mut builder = ProfileBuilder::new();
+    let mut builder = Part::new();
     let thread = builder.add_thread(Thread {
         process: 1,
         native: 1,
@@ -126,7 +125,7 @@ fn an_asynchronous_row_has_no_share() {
         builder.add_event(event);
     }
     assert_eq!(
-        of(&builder.build().unwrap(), &TableOptions::default()),
+        of(&builder.into_profile().unwrap(), &TableOptions::default()),
         "\
 -----  ------------  ------------  ------------  ------------  ------------  ------------  
  Name    Self CPU %      Self CPU   CPU total %     CPU total  CPU time avg    # of Calls  
@@ -178,19 +177,19 @@ fn rows_are_sorted_largest_first_and_limited() {
 
 #[test]
 fn a_table_without_rows_says_so_and_what_was_lost() {
-    let mut builder = ProfileBuilder::new();
+    let mut builder = Part::new();
     let profile = builder.clone().build().unwrap();
     let said = "No events were recorded.\n";
     assert_eq!(of(&profile, &TableOptions::default()), said);
     builder.add_loss(LossCause::Budget, 2);
-    let profile = builder.build().unwrap();
+    let profile = builder.into_profile().unwrap();
     let lost = format!("{said}Events lost: 2, 2 over the byte budget\n");
     assert_eq!(of(&profile, &TableOptions::default()), lost);
 }
 
 #[test]
 fn lost_events_are_told_under_the_table() {
-    let mut builder = ProfileBuilder::new();
+    let mut builder = Part::new();
     let thread = builder.add_thread(Thread {
         process: 1,
         native: 1,
@@ -207,7 +206,7 @@ fn lost_events_are_told_under_the_table() {
     ));
     builder.add_loss(LossCause::Budget, 10);
     builder.add_loss(LossCause::Damaged, 2);
-    let text = of(&builder.build().unwrap(), &TableOptions::default());
+    let text = of(&builder.into_profile().unwrap(), &TableOptions::default());
     assert_eq!(
         text.lines().last().unwrap(),
         "Events lost: 12, 10 over the byte budget, 2 in a damaged part of the file"

@@ -6,8 +6,8 @@ use mindprof_formats::{
     ReadOptions, Reading, read_trace, read_trace_file, read_trace_with, write_trace,
 };
 use mindprof_model::{
-    Category, DeviceKind, Event, ExtraKind, ForeignRecord, Nanos, Profile, ProfileBuilder,
-    StringTable, Thread,
+    Category, DeviceKind, Event, ExtraKind, ForeignRecord, Nanos, Part, Profile, StringTable,
+    Thread,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -239,7 +239,7 @@ fn what_is_no_json_becomes_a_text() {
 
 /// A profile of some events on one thread, each with the arguments that are given.
 fn profile_with(extras: &[Vec<(String, Value)>], records: &[(i64, String)]) -> Profile {
-    let mut builder = ProfileBuilder::new();
+    let mut builder = Part::new();
     builder.reference_unix_ns = 1 << 60;
     let name = builder.strings.intern("a");
     let thread = builder.add_thread(Thread {
@@ -272,7 +272,7 @@ fn profile_with(extras: &[Vec<(String, Value)>], records: &[(i64, String)]) -> P
             text,
         });
     }
-    builder.build().unwrap()
+    builder.into_profile().unwrap()
 }
 
 fn any_value() -> impl Strategy<Value = Value> {

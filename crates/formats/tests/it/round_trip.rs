@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use mindprof_formats::{ReadOptions, read_trace, read_trace_file, read_trace_with, write_trace};
 use mindprof_model::{
     Category, DType, DeviceKind, Event, EventId, Flags, InputsEncoder, Links, LossCause,
-    MemoryRecord, Nanos, Profile, ProfileBuilder, RoleRecord, ScopeKind, StackId, StringTable,
-    TensorRole, Thread, ThreadId,
+    MemoryRecord, Nanos, Part, Profile, RoleRecord, ScopeKind, StackId, StringTable, TensorRole,
+    Thread, ThreadId,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -291,7 +291,7 @@ fn any_memory() -> impl Strategy<Value = (MemoryRecord, Vec<String>)> {
     )
 }
 
-fn intern_stack(builder: &mut ProfileBuilder, frames: &[String]) -> StackId {
+fn intern_stack(builder: &mut Part, frames: &[String]) -> StackId {
     frames.iter().fold(StackId::NONE, |stack, frame| {
         let frame = builder.strings.intern(frame);
         builder.stacks.push(stack, frame)
@@ -303,8 +303,8 @@ fn build(
     events: &[AnyEvent],
     memory: &[(MemoryRecord, Vec<String>)],
     roles: &[RoleRecord],
-) -> ProfileBuilder {
-    let mut builder = ProfileBuilder::new();
+) -> Part {
+    let mut builder = Part::new();
     let threads = [(1, DeviceKind::Cpu), (0, DeviceKind::Cuda)].map(|(process, device)| {
         let name = if device == DeviceKind::Cpu {
             StringTable::EMPTY
@@ -394,7 +394,7 @@ proptest! {
             let value = serde_json::to_string(&value).unwrap();
             builder.metadata.set(format!("fact {key}"), value);
         }
-        let profile = builder.build().unwrap();
+        let profile = builder.into_profile().unwrap();
         let again = read_trace_with(&written(&profile), &ReadOptions::default()).unwrap();
         prop_assert_eq!(again.repairs.iter().collect::<Vec<_>>(), []);
         prop_assert!(again.left_out.is_empty());

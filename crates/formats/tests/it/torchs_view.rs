@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use mindprof_analyze::Analysis;
 use mindprof_formats::read_trace_file;
 use mindprof_model::{
-    Category, DeviceKind, Event, EventId, Nanos, Profile, ProfileBuilder, StackId, ThreadId,
+    Category, DeviceKind, Event, EventId, Nanos, Part, Profile, StackId, ThreadId,
 };
 
 use crate::corpus::Session;
@@ -51,9 +51,9 @@ pub(crate) fn as_torch_saw_it(session: Session) -> Profile {
 
 fn rebuilt(
     profile: &Profile,
-    change: impl Fn(EventId, &Event, &mut ProfileBuilder) -> Option<Event>,
+    change: impl Fn(EventId, &Event, &mut Part) -> Option<Event>,
 ) -> Profile {
-    let mut builder = ProfileBuilder::new();
+    let mut builder = Part::new();
     builder.strings = profile.strings().clone();
     builder.inputs = profile.inputs().clone();
     builder.stacks = profile.stacks().clone();
@@ -70,7 +70,7 @@ fn rebuilt(
     for record in profile.memory() {
         builder.add_memory(record);
     }
-    builder.build().unwrap()
+    builder.into_profile().unwrap()
 }
 
 /// What torch takes each event to have been called from.
@@ -128,7 +128,7 @@ impl OpenCalls {
     }
 
     /// Returns the Python functions that torch takes an event to have been called from.
-    fn stack(&self, profile: &Profile, id: EventId, builder: &mut ProfileBuilder) -> StackId {
+    fn stack(&self, profile: &Profile, id: EventId, builder: &mut Part) -> StackId {
         let callers = std::iter::successors(self.caller(id), |&at| self.caller(at));
         let functions = callers.map(|caller| profile.event(caller));
         let functions = functions.filter(|event| event.category == Category::PythonFunction);

@@ -5,8 +5,8 @@
     reason = "a getter takes it, also where it says the same of every event"
 )]
 
-use mindprof_analyze::{Analysis, Item, Keys};
-use mindprof_formats::{FlowKind, FlowSide, category_name};
+use mindprof_analyze::{Analysis, FlowKind, FlowSide, Item, Keys};
+use mindprof_formats::category_name;
 use mindprof_model::{Category, DeviceKind, EventId, Flags};
 use pyo3::prelude::*;
 use pyo3::types::PyList;

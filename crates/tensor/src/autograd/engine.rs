@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 
 use super::accumulate::accumulate;
-use super::mode::NoGrad;
+use super::mode::{Forward, NoGrad};
 use super::node::{Action, Edge, Node, Outputs, ResultShape};
 use crate::dispatch::Argument;
 use crate::shape::{broadcast, signed};
@@ -170,7 +170,7 @@ impl<'a> Walk<'a> {
         if let Some((node, arrived)) = self.waiting.remove(&node) {
             self.places += 1;
             self.ready.push(Task {
-                sequence: node.sequence,
+                sequence: node.forward.map(|forward| forward.sequence),
                 place: self.places,
                 node,
                 arrived,
@@ -179,7 +179,7 @@ impl<'a> Walk<'a> {
     }
 
     fn evaluate(&mut self, node: &Arc<Node>, mut arrived: Arrived) -> Result<()> {
-        let _scope = NodeScope::open(node.name.open_evaluate(), node.sequence);
+        let _scope = NodeScope::open(node.name.open_evaluate(), node.forward);
         if let Action::Accumulate(meta) = &node.action {
             for hook in meta.leaf_hooks() {
                 if let Some(gradient) = &arrived[0]
@@ -238,7 +238,7 @@ impl<'a> Walk<'a> {
                 gradient.as_ref().encode(encoder);
             }
         });
-        let _scope = NodeScope::open(scope, node.sequence);
+        let _scope = NodeScope::open(scope, node.forward);
         match &node.action {
             Action::Accumulate(meta) => {
                 if let Some(gradient) = arrived[0].take() {
@@ -261,21 +261,23 @@ impl<'a> Walk<'a> {
 
 /// Returns the nodes from which one of the wanted results can be reached, those of the wanted ones
 /// left out unless a way leads through them.
-fn useful_nodes(order: &[&Node], wanted: &[Edge]) -> FxHashSet<NodePointer> {
-    let targets: FxHashSet<NodePointer> =
-        wanted.iter().map(|edge| Arc::as_ptr(&edge.node)).collect();
+fn useful_nodes(nodes: &[&Node], wanted: &[Edge]) -> FxHashSet<NodePointer> {
+    // From each node those that lead to it. Numbers would not do for an order: they count on each
+    // thread by itself, and a graph may be made on several.
+    let mut leading: FxHashMap<NodePointer, Vec<NodePointer>> = FxHashMap::default();
+    for node in nodes {
+        for edge in node.edges.iter().flatten() {
+            let next = leading.entry(Arc::as_ptr(&edge.node)).or_default();
+            next.push(std::ptr::from_ref(*node));
+        }
+    }
     let mut useful: FxHashSet<NodePointer> = FxHashSet::default();
-    // Edges lead to nodes made earlier, so that by rising number every node comes after those it
-    // leads to.
-    let mut sorted = order.to_vec();
-    sorted.sort_by_key(|node| node.sequence.map_or(0, |sequence| u64::from(sequence) + 1));
-    for node in sorted {
-        let leads = node.edges.iter().flatten().any(|edge| {
-            let next = Arc::as_ptr(&edge.node);
-            targets.contains(&next) || useful.contains(&next)
-        });
-        if leads {
-            useful.insert(std::ptr::from_ref(node));
+    let mut reached: Vec<NodePointer> = wanted.iter().map(|edge| Arc::as_ptr(&edge.node)).collect();
+    while let Some(node) = reached.pop() {
+        for &from in leading.get(&node).into_iter().flatten() {
+            if useful.insert(from) {
+                reached.push(from);
+            }
         }
     }
     useful
@@ -330,9 +332,9 @@ impl Tensor {
 struct NodeScope(Option<OpenScope>);
 
 impl NodeScope {
-    fn open(mut scope: Option<OpenScope>, sequence: Option<u32>) -> Self {
-        if let (Some(scope), Some(sequence)) = (&mut scope, sequence) {
-            scope.set_sequence(sequence);
+    fn open(mut scope: Option<OpenScope>, forward: Option<Forward>) -> Self {
+        if let (Some(scope), Some(forward)) = (&mut scope, forward) {
+            scope.set_forward(forward.sequence, forward.thread);
         }
         Self(scope)
     }

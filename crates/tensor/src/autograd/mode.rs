@@ -6,13 +6,15 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 
-use mindprof_record::near;
+use mindprof_record::{ThreadKey, near};
 
 /// What operators of one thread ask.
 struct Mode {
     enabled: Cell<bool>,
     below: Cell<bool>,
     sequence: Cell<u32>,
+    /// The thread, once it was asked for.
+    thread: Cell<ThreadKey>,
 }
 
 near! {
@@ -20,6 +22,7 @@ near! {
         enabled: Cell::new(true),
         below: Cell::new(false),
         sequence: Cell::new(0),
+        thread: Cell::new(ThreadKey::NONE),
     }
 }
 
@@ -57,14 +60,30 @@ pub(crate) fn next_sequence() -> Option<u32> {
     with_mode(ask, Some(0))
 }
 
-/// Takes the next number. The highest one means "none" to the recorder and is left out.
-pub(super) fn take_sequence() -> u32 {
+/// Which operator a node is of: its number among those of the thread that it ran on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Forward {
+    pub(super) sequence: u32,
+    pub(super) thread: ThreadKey,
+}
+
+/// Takes the next number of this thread. The highest one means "none" to the recorder and is left
+/// out.
+pub(super) fn take_forward() -> Forward {
     let take = |mode: &Mode| {
         let sequence = mode.sequence.get();
         mode.sequence.set((sequence + 1) % (u32::MAX >> 1));
-        sequence
+        if mode.thread.get() == ThreadKey::NONE {
+            mode.thread.set(ThreadKey::current());
+        }
+        let thread = mode.thread.get();
+        Forward { sequence, thread }
     };
-    with_mode(take, 0)
+    let at_exit = Forward {
+        sequence: 0,
+        thread: ThreadKey::NONE,
+    };
+    with_mode(take, at_exit)
 }
 
 /// Marks, while it lives, that an operator computes: what it calls is not tracked.

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::hook::{Hook, HookId};
 use super::meta::Meta;
-use super::mode::take_sequence;
+use super::mode::{Forward, take_forward};
 use crate::shape::Dims;
 use crate::{DType, Error, Result, Tensor};
 
@@ -226,7 +226,7 @@ pub(super) struct Watchers {
 pub(crate) struct Node {
     pub(super) name: NodeName,
     /// None for leaves, which come before all others.
-    pub(super) sequence: Option<u32>,
+    pub(super) forward: Option<Forward>,
     pub(super) edges: SmallVec<[Option<Edge>; 4]>,
     pub(super) results: SmallVec<[ResultShape; 1]>,
     pub(super) action: Action,
@@ -242,7 +242,7 @@ impl Node {
     ) -> Arc<Self> {
         Arc::new(Self {
             name,
-            sequence: Some(take_sequence()),
+            forward: Some(take_forward()),
             edges,
             results,
             action: Action::Formula(Mutex::new(Some(formula))),
@@ -257,7 +257,7 @@ impl Node {
     ) -> Arc<Self> {
         Arc::new(Self {
             name: NodeName::Static(site),
-            sequence: None,
+            forward: None,
             edges: SmallVec::new(),
             results: smallvec::smallvec![shape],
             action: Action::Accumulate(meta),

@@ -2,7 +2,8 @@
 
 use mindprof_analyze::module_number;
 use mindprof_model::{
-    Category, Event, Flags, InputsId, InputsIter, Links, ScopeKind, StackId, ThreadId,
+    Category, Event, Flags, ForwardThread, InputsId, InputsIter, Links, ScopeKind, StackId,
+    ThreadId,
 };
 
 use super::meaning::Role;
@@ -49,7 +50,9 @@ impl Collector {
             let forward_thread = arguments.value(ArgumentKey::ForwardThread);
             if said.contains(ArgumentKey::ForwardThread) {
                 let forward: u32 = number_of(forward_thread);
-                links.set_forward_thread(forward.checked_sub(1).map(ThreadId::from_raw));
+                let number = forward.checked_sub(1).map(ThreadId::from_raw);
+                // By its number, until all threads are known.
+                links.set_forward_thread(number.map_or(ForwardThread::Unknown, ForwardThread::At));
             }
             if number_of::<u64>(forward_thread) > 0 && role != Role::BackwardWrapper {
                 kept.scope = ScopeKind::Backward;
@@ -117,7 +120,7 @@ impl Collector {
             caller: number_of(arguments.value(ArgumentKey::PythonParent)),
         };
         let has_line = has_stack && self.python.is_line(call, kept.stack);
-        self.python.add(call, kept, &mut self.profile.stacks);
+        self.python.add(call, kept, &mut self.part.stacks);
         let mut left = ArgumentKeys::NONE;
         if arguments.said.contains(ArgumentKey::CallStack) && !has_stack {
             left.add(ArgumentKey::CallStack);
@@ -125,7 +128,7 @@ impl Collector {
         if arguments.said.contains(ArgumentKey::PythonParent) && call.caller == 0 {
             left.add(ArgumentKey::PythonParent);
         }
-        let strings = &self.profile.strings;
+        let strings = &self.part.strings;
         if arguments.said.contains(ArgumentKey::PythonModule)
             && integer_of(arguments.value(ArgumentKey::PythonModule))
                 != module_number(strings.text(kept.name))
@@ -134,7 +137,7 @@ impl Collector {
         }
         let call_from = arguments.text(ArgumentKey::CallFrom);
         if call_from != Fragment::NONE {
-            let frame = self.profile.stacks.frames(kept.stack).next();
+            let frame = self.part.stacks.frames(kept.stack).next();
             let meanings = &mut self.meanings;
             let is_told = has_line
                 && frame.is_some_and(|frame| meanings.is_line_of(call_from, texts, frame, strings));
@@ -169,7 +172,7 @@ impl Collector {
                 untold.add(key);
             }
         }
-        let id = self.profile.inputs.intern(self.encoder.words());
+        let id = self.part.inputs.intern(self.encoder.words());
         self.inputs.insert(lists, (id, untold));
         (id, untold)
     }
@@ -178,7 +181,7 @@ impl Collector {
         if fragment == Fragment::NONE {
             return StackId::NONE;
         }
-        self.meanings.stack(fragment, texts, &mut self.profile)
+        self.meanings.stack(fragment, texts, &mut self.part)
     }
 }
 

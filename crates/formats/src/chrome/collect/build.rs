@@ -1,10 +1,12 @@
 //! Settles what is only known when all events are, and makes the profile.
 
-use mindprof_model::{Category, EventBatch, LinkColumns, Nanos, ScopeKind, ThreadId};
+use mindprof_analyze::wrapped_node;
+use mindprof_model::{
+    Category, EventBatch, LinkColumns, Nanos, ScopeKind, ThreadId, ThreadNumbers,
+};
 
 use super::Collector;
 use super::order::{self, Nesting};
-use crate::chrome::category;
 use crate::chrome::keys::ArgumentKey;
 use crate::chrome::reading::Unknown;
 use crate::chrome::repairs::Repair;
@@ -18,31 +20,31 @@ impl Collector {
             self.forget_argument(unfinished, ArgumentKey::Finished);
         }
         self.settle_amended();
-        self.python
-            .finish(&mut self.events, &mut self.profile.stacks);
-        let is_stray = |(repair, ..): (Repair, u64, String)| repair == Repair::UnmatchedEnd;
-        if self.repairs.iter().any(is_stray) {
-            self.drop_unused_tracks();
-        }
+        self.python.finish(&mut self.events, &mut self.part.stacks);
         self.forget_idle_links();
         let zero = self.earliest();
         self.shift_others(zero);
         let reference = i128::from(self.base_ns) + i128::from(zero);
-        self.profile.reference_unix_ns = u64::try_from(reference).unwrap_or(0);
+        self.part.reference_unix_ns = u64::try_from(reference).unwrap_or(0);
         if let Some((start, span)) = self.window {
-            self.profile.span = Nanos(start.wrapping_sub(zero) as u64 + span.0);
+            self.part.span = Nanos(start.wrapping_sub(zero) as u64 + span.0);
         }
         let zero = self.order_events(zero);
         self.settle_forward_threads();
         let events = self.settle_events(zero);
         let bad_texts = self.meanings.bad_texts() + self.kept.bad_texts();
         self.repairs.add(Repair::BadText, bad_texts);
-        self.tracks.add_to(&mut self.profile, self.device);
-        self.profile.add_linked_events(events, self.links);
-        self.profile.add_memory_records(self.memory);
-        self.tensors.add_to(&mut self.profile);
+        self.tracks.add_to(&mut self.part, self.device);
+        self.part.add_linked_events(events, self.links);
+        self.part.add_memory_records(self.memory);
+        self.tensors.add_to(&mut self.part);
+        // Ends of nothing may have been all that a track had.
+        let is_stray = |(repair, ..): (Repair, u64, String)| repair == Repair::UnmatchedEnd;
+        if self.repairs.iter().any(is_stray) {
+            self.part.drop_unused_threads();
+        }
         Ok(Reading {
-            profile: self.profile.build()?,
+            profile: self.part.into_profile()?,
             repairs: self.repairs,
             set_aside: self.set_aside,
             left_out: self.left_out,
@@ -54,27 +56,6 @@ impl Collector {
         let are_idle = !self.has_device_events && !self.has_forward_threads;
         if are_idle && self.kept.unknown == Unknown::Count {
             self.links = LinkColumns::default();
-        }
-    }
-
-    /// Drops the tracks on which there was nothing but an end.
-    fn drop_unused_tracks(&mut self) {
-        let mut is_used = vec![false; self.tracks.len()];
-        let events = self.events.iter_mut().map(|event| &mut event.thread);
-        let memory = self.memory.iter_mut().map(|record| &mut record.thread);
-        let roles = self.tensors.roles.iter_mut();
-        let records = self.profile.extras.records_mut().iter_mut();
-        let mut named: Vec<&mut ThreadId> = events
-            .chain(memory)
-            .chain(roles.map(|role| &mut role.thread))
-            .chain(records.map(|record| &mut record.thread))
-            .collect();
-        for thread in &named {
-            is_used[thread.index()] = true;
-        }
-        let moved = self.tracks.retain(&is_used);
-        for thread in &mut named {
-            **thread = moved[thread.index()];
         }
     }
 
@@ -100,7 +81,7 @@ impl Collector {
             let order = order::find(&self.events);
             self.tensors.reorder(&order);
             self.links = self.links.reordered(&order);
-            order::apply(order, &mut self.events, &mut self.profile.extras);
+            order::apply(order, &mut self.events, &mut self.part.extras);
         }
         0
     }
@@ -111,9 +92,9 @@ impl Collector {
     ///
     /// One walk does it all: the events are far more than a cache holds.
     fn settle_events(&mut self, zero: i64) -> EventBatch {
-        let strings = &self.profile.strings;
+        let strings = &self.part.strings;
         let mut is_node = vec![false; strings.len()];
-        for name in strings.iter().filter_map(category::wrapped_node) {
+        for name in strings.iter().filter_map(wrapped_node) {
             if let Some(id) = strings.find(name) {
                 is_node[id.index()] = true;
             }
@@ -139,7 +120,7 @@ impl Collector {
         for role in &mut self.tensors.roles {
             role.time = since(zero, role.time);
         }
-        for record in self.profile.extras.records_mut() {
+        for record in self.part.extras.records_mut() {
             let is_timeless = record.time_ns == i64::MAX;
             record.time_ns = if is_timeless {
                 0
@@ -149,27 +130,14 @@ impl Collector {
         }
     }
 
-    /// Forward threads are known by number: the host's threads in the order in which they began to
-    /// work.
+    /// Finds the forward threads, which the trace tells by number.
     fn settle_forward_threads(&mut self) {
         if !self.has_forward_threads {
             return;
         }
-        let mut threads = Vec::new();
-        let mut is_known = vec![false; self.tracks.len()];
-        for event in &self.events {
-            let of_host = matches!(
-                event.category,
-                Category::Operator | Category::Annotation | Category::PythonFunction
-            );
-            let is_known = &mut is_known[event.thread.index()];
-            if of_host && !*is_known {
-                *is_known = true;
-                threads.push(event.thread);
-            }
-        }
-        let thread_of = |number: ThreadId| threads.get(number.index()).copied();
-        self.links.map_forward_threads(thread_of);
+        let numbers = ThreadNumbers::build(&self.tracks.are_of_host(), &self.events);
+        let thread = |number: ThreadId| numbers.forward_thread(number.to_raw().saturating_add(1));
+        (self.links).map_forward_threads(|forward| forward.map(thread));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Ends of events, and what they say: it belongs to the events that they end.
 
-use mindprof_model::{ExtraKind, TextId};
+use mindprof_model::{ExtraKind, ForwardThread, TextId};
 use rustc_hash::FxHashMap;
 
 use super::Collector;
@@ -26,7 +26,7 @@ impl Collector {
             return;
         };
         let device = self.meanings.category(event.category, texts).device;
-        let strings = &mut self.profile.strings;
+        let strings = &mut self.part.strings;
         let thread = self
             .tracks
             .track(device, event.process, event.thread, strings);
@@ -59,7 +59,7 @@ impl Collector {
         let left = self.add_arguments(&mut event, &mut links, Role::Any, (arguments, texts));
         self.events[index] = event;
         if links != before {
-            self.has_forward_threads |= links.forward_thread().is_some();
+            self.has_forward_threads |= links.forward_thread() != ForwardThread::Unknown;
             self.links.set(index, links);
         }
         let mut entries = Vec::new();
@@ -91,7 +91,7 @@ impl Collector {
         if self.kept.unknown == Unknown::Count {
             return;
         }
-        let extras = &self.profile.extras;
+        let extras = &self.part.extras;
         let known = self.amended.of(kind).get(&index).copied();
         let old = known.unwrap_or_else(|| extras.of(kind, index));
         let old = old.map_or_else(String::new, |text| extras.texts.text(text));
@@ -106,7 +106,7 @@ impl Collector {
         let text = if new.is_empty() {
             None
         } else {
-            self.profile.extras.texts.add(&new)
+            self.part.extras.texts.add(&new)
         };
         self.amended.of(kind).insert(index, text);
     }
@@ -116,7 +116,7 @@ impl Collector {
         for kind in [ExtraKind::Fields, ExtraKind::Arguments] {
             let changes = std::mem::take(self.amended.of(kind));
             if !changes.is_empty() {
-                self.profile.extras.replace(kind, &changes);
+                self.part.extras.replace(kind, &changes);
             }
         }
     }

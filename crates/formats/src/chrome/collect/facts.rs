@@ -14,7 +14,7 @@ impl Collector {
         let name = || text_of(texts.text(event.arguments.text(ArgumentKey::Name)));
         let labels = || text_of(&argument(rest, "labels"));
         let sort_index = || integer_of(&argument(rest, "sort_index"));
-        let strings = &mut self.profile.strings;
+        let strings = &mut self.part.strings;
         let (process, thread) = (event.process, event.thread);
         let is_understood = match fact {
             b"thread_name" => name().map(|name| {

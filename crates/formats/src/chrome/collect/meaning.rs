@@ -1,6 +1,7 @@
 //! What the texts of a trace mean, each understood once.
 
-use mindprof_model::{Category, DeviceKind, ProfileBuilder, StackId, StringId, StringTable};
+use mindprof_analyze::is_backward_wrapper;
+use mindprof_model::{Category, DeviceKind, Part, StackId, StringId, StringTable};
 
 use crate::chrome::category;
 use crate::chrome::event::Texts;
@@ -56,7 +57,7 @@ impl Role {
         match name {
             category::MEMORY => Self::Memory,
             _ if category::is_hidden(name) => Self::Hidden,
-            _ if category::is_backward_wrapper(name) => Self::BackwardWrapper,
+            _ if is_backward_wrapper(name) => Self::BackwardWrapper,
             _ if category::is_mark(name) => Self::Mark,
             _ => Self::Any,
         }
@@ -110,12 +111,7 @@ impl Meanings {
     }
 
     /// Reads a stack: frames with a `;` behind each, innermost first.
-    pub(super) fn stack(
-        &mut self,
-        fragment: Fragment,
-        texts: &Texts,
-        profile: &mut ProfileBuilder,
-    ) -> StackId {
+    pub(super) fn stack(&mut self, fragment: Fragment, texts: &Texts, part: &mut Part) -> StackId {
         if let Some(known) = self.stacks.get(fragment) {
             return known;
         }
@@ -123,8 +119,8 @@ impl Meanings {
         self.bad_texts += u64::from(!is_sound);
         let mut stack = StackId::NONE;
         for frame in text.rsplit(';').filter(|frame| !frame.is_empty()) {
-            let frame = profile.strings.intern(frame);
-            stack = profile.stacks.push(stack, frame);
+            let frame = part.strings.intern(frame);
+            stack = part.stacks.push(stack, frame);
         }
         self.stacks.set(fragment, stack)
     }

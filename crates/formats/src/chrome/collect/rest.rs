@@ -138,7 +138,7 @@ impl Collector {
         if event.category == Fragment::NONE || self.kept.unknown == Unknown::Count {
             return;
         }
-        let name = self.profile.strings.text(name);
+        let name = self.part.strings.text(name);
         let told = category::to_name(meant.category, name, meant.other_device);
         if told == meant.known {
             return;
@@ -163,7 +163,7 @@ impl Collector {
             self.left_out.add(event.phase);
             return;
         }
-        let strings = &mut self.profile.strings;
+        let strings = &mut self.part.strings;
         let thread = self
             .tracks
             .track(device, event.process, event.thread, strings);
@@ -175,7 +175,7 @@ impl Collector {
         };
         self.set_aside.add(event.phase);
         if self.kept.unknown == Unknown::Keep {
-            self.profile.extras.add_record(ForeignRecord {
+            self.part.extras.add_record(ForeignRecord {
                 time_ns: time.unwrap_or(i64::MAX),
                 thread,
                 text,
@@ -193,7 +193,7 @@ impl Collector {
             let text = match kind {
                 ExtraKind::Category => {
                     let text = json_string(&decode(inside_quotes(raw).unwrap_or(raw)).0);
-                    self.profile.extras.texts.add(&text)
+                    self.part.extras.texts.add(&text)
                 }
                 ExtraKind::Fields
                 | ExtraKind::Arguments
@@ -207,7 +207,7 @@ impl Collector {
         }
         match self.kept.slots[slot].text {
             Some(_) if self.kept.unknown == Unknown::Count => {}
-            Some(text) => self.profile.extras.set(kind, index, text),
+            Some(text) => self.part.extras.set(kind, index, text),
             None => self.left_out.add(DETAILS),
         }
     }
@@ -216,7 +216,7 @@ impl Collector {
     /// where nothing is left of them, or there is no room.
     fn keep_text(&mut self, entries: &[u8], use_of: Use) -> Option<TextId> {
         let is_kept = self.kept.unknown == Unknown::Keep;
-        let texts = &mut self.profile.extras.texts;
+        let texts = &mut self.part.extras.texts;
         let found = self.kept.forms.find(entries, use_of);
         let is_again = match found {
             Found::Known(text) if is_kept => return text.keep(texts),
@@ -233,7 +233,7 @@ impl Collector {
             self.learn_form(use_of);
         }
         if is_kept {
-            self.profile.extras.texts.add(&text)
+            self.part.extras.texts.add(&text)
         } else {
             Some(NOT_KEPT)
         }
@@ -242,7 +242,7 @@ impl Collector {
     /// Works out what becomes of texts like the last one, which was sound.
     fn learn_form(&mut self, use_of: Use) {
         let mut forms = std::mem::take(&mut self.kept.forms);
-        let mut texts = std::mem::take(&mut self.profile.extras.texts);
+        let mut texts = std::mem::take(&mut self.part.extras.texts);
         forms.learn(use_of, &mut texts, |raw| {
             let bad_before = self.kept.bad_texts;
             let text = self.sound(raw, use_of.is_wanted());
@@ -251,11 +251,11 @@ impl Collector {
             Some(text).filter(|text| is_sound && !text.is_empty())
         });
         self.kept.forms = forms;
-        self.profile.extras.texts = texts;
+        self.part.extras.texts = texts;
     }
 
     pub(super) fn has_room(&self) -> bool {
-        let (read, extras) = (self.kept.read_bytes, self.profile.extras.bytes());
+        let (read, extras) = (self.kept.read_bytes, self.part.extras.bytes());
         let others = self.events.len() * EVENT_BYTES + self.memory.len() * MEMORY_BYTES;
         let left = ((read as f64 * WHOLE_PART) as usize).saturating_sub(others);
         extras < ROOM_BYTES.max(left).max(read / ROOM_PART)

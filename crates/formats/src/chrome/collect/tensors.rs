@@ -1,6 +1,6 @@
 //! Where the tensors lie that events were given, and what a training program said of its tensors.
 
-use mindprof_model::{Nanos, ProfileBuilder, RoleRecord, ThreadId};
+use mindprof_model::{Nanos, Part, RoleRecord, ThreadId};
 
 use crate::chrome::category::role_of;
 use crate::chrome::integer::integer_of;
@@ -76,15 +76,15 @@ impl Tensors {
         }
     }
 
-    /// Gives the profile what is known, once its events are there.
-    pub(super) fn add_to(self, profile: &mut ProfileBuilder) {
+    /// Gives the part what is known, once its events are there.
+    pub(super) fn add_to(self, part: &mut Part) {
         let next_begins = self.events.iter().skip(1).map(|(_, begin)| *begin);
         let ends = next_begins.chain([self.addresses.len()]);
         for (&(event, begin), end) in self.events.iter().zip(ends) {
-            profile.set_storages(event as usize, &self.addresses[begin..end]);
+            part.set_storages(event as usize, &self.addresses[begin..end]);
         }
         for role in self.roles {
-            profile.add_role(role);
+            part.add_role(role);
         }
     }
 }

@@ -1,8 +1,6 @@
 //! The tracks of a trace: which process and thread an event names, and on what kind of device.
 
-use mindprof_model::{
-    DeviceKind, ExtraKind, ProfileBuilder, StringId, StringTable, Thread, ThreadId,
-};
+use mindprof_model::{DeviceKind, ExtraKind, Part, StringId, StringTable, Thread, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::chrome::event::RawEvent;
@@ -92,10 +90,6 @@ fn numbers_of(labels: impl Iterator<Item = Label>, strings: &StringTable) -> FxH
 }
 
 impl Tracks {
-    pub(super) const fn len(&self) -> usize {
-        self.keys.len()
-    }
-
     /// Returns the track that an event lies on.
     #[inline]
     pub(super) fn track_of(
@@ -179,21 +173,10 @@ impl Tracks {
             .collect()
     }
 
-    /// Keeps the tracks that are used, and returns by their old ids which they are now.
-    pub(super) fn retain(&mut self, is_used: &[bool]) -> Vec<ThreadId> {
-        let mut moved = Vec::with_capacity(is_used.len());
-        let mut next = 0;
-        for &is_used in is_used {
-            moved.push(ThreadId::from_index(next));
-            next += usize::from(is_used);
-        }
-        let mut used = is_used.iter();
-        self.keys.retain(|_| used.next().is_some_and(|&used| used));
-        let ids = self.keys.iter().enumerate();
-        self.ids = ids
-            .map(|(index, &key)| (key, ThreadId::from_index(index)))
-            .collect();
-        moved
+    /// Returns of each track whether it is one of the host's.
+    pub(super) fn are_of_host(&self) -> Vec<bool> {
+        let devices = self.keys.iter().map(|key| key.0);
+        devices.map(|device| device == DeviceKind::Cpu).collect()
     }
 
     /// Notes how a thread is called.
@@ -231,10 +214,10 @@ impl Tracks {
         self.thread_facts.entry((process, thread)).or_default()
     }
 
-    /// Adds the tracks to a profile in their order; `other_device` is what devices are if not
+    /// Adds the tracks to a part in their order; `other_device` is what devices are if not
     /// CUDA's.
-    pub(super) fn add_to(&self, profile: &mut ProfileBuilder, other_device: Option<DeviceKind>) {
-        let strings = &mut profile.strings;
+    pub(super) fn add_to(&self, part: &mut Part, other_device: Option<DeviceKind>) {
+        let strings = &mut part.strings;
         let processes = numbers_of(self.keys.iter().map(|key| key.1), strings);
         let natives = numbers_of(self.keys.iter().map(|key| key.2), strings);
         // A stream may have the numbers of a thread: then it has the name of that.
@@ -245,22 +228,22 @@ impl Tracks {
             let on_host = device == DeviceKind::Cpu;
             let label = match thread {
                 Label::Number(_) if is_of_host(process, thread) => StringTable::EMPTY,
-                Label::Number(number) => profile.strings.intern(&format!("stream {number} ")),
+                Label::Number(number) => part.strings.intern(&format!("stream {number} ")),
                 Label::Text(text) => text,
             };
-            profile.add_thread(Thread {
+            part.add_thread(Thread {
                 process: processes[&process],
                 native: natives[&thread],
                 name: said.unwrap_or(label),
                 device: other_device.filter(|_| !on_host).unwrap_or(device),
             });
         }
-        self.keep_facts(profile);
+        self.keep_facts(part);
     }
 
     /// Keeps what is said of the tracks of a profile and would not be said anew.
-    fn keep_facts(&self, profile: &mut ProfileBuilder) {
-        let (strings, threads) = (&profile.strings, profile.threads());
+    fn keep_facts(&self, part: &mut Part) {
+        let (strings, threads) = (&part.strings, part.threads());
         let found = FoundFacts::new(strings, threads);
         let mut kept = Vec::new();
         for (index, &(_, process, thread)) in self.keys.iter().enumerate() {
@@ -277,8 +260,8 @@ impl Tracks {
             }
         }
         for (index, facts) in kept {
-            if let Some(text) = profile.extras.texts.add(&facts.to_text()) {
-                profile.extras.set(ExtraKind::Track, index, text);
+            if let Some(text) = part.extras.texts.add(&facts.to_text()) {
+                part.extras.set(ExtraKind::Track, index, text);
             }
         }
     }

@@ -93,7 +93,7 @@ fn read_clearly(trace: &str) -> Reading {
         match key.as_str() {
             "traceEvents" => list = value,
             "baseTimeNanoseconds" => events.collector.base_ns = value.parse().unwrap_or(0),
-            _ => events.collector.profile.metadata.set(key, value),
+            _ => events.collector.part.metadata.set(key, value),
         }
     }
     for raw in serde_json::from_str::<Vec<&RawValue>>(list).unwrap() {

@@ -1,6 +1,5 @@
 use mindprof_model::{
-    DeviceKind, Links, LossCause, Metadata, ProfileBuilder, StackId, StringTable, Thread, ThreadId,
-    Timeline,
+    DeviceKind, Links, LossCause, Metadata, Part, StackId, StringTable, Thread, ThreadId, Timeline,
 };
 use serde_json::Value;
 
@@ -12,8 +11,8 @@ fn written(profile: &Profile) -> Value {
     serde_json::from_slice(&bytes).unwrap()
 }
 
-fn builder(metadata: Metadata) -> (ProfileBuilder, ThreadId) {
-    let mut builder = ProfileBuilder::new();
+fn builder(metadata: Metadata) -> (Part, ThreadId) {
+    let mut builder = Part::new();
     builder.metadata = metadata;
     builder.reference_unix_ns = 1_794_701_564_297_286_281;
     let thread = builder.add_thread(Thread {
@@ -39,7 +38,7 @@ fn an_operator_has_torchs_keys_and_exact_times() {
     event.set_sequence(Some(7));
     builder.add_event(event);
     let mut bytes = Vec::new();
-    write_trace(&builder.build().unwrap(), "t", &mut bytes).unwrap();
+    write_trace(&builder.into_profile().unwrap(), "t", &mut bytes).unwrap();
     let text = String::from_utf8(bytes).unwrap();
     let line = text.lines().find(|line| line.contains("aten::mm")).unwrap();
     assert_eq!(
@@ -52,7 +51,7 @@ fn an_operator_has_torchs_keys_and_exact_times() {
 
 #[test]
 fn an_empty_profile_is_a_trace() {
-    let trace = written(&ProfileBuilder::new().build().unwrap());
+    let trace = written(&Part::new().into_profile().unwrap());
     assert_eq!(trace["schemaVersion"], 1);
     assert_eq!(trace["traceName"], "trace.json");
     assert_eq!(trace["deviceProperties"], Value::Array(vec![]));
@@ -75,7 +74,7 @@ fn metadata_that_is_no_json_becomes_a_string() {
     metadata.set("traceEvents", "1");
     let (mut builder, _) = builder(metadata);
     builder.add_loss(LossCause::Budget, 3);
-    let trace = written(&builder.build().unwrap());
+    let trace = written(&builder.into_profile().unwrap());
     assert_eq!(trace["good"]["a"][0], 1);
     assert_eq!(trace["bad"], "say \"hi\" \\");
     assert_eq!(trace["user_traceEvents"], 1);
@@ -99,7 +98,7 @@ fn metadata_of_the_file_wins_and_categories_can_be_left_out() {
     options.metadata.set("both", "2");
     options.metadata.set("tab\t日本", "\u{1}");
     let mut bytes = Vec::new();
-    write_trace_with(&builder.build().unwrap(), "t", &options, &mut bytes).unwrap();
+    write_trace_with(&builder.into_profile().unwrap(), "t", &options, &mut bytes).unwrap();
     let trace: Value = serde_json::from_slice(&bytes).unwrap();
     assert_eq!(trace["both"], 2);
     assert_eq!(trace["tab\t日本"], "\u{1}");
@@ -126,7 +125,7 @@ fn crossing_events_are_drawn_beside_their_thread() {
         let (start, length) = (Nanos(start), Nanos(length));
         builder.add_event(Event::new(category, name, thread, start, length));
     }
-    let trace = written(&builder.build().unwrap());
+    let trace = written(&builder.into_profile().unwrap());
     assert_eq!(event(&trace, "call")["tid"], 13556);
     assert_eq!(event(&trace, "range")["tid"], 13557);
     let spare = &trace["mindprof"]["spare_tracks"];
@@ -165,7 +164,7 @@ fn python_calls_name_their_callers_on_their_own_thread() {
         event.stack = stack;
         builder.add_event(event);
     }
-    let trace = written(&builder.build().unwrap());
+    let trace = written(&builder.into_profile().unwrap());
     let numbers = |name: &str| {
         let arguments = &event(&trace, name)["args"];
         ["Python id", "Python parent id", "Python module id"].map(|key| arguments[key].as_u64())
@@ -192,7 +191,7 @@ fn python_calls_say_the_line_they_were_made_from() {
         event.stack = stack;
         builder.add_event(event);
     }
-    let trace = written(&builder.build().unwrap());
+    let trace = written(&builder.into_profile().unwrap());
     let inner = &event(&trace, "a.py(3): inner")["args"];
     assert_eq!(
         (&inner["CallFrom"], &inner["Python parent id"]),
@@ -217,7 +216,7 @@ fn arrows_lead_from_calls_to_the_work_of_devices() {
         let event = Event::new(category, name, thread, Nanos(0), Nanos(2));
         builder.add_linked_event(event, Links::new(0, correlation));
     }
-    let trace = written(&builder.build().unwrap());
+    let trace = written(&builder.into_profile().unwrap());
     let events = trace["traceEvents"].as_array().unwrap().iter();
     let ends: Vec<_> = events
         .filter(|event| event["cat"] == "ac2g")

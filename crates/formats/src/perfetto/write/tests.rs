@@ -2,8 +2,8 @@
 //! does.
 
 use mindprof_model::{
-    Category, Event, Links, MemoryRecord, ProfileBuilder, ScopeKind, StackId, StringTable, Thread,
-    ThreadId, Timeline,
+    Category, Event, Links, MemoryRecord, Part, ScopeKind, StackId, StringTable, Thread, ThreadId,
+    Timeline,
 };
 use proptest::prelude::*;
 
@@ -34,8 +34,8 @@ fn nested_scopes_begin_and_end_as_they_ran() {
     assert_eq!(found, expected);
 }
 
-fn builder() -> (ProfileBuilder, ThreadId) {
-    let mut builder = ProfileBuilder::new();
+fn builder() -> (Part, ThreadId) {
+    let mut builder = Part::new();
     let thread = builder.add_thread(Thread {
         process: 7,
         native: 8,
@@ -75,7 +75,7 @@ fn arguments_arrows_and_facts_are_told() {
         let event = Event::new(category, name, thread, Nanos(start), Nanos(2));
         builder.add_linked_event(event, Links::new(0, 6));
     }
-    let shown = shown(&builder.build().unwrap());
+    let shown = shown(&builder.into_profile().unwrap());
     let flows: Vec<_> = shown.slices.iter().map(|slice| &slice.flows[..]).collect();
     let launch = 1 << 32 | 6;
     assert_eq!(flows, [&[1][..], &[1], &[launch], &[launch]]);
@@ -122,7 +122,7 @@ fn memory_is_a_counter_for_each_device_and_a_mark_on_its_thread() {
         ("reserved memory, CUDA 0", 3, 1024),
     ]
     .map(|(name, time, bytes)| (name.to_owned(), time, bytes));
-    let shown = shown(&builder.build().unwrap());
+    let shown = shown(&builder.into_profile().unwrap());
     assert_eq!(shown.counters, expected);
     let own = shown.moments.iter().map(|mark| (&*mark.name, mark.start));
     assert_eq!(own.collect::<Vec<_>>(), [("[memory]", 1), ("[memory]", 3)]);
@@ -227,7 +227,7 @@ proptest! {
             let (start, length) = (Nanos(*start), Nanos(*length));
             builder.add_event(Event::new(Category::Operator, name, thread, start, length));
         }
-        let shown = shown(&builder.build().unwrap());
+        let shown = shown(&builder.into_profile().unwrap());
         let slices = shown.slices.into_iter();
         let mut found: Vec<_> = slices.map(|slice| (slice.name, slice.start, slice.end)).collect();
         let mut expected: Vec<_> = intervals

@@ -1,0 +1,79 @@
+//! What every reader of a profile relies on.
+
+use super::Part;
+use crate::{Error, Event, EventId, MemoryRecord, Result, RoleRecord, StackId, ThreadId};
+
+impl Part {
+    /// Checks that events and records name only what the part holds, and that all end in time.
+    ///
+    /// # Errors
+    /// When an event names a string, thread, input list or stack that is not there, or ends beyond
+    /// the last nanosecond.
+    pub fn check(&self) -> Result<()> {
+        // Looks at extremes and at no event by itself: what is wrong is found out only when
+        // something is.
+        if !self.events.extremes.are_within(self) {
+            for (index, event) in self.events.events.iter().enumerate() {
+                self.check_event(EventId::from_index(index), event)?;
+            }
+        }
+        for record in self.memory.distinct() {
+            self.check_memory(&record)?;
+        }
+        let roles = self.roles.iter().map(|record: &RoleRecord| record.thread);
+        let records = self.extras.records().iter().map(|record| record.thread);
+        for thread in roles.chain(records) {
+            self.check_thread(thread)?;
+        }
+        Ok(())
+    }
+
+    fn check_memory(&self, record: &MemoryRecord) -> Result<()> {
+        self.check_thread(record.thread)?;
+        self.check_stack(record.stack)
+    }
+
+    fn check_thread(&self, thread: ThreadId) -> Result<()> {
+        let threads = self.threads.len();
+        if thread.index() < threads {
+            return Ok(());
+        }
+        Err(Error::UnknownMemoryThread { thread, threads })
+    }
+
+    fn check_stack(&self, stack: StackId) -> Result<()> {
+        let stacks = self.stacks.len();
+        if stack.index() < stacks {
+            return Ok(());
+        }
+        Err(Error::UnknownStack { stack, stacks })
+    }
+
+    fn check_event(&self, id: EventId, event: &Event) -> Result<()> {
+        let (strings, inputs) = (self.strings.len(), self.inputs.len());
+        if event.name.index() >= strings {
+            return Err(Error::UnknownName {
+                event: id,
+                name: event.name,
+                strings,
+            });
+        }
+        if event.thread.index() >= self.threads.len() {
+            return Err(Error::UnknownThread {
+                event: id,
+                thread: event.thread,
+                threads: self.threads.len(),
+            });
+        }
+        if event.inputs.index() >= inputs {
+            return Err(Error::UnknownInputs {
+                event: id,
+                list: event.inputs,
+                inputs,
+            });
+        }
+        self.check_stack(event.stack)?;
+        let end = event.start.0.checked_add(event.duration.0);
+        end.map(drop).ok_or(Error::EndOverflow { event: id })
+    }
+}

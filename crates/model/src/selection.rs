@@ -1,0 +1,146 @@
+//! A part of a profile: what is chosen of it, copied.
+
+use crate::{
+    Event, EventId, ExtraKind, ForeignRecord, ForwardThread, Links, MemoryRecord, Nanos, Part,
+    Profile, ThreadId,
+};
+
+/// Chooses what is kept of a profile. By itself it keeps everything.
+pub trait Selection {
+    /// Returns an event as it is kept.
+    fn event(&mut self, _id: EventId, event: &Event) -> Option<Event> {
+        Some(*event)
+    }
+
+    /// Returns whether a memory record is kept.
+    fn keeps_memory(&mut self, _record: &MemoryRecord) -> bool {
+        true
+    }
+
+    /// Returns whether a record of a foreign kind is kept.
+    fn keeps_foreign(&mut self, _record: &ForeignRecord) -> bool {
+        true
+    }
+}
+
+impl Part {
+    /// Copies what is chosen of a profile. `begin` becomes time zero: what began before begins
+    /// there. Threads on which nothing is left are gone; all roles of tensors are kept, since they
+    /// hold for memory whenever they were seen.
+    pub fn selected(profile: &Profile, begin: Nanos, selection: &mut impl Selection) -> Self {
+        let mut copy = Self {
+            rank: profile.contents.rank,
+            reference_unix_ns: profile.reference_unix_ns().saturating_add(begin.0),
+            span: profile.span().saturating_sub(begin),
+            strings: profile.strings().clone(),
+            inputs: profile.inputs().clone(),
+            stacks: profile.stacks().clone(),
+            metadata: profile.metadata().clone(),
+            threads: profile.threads().to_vec(),
+            loss: *profile.loss(),
+            ..Self::default()
+        };
+        copy.extras.texts = profile.extras().texts.clone();
+        copy.copy_events(profile, begin, selection);
+        copy.copy_memory(profile, begin, selection);
+        for record in profile.extras().records() {
+            if selection.keeps_foreign(record) {
+                let mut record = *record;
+                record.time_ns = record.time_ns.saturating_sub_unsigned(begin.0);
+                copy.extras.add_record(record);
+            }
+        }
+        for record in profile.roles() {
+            let mut record = *record;
+            record.time = record.time.saturating_sub(begin);
+            copy.add_role(record);
+        }
+        for (index, text) in profile.extras().rows(ExtraKind::Track) {
+            copy.extras.set(ExtraKind::Track, index, text);
+        }
+        copy.drop_unused_threads();
+        copy
+    }
+
+    fn copy_events(&mut self, profile: &Profile, begin: Nanos, selection: &mut impl Selection) {
+        let mut extras = ExtraKind::OF_EVENTS.map(|kind| (kind, profile.extras().walk(kind)));
+        for (index, event) in profile.events().iter().enumerate() {
+            let id = EventId::from_index(index);
+            let Some(mut event) = selection.event(id, event) else {
+                continue;
+            };
+            event.start = event.start.saturating_sub(begin);
+            let place = self.len();
+            let addresses = profile.storages().of(index);
+            if !addresses.is_empty() {
+                self.set_storages(place, addresses);
+            }
+            for (kind, walk) in &mut extras {
+                if let Some(text) = walk.at(index) {
+                    self.extras.set(*kind, place, text);
+                }
+            }
+            match profile.links(id) {
+                Some(links) if links != Links::default() => self.add_linked_event(event, links),
+                Some(_) | None => self.add_event(event),
+            }
+        }
+    }
+
+    fn copy_memory(&mut self, profile: &Profile, begin: Nanos, selection: &mut impl Selection) {
+        let mut extras = profile.extras().walk(ExtraKind::MemoryArguments);
+        for (index, mut record) in profile.memory().iter().enumerate() {
+            if !selection.keeps_memory(&record) {
+                continue;
+            }
+            if let Some(text) = extras.at(index) {
+                let place = self.memory.len();
+                self.extras.set(ExtraKind::MemoryArguments, place, text);
+            }
+            record.time = record.time.saturating_sub(begin);
+            self.add_memory(record);
+        }
+    }
+
+    /// Drops the threads on which there is nothing. A forward operator of one of them ran
+    /// elsewhere.
+    pub fn drop_unused_threads(&mut self) {
+        let mut is_used = vec![false; self.threads.len()];
+        let events = self.events.events.iter().map(|event| event.thread);
+        let memory = self.memory.distinct().map(|record| record.thread);
+        let roles = self.roles.iter().map(|role| role.thread);
+        let records = self.extras.records().iter().map(|record| record.thread);
+        for thread in events.chain(memory).chain(roles).chain(records) {
+            if let Some(is_used) = is_used.get_mut(thread.index()) {
+                *is_used = true;
+            }
+        }
+        if is_used.iter().all(|&is_used| is_used) {
+            return;
+        }
+        let mut next = (0..).map(ThreadId::from_raw);
+        let ids: Vec<Option<ThreadId>> = (is_used.iter())
+            .map(|&is_used| is_used.then(|| next.next()).flatten())
+            .collect();
+        let moved = |thread: ThreadId| {
+            let id = ids.get(thread.index()).copied().flatten();
+            id.unwrap_or(thread)
+        };
+        self.events.map_threads(moved);
+        self.memory.map_threads(moved);
+        for role in &mut self.roles {
+            role.thread = moved(role.thread);
+        }
+        for record in self.extras.records_mut() {
+            record.thread = moved(record.thread);
+        }
+        let forward = |thread: ThreadId| match ids[thread.index()] {
+            Some(id) => ForwardThread::At(id),
+            None => ForwardThread::Elsewhere,
+        };
+        self.links.map_forward_threads(|raw| raw.map(forward));
+        self.extras.retain_tracks(&ids);
+        let mut used = is_used.into_iter();
+        self.threads.retain(|_| used.next().unwrap_or(false));
+    }
+}
