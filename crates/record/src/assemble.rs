@@ -10,7 +10,6 @@ use rustc_hash::FxHashSet;
 use crate::capture::{Capture, ThreadCapture};
 use crate::chunk::Record;
 use crate::clock::{Anchor, Scale};
-use crate::local::ASYNC_BIT;
 use crate::memory::Piece;
 use crate::name::{self, NameKind};
 use crate::nesting::Nesting;
@@ -280,7 +279,7 @@ impl Names {
         window_end: u64,
         builder: &mut ProfileBuilder,
     ) -> Event {
-        let (name, kind) = self.find(record.name & !ASYNC_BIT, builder);
+        let (name, kind) = self.find(record.name & !Record::ASYNC, builder);
         let (category, scope) = kind.describe();
         let start = scale.nanoseconds(record.start);
         let end = scale.nanoseconds(record.end.min(window_end));
@@ -295,14 +294,14 @@ impl Names {
         if record.end > window_end {
             event.flags = event.flags.union(Flags::UNFINISHED);
         }
-        if record.name & ASYNC_BIT != 0 {
+        if record.name & Record::ASYNC != 0 {
             event.flags = event.flags.union(Flags::ASYNC);
         }
         event
     }
 
     fn is_module(&mut self, record: &Record, builder: &mut ProfileBuilder) -> bool {
-        let (_, kind) = self.find(record.name & !ASYNC_BIT, builder);
+        let (_, kind) = self.find(record.name & !Record::ASYNC, builder);
         kind == NameKind::Module
     }
 

@@ -71,10 +71,11 @@ pub(crate) struct ThreadCapture {
 impl ThreadCapture {
     /// Takes what `buffer` holds at this moment.
     pub(crate) fn take(buffer: &Arc<Buffer>, lost_before: &Loss) -> Self {
+        // Under the lock no other thread ends a scope of this one.
+        let contents = buffer.contents();
         // The open scopes come first: one that closes in between is then found among the records,
         // and one that is found in both places is told once.
         let open = buffer.open.snapshot();
-        let contents = buffer.contents();
         Self {
             native: buffer.native(),
             name: buffer.name.clone(),

@@ -10,6 +10,7 @@
     reason = "a reader and the owner share one run of memory, split at the published length"
 )]
 
+use crate::budget;
 use crate::sync::{AtomicUsize, Ordering};
 
 /// Records in the first chunk of a thread, 16 KiB: most threads record little.
@@ -48,6 +49,9 @@ impl Record {
     pub(crate) const STORAGES: u32 = u32::MAX - 1;
     pub(crate) const FURTHER_STORAGES: u32 = u32::MAX - 2;
     pub(crate) const ROLE: u32 = u32::MAX - 3;
+
+    /// Marks, in the name of a scope, that it ended on another thread than it began on.
+    pub(crate) const ASYNC: u32 = 1 << 31;
 
     /// Marks, in the inputs of a scope, that it is known where its tensors lie.
     pub(crate) const HAS_STORAGES: u32 = 1 << 31;
@@ -90,10 +94,19 @@ impl Chunk {
         })
     }
 
+    /// Makes an empty chunk for `wanted` records or as many as the budget has room for, or none if
+    /// that, or the system, has no room at all.
+    pub(crate) fn within_budget(wanted: usize) -> Option<Self> {
+        let unit = size_of::<Record>();
+        let capacity = budget::charge(wanted * unit, unit) / unit;
+        (capacity > 0).then(|| Self::new(capacity)).flatten()
+    }
+
     /// Appends a record, or returns false if the chunk is full.
     ///
     /// # Safety
-    /// Only one thread at a time may call this: the owner of the buffer that the chunk is in.
+    /// Only one thread at a time may call this: the owner of the buffer that the chunk is in, or
+    /// whoever holds that buffer's lock, if the chunk is for what ends on other threads.
     #[inline]
     pub(crate) unsafe fn push(&self, record: Record) -> bool {
         // Relaxed: the caller alone writes the length, so it reads its own value.

@@ -27,9 +27,6 @@ use crate::stack::Stack;
 use crate::storages::SLOTS;
 use crate::{budget, memory, near, recorder, storages};
 
-/// Marks, in a record's name, a scope that ended on another thread than it began on.
-pub(crate) const ASYNC_BIT: u32 = 1 << 31;
-
 near! {
     static LOCAL: OnceCell<Local> = OnceCell::new()
 }
@@ -58,13 +55,13 @@ impl Place {
 
     /// Returns the number of the thread.
     #[inline]
-    const fn thread(self) -> u32 {
+    pub(crate) const fn thread(self) -> u32 {
         (self.0 >> 32) as u32
     }
 
     /// Returns the depth in the thread's open stack.
     #[inline]
-    const fn depth(self) -> u32 {
+    pub(crate) const fn depth(self) -> u32 {
         self.0 as u32
     }
 }
@@ -158,8 +155,14 @@ const fn halves(pair: u64) -> (u32, u32) {
 #[inline(never)]
 fn end_slowly(start: u64, end: u64, what: u64, sequence_and_epoch: u64, place: Place, stack: u32) {
     let scope = scope_of(start, what, sequence_and_epoch, place, stack);
-    // A thread that is ending has no buffer any more; its open scopes are told of as unfinished.
-    let _ = with(|local| local.end(&scope, end));
+    let end_here = |local: &OnceCell<Local>| {
+        let local = local.get();
+        local.is_some_and(|local| local.end(&scope, end))
+    };
+    // A thread that is ending has no buffer any more; what it ends then is told of as unfinished.
+    if LOCAL.try_with(end_here) == Ok(false) {
+        recorder::end_elsewhere(&scope, end);
+    }
 }
 
 /// Appends a piece of memory. It comes as plain words, which travel in registers: a record would be
@@ -373,36 +376,20 @@ impl Local {
         }
     }
 
-    fn end(&self, scope: &OpenScope, end: u64) {
+    /// Ends a scope of this thread. Returns false if it is of another one.
+    fn end(&self, scope: &OpenScope, end: u64) -> bool {
+        if self.thread != scope.place.thread() {
+            return false;
+        }
         self.just_begun.set(0);
-        if self.epoch.get() != scope.epoch || self.thread != scope.place.thread() {
-            self.end_elsewhere(scope, end);
-            return;
+        // The windows of an earlier recording have closed and told of it as unfinished.
+        if self.epoch.get() == scope.epoch {
+            if !self.push(scope.record(end)) {
+                self.push_to_new_chunk(scope.record(end));
+            }
+            self.buffer.open.pop(scope.place.depth());
         }
-        if !self.push(scope.record(end)) {
-            self.push_to_new_chunk(scope.record(end));
-        }
-        self.buffer.open.pop(scope.place.depth());
-    }
-
-    /// Ends a scope of another thread, or drops one of an earlier recording.
-    fn end_elsewhere(&self, scope: &OpenScope, end: u64) {
-        if self.thread == scope.place.thread() || Gate::load().epoch() != scope.epoch {
-            // Its windows have closed and told of it as unfinished.
-            return;
-        }
-        if self.epoch.get() != scope.epoch {
-            self.begin_epoch(scope.epoch);
-        }
-        let mut record = scope.record(end);
-        record.name |= ASYNC_BIT;
-        // Lists of inputs and stacks are numbered by thread.
-        record.inputs = 0;
-        record.stack = 0;
-        if !self.push(record) {
-            self.push_to_new_chunk(record);
-        }
-        recorder::close_on_thread(scope.place.thread(), scope.place.depth());
+        true
     }
 
     #[inline]
@@ -427,14 +414,7 @@ impl Local {
             Some(chunk) => (chunk.capacity() * GROWTH).min(FULL),
             None => FIRST,
         };
-        let unit = size_of::<Record>();
-        let capacity = budget::charge(wanted * unit, unit) / unit;
-        let chunk = if capacity == 0 {
-            None
-        } else {
-            Chunk::new(capacity)
-        };
-        let Some(chunk) = chunk.map(Arc::new) else {
+        let Some(chunk) = Chunk::within_budget(wanted).map(Arc::new) else {
             return false;
         };
         // SAFETY: as in `push`.

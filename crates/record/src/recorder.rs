@@ -14,6 +14,7 @@ use crate::buffer::Buffer;
 use crate::capture::ThreadCapture;
 use crate::clock::ticks;
 use crate::gate::{self, Gate, Wanted};
+use crate::scope::OpenScope;
 use crate::session::Options;
 
 static RECORDER: Mutex<Recorder> = Mutex::new(Recorder {
@@ -80,15 +81,16 @@ pub(crate) fn register_thread() -> Arc<Buffer> {
     buffer
 }
 
-/// Marks a scope of another thread as closed.
-pub(crate) fn close_on_thread(thread: u32, place: u32) {
+/// Ends a scope of another thread than the calling one, which may have ended.
+pub(crate) fn end_elsewhere(scope: &OpenScope, end: u64) {
     let recorder = recorder();
-    if let Some(buffer) = recorder
-        .buffers
-        .iter()
-        .find(|buffer| buffer.index == thread)
-    {
-        buffer.open.close_out_of_turn(place);
+    // Else its windows have closed and told of it as unfinished.
+    if Gate::load().epoch() == scope.epoch {
+        let mut buffers = recorder.buffers.iter();
+        let buffer = buffers.find(|buffer| buffer.index == scope.place.thread());
+        if let Some(buffer) = buffer {
+            buffer.end_elsewhere(scope.epoch, scope.place.depth(), scope.record(end));
+        }
     }
 }
 
@@ -249,14 +251,12 @@ impl Recorder {
         Gate::set(self.epoch, wanted);
     }
 
-    /// Lets go of what the last window has taken with it. The last chunk of a living thread is the
-    /// one it writes.
+    /// Lets go of what the last window has taken with it. A living thread keeps the chunk that it
+    /// writes.
     fn release(&mut self) {
         self.buffers.retain(|buffer| !buffer.is_retired());
         for buffer in &self.buffers {
-            let mut contents = buffer.contents();
-            let settled = contents.chunks.len().saturating_sub(1);
-            contents.chunks.drain(..settled);
+            buffer.contents().release();
         }
     }
 }
