@@ -8,13 +8,12 @@ use mindprof_model::{
 use rustc_hash::FxHashSet;
 
 use crate::capture::{Capture, ThreadCapture};
-use crate::chunk::Record;
 use crate::clock::{Anchor, Scale};
-use crate::memory::Piece;
 use crate::name::{self, NameKind};
 use crate::nesting::Nesting;
-use crate::stack::{CALL_BIT, Calls, Stack};
-use crate::storages::{Notes, Said};
+use crate::options::Calls;
+use crate::raw::{Piece, Record, Said, Stack};
+use crate::storages::Notes;
 
 /// Makes the profile of a capture and of the earlier ones that belong to it.
 pub(crate) fn assemble(capture: &Capture) -> Profile {
@@ -160,7 +159,7 @@ impl Found {
         };
         let mut is_wanted = |record: &Record| {
             is_wanted(capture, record)
-                && (record.stack & CALL_BIT == 0
+                && (record.stack & Record::CALL == 0
                     || capture.keep_calls != Calls::Modules
                     || names.is_module(record, builder))
         };
@@ -190,7 +189,7 @@ impl Found {
 /// Returns whether a record is of the window. Calls go on while scopes are not wanted.
 #[inline]
 fn is_wanted(capture: &Capture, record: &Record) -> bool {
-    if record.stack & CALL_BIT == 0 {
+    if record.stack & Record::CALL == 0 {
         return capture.wants(record.start);
     }
     capture.keep_calls != Calls::None && capture.window.contains(&record.start)

@@ -13,8 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mindprof_model::{InputsTable, Loss, LossCause};
 
-use crate::chunk::{Chunk, FIRST, Record};
+use crate::chunk::{Chunk, FIRST};
 use crate::open::OpenStack;
+use crate::raw::Record;
 
 /// What a thread has recorded in the present recording.
 #[derive(Debug)]

@@ -7,10 +7,11 @@ use mindprof_model::{InputsTable, Loss, Metadata, Profile};
 
 use crate::assemble;
 use crate::buffer::Buffer;
-use crate::chunk::{Chunk, Record};
+use crate::chunk::Chunk;
 use crate::clock::Anchor;
 use crate::open::OpenSnapshot;
-use crate::stack::Calls;
+use crate::options::Calls;
+use crate::raw::Record;
 
 /// The recording of one window, ready to become a profile. A copy shares the records.
 #[derive(Clone, Debug)]

@@ -11,6 +11,7 @@
 )]
 
 use crate::budget;
+use crate::raw::Record;
 use crate::sync::{AtomicUsize, Ordering};
 
 /// Records in the first chunk of a thread, 16 KiB: most threads record little.
@@ -22,61 +23,6 @@ pub(crate) const GROWTH: usize = 16;
 /// Records in a chunk of full size: one huge page of 2 MiB, which is made present in a fraction of
 /// the time that its 512 small pages would take.
 pub(crate) const FULL: usize = 65_536;
-
-/// One closed scope, in ticks and in ids of the recorder's tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
-pub(crate) struct Record {
-    /// When it began.
-    pub(crate) start: u64,
-    /// When it ended.
-    pub(crate) end: u64,
-    /// The name, see `name`; the top bit says that it ended on another thread.
-    pub(crate) name: u32,
-    /// The inputs, in the thread's table; the top bit says that it is known where they lie, see
-    /// `storages`.
-    pub(crate) inputs: u32,
-    /// The stack; zero is none.
-    pub(crate) stack: u32,
-    /// The sequence number; all ones is none.
-    pub(crate) sequence: u32,
-}
-
-impl Record {
-    /// Mark, in place of a name, records that are no scopes. The table of names is far too small
-    /// to give out any of these numbers.
-    pub(crate) const MEMORY: u32 = u32::MAX;
-    pub(crate) const STORAGES: u32 = u32::MAX - 1;
-    pub(crate) const FURTHER_STORAGES: u32 = u32::MAX - 2;
-    pub(crate) const ROLE: u32 = u32::MAX - 3;
-
-    /// Marks, in the name of a scope, that it ended on another thread than it began on.
-    pub(crate) const ASYNC: u32 = 1 << 31;
-
-    /// Marks, in the inputs of a scope, that it is known where its tensors lie.
-    pub(crate) const HAS_STORAGES: u32 = 1 << 31;
-
-    /// Returns the number of the scope's inputs.
-    #[inline]
-    pub(crate) const fn inputs_number(&self) -> u32 {
-        self.inputs & !Self::HAS_STORAGES
-    }
-
-    /// Returns whether it is known where the scope's tensors lie.
-    #[inline]
-    pub(crate) const fn has_storages(&self) -> bool {
-        self.inputs & Self::HAS_STORAGES != 0
-    }
-
-    /// Returns whether it is a scope.
-    #[inline]
-    pub(crate) const fn is_scope(&self) -> bool {
-        self.name < Self::ROLE
-    }
-}
-
-/// 32 bytes per event is a promise.
-const _: () = assert!(size_of::<Record>() == 32);
 
 /// A run of records with the length that is published so far.
 #[derive(Debug)]

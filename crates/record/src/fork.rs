@@ -31,6 +31,7 @@ mod hooks {
     use crate::local;
     use crate::name::{self, NameTable};
     use crate::recorder::{self, Recorder};
+    use crate::registry::{self, Registry};
 
     thread_local! {
         static HELD: RefCell<Option<Held>> = const { RefCell::new(None) };
@@ -39,6 +40,7 @@ mod hooks {
     /// The locks, in the order in which they are taken everywhere.
     struct Held {
         recorder: MutexGuard<'static, Recorder>,
+        registry: MutexGuard<'static, Registry>,
         _names: MutexGuard<'static, NameTable>,
         spare: SpareGuard,
     }
@@ -58,6 +60,7 @@ mod hooks {
         let hold = |held: &RefCell<Option<Held>>| {
             held.replace(Some(Held {
                 recorder: recorder::recorder(),
+                registry: registry::registry(),
                 _names: name::table(),
                 spare: chunk::spare_guard(),
             }));
@@ -72,15 +75,15 @@ mod hooks {
 
     /// Forgets what was being recorded: sessions that were open at the fork are closed and empty.
     extern "C" fn in_child() {
-        let Some(held) = release() else { return };
-        let mut recorder = held.recorder;
+        let Some(mut held) = release() else { return };
         // The buffers of threads that are no more end here, and give their chunks back.
         drop(held.spare);
         let own = local::own_buffer();
         if let Some(buffer) = &own {
             buffer.rename();
         }
-        recorder.start_over(own.as_ref());
+        held.recorder.start_over();
+        held.registry.start_over(own);
     }
 
     fn release() -> Option<Held> {

@@ -17,6 +17,32 @@ pub(crate) const DEPTH: usize = 2;
 /// The name of an entry whose scope was closed by another thread or out of turn.
 const CLOSED: u32 = 0;
 
+/// Where an open scope is announced: the thread and the depth in its open stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place(u64);
+
+impl Place {
+    /// Stands for a scope that is not recorded.
+    pub(crate) const NOWHERE: Self = Self(u64::MAX);
+
+    #[inline]
+    pub(crate) const fn new(thread: u32, depth: u32) -> Self {
+        Self((thread as u64) << 32 | depth as u64)
+    }
+
+    /// Returns the number of the thread.
+    #[inline]
+    pub(crate) const fn thread(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    /// Returns the depth in the thread's open stack.
+    #[inline]
+    pub(crate) const fn depth(self) -> u32 {
+        self.0 as u32
+    }
+}
+
 /// A scope that has not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OpenEntry {

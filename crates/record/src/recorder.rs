@@ -1,34 +1,29 @@
-//! The one recording of the process: which windows are open, and which threads take part.
+//! The one recording of the process: which windows are open, and what each takes with it.
 //!
 //! The gate is open while at least one window is, unless all of them are paused. A recording (an
 //! epoch) lasts from the first window's opening to the last one's closing; buffers empty themselves
 //! when they meet a new epoch.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mindprof_model::Loss;
 
 use crate::budget;
-use crate::buffer::Buffer;
 use crate::capture::ThreadCapture;
 use crate::clock::ticks;
 use crate::gate::{self, Gate, Wanted};
-use crate::scope::OpenScope;
-use crate::session::Options;
+use crate::options::Options;
+use crate::registry::registry;
 
 static RECORDER: Mutex<Recorder> = Mutex::new(Recorder {
     epoch: 0,
     windows: Vec::new(),
-    buffers: Vec::new(),
-    threads_seen: 0,
 });
 
 pub(crate) struct Recorder {
     epoch: u32,
     windows: Vec<OpenWindow>,
-    buffers: Vec<Arc<Buffer>>,
-    threads_seen: u32,
 }
 
 struct OpenWindow {
@@ -72,34 +67,12 @@ pub(crate) fn recorder() -> MutexGuard<'static, Recorder> {
     RECORDER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Adds the calling thread to those that take part.
-pub(crate) fn register_thread() -> Arc<Buffer> {
-    let mut recorder = recorder();
-    let buffer = Arc::new(Buffer::new(recorder.threads_seen));
-    recorder.threads_seen += 1;
-    recorder.buffers.push(Arc::clone(&buffer));
-    buffer
-}
-
-/// Ends a scope of another thread than the calling one, which may have ended.
-pub(crate) fn end_elsewhere(scope: &OpenScope, end: u64) {
-    let recorder = recorder();
-    // Else its windows have closed and told of it as unfinished.
-    if Gate::load().epoch() == scope.epoch {
-        let mut buffers = recorder.buffers.iter();
-        let buffer = buffers.find(|buffer| buffer.index == scope.place.thread());
-        if let Some(buffer) = buffer {
-            buffer.end_elsewhere(scope.epoch, scope.place.depth(), scope.record(end));
-        }
-    }
-}
-
 /// Opens a window.
 pub(crate) fn open_window(options: Options) -> Window {
     let mut recorder = recorder();
     if recorder.windows.is_empty() {
         recorder.epoch += 1;
-        recorder.buffers.retain(|buffer| !buffer.is_retired());
+        registry().forget_ended();
         budget::reset();
     }
     let not_lost_here = recorder.losses();
@@ -153,12 +126,13 @@ pub(crate) fn close_window(window: Window) -> Taken {
     let mut closed = recorder.windows.remove(position);
     closed.end_pause(end, &recorder.losses());
     recorder.set_gate();
-    let threads = recorder
-        .of_this_epoch()
+    let mut registry = registry();
+    let threads = registry
+        .of_epoch(recorder.epoch)
         .map(|buffer| ThreadCapture::take(buffer, &closed.not_lost_here.of(buffer.index)))
         .collect();
     if recorder.windows.is_empty() {
-        recorder.release();
+        registry.release();
     }
     Taken {
         end,
@@ -195,12 +169,9 @@ impl Losses {
 }
 
 impl Recorder {
-    /// Forgets all windows and all threads but the one whose buffer is given: what a forked child
-    /// begins with.
-    pub(crate) fn start_over(&mut self, own: Option<&Arc<Buffer>>) {
+    /// Forgets all windows: what a forked child begins with.
+    pub(crate) fn start_over(&mut self) {
         self.windows.clear();
-        self.buffers.clear();
-        self.buffers.extend(own.cloned());
         self.set_gate();
     }
 
@@ -214,19 +185,11 @@ impl Recorder {
         windows.find(|open| open.start == window.start)
     }
 
-    fn of_this_epoch(&self) -> impl Iterator<Item = &Arc<Buffer>> {
-        self.buffers
-            .iter()
-            .filter(|buffer| buffer.contents().epoch == self.epoch)
-    }
-
     fn losses(&self) -> Losses {
-        let buffers = self.of_this_epoch();
-        Losses(
-            buffers
-                .map(|buffer| (buffer.index, buffer.lost()))
-                .collect(),
-        )
+        let registry = registry();
+        let buffers = registry.of_epoch(self.epoch);
+        let losses = buffers.map(|buffer| (buffer.index, buffer.lost()));
+        Losses(losses.collect())
     }
 
     fn set_gate(&self) {
@@ -249,14 +212,5 @@ impl Recorder {
                 .unwrap_or_default(),
         };
         Gate::set(self.epoch, wanted);
-    }
-
-    /// Lets go of what the last window has taken with it. A living thread keeps the chunk that it
-    /// writes.
-    fn release(&mut self) {
-        self.buffers.retain(|buffer| !buffer.is_retired());
-        for buffer in &self.buffers {
-            buffer.contents().release();
-        }
     }
 }

@@ -9,12 +9,13 @@ use std::marker::PhantomData;
 
 use mindprof_model::InputsRewriter;
 
-use crate::chunk::Record;
 use crate::clock::ticks;
 use crate::gate::Gate;
-use crate::local::{self, NEW_STORAGES, Place};
+use crate::local;
 use crate::name::{Name, Site};
-use crate::stack::{self, Stack};
+use crate::open::Place;
+use crate::raw::{Record, Stack};
+use crate::stack;
 
 /// Opens a scope that closes when the returned value is dropped.
 #[inline]
@@ -59,6 +60,21 @@ pub fn open_with(name: Name, inputs: impl FnOnce(&mut InputsRewriter<'_>)) -> Op
     open.is_recorded().then_some(open)
 }
 
+/// Opens the scope of a call of the host's language, made in `stack`: it goes on while scopes are
+/// paused. Returns none if no window wants calls.
+#[inline]
+pub fn open_call(name: Name, stack: Stack) -> Option<OpenScope> {
+    let gate = Gate::load();
+    if !gate.wants_calls() {
+        return None;
+    }
+    let open = OpenScope::begin_at(gate, name, 0, stack.of_call());
+    if gate.wants_memory() {
+        local::take_no_memory_at_once();
+    }
+    open.is_recorded().then_some(open)
+}
+
 /// Returns whether a scope opened now would be recorded.
 #[inline]
 pub fn is_recording() -> bool {
@@ -92,7 +108,7 @@ impl Drop for Scope {
     #[inline]
     fn drop(&mut self) {
         if self.open.is_recorded() {
-            local::end(&self.open, ticks());
+            self.open.end();
         }
     }
 }
@@ -101,13 +117,13 @@ impl Drop for Scope {
 #[derive(Debug)]
 #[must_use = "a scope that is not closed counts as unfinished"]
 pub struct OpenScope {
-    pub(crate) start: u64,
-    pub(crate) name: u32,
-    pub(crate) inputs: u32,
-    pub(crate) stack: u32,
-    pub(crate) sequence: u32,
-    pub(crate) epoch: u32,
-    pub(crate) place: Place,
+    start: u64,
+    name: u32,
+    inputs: u32,
+    stack: u32,
+    sequence: u32,
+    epoch: u32,
+    place: Place,
 }
 
 impl OpenScope {
@@ -125,8 +141,7 @@ impl OpenScope {
     /// Closes the scope, on whatever thread this is.
     #[inline]
     pub fn close(self) {
-        let end = ticks();
-        local::end(&self, end);
+        self.end();
     }
 
     /// Sets the number that links a forward operator with its backward node.
@@ -152,7 +167,7 @@ impl OpenScope {
 
     /// Begins a scope whose inputs and stack are known.
     #[inline]
-    pub(crate) fn begin_at(gate: Gate, name: Name, inputs: u32, stack: Stack) -> Self {
+    fn begin_at(gate: Gate, name: Name, inputs: u32, stack: Stack) -> Self {
         let (start, place) = local::begin(gate, name, inputs, stack);
         if place == Place::NOWHERE {
             return Self::NONE;
@@ -160,7 +175,7 @@ impl OpenScope {
         Self {
             start,
             name: name.raw(),
-            inputs: if inputs & NEW_STORAGES == 0 {
+            inputs: if inputs & Record::NEW_STORAGES == 0 {
                 inputs
             } else {
                 local::push_storages(start, name, inputs)
@@ -173,20 +188,20 @@ impl OpenScope {
     }
 
     #[inline]
-    pub(crate) const fn is_recorded(&self) -> bool {
+    const fn is_recorded(&self) -> bool {
         self.epoch != 0
     }
 
-    /// Returns the record of the scope, given its end.
     #[inline]
-    pub(crate) const fn record(&self, end: u64) -> Record {
-        Record {
+    fn end(&self) {
+        let record = Record {
             start: self.start,
-            end,
+            end: ticks(),
             name: self.name,
             inputs: self.inputs,
             stack: self.stack,
             sequence: self.sequence,
-        }
+        };
+        local::end(record, self.epoch, self.place);
     }
 }
