@@ -12,8 +12,8 @@ use crate::clock::{Anchor, Scale};
 use crate::name::{self, NameKind};
 use crate::nesting::Nesting;
 use crate::options::Calls;
-use crate::raw::{Piece, Record, Said, Stack};
-use crate::storages::Notes;
+use crate::raw::{RawMemoryEvent, RawRole, Record, Stack};
+use crate::storages::SideRecords;
 
 /// Makes the profile of a capture and of the earlier ones that belong to it.
 pub(crate) fn assemble(capture: &Capture) -> Profile {
@@ -93,11 +93,11 @@ fn add_scopes(
     let first = builder.len();
     builder.add_events(events);
     if capture.keep_inputs && capture.keep_memory {
-        let notes = Notes::collect(thread.records());
+        let notes = SideRecords::collect(thread.records());
         let mut cursor = thread.cursor(&found.open);
         let records = order.iter().map(|&index| cursor.at(index as usize));
         add_notes(&notes, records, first, builder);
-        let in_window = |role: &&Said| capture.window.contains(&role.time);
+        let in_window = |role: &&RawRole| capture.window.contains(&role.time);
         for role in notes.roles().iter().filter(in_window) {
             builder.add_role(role.assemble(id, &scale));
         }
@@ -105,12 +105,12 @@ fn add_scopes(
 }
 
 /// Walks the memory that a thread took and gave back in the window, if that is wanted.
-fn pieces_of(capture: &Capture, thread: &ThreadCapture) -> impl Iterator<Item = Piece> {
+fn pieces_of(capture: &Capture, thread: &ThreadCapture) -> impl Iterator<Item = RawMemoryEvent> {
     let records = thread.records();
     let records = records.filter(|record| record.name == Record::MEMORY);
     records
         .filter(|record| is_piece_wanted(capture, record))
-        .map(Piece::from_record)
+        .map(RawMemoryEvent::from_record)
 }
 
 fn is_piece_wanted(capture: &Capture, record: &Record) -> bool {
@@ -120,7 +120,7 @@ fn is_piece_wanted(capture: &Capture, record: &Record) -> bool {
 /// Adds where the tensors lie of scopes that come in start order, the first of which is the
 /// builder's event `first`.
 fn add_notes<'a>(
-    notes: &Notes,
+    notes: &SideRecords,
     scopes: impl Iterator<Item = &'a Record>,
     first: usize,
     builder: &mut ProfileBuilder,

@@ -95,7 +95,7 @@ impl Buffer {
     }
 
     /// Ends a scope of recording `epoch` on another thread than the owner.
-    pub(crate) fn end_elsewhere(&self, epoch: u32, place: u32, mut record: Record) {
+    pub(crate) fn end_elsewhere(&self, epoch: u32, index: u32, mut record: Record) {
         let mut contents = self.contents();
         if contents.epoch != epoch {
             return;
@@ -104,7 +104,7 @@ impl Buffer {
         if !contents.push_elsewhere(record) {
             self.count_lost();
         }
-        self.open.close_out_of_turn(place);
+        self.open.close_out_of_order(index);
     }
 
     /// Counts an event that there was no room for.

@@ -22,20 +22,20 @@ use crate::clock::{counter, ticks};
 use crate::gate::{self, Gate};
 use crate::inputs::KnownInputs;
 use crate::name::Name;
-use crate::open::{OpenEntry, Place};
+use crate::open::{OpenEntry, OpenSlot};
 use crate::raw::{Record, Stack};
-use crate::{budget, near, registry};
+use crate::{budget, fast_thread_local, registry};
 
-near! {
+fast_thread_local! {
     static LOCAL: OnceCell<Local> = OnceCell::new()
 }
 
-/// What a scope that has begun needs to end: two words, which are returned in registers.
-pub(crate) type Begun = (u64, Place);
+/// What a scope needs to end: its start and its slot, two words that are returned in registers.
+pub(crate) type StartedScope = (u64, OpenSlot);
 
 /// Begins a scope on this thread, or counts it as lost.
 #[inline(never)]
-pub(crate) fn begin(gate: Gate, name: Name, inputs: u32, stack: Stack) -> Begun {
+pub(crate) fn begin(gate: Gate, name: Name, inputs: u32, stack: Stack) -> StartedScope {
     if let Some(local) = here()
         && local.epoch.get() == gate.epoch()
         && !name.is_refused()
@@ -50,8 +50,8 @@ pub(crate) fn begin(gate: Gate, name: Name, inputs: u32, stack: Stack) -> Begun 
 
 #[cold]
 #[inline(never)]
-fn begin_slowly(gate: Gate, name: Name, inputs: u32, stack: Stack) -> Begun {
-    let begun = with(|local| {
+fn begin_slowly(gate: Gate, name: Name, inputs: u32, stack: Stack) -> StartedScope {
+    let started = with(|local| {
         local.follow(gate);
         if name.is_refused() || inputs == Record::NO_ROOM || stack == Stack::NO_ROOM {
             local.buffer.count_lost();
@@ -59,12 +59,12 @@ fn begin_slowly(gate: Gate, name: Name, inputs: u32, stack: Stack) -> Begun {
         }
         Some(local.begin(ticks(), name, stack))
     });
-    begun.flatten().unwrap_or((0, Place::NOWHERE))
+    started.flatten().unwrap_or((0, OpenSlot::NOWHERE))
 }
 
 /// Ends a scope of recording `epoch`.
 #[inline]
-pub(crate) fn end(record: Record, epoch: u32, place: Place) {
+pub(crate) fn end(record: Record, epoch: u32, slot: OpenSlot) {
     let what = pair(record.name, record.inputs);
     let sequence_and_epoch = pair(record.sequence, epoch);
     end_words(
@@ -72,7 +72,7 @@ pub(crate) fn end(record: Record, epoch: u32, place: Place) {
         record.end,
         what,
         sequence_and_epoch,
-        place,
+        slot,
         record.stack,
     );
 }
@@ -80,18 +80,18 @@ pub(crate) fn end(record: Record, epoch: u32, place: Place) {
 /// Ends a scope that comes as plain words, which travel in registers: a reference would pin the
 /// guard to memory, which costs also when nothing records.
 #[inline(never)]
-fn end_words(start: u64, end: u64, what: u64, sequence_and_epoch: u64, place: Place, stack: u32) {
+fn end_words(start: u64, end: u64, what: u64, sequence_and_epoch: u64, slot: OpenSlot, stack: u32) {
     let (record, epoch) = record_of(start, end, what, sequence_and_epoch, stack);
     if let Some(local) = here()
         && local.epoch.get() == epoch
-        && local.thread == place.thread()
+        && local.thread == slot.thread()
         && local.push(record)
     {
         local.just_begun.set(0);
-        local.buffer.open.pop(place.depth());
+        local.buffer.open.pop(slot.index());
         return;
     }
-    end_slowly(start, end, what, sequence_and_epoch, place, stack);
+    end_slowly(start, end, what, sequence_and_epoch, slot, stack);
 }
 
 #[inline]
@@ -127,40 +127,47 @@ const fn halves(pair: u64) -> (u32, u32) {
 
 #[cold]
 #[inline(never)]
-fn end_slowly(start: u64, end: u64, what: u64, sequence_and_epoch: u64, place: Place, stack: u32) {
+fn end_slowly(
+    start: u64,
+    end: u64,
+    what: u64,
+    sequence_and_epoch: u64,
+    slot: OpenSlot,
+    stack: u32,
+) {
     let (record, epoch) = record_of(start, end, what, sequence_and_epoch, stack);
     let end_here = |local: &OnceCell<Local>| {
         let local = local.get();
-        local.is_some_and(|local| local.end(record, epoch, place))
+        local.is_some_and(|local| local.end(record, epoch, slot))
     };
     // A thread that is ending has no buffer any more; what it ends then is told of as unfinished.
     if LOCAL.try_with(end_here) == Ok(false) {
-        registry::end_elsewhere(record, epoch, place);
+        registry::end_elsewhere(record, epoch, slot);
     }
 }
 
-/// Appends a piece of memory. It comes as plain words, which travel in registers: a record would be
-/// put together in memory, in pieces that stall who loads them as a whole.
+/// Appends an allocation or a free. It comes as plain words, which travel in registers: a record
+/// would be put together in memory, in pieces that stall who loads them as a whole.
 #[inline(never)]
-pub(crate) fn push_piece(gate: Gate, address: u64, bytes: i64, total: u64) {
+pub(crate) fn push_memory(gate: Gate, address: u64, bytes: i64, total: u64) {
     if let Some(local) = here()
         && local.epoch.get() == gate.epoch()
-        && let Some(time) = local.time_of_piece(bytes).or_else(counter)
+        && let Some(time) = local.allocation_time(bytes).or_else(counter)
         && local.push(Record::memory(time, address, bytes, total))
     {
         local.just_begun.set(0);
         return;
     }
-    push_piece_slowly(gate, address, bytes, total);
+    push_memory_slowly(gate, address, bytes, total);
 }
 
 #[cold]
 #[inline(never)]
-fn push_piece_slowly(gate: Gate, address: u64, bytes: i64, total: u64) {
+fn push_memory_slowly(gate: Gate, address: u64, bytes: i64, total: u64) {
     // A thread that is ending has no buffer any more: what it gives back then is not told.
     let _ = with(|local| {
         local.follow(gate);
-        let time = local.time_of_piece(bytes).unwrap_or_else(ticks);
+        let time = local.allocation_time(bytes).unwrap_or_else(ticks);
         local.just_begun.set(0);
         let record = Record::memory(time, address, bytes, total);
         local.push(record) || local.push_to_new_chunk(record)
@@ -187,9 +194,9 @@ pub(crate) fn push_storages(start: u64, name: Name, inputs: u32) -> u32 {
     }
 }
 
-/// Appends a record that is no event: if there is no room for it, nothing is counted.
+/// Appends a side record, which is no event: if there is no room for it, nothing is counted.
 #[inline(never)]
-pub(crate) fn push_note(gate: Gate, record: Record) {
+pub(crate) fn push_side_record(gate: Gate, record: Record) {
     let _ = with(|local| {
         local.follow(gate);
         local.push_or_leave(record)
@@ -276,16 +283,16 @@ impl Local {
     }
 
     #[inline]
-    fn begin(&self, start: u64, name: Name, stack: Stack) -> Begun {
+    fn begin(&self, start: u64, name: Name, stack: Stack) -> StartedScope {
         let (name, stack) = (name.raw(), stack.raw());
         let depth = self.buffer.open.push(OpenEntry { start, name, stack });
         self.just_begun.set(start);
-        (start, Place::new(self.thread, depth))
+        (start, OpenSlot::new(self.thread, depth))
     }
 
-    /// Returns when a piece of memory counts as taken, if that is not now.
+    /// Returns when an allocation counts as made, if that is not now.
     #[inline]
-    fn time_of_piece(&self, bytes: i64) -> Option<u64> {
+    fn allocation_time(&self, bytes: i64) -> Option<u64> {
         let begun = self.just_begun.get();
         // A window that opened since must not be told of a time before it: it would have no such
         // piece.
@@ -310,8 +317,8 @@ impl Local {
     }
 
     /// Ends a scope of this thread. Returns false if it is of another one.
-    fn end(&self, record: Record, epoch: u32, place: Place) -> bool {
-        if self.thread != place.thread() {
+    fn end(&self, record: Record, epoch: u32, slot: OpenSlot) -> bool {
+        if self.thread != slot.thread() {
             return false;
         }
         self.just_begun.set(0);
@@ -320,7 +327,7 @@ impl Local {
             if !self.push(record) {
                 self.push_to_new_chunk(record);
             }
-            self.buffer.open.pop(place.depth());
+            self.buffer.open.pop(slot.index());
         }
         true
     }

@@ -1,12 +1,11 @@
-//! Memory that the host takes and gives back, told as it happens: one record each in the thread's
-//! buffer.
+//! The host's allocations and frees: one record each in the thread's buffer.
 
 use mindprof_model::{DeviceKind, MemoryRecord, Nanos, StackId, ThreadId};
 
 use crate::clock::Scale;
 use crate::gate::Gate;
 use crate::local;
-use crate::raw::Piece;
+use crate::raw::RawMemoryEvent;
 
 /// Tells of a block that was taken (`bytes` above zero) or given back (below), and of the total
 /// that is taken after it.
@@ -19,11 +18,11 @@ use crate::raw::Piece;
 pub fn memory(address: u64, bytes: i64, total: impl FnOnce() -> u64) {
     let gate = Gate::load();
     if gate.wants_memory() {
-        local::push_piece(gate, address, bytes, total());
+        local::push_memory(gate, address, bytes, total());
     }
 }
 
-impl Piece {
+impl RawMemoryEvent {
     /// Makes the model's record of it.
     pub(crate) fn assemble(self, thread: ThreadId, scale: &Scale) -> MemoryRecord {
         MemoryRecord {

@@ -74,7 +74,7 @@ impl Record {
         }
     }
 
-    /// Makes the record of memory that was taken or given back.
+    /// Makes the record of an allocation or a free.
     #[inline]
     pub(crate) const fn memory(time: u64, address: u64, bytes: i64, total: u64) -> Self {
         Self {
@@ -147,16 +147,16 @@ impl Stack {
     }
 }
 
-/// Memory that was taken or given back, in ticks.
+/// An allocation or a free, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
+pub(crate) struct RawMemoryEvent {
     pub(crate) time: u64,
     pub(crate) address: u64,
     pub(crate) bytes: i64,
     pub(crate) total: u64,
 }
 
-impl Piece {
+impl RawMemoryEvent {
     /// Takes it from its record.
     pub(crate) fn from_record(record: &Record) -> Self {
         // The cast of the middle gives the high bytes their sign.
@@ -170,16 +170,16 @@ impl Piece {
     }
 }
 
-/// What a tensor was said to be, in ticks.
+/// The role of a tensor, in ticks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Said {
+pub(crate) struct RawRole {
     pub(crate) time: u64,
     pub(crate) address: u64,
     pub(crate) bytes: u64,
     pub(crate) role: TensorRole,
 }
 
-impl Said {
+impl RawRole {
     /// Takes it from its record.
     pub(crate) fn from_record(record: &Record) -> Option<Self> {
         let role = TensorRole::ALL.get(record.inputs as usize)?;
@@ -206,8 +206,8 @@ mod tests {
             bytes in -(1_i64 << 47)..1 << 47,
             total in 0_u64..1 << 48,
         ) {
-            let piece = Piece { time, address, bytes, total };
-            let found = Piece::from_record(&Record::memory(time, address, bytes, total));
+            let piece = RawMemoryEvent { time, address, bytes, total };
+            let found = RawMemoryEvent::from_record(&Record::memory(time, address, bytes, total));
             prop_assert_eq!(found, piece);
         }
     }

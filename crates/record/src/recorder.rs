@@ -51,9 +51,9 @@ pub(crate) struct Window {
     pub(crate) start: u64,
 }
 
-/// What a window takes with it when it closes.
+/// A window that has closed, with what it takes with it.
 #[derive(Debug, Default)]
-pub(crate) struct Taken {
+pub(crate) struct ClosedWindow {
     /// When the window closed, in ticks.
     pub(crate) end: u64,
     /// When scopes were not wanted, in ticks, in order.
@@ -116,12 +116,12 @@ pub(crate) fn resume_window(window: Window) {
 }
 
 /// Closes a window and returns what there is for it.
-pub(crate) fn close_window(window: Window) -> Taken {
+pub(crate) fn close_window(window: Window) -> ClosedWindow {
     let end = ticks();
     let mut recorder = recorder();
     let Some(position) = recorder.position(window) else {
-        let nothing = Taken::default();
-        return Taken { end, ..nothing };
+        let nothing = ClosedWindow::default();
+        return ClosedWindow { end, ..nothing };
     };
     let mut closed = recorder.windows.remove(position);
     closed.end_pause(end, &recorder.losses());
@@ -134,7 +134,7 @@ pub(crate) fn close_window(window: Window) -> Taken {
     if recorder.windows.is_empty() {
         registry.release();
     }
-    Taken {
+    ClosedWindow {
         end,
         pauses: closed.pauses,
         threads,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::buffer::Buffer;
 use crate::gate::Gate;
-use crate::open::Place;
+use crate::open::OpenSlot;
 use crate::raw::Record;
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
@@ -35,14 +35,14 @@ pub(crate) fn register_thread() -> Arc<Buffer> {
 }
 
 /// Ends a scope of recording `epoch` on another thread than it began on, which may have ended.
-pub(crate) fn end_elsewhere(record: Record, epoch: u32, place: Place) {
+pub(crate) fn end_elsewhere(record: Record, epoch: u32, slot: OpenSlot) {
     // The gate is looked at under the lock: a window that closes it then waits for this record.
     let registry = registry();
     // Else its windows have closed and told of it as unfinished.
     if Gate::load().epoch() == epoch {
         let mut buffers = registry.buffers.iter();
-        if let Some(buffer) = buffers.find(|buffer| buffer.index == place.thread()) {
-            buffer.end_elsewhere(epoch, place.depth(), record);
+        if let Some(buffer) = buffers.find(|buffer| buffer.index == slot.thread()) {
+            buffer.end_elsewhere(epoch, slot.index(), record);
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::clock::ticks;
 use crate::gate::Gate;
 use crate::local;
 use crate::name::{Name, Site};
-use crate::open::Place;
+use crate::open::OpenSlot;
 use crate::raw::{Record, Stack};
 use crate::stack;
 
@@ -123,7 +123,7 @@ pub struct OpenScope {
     stack: u32,
     sequence: u32,
     epoch: u32,
-    place: Place,
+    slot: OpenSlot,
 }
 
 impl OpenScope {
@@ -135,7 +135,7 @@ impl OpenScope {
         stack: 0,
         sequence: 0,
         epoch: 0,
-        place: Place::NOWHERE,
+        slot: OpenSlot::NOWHERE,
     };
 
     /// Closes the scope, on whatever thread this is.
@@ -168,8 +168,8 @@ impl OpenScope {
     /// Begins a scope whose inputs and stack are known.
     #[inline]
     fn begin_at(gate: Gate, name: Name, inputs: u32, stack: Stack) -> Self {
-        let (start, place) = local::begin(gate, name, inputs, stack);
-        if place == Place::NOWHERE {
+        let (start, slot) = local::begin(gate, name, inputs, stack);
+        if slot == OpenSlot::NOWHERE {
             return Self::NONE;
         }
         Self {
@@ -183,7 +183,7 @@ impl OpenScope {
             stack: stack.raw(),
             sequence: u32::MAX,
             epoch: gate.epoch(),
-            place,
+            slot,
         }
     }
 
@@ -202,6 +202,6 @@ impl OpenScope {
             stack: self.stack,
             sequence: self.sequence,
         };
-        local::end(record, self.epoch, self.place);
+        local::end(record, self.epoch, self.slot);
     }
 }

@@ -6,7 +6,7 @@ use crate::capture::Capture;
 use crate::clock::Anchor;
 use crate::fork;
 use crate::options::Options;
-use crate::recorder::{self, Taken, Window};
+use crate::recorder::{self, ClosedWindow, Window};
 
 /// An open window. Every event of every thread that begins before [`Session::stop`] belongs to it,
 /// unless it is paused.
@@ -56,7 +56,7 @@ impl Session {
     pub fn stop(mut self) -> Capture {
         let (start, taken) = match self.window.take() {
             Some(window) => (window.start, recorder::close_window(window)),
-            None => (0, Taken::default()),
+            None => (0, ClosedWindow::default()),
         };
         let closed = Anchor::take();
         Capture {

@@ -1,4 +1,4 @@
-//! Where the tensors lie that scopes are given.
+//! The addresses of the tensors that scopes are given.
 //!
 //! The addresses of a scope are records of their own, written when it begins, under its start, and
 //! only if they are others than those of the last scope in its slot (its name's number modulo
@@ -10,7 +10,7 @@
 //! further ones   address, address, address
 //! ```
 
-use crate::raw::{Record, Said};
+use crate::raw::{RawRole, Record};
 
 /// How many lists of addresses a thread remembers: the last one of each slot.
 pub(crate) const SLOTS: usize = 64;
@@ -45,15 +45,15 @@ pub(crate) fn write(
     has_room
 }
 
-/// What one thread said of tensors, taken from its records.
+/// What the records of one thread hold beside scopes and memory.
 #[derive(Debug, Default)]
-pub(crate) struct Notes {
+pub(crate) struct SideRecords {
     /// The lists of each slot, in the order of the scopes that they were written for.
     lists: Vec<Vec<List>>,
     addresses: Vec<u64>,
     /// How many addresses there will be when the last list is whole.
     wanted: usize,
-    roles: Vec<Said>,
+    roles: Vec<RawRole>,
 }
 
 /// The addresses of the scopes of one slot, from one scope on.
@@ -66,8 +66,8 @@ struct List {
     count: u32,
 }
 
-impl Notes {
-    /// Takes the notes among some records; others are passed by.
+impl SideRecords {
+    /// Collects the side records among some records.
     pub(crate) fn collect<'a>(records: impl Iterator<Item = &'a Record>) -> Self {
         let mut notes = Self {
             lists: vec![Vec::new(); SLOTS],
@@ -92,7 +92,7 @@ impl Notes {
                 self.add([record.end, record.third()]);
             }
             Record::FURTHER_STORAGES => self.add([record.start, record.end, record.third()]),
-            Record::ROLE => self.roles.extend(Said::from_record(record)),
+            Record::ROLE => self.roles.extend(RawRole::from_record(record)),
             _ => {}
         }
     }
@@ -103,8 +103,8 @@ impl Notes {
         self.addresses.extend(addresses.into_iter().take(lacking));
     }
 
-    /// Returns what tensors were said to be.
-    pub(crate) fn roles(&self) -> &[Said] {
+    /// Returns the roles of tensors.
+    pub(crate) fn roles(&self) -> &[RawRole] {
         &self.roles
     }
 
@@ -138,7 +138,7 @@ mod tests {
 
     const SLOT: usize = 5;
 
-    fn notes(lists: &[(u64, &[u64])], room: usize) -> Notes {
+    fn notes(lists: &[(u64, &[u64])], room: usize) -> SideRecords {
         let mut written = Vec::new();
         for (start, addresses) in lists {
             write(*start, SLOT, addresses, |record| {
@@ -147,7 +147,7 @@ mod tests {
                 has_room
             });
         }
-        Notes::collect(written.iter())
+        SideRecords::collect(written.iter())
     }
 
     /// Makes a scope of the slot, or of another.

@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 
-use mindprof_record::near;
+use mindprof_record::fast_thread_local;
 
 /// What operators of one thread ask.
 struct Mode {
@@ -15,7 +15,7 @@ struct Mode {
     sequence: Cell<u32>,
 }
 
-near! {
+fast_thread_local! {
     static MODE: Mode = Mode {
         enabled: Cell::new(true),
         below: Cell::new(false),
