@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mindprof_record::{
-    Calls, Stack, near, recording_number, set_stack_source, wants_calls, wants_stacks,
+    Calls, Stack, fast_thread_local, recording_number, set_stack_source, wants_calls, wants_stacks,
 };
 use pyo3::exceptions::PyUserWarning;
 use pyo3::ffi::{PyFrameObject, PyObject};
@@ -43,7 +43,7 @@ mod event {
     pub(super) const NATIVE_RETURN: c_int = 6;
 }
 
-near! {
+fast_thread_local! {
     static SHADOW: OnceCell<RefCell<Shadow>> = OnceCell::new()
 }
 

@@ -8,14 +8,12 @@ use mindprof_model::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::capture::{Capture, ThreadCapture};
-use crate::chunk::Record;
 use crate::clock::Scale;
-use crate::local::ASYNC_BIT;
-use crate::memory::Piece;
 use crate::name::{self, NameKind};
 use crate::nesting::Nesting;
-use crate::stack::{CALL_BIT, Calls, Stack};
-use crate::storages::{Notes, Said};
+use crate::options::Calls;
+use crate::raw::{RawMemoryEvent, RawRole, Record, Stack};
+use crate::storages::SideRecords;
 
 /// Makes the profile of a capture, of the earlier ones that belong to it, and of what was attached.
 pub(crate) fn assemble(capture: &Capture) -> Profile {
@@ -112,11 +110,11 @@ impl Scopes<'_> {
         }
         part.add_events(events);
         if capture.keep_inputs && capture.keep_memory {
-            let notes = Notes::collect(thread.records());
+            let notes = SideRecords::collect(thread.records());
             let mut cursor = thread.cursor(&self.found.open);
             let records = order.iter().map(|&index| cursor.at(index as usize));
             add_notes(&notes, records, first, part);
-            let in_window = |role: &&Said| capture.window.contains(&role.time);
+            let in_window = |role: &&RawRole| capture.window.contains(&role.time);
             for role in notes.roles().iter().filter(in_window) {
                 part.add_role(role.assemble(self.id, &scale));
             }
@@ -169,12 +167,12 @@ impl Forwards {
 }
 
 /// Walks the memory that a thread took and gave back in the window, if that is wanted.
-fn pieces_of(capture: &Capture, thread: &ThreadCapture) -> impl Iterator<Item = Piece> {
+fn pieces_of(capture: &Capture, thread: &ThreadCapture) -> impl Iterator<Item = RawMemoryEvent> {
     let records = thread.records();
     let records = records.filter(|record| record.name == Record::MEMORY);
     records
         .filter(|record| is_piece_wanted(capture, record))
-        .map(Piece::from_record)
+        .map(RawMemoryEvent::from_record)
 }
 
 fn is_piece_wanted(capture: &Capture, record: &Record) -> bool {
@@ -184,7 +182,7 @@ fn is_piece_wanted(capture: &Capture, record: &Record) -> bool {
 /// Adds where the tensors lie of scopes that come in start order, the first of which is the
 /// part's event `first`.
 fn add_notes<'a>(
-    notes: &Notes,
+    notes: &SideRecords,
     scopes: impl Iterator<Item = &'a Record>,
     first: usize,
     part: &mut Part,
@@ -226,7 +224,7 @@ impl Found {
         };
         let mut is_wanted = |record: &Record| {
             is_wanted(capture, record)
-                && (record.stack & CALL_BIT == 0
+                && (record.stack & Record::CALL == 0
                     || capture.keep_calls != Calls::Modules
                     || names.is_module(record, part))
         };
@@ -257,7 +255,7 @@ impl Found {
 /// Returns whether a record is of the window. Calls go on while scopes are not wanted.
 #[inline]
 fn is_wanted(capture: &Capture, record: &Record) -> bool {
-    if record.stack & CALL_BIT == 0 {
+    if record.stack & Record::CALL == 0 {
         return capture.wants(record.start);
     }
     capture.keep_calls != Calls::None && capture.window.contains(&record.start)
@@ -342,7 +340,7 @@ impl Names {
         window_end: u64,
         part: &mut Part,
     ) -> Event {
-        let (name, kind) = self.find(record.name & !ASYNC_BIT, part);
+        let (name, kind) = self.find(record.name & !Record::ASYNC, part);
         let (category, scope) = kind.describe();
         let start = scale.nanoseconds(record.start);
         let end = scale.nanoseconds(record.end.min(window_end));
@@ -357,14 +355,14 @@ impl Names {
         if record.end > window_end {
             event.flags = event.flags.union(Flags::UNFINISHED);
         }
-        if record.name & ASYNC_BIT != 0 {
+        if record.name & Record::ASYNC != 0 {
             event.flags = event.flags.union(Flags::ASYNC);
         }
         event
     }
 
     fn is_module(&mut self, record: &Record, part: &mut Part) -> bool {
-        let (_, kind) = self.find(record.name & !ASYNC_BIT, part);
+        let (_, kind) = self.find(record.name & !Record::ASYNC, part);
         kind == NameKind::Module
     }
 

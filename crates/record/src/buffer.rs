@@ -3,13 +3,19 @@
 //! The owner (`local`) appends; `recorder` reads when a window closes. The lock here is taken when
 //! a chunk is added, when an input list is new and when a window closes: never per event.
 
+#![expect(
+    unsafe_code,
+    reason = "whoever holds the lock may push to the chunk for what ends on other threads"
+)]
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mindprof_model::{InputsTable, Loss, LossCause};
 
-use crate::chunk::Chunk;
+use crate::chunk::{Chunk, FIRST};
 use crate::open::OpenStack;
+use crate::raw::Record;
 
 /// What a thread has recorded in the present recording.
 #[derive(Debug)]
@@ -31,8 +37,11 @@ pub(crate) struct Buffer {
 pub(crate) struct Contents {
     /// The recording that the rest belongs to; zero before the first.
     pub(crate) epoch: u32,
-    /// The chunks in the order in which they were filled; the owner writes the last one.
+    /// The chunks of what ended on other threads, and after them the owner's in the order in which
+    /// they were filled.
     pub(crate) chunks: Vec<Arc<Chunk>>,
+    /// The chunk that other threads write, under the lock.
+    elsewhere: Option<Arc<Chunk>>,
     /// The distinct input lists.
     pub(crate) inputs: InputsTable,
     /// The distinct stacks, each as the number of its caller and the number of its innermost
@@ -85,16 +94,28 @@ impl Buffer {
         }
     }
 
-    /// Counts an event that there was no room for. Called by the owner alone.
+    /// Ends a scope of recording `epoch` on another thread than the owner.
+    pub(crate) fn end_elsewhere(&self, epoch: u32, index: u32, mut record: Record) {
+        let mut contents = self.contents();
+        if contents.epoch != epoch {
+            return;
+        }
+        record.name |= Record::ASYNC;
+        if !contents.push_elsewhere(record) {
+            self.count_lost();
+        }
+        self.open.close_out_of_order(index);
+    }
+
+    /// Counts an event that there was no room for.
     pub(crate) fn count_lost(&self) {
         self.count_lost_for(LossCause::Budget, 1);
     }
 
-    /// Counts events that could not be kept. Called by the owner alone.
+    /// Counts events that could not be kept.
     pub(crate) fn count_lost_for(&self, cause: LossCause, events: u64) {
-        let count = &self.lost[cause as usize];
-        // Relaxed: a plain count. One writer, so a load and a store do.
-        count.store(count.load(Ordering::Relaxed) + events, Ordering::Relaxed);
+        // Relaxed: a plain count.
+        self.lost[cause as usize].fetch_add(events, Ordering::Relaxed);
     }
 
     /// Returns how many events could not be kept in this recording.
@@ -116,6 +137,30 @@ impl Buffer {
     pub(crate) fn is_retired(&self) -> bool {
         // Acquire: pairs with the release in `retire`.
         self.retired.load(Ordering::Acquire)
+    }
+}
+
+impl Contents {
+    /// Appends a record of a scope that ended on another thread, if there is room for it.
+    fn push_elsewhere(&mut self, record: Record) -> bool {
+        // SAFETY: the chunk is pushed to here only, by whoever has the lock.
+        let push = |chunk: &Arc<Chunk>| unsafe { chunk.push(record) };
+        if self.elsewhere.as_ref().is_some_and(push) {
+            return true;
+        }
+        let Some(chunk) = Chunk::within_budget(FIRST).map(Arc::new) else {
+            return false;
+        };
+        push(&chunk);
+        self.chunks.insert(0, Arc::clone(&chunk));
+        self.elsewhere = Some(chunk);
+        true
+    }
+
+    /// Lets go of the chunks.
+    pub(crate) fn release(&mut self) {
+        self.chunks.clear();
+        self.elsewhere = None;
     }
 }
 

@@ -7,10 +7,11 @@ use mindprof_model::{InputsTable, Loss, Metadata, Part, Profile};
 
 use crate::assemble;
 use crate::buffer::Buffer;
-use crate::chunk::{Chunk, Record};
+use crate::chunk::Chunk;
 use crate::clock::{Anchor, TimeAxis};
 use crate::open::OpenSnapshot;
-use crate::stack::Calls;
+use crate::options::Calls;
+use crate::raw::Record;
 
 /// The recording of one window, ready to become a profile. A copy shares the records.
 #[derive(Clone, Debug)]
@@ -92,10 +93,11 @@ pub(crate) struct ThreadCapture {
 impl ThreadCapture {
     /// Takes what `buffer` holds at this moment.
     pub(crate) fn take(buffer: &Arc<Buffer>, lost_before: &Loss) -> Self {
+        // Under the lock no other thread ends a scope of this one.
+        let contents = buffer.contents();
         // The open scopes come first: one that closes in between is then found among the records,
         // and one that is found in both places is told once.
         let open = buffer.open.snapshot();
-        let contents = buffer.contents();
         Self {
             key: buffer.index,
             native: buffer.native(),

@@ -10,6 +10,8 @@
     reason = "a reader and the owner share one run of memory, split at the published length"
 )]
 
+use crate::budget;
+use crate::raw::Record;
 use crate::sync::{AtomicUsize, Ordering};
 
 /// Records in the first chunk of a thread, 16 KiB: most threads record little.
@@ -21,81 +23,6 @@ pub(crate) const GROWTH: usize = 16;
 /// Records in a chunk of full size: one huge page of 2 MiB, which is made present in a fraction of
 /// the time that its 512 small pages would take.
 pub(crate) const FULL: usize = 65_536;
-
-/// One closed scope, in ticks and in ids of the recorder's tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
-pub(crate) struct Record {
-    /// When it began.
-    pub(crate) start: u64,
-    /// When it ended.
-    pub(crate) end: u64,
-    /// The name, see `name`; the top bit says that it ended on another thread.
-    pub(crate) name: u32,
-    /// The inputs, in the thread's table; the top bit says that it is known where they lie, see
-    /// `storages`.
-    pub(crate) inputs: u32,
-    /// The stack; zero is none.
-    pub(crate) stack: u32,
-    /// The sequence number; all ones is none. The top bit says that it is a forward operator's,
-    /// see [`Record::forward_sequence`].
-    pub(crate) sequence: u32,
-}
-
-impl Record {
-    /// Mark, in place of a name, records that are no scopes. The table of names is far too small
-    /// to give out any of these numbers.
-    pub(crate) const MEMORY: u32 = u32::MAX;
-    pub(crate) const STORAGES: u32 = u32::MAX - 1;
-    pub(crate) const FURTHER_STORAGES: u32 = u32::MAX - 2;
-    pub(crate) const ROLE: u32 = u32::MAX - 3;
-    /// The forward operator of a backward node ran on another thread: the start of the node's
-    /// scope, and the key of that thread.
-    pub(crate) const FORWARD: u32 = u32::MAX - 4;
-
-    /// Marks, in the inputs of a scope, that it is known where its tensors lie.
-    pub(crate) const HAS_STORAGES: u32 = 1 << 31;
-
-    /// Returns the number of the scope's inputs.
-    #[inline]
-    pub(crate) const fn inputs_number(&self) -> u32 {
-        self.inputs & !Self::HAS_STORAGES
-    }
-
-    /// Returns whether it is known where the scope's tensors lie.
-    #[inline]
-    pub(crate) const fn has_storages(&self) -> bool {
-        self.inputs & Self::HAS_STORAGES != 0
-    }
-
-    /// Returns whether it is a scope.
-    #[inline]
-    pub(crate) const fn is_scope(&self) -> bool {
-        self.name < Self::FORWARD
-    }
-
-    /// Stands for "no sequence number".
-    pub(crate) const NO_SEQUENCE: u32 = u32::MAX;
-
-    /// Marks, in a sequence number, that it is the one of a backward node's forward operator. That
-    /// ran on the same thread, unless a record of its own says otherwise.
-    pub(crate) const FORWARD_SEQUENCE: u32 = 1 << 31;
-
-    /// Returns the sequence number of the scope.
-    #[inline]
-    pub(crate) fn sequence_number(&self) -> Option<u32> {
-        (self.sequence != Self::NO_SEQUENCE).then_some(self.sequence & !Self::FORWARD_SEQUENCE)
-    }
-
-    /// Returns whether the scope is of a backward node that knows its forward operator.
-    #[inline]
-    pub(crate) const fn has_forward(&self) -> bool {
-        self.sequence != Self::NO_SEQUENCE && self.sequence & Self::FORWARD_SEQUENCE != 0
-    }
-}
-
-/// 32 bytes per event is a promise.
-const _: () = assert!(size_of::<Record>() == 32);
 
 /// A run of records with the length that is published so far.
 #[derive(Debug)]
@@ -113,10 +40,19 @@ impl Chunk {
         })
     }
 
+    /// Makes an empty chunk for `wanted` records or as many as the budget has room for, or none if
+    /// that, or the system, has no room at all.
+    pub(crate) fn within_budget(wanted: usize) -> Option<Self> {
+        let unit = size_of::<Record>();
+        let capacity = budget::charge(wanted * unit, unit) / unit;
+        (capacity > 0).then(|| Self::new(capacity)).flatten()
+    }
+
     /// Appends a record, or returns false if the chunk is full.
     ///
     /// # Safety
-    /// Only one thread at a time may call this: the owner of the buffer that the chunk is in.
+    /// Only one thread at a time may call this: the owner of the buffer that the chunk is in, or
+    /// whoever holds that buffer's lock, if the chunk is for what ends on other threads.
     #[inline]
     pub(crate) unsafe fn push(&self, record: Record) -> bool {
         // Relaxed: the caller alone writes the length, so it reads its own value.

@@ -1,7 +1,7 @@
 //! A fork while something records: the parent goes on as if nothing had happened, the child begins
 //! with no recording.
 //!
-//! Only the forking thread lives on in the child, so a lock that another thread held would stay
+//! Only the forking thread lives on in the child, so a lock that another thread locks would stay
 //! locked there for ever. The forking thread therefore takes every lock of the recorder right
 //! before the fork and gives them back on both sides. The C library calls the hooks, because a
 //! language runtime may let other threads run between its own hooks and the fork: one that waited
@@ -31,14 +31,16 @@ mod hooks {
     use crate::local;
     use crate::name::{self, NameTable};
     use crate::recorder::{self, Recorder};
+    use crate::registry::{self, Registry};
 
     thread_local! {
-        static HELD: RefCell<Option<Held>> = const { RefCell::new(None) };
+        static LOCKS: RefCell<Option<ForkLocks>> = const { RefCell::new(None) };
     }
 
     /// The locks, in the order in which they are taken everywhere.
-    struct Held {
+    struct ForkLocks {
         recorder: MutexGuard<'static, Recorder>,
+        registry: MutexGuard<'static, Registry>,
         _names: MutexGuard<'static, NameTable>,
         spare: SpareGuard,
     }
@@ -55,15 +57,16 @@ mod hooks {
     }
 
     extern "C" fn before() {
-        let hold = |held: &RefCell<Option<Held>>| {
-            held.replace(Some(Held {
+        let hold = |locks: &RefCell<Option<ForkLocks>>| {
+            locks.replace(Some(ForkLocks {
                 recorder: recorder::recorder(),
+                registry: registry::registry(),
                 _names: name::table(),
                 spare: chunk::spare_guard(),
             }));
         };
         // A thread that is ending has no memory for guards any more: it forks as it is.
-        let _ = HELD.try_with(hold);
+        let _ = LOCKS.try_with(hold);
     }
 
     extern "C" fn in_parent() {
@@ -72,18 +75,18 @@ mod hooks {
 
     /// Forgets what was being recorded: sessions that were open at the fork are closed and empty.
     extern "C" fn in_child() {
-        let Some(held) = release() else { return };
-        let mut recorder = held.recorder;
+        let Some(mut locks) = release() else { return };
         // The buffers of threads that are no more end here, and give their chunks back.
-        drop(held.spare);
+        drop(locks.spare);
         let own = local::own_buffer();
         if let Some(buffer) = &own {
             buffer.rename();
         }
-        recorder.start_over(own.as_ref());
+        locks.recorder.start_over();
+        locks.registry.start_over(own);
     }
 
-    fn release() -> Option<Held> {
-        HELD.try_with(RefCell::take).ok().flatten()
+    fn release() -> Option<ForkLocks> {
+        LOCKS.try_with(RefCell::take).ok().flatten()
     }
 }

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::stack::Calls;
+use crate::options::Calls;
 
 // Relaxed everywhere: the word carries all that a scope decides by, and nothing else is published
 // through it.

@@ -12,15 +12,20 @@ mod buffer;
 mod capture;
 mod chunk;
 mod clock;
+mod fast_thread_local;
 mod fork;
 mod gate;
+mod inputs;
 mod local;
 mod memory;
 mod name;
-mod near;
 mod nesting;
 mod open;
+mod options;
+mod raw;
 mod recorder;
+mod registry;
+mod roles;
 mod scope;
 mod session;
 mod stack;
@@ -30,16 +35,20 @@ mod thread_key;
 
 pub use capture::Capture;
 pub use clock::{TimeAxis, ticks};
+pub use fast_thread_local::{CacheColumn, FastThreadLocal, ThreadValue};
 pub use memory::memory;
 pub use name::{Name, NameKind, Site};
-pub use near::{Column, Kept, Near};
-pub use scope::{OpenScope, Scope, is_profiling, is_recording, open, open_with, scope, scope_with};
-pub use session::{Options, Session};
-pub use stack::{
-    Calls, Stack, StackSource, count_deep_calls, count_unseen_calls, open_call, recording_number,
-    set_stack_source, wants_calls, wants_stacks,
+pub use options::{Calls, Options};
+pub use raw::Stack;
+pub use roles::{tensor_role, wants_storages};
+pub use scope::{
+    OpenScope, Scope, is_profiling, is_recording, open, open_call, open_with, scope, scope_with,
 };
-pub use storages::{tensor_role, wants_storages};
+pub use session::Session;
+pub use stack::{
+    StackSource, count_deep_calls, count_unseen_calls, recording_number, set_stack_source,
+    wants_calls, wants_stacks,
+};
 pub use thread_key::ThreadKey;
 
 /// The parts that the benchmark measures beside the whole: not an interface.

@@ -10,72 +10,36 @@
 )]
 
 use std::cell::{Cell, OnceCell, RefCell};
+use std::ptr;
 use std::sync::Arc;
-use std::{array, mem, ptr};
 
 use mindprof_model::{InputsRewriter, LossCause};
 use rustc_hash::FxHashMap;
 
 use crate::buffer::Buffer;
-use crate::chunk::{Chunk, FIRST, FULL, GROWTH, Record};
+use crate::chunk::{Chunk, FIRST, FULL, GROWTH};
 use crate::clock::{counter, ticks};
 use crate::gate::{self, Gate};
+use crate::inputs::KnownInputs;
 use crate::name::Name;
-use crate::open::OpenEntry;
-use crate::scope::OpenScope;
-use crate::stack::Stack;
-use crate::storages::SLOTS;
-use crate::{budget, memory, near, recorder, storages};
+use crate::open::{OpenEntry, OpenSlot};
+use crate::raw::{Record, Stack};
+use crate::{budget, fast_thread_local, registry};
 
-/// Marks, in a record's name, a scope that ended on another thread than it began on.
-pub(crate) const ASYNC_BIT: u32 = 1 << 31;
-
-near! {
+fast_thread_local! {
     static LOCAL: OnceCell<Local> = OnceCell::new()
 }
 
-/// Says, in place of a list's number, that the budget has no room for the list.
-const NO_ROOM: u32 = u32::MAX;
-
-/// Says, with a list's number, that its tensors lie elsewhere than those of the last list.
-pub(crate) const NEW_STORAGES: u32 = 1 << 30;
-
-/// What a scope that has begun needs to end: two words, which are returned in registers.
-pub(crate) type Begun = (u64, Place);
-
-/// Where an open scope is announced: the thread and the depth in its open stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place(u64);
-
-impl Place {
-    /// Stands for a scope that is not recorded.
-    pub(crate) const NOWHERE: Self = Self(u64::MAX);
-
-    #[inline]
-    const fn new(thread: u32, depth: u32) -> Self {
-        Self(pair(depth, thread))
-    }
-
-    /// Returns the number of the thread.
-    #[inline]
-    const fn thread(self) -> u32 {
-        (self.0 >> 32) as u32
-    }
-
-    /// Returns the depth in the thread's open stack.
-    #[inline]
-    const fn depth(self) -> u32 {
-        self.0 as u32
-    }
-}
+/// What a scope needs to end: its start and its slot, two words that are returned in registers.
+pub(crate) type StartedScope = (u64, OpenSlot);
 
 /// Begins a scope on this thread, or counts it as lost.
 #[inline(never)]
-pub(crate) fn begin(gate: Gate, name: Name, inputs: u32, stack: Stack) -> Begun {
+pub(crate) fn begin(gate: Gate, name: Name, inputs: u32, stack: Stack) -> StartedScope {
     if let Some(local) = here()
         && local.epoch.get() == gate.epoch()
         && !name.is_refused()
-        && inputs != NO_ROOM
+        && inputs != Record::NO_ROOM
         && stack != Stack::NO_ROOM
         && let Some(start) = counter()
     {
@@ -86,62 +50,69 @@ pub(crate) fn begin(gate: Gate, name: Name, inputs: u32, stack: Stack) -> Begun 
 
 #[cold]
 #[inline(never)]
-fn begin_slowly(gate: Gate, name: Name, inputs: u32, stack: Stack) -> Begun {
-    let begun = with(|local| {
+fn begin_slowly(gate: Gate, name: Name, inputs: u32, stack: Stack) -> StartedScope {
+    let started = with(|local| {
         local.follow(gate);
-        if name.is_refused() || inputs == NO_ROOM || stack == Stack::NO_ROOM {
+        if name.is_refused() || inputs == Record::NO_ROOM || stack == Stack::NO_ROOM {
             local.buffer.count_lost();
             return None;
         }
         Some(local.begin(ticks(), name, stack))
     });
-    begun.flatten().unwrap_or((0, Place::NOWHERE))
+    started.flatten().unwrap_or((0, OpenSlot::NOWHERE))
 }
 
-/// Ends a scope.
+/// Ends a scope of recording `epoch`.
 #[inline]
-pub(crate) fn end(scope: &OpenScope, end: u64) {
-    let what = pair(scope.name, scope.inputs);
+pub(crate) fn end(record: Record, epoch: u32, slot: OpenSlot) {
+    let what = pair(record.name, record.inputs);
+    let sequence_and_epoch = pair(record.sequence, epoch);
     end_words(
-        scope.start,
-        end,
+        record.start,
+        record.end,
         what,
-        pair(scope.sequence, scope.epoch),
-        scope.place,
-        scope.stack,
+        sequence_and_epoch,
+        slot,
+        record.stack,
     );
 }
 
 /// Ends a scope that comes as plain words, which travel in registers: a reference would pin the
 /// guard to memory, which costs also when nothing records.
 #[inline(never)]
-fn end_words(start: u64, end: u64, what: u64, sequence_and_epoch: u64, place: Place, stack: u32) {
-    let scope = scope_of(start, what, sequence_and_epoch, place, stack);
+fn end_words(start: u64, end: u64, what: u64, sequence_and_epoch: u64, slot: OpenSlot, stack: u32) {
+    let (record, epoch) = record_of(start, end, what, sequence_and_epoch, stack);
     if let Some(local) = here()
-        && local.epoch.get() == scope.epoch
-        && local.thread == place.thread()
-        && local.push(scope.record(end))
+        && local.epoch.get() == epoch
+        && local.thread == slot.thread()
+        && local.push(record)
     {
         local.just_begun.set(0);
-        local.buffer.open.pop(place.depth());
+        local.buffer.open.pop(slot.index());
         return;
     }
-    end_slowly(start, end, what, sequence_and_epoch, place, stack);
+    end_slowly(start, end, what, sequence_and_epoch, slot, stack);
 }
 
 #[inline]
-fn scope_of(start: u64, what: u64, sequence_and_epoch: u64, place: Place, stack: u32) -> OpenScope {
+fn record_of(
+    start: u64,
+    end: u64,
+    what: u64,
+    sequence_and_epoch: u64,
+    stack: u32,
+) -> (Record, u32) {
     let (name, inputs) = halves(what);
     let (sequence, epoch) = halves(sequence_and_epoch);
-    OpenScope {
+    let record = Record {
         start,
+        end,
         name,
         inputs,
         stack,
         sequence,
-        epoch,
-        place,
-    }
+    };
+    (record, epoch)
 }
 
 #[inline]
@@ -156,36 +127,49 @@ const fn halves(pair: u64) -> (u32, u32) {
 
 #[cold]
 #[inline(never)]
-fn end_slowly(start: u64, end: u64, what: u64, sequence_and_epoch: u64, place: Place, stack: u32) {
-    let scope = scope_of(start, what, sequence_and_epoch, place, stack);
-    // A thread that is ending has no buffer any more; its open scopes are told of as unfinished.
-    let _ = with(|local| local.end(&scope, end));
+fn end_slowly(
+    start: u64,
+    end: u64,
+    what: u64,
+    sequence_and_epoch: u64,
+    slot: OpenSlot,
+    stack: u32,
+) {
+    let (record, epoch) = record_of(start, end, what, sequence_and_epoch, stack);
+    let end_here = |local: &OnceCell<Local>| {
+        let local = local.get();
+        local.is_some_and(|local| local.end(record, epoch, slot))
+    };
+    // A thread that is ending has no buffer any more; what it ends then is told of as unfinished.
+    if LOCAL.try_with(end_here) == Ok(false) {
+        registry::end_elsewhere(record, epoch, slot);
+    }
 }
 
-/// Appends a piece of memory. It comes as plain words, which travel in registers: a record would be
-/// put together in memory, in pieces that stall who loads them as a whole.
+/// Appends an allocation or a free. It comes as plain words, which travel in registers: a record
+/// would be put together in memory, in pieces that stall who loads them as a whole.
 #[inline(never)]
-pub(crate) fn push_piece(gate: Gate, address: u64, bytes: i64, total: u64) {
+pub(crate) fn push_memory(gate: Gate, address: u64, bytes: i64, total: u64) {
     if let Some(local) = here()
         && local.epoch.get() == gate.epoch()
-        && let Some(time) = local.time_of_piece(bytes).or_else(counter)
-        && local.push(memory::record(time, address, bytes, total))
+        && let Some(time) = local.allocation_time(bytes).or_else(counter)
+        && local.push(Record::memory(time, address, bytes, total))
     {
         local.just_begun.set(0);
         return;
     }
-    push_piece_slowly(gate, address, bytes, total);
+    push_memory_slowly(gate, address, bytes, total);
 }
 
 #[cold]
 #[inline(never)]
-fn push_piece_slowly(gate: Gate, address: u64, bytes: i64, total: u64) {
+fn push_memory_slowly(gate: Gate, address: u64, bytes: i64, total: u64) {
     // A thread that is ending has no buffer any more: what it gives back then is not told.
     let _ = with(|local| {
         local.follow(gate);
-        let time = local.time_of_piece(bytes).unwrap_or_else(ticks);
+        let time = local.allocation_time(bytes).unwrap_or_else(ticks);
         local.just_begun.set(0);
-        let record = memory::record(time, address, bytes, total);
+        let record = Record::memory(time, address, bytes, total);
         local.push(record) || local.push_to_new_chunk(record)
     });
 }
@@ -202,7 +186,7 @@ pub(crate) fn take_no_memory_at_once() {
 #[inline(never)]
 pub(crate) fn push_storages(start: u64, name: Name, inputs: u32) -> u32 {
     let is_written = with(|local| local.push_storages(start, name)) == Some(true);
-    let inputs = inputs & !(NEW_STORAGES | Record::HAS_STORAGES);
+    let inputs = inputs & !(Record::NEW_STORAGES | Record::HAS_STORAGES);
     if is_written {
         inputs | Record::HAS_STORAGES
     } else {
@@ -210,9 +194,9 @@ pub(crate) fn push_storages(start: u64, name: Name, inputs: u32) -> u32 {
     }
 }
 
-/// Appends a record that is no event: if there is no room for it, nothing is counted.
+/// Appends a side record, which is no event: if there is no room for it, nothing is counted.
 #[inline(never)]
-pub(crate) fn push_note(gate: Gate, record: Record) {
+pub(crate) fn push_side_record(gate: Gate, record: Record) {
     let _ = with(|local| {
         local.follow(gate);
         local.push_or_leave(record)
@@ -226,7 +210,7 @@ pub(crate) fn intern_inputs(
     name: Name,
     inputs: impl FnOnce(&mut InputsRewriter<'_>),
 ) -> u32 {
-    with(|local| local.intern_inputs(gate, name, inputs)).unwrap_or(NO_ROOM)
+    with(|local| local.intern_inputs(gate, name, inputs)).unwrap_or(Record::NO_ROOM)
 }
 
 /// Returns the number of the stack of `frame` called from `caller`, on this thread.
@@ -283,42 +267,9 @@ pub(crate) struct Local {
     stacks: RefCell<FxHashMap<(Stack, Name), Stack>>,
 }
 
-/// The input lists that this thread has seen, for finding them without a lock.
-#[derive(Default)]
-struct KnownInputs {
-    ids: FxHashMap<Box<[u64]>, u32>,
-    /// The last list of the scopes of each slot, mostly that of the next one too, and found
-    /// without hashing.
-    recent: Option<Box<[RecentInputs; SLOTS]>>,
-}
-
-/// The list that was asked for last, with its number; at first the list of nothing, which has the
-/// number zero.
-#[derive(Default)]
-struct RecentInputs {
-    words: Vec<u64>,
-    /// Where its tensors lie.
-    storages: Vec<u64>,
-    id: u32,
-    /// Whether that is written.
-    is_written: bool,
-}
-
-impl KnownInputs {
-    fn clear(&mut self) {
-        self.ids.clear();
-        self.recent = None;
-    }
-}
-
-#[cold]
-fn no_inputs() -> Box<[RecentInputs; SLOTS]> {
-    Box::new(array::from_fn(|_| RecentInputs::default()))
-}
-
 impl Local {
     fn new() -> Self {
-        let buffer = recorder::register_thread();
+        let buffer = registry::register_thread();
         Self {
             thread: buffer.index,
             buffer,
@@ -332,33 +283,25 @@ impl Local {
     }
 
     #[inline]
-    fn begin(&self, start: u64, name: Name, stack: Stack) -> Begun {
+    fn begin(&self, start: u64, name: Name, stack: Stack) -> StartedScope {
         let (name, stack) = (name.raw(), stack.raw());
         let depth = self.buffer.open.push(OpenEntry { start, name, stack });
         self.just_begun.set(start);
-        (start, Place::new(self.thread, depth))
+        (start, OpenSlot::new(self.thread, depth))
     }
 
-    /// Returns when a piece of memory counts as taken, if that is not now.
+    /// Returns when an allocation counts as made, if that is not now.
     #[inline]
-    fn time_of_piece(&self, bytes: i64) -> Option<u64> {
+    fn allocation_time(&self, bytes: i64) -> Option<u64> {
         let begun = self.just_begun.get();
         // A window that opened since must not be told of a time before it: it would have no such
         // piece.
         (bytes > 0 && begun > gate::last_opening()).then_some(begun)
     }
 
-    /// Writes where the tensors lie of the list of inputs that was looked up last.
     fn push_storages(&self, start: u64, name: Name) -> bool {
-        let slot = storages::slot(name.raw());
-        let mut known = self.inputs.borrow_mut();
-        let Some(recent) = &mut known.recent else {
-            return false;
-        };
-        let recent = &mut recent[slot];
         let push = |record| self.push_or_leave(record);
-        recent.is_written = storages::write(start, slot, &recent.storages, push);
-        recent.is_written
+        (self.inputs.borrow_mut()).write_storages(start, name, push)
     }
 
     fn push_or_leave(&self, record: Record) -> bool {
@@ -373,36 +316,20 @@ impl Local {
         }
     }
 
-    fn end(&self, scope: &OpenScope, end: u64) {
+    /// Ends a scope of this thread. Returns false if it is of another one.
+    fn end(&self, record: Record, epoch: u32, slot: OpenSlot) -> bool {
+        if self.thread != slot.thread() {
+            return false;
+        }
         self.just_begun.set(0);
-        if self.epoch.get() != scope.epoch || self.thread != scope.place.thread() {
-            self.end_elsewhere(scope, end);
-            return;
+        // The windows of an earlier recording have closed and told of it as unfinished.
+        if self.epoch.get() == epoch {
+            if !self.push(record) {
+                self.push_to_new_chunk(record);
+            }
+            self.buffer.open.pop(slot.index());
         }
-        if !self.push(scope.record(end)) {
-            self.push_to_new_chunk(scope.record(end));
-        }
-        self.buffer.open.pop(scope.place.depth());
-    }
-
-    /// Ends a scope of another thread, or drops one of an earlier recording.
-    fn end_elsewhere(&self, scope: &OpenScope, end: u64) {
-        if self.thread == scope.place.thread() || Gate::load().epoch() != scope.epoch {
-            // Its windows have closed and told of it as unfinished.
-            return;
-        }
-        if self.epoch.get() != scope.epoch {
-            self.begin_epoch(scope.epoch);
-        }
-        let mut record = scope.record(end);
-        record.name |= ASYNC_BIT;
-        // Lists of inputs and stacks are numbered by thread.
-        record.inputs = 0;
-        record.stack = 0;
-        if !self.push(record) {
-            self.push_to_new_chunk(record);
-        }
-        recorder::close_on_thread(scope.place.thread(), scope.place.depth());
+        true
     }
 
     #[inline]
@@ -427,14 +354,7 @@ impl Local {
             Some(chunk) => (chunk.capacity() * GROWTH).min(FULL),
             None => FIRST,
         };
-        let unit = size_of::<Record>();
-        let capacity = budget::charge(wanted * unit, unit) / unit;
-        let chunk = if capacity == 0 {
-            None
-        } else {
-            Chunk::new(capacity)
-        };
-        let Some(chunk) = chunk.map(Arc::new) else {
+        let Some(chunk) = Chunk::within_budget(wanted).map(Arc::new) else {
             return false;
         };
         // SAFETY: as in `push`.
@@ -471,51 +391,9 @@ impl Local {
         let Ok(mut known) = self.inputs.try_borrow_mut() else {
             return 0;
         };
-        let KnownInputs { ids, recent } = &mut *known;
-        let recent = &mut recent.get_or_insert_with(no_inputs)[storages::slot(name.raw())];
-        // If the closure panics, what it has written so far is not the list of the number.
-        let id = mem::replace(&mut recent.id, NO_ROOM);
-        let is_written = mem::take(&mut recent.is_written);
-        let mut rewriter = InputsRewriter::new(&mut recent.words, &mut recent.storages);
-        inputs(&mut rewriter);
-        let rewrite = rewriter.finish();
-        recent.id = if rewrite.is_changed || id == NO_ROOM {
-            self.find_inputs(ids, &recent.words)
-        } else {
-            id
-        };
-        recent.is_written = is_written && !rewrite.is_moved;
-        match recent.id {
-            NO_ROOM => NO_ROOM,
-            id if !gate.wants_storages() || recent.storages.is_empty() => id,
-            id if recent.is_written => id | Record::HAS_STORAGES,
-            id => id | NEW_STORAGES,
-        }
+        known.intern(gate, name, &self.buffer, inputs)
     }
 
-    #[inline(never)]
-    fn find_inputs(&self, ids: &mut FxHashMap<Box<[u64]>, u32>, words: &[u64]) -> u32 {
-        match ids.get(words) {
-            Some(&id) => id,
-            None if words.is_empty() => 0,
-            None => self.add_inputs(ids, words),
-        }
-    }
-
-    #[cold]
-    fn add_inputs(&self, ids: &mut FxHashMap<Box<[u64]>, u32>, words: &[u64]) -> u32 {
-        // Held here and in the shared table.
-        let bytes = (2 * size_of_val(words)).max(1);
-        if budget::charge(bytes, bytes) == 0 {
-            return NO_ROOM;
-        }
-        let id = self.buffer.contents().inputs.intern(words).to_raw();
-        ids.insert(words.into(), id);
-        id
-    }
-}
-
-impl Local {
     fn push_frame(&self, gate: Gate, caller: Stack, frame: Name) -> Stack {
         self.follow(gate);
         let mut known = self.stacks.borrow_mut();

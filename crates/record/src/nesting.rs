@@ -60,7 +60,7 @@ impl Nesting {
     /// place = index - (size - 1) + depth:   b 1  c 2  a 0  d 3
     /// ```
     ///
-    /// Scopes that cross, which only calls out of turn can bring about, are left to the builder's
+    /// Scopes that cross, which only calls out of order can bring about, are left to the builder's
     /// sort, to which everything else comes sorted.
     pub(crate) fn start_order(&self) -> Vec<u32> {
         let mut order = vec![0; self.sizes.len()];

@@ -14,8 +14,34 @@ pub(crate) const DEPTH: usize = 1024;
 #[cfg(loom)]
 pub(crate) const DEPTH: usize = 2;
 
-/// The name of an entry whose scope was closed by another thread or out of turn.
+/// The name of an entry whose scope was closed by another thread or out of order.
 const CLOSED: u32 = 0;
+
+/// Where an open scope is announced: the thread and the index in its open stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OpenSlot(u64);
+
+impl OpenSlot {
+    /// Stands for a scope that is not recorded.
+    pub(crate) const NOWHERE: Self = Self(u64::MAX);
+
+    #[inline]
+    pub(crate) const fn new(thread: u32, index: u32) -> Self {
+        Self((thread as u64) << 32 | index as u64)
+    }
+
+    /// Returns the number of the thread.
+    #[inline]
+    pub(crate) const fn thread(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    /// Returns the index in the thread's open stack.
+    #[inline]
+    pub(crate) const fn index(self) -> u32 {
+        self.0 as u32
+    }
+}
 
 /// A scope that has not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +99,7 @@ impl OpenStack {
         }
     }
 
-    /// Pushes a scope and returns its place. Called by the owner alone.
+    /// Pushes a scope and returns its index. Called by the owner alone.
     #[inline]
     pub(crate) fn push(&self, entry: OpenEntry) -> u32 {
         let (depth, changes) = self.own_state();
@@ -88,23 +114,23 @@ impl OpenStack {
         depth
     }
 
-    /// Pops the scope at `place`. Called by the owner alone, after the scope's record was
+    /// Pops the scope at `index`. Called by the owner alone, after the scope's record was
     /// published.
     #[inline]
-    pub(crate) fn pop(&self, place: u32) {
+    pub(crate) fn pop(&self, index: u32) {
         let (depth, changes) = self.own_state();
-        if place + 1 == depth {
-            self.set_state(self.below_closed(place), changes);
+        if index + 1 == depth {
+            self.set_state(self.below_closed(index), changes);
         } else {
-            self.close_out_of_turn(place);
+            self.close_out_of_order(index);
         }
     }
 
-    /// Marks the scope at `place` as closed though others are open above it, or by another thread
+    /// Marks the scope at `index` as closed though others are open above it, or by another thread
     /// than the owner.
     #[cold]
-    pub(crate) fn close_out_of_turn(&self, place: u32) {
-        if let Some(slot) = self.slots.get(place as usize) {
+    pub(crate) fn close_out_of_order(&self, index: u32) {
+        if let Some(slot) = self.slots.get(index as usize) {
             // Release: the scope's record was published before; pairs with the acquire fence in
             // `snapshot`.
             slot.what.store(u64::from(CLOSED), Ordering::Release);
@@ -200,37 +226,37 @@ mod tests {
         #[test]
         fn a_snapshot_holds_what_is_open_outermost_first() {
             let stack = OpenStack::new();
-            let places: Vec<u32> = (1..=3).map(|start| stack.push(entry(start))).collect();
-            stack.pop(places[2]);
+            let indices: Vec<u32> = (1..=3).map(|start| stack.push(entry(start))).collect();
+            stack.pop(indices[2]);
             assert_eq!(starts(&stack), [1, 2]);
         }
 
         #[test]
-        fn closing_out_of_turn_leaves_the_others_open() {
+        fn closing_out_of_order_leaves_the_others_open() {
             let stack = OpenStack::new();
-            let places: Vec<u32> = (1..=3).map(|start| stack.push(entry(start))).collect();
-            stack.pop(places[1]);
+            let indices: Vec<u32> = (1..=3).map(|start| stack.push(entry(start))).collect();
+            stack.pop(indices[1]);
             assert_eq!(starts(&stack), [1, 3]);
-            stack.pop(places[2]);
+            stack.pop(indices[2]);
             assert_eq!(starts(&stack), [1]);
             assert_eq!(
                 stack.push(entry(9)),
                 1,
-                "the place of the closed one is free again"
+                "the slot of the closed one is free again"
             );
         }
 
         #[test]
         fn deeper_scopes_are_counted() {
             let stack = OpenStack::new();
-            let places: Vec<u32> = (1..=DEPTH as u64 + 3)
+            let indices: Vec<u32> = (1..=DEPTH as u64 + 3)
                 .map(|n| stack.push(entry(n)))
                 .collect();
             assert_eq!(
                 (stack.snapshot().entries.len(), stack.snapshot().deeper),
                 (DEPTH, 3)
             );
-            places.into_iter().rev().for_each(|place| stack.pop(place));
+            indices.into_iter().rev().for_each(|index| stack.pop(index));
             assert_eq!(stack.snapshot(), OpenSnapshot::default());
         }
     }
@@ -250,8 +276,8 @@ mod tests {
                 })
             };
             for start in 1..3 {
-                let place = stack.push(entry(start));
-                stack.pop(place);
+                let index = stack.push(entry(start));
+                stack.pop(index);
             }
             reader.join().unwrap();
         });

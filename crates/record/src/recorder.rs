@@ -1,32 +1,29 @@
-//! The one recording of the process: which windows are open, and which threads take part.
+//! The one recording of the process: which windows are open, and what each takes with it.
 //!
 //! The gate is open while at least one window is, unless all of them are paused. A recording (an
 //! epoch) lasts from the first window's opening to the last one's closing; buffers empty themselves
 //! when they meet a new epoch.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mindprof_model::Loss;
 
 use crate::budget;
-use crate::buffer::Buffer;
 use crate::capture::ThreadCapture;
 use crate::clock::ticks;
 use crate::gate::{self, Gate, Wanted};
-use crate::session::Options;
-use crate::thread_key::ThreadKey;
+use crate::options::Options;
+use crate::registry::registry;
 
 static RECORDER: Mutex<Recorder> = Mutex::new(Recorder {
     epoch: 0,
     windows: Vec::new(),
-    buffers: Vec::new(),
 });
 
 pub(crate) struct Recorder {
     epoch: u32,
     windows: Vec<OpenWindow>,
-    buffers: Vec<Arc<Buffer>>,
 }
 
 struct OpenWindow {
@@ -54,9 +51,9 @@ pub(crate) struct Window {
     pub(crate) start: u64,
 }
 
-/// What a window takes with it when it closes.
+/// A window that has closed, with what it takes with it.
 #[derive(Debug, Default)]
-pub(crate) struct Taken {
+pub(crate) struct ClosedWindow {
     /// When the window closed, in ticks.
     pub(crate) end: u64,
     /// When scopes were not wanted, in ticks, in order.
@@ -70,32 +67,12 @@ pub(crate) fn recorder() -> MutexGuard<'static, Recorder> {
     RECORDER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Adds the calling thread to those that take part.
-pub(crate) fn register_thread() -> Arc<Buffer> {
-    let mut recorder = recorder();
-    let buffer = Arc::new(Buffer::new(ThreadKey::current().raw()));
-    recorder.buffers.push(Arc::clone(&buffer));
-    buffer
-}
-
-/// Marks a scope of another thread as closed.
-pub(crate) fn close_on_thread(thread: u32, place: u32) {
-    let recorder = recorder();
-    if let Some(buffer) = recorder
-        .buffers
-        .iter()
-        .find(|buffer| buffer.index == thread)
-    {
-        buffer.open.close_out_of_turn(place);
-    }
-}
-
 /// Opens a window.
 pub(crate) fn open_window(options: Options) -> Window {
     let mut recorder = recorder();
     if recorder.windows.is_empty() {
         recorder.epoch += 1;
-        recorder.buffers.retain(|buffer| !buffer.is_retired());
+        registry().forget_ended();
         budget::reset();
     }
     let not_lost_here = recorder.losses();
@@ -139,24 +116,25 @@ pub(crate) fn resume_window(window: Window) {
 }
 
 /// Closes a window and returns what there is for it.
-pub(crate) fn close_window(window: Window) -> Taken {
+pub(crate) fn close_window(window: Window) -> ClosedWindow {
     let end = ticks();
     let mut recorder = recorder();
     let Some(position) = recorder.position(window) else {
-        let nothing = Taken::default();
-        return Taken { end, ..nothing };
+        let nothing = ClosedWindow::default();
+        return ClosedWindow { end, ..nothing };
     };
     let mut closed = recorder.windows.remove(position);
     closed.end_pause(end, &recorder.losses());
     recorder.set_gate();
-    let threads = recorder
-        .of_this_epoch()
+    let mut registry = registry();
+    let threads = registry
+        .of_epoch(recorder.epoch)
         .map(|buffer| ThreadCapture::take(buffer, &closed.not_lost_here.of(buffer.index)))
         .collect();
     if recorder.windows.is_empty() {
-        recorder.release();
+        registry.release();
     }
-    Taken {
+    ClosedWindow {
         end,
         pauses: closed.pauses,
         threads,
@@ -191,12 +169,9 @@ impl Losses {
 }
 
 impl Recorder {
-    /// Forgets all windows and all threads but the one whose buffer is given: what a forked child
-    /// begins with.
-    pub(crate) fn start_over(&mut self, own: Option<&Arc<Buffer>>) {
+    /// Forgets all windows: what a forked child begins with.
+    pub(crate) fn start_over(&mut self) {
         self.windows.clear();
-        self.buffers.clear();
-        self.buffers.extend(own.cloned());
         self.set_gate();
     }
 
@@ -210,19 +185,11 @@ impl Recorder {
         windows.find(|open| open.start == window.start)
     }
 
-    fn of_this_epoch(&self) -> impl Iterator<Item = &Arc<Buffer>> {
-        self.buffers
-            .iter()
-            .filter(|buffer| buffer.contents().epoch == self.epoch)
-    }
-
     fn losses(&self) -> Losses {
-        let buffers = self.of_this_epoch();
-        Losses(
-            buffers
-                .map(|buffer| (buffer.index, buffer.lost()))
-                .collect(),
-        )
+        let registry = registry();
+        let buffers = registry.of_epoch(self.epoch);
+        let losses = buffers.map(|buffer| (buffer.index, buffer.lost()));
+        Losses(losses.collect())
     }
 
     fn set_gate(&self) {
@@ -245,16 +212,5 @@ impl Recorder {
                 .unwrap_or_default(),
         };
         Gate::set(self.epoch, wanted);
-    }
-
-    /// Lets go of what the last window has taken with it. The last chunk of a living thread is the
-    /// one it writes.
-    fn release(&mut self) {
-        self.buffers.retain(|buffer| !buffer.is_retired());
-        for buffer in &self.buffers {
-            let mut contents = buffer.contents();
-            let settled = contents.chunks.len().saturating_sub(1);
-            contents.chunks.drain(..settled);
-        }
     }
 }

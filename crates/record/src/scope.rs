@@ -9,12 +9,13 @@ use std::marker::PhantomData;
 
 use mindprof_model::InputsRewriter;
 
-use crate::chunk::Record;
 use crate::clock::ticks;
 use crate::gate::Gate;
-use crate::local::{self, NEW_STORAGES, Place};
+use crate::local;
 use crate::name::{Name, Site};
-use crate::stack::{self, Stack};
+use crate::open::OpenSlot;
+use crate::raw::{Record, Stack};
+use crate::stack;
 use crate::thread_key::ThreadKey;
 
 /// Opens a scope that closes when the returned value is dropped.
@@ -60,6 +61,21 @@ pub fn open_with(name: Name, inputs: impl FnOnce(&mut InputsRewriter<'_>)) -> Op
     open.is_recorded().then_some(open)
 }
 
+/// Opens the scope of a call of the host's language, made in `stack`: it goes on while scopes are
+/// paused. Returns none if no window wants calls.
+#[inline]
+pub fn open_call(name: Name, stack: Stack) -> Option<OpenScope> {
+    let gate = Gate::load();
+    if !gate.wants_calls() {
+        return None;
+    }
+    let open = OpenScope::begin_at(gate, name, 0, stack.of_call());
+    if gate.wants_memory() {
+        local::take_no_memory_at_once();
+    }
+    open.is_recorded().then_some(open)
+}
+
 /// Returns whether a scope opened now would be recorded.
 #[inline]
 pub fn is_recording() -> bool {
@@ -93,7 +109,7 @@ impl Drop for Scope {
     #[inline]
     fn drop(&mut self) {
         if self.open.is_recorded() {
-            local::end(&self.open, ticks());
+            self.open.end();
         }
     }
 }
@@ -102,13 +118,13 @@ impl Drop for Scope {
 #[derive(Debug)]
 #[must_use = "a scope that is not closed counts as unfinished"]
 pub struct OpenScope {
-    pub(crate) start: u64,
-    pub(crate) name: u32,
-    pub(crate) inputs: u32,
-    pub(crate) stack: u32,
-    pub(crate) sequence: u32,
-    pub(crate) epoch: u32,
-    pub(crate) place: Place,
+    start: u64,
+    name: u32,
+    inputs: u32,
+    stack: u32,
+    sequence: u32,
+    epoch: u32,
+    slot: OpenSlot,
 }
 
 impl OpenScope {
@@ -120,30 +136,29 @@ impl OpenScope {
         stack: 0,
         sequence: 0,
         epoch: 0,
-        place: Place::NOWHERE,
+        slot: OpenSlot::NOWHERE,
     };
 
     /// Closes the scope, on whatever thread this is.
     #[inline]
     pub fn close(self) {
-        let end = ticks();
-        local::end(&self, end);
+        self.end();
     }
 
     /// Sets the number that links a forward operator with its backward node; of it 31 bits are
     /// kept.
     #[inline]
     pub fn set_sequence(&mut self, sequence: u32) {
-        self.sequence = sequence & !Record::FORWARD_SEQUENCE;
+        self.sequence = sequence & !Record::OF_FORWARD;
     }
 
     /// Says of a backward node which number its forward operator has, and which thread that ran on.
     /// To be called on the thread that the scope was opened on.
     #[inline]
     pub fn set_forward(&mut self, sequence: u32, thread: ThreadKey) {
-        self.sequence = sequence | Record::FORWARD_SEQUENCE;
+        self.sequence = sequence | Record::OF_FORWARD;
         if thread != ThreadKey::current() {
-            local::push_note(Gate::load(), forward_note(self.start, thread));
+            local::push_side_record(Gate::load(), Record::forward(self.start, thread.raw()));
         }
     }
 
@@ -164,15 +179,15 @@ impl OpenScope {
 
     /// Begins a scope whose inputs and stack are known.
     #[inline]
-    pub(crate) fn begin_at(gate: Gate, name: Name, inputs: u32, stack: Stack) -> Self {
-        let (start, place) = local::begin(gate, name, inputs, stack);
-        if place == Place::NOWHERE {
+    fn begin_at(gate: Gate, name: Name, inputs: u32, stack: Stack) -> Self {
+        let (start, slot) = local::begin(gate, name, inputs, stack);
+        if slot == OpenSlot::NOWHERE {
             return Self::NONE;
         }
         Self {
             start,
             name: name.raw(),
-            inputs: if inputs & NEW_STORAGES == 0 {
+            inputs: if inputs & Record::NEW_STORAGES == 0 {
                 inputs
             } else {
                 local::push_storages(start, name, inputs)
@@ -180,37 +195,25 @@ impl OpenScope {
             stack: stack.raw(),
             sequence: Record::NO_SEQUENCE,
             epoch: gate.epoch(),
-            place,
+            slot,
         }
     }
 
     #[inline]
-    pub(crate) const fn is_recorded(&self) -> bool {
+    const fn is_recorded(&self) -> bool {
         self.epoch != 0
     }
 
-    /// Returns the record of the scope, given its end.
     #[inline]
-    pub(crate) const fn record(&self, end: u64) -> Record {
-        Record {
+    fn end(&self) {
+        let record = Record {
             start: self.start,
-            end,
+            end: ticks(),
             name: self.name,
             inputs: self.inputs,
             stack: self.stack,
             sequence: self.sequence,
-        }
-    }
-}
-
-/// Returns the record that tells which thread the forward operator of a node ran on.
-fn forward_note(start: u64, thread: ThreadKey) -> Record {
-    Record {
-        start,
-        end: u64::from(thread.raw()),
-        name: Record::FORWARD,
-        inputs: 0,
-        stack: 0,
-        sequence: Record::NO_SEQUENCE,
+        };
+        local::end(record, self.epoch, self.slot);
     }
 }

@@ -5,33 +5,8 @@ use mindprof_model::Metadata;
 use crate::capture::Capture;
 use crate::clock::Anchor;
 use crate::fork;
-use crate::recorder::{self, Taken, Window};
-use crate::stack::Calls;
-
-/// What a window wants.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// Whether scopes keep the shapes and values they were given.
-    pub inputs: bool,
-    /// Whether memory that the host takes and gives back is recorded.
-    pub memory: bool,
-    /// Which calls of the host's language are recorded, as the host tells of them.
-    pub calls: Calls,
-    /// How many bytes the recording may hold. The newest events beyond it are dropped and counted.
-    /// While several windows are open, the largest of their budgets is in force.
-    pub budget_bytes: usize,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            inputs: false,
-            memory: false,
-            calls: Calls::None,
-            budget_bytes: 256 << 20,
-        }
-    }
-}
+use crate::options::Options;
+use crate::recorder::{self, ClosedWindow, Window};
 
 /// An open window. Every event of every thread that begins before [`Session::stop`] belongs to it,
 /// unless it is paused.
@@ -81,7 +56,7 @@ impl Session {
     pub fn stop(mut self) -> Capture {
         let (start, taken) = match self.window.take() {
             Some(window) => (window.start, recorder::close_window(window)),
-            None => (0, Taken::default()),
+            None => (0, ClosedWindow::default()),
         };
         let closed = Anchor::take();
         Capture {

@@ -1,39 +1,16 @@
-//! Where the tensors lie that scopes are given, and what a training program says of its tensors.
+//! The addresses of the tensors that scopes are given.
 //!
-//! Both are records of their own in the thread's buffer, marked by names that no scope has. The
-//! addresses of a scope are written when it begins, under its start, and only if they are others
-//! than those of the last scope in its slot (its name's number modulo [`SLOTS`]); the scope itself
-//! follows when it ends and says that it has some. The two meet in `assemble`.
+//! The addresses of a scope are records of their own, written when it begins, under its start, and
+//! only if they are others than those of the last scope in its slot (its name's number modulo
+//! [`SLOTS`]); the scope itself follows when it ends and says that it has some. The two meet in
+//! `assemble`.
 //!
 //! ```text
 //! first record   start of the scope, address, count and slot, address
 //! further ones   address, address, address
 //! ```
 
-use mindprof_model::{Nanos, RoleRecord, TensorRole, ThreadId};
-
-use crate::chunk::Record;
-use crate::clock::{Scale, ticks};
-use crate::gate::Gate;
-use crate::local;
-
-/// Returns whether some window wants to know where tensors lie: one relaxed load.
-#[inline]
-pub fn wants_storages() -> bool {
-    Gate::load().wants_storages()
-}
-
-/// Tells what a tensor is whose storage of `bytes` bytes lies at `address`.
-#[inline]
-pub fn tensor_role(role: TensorRole, address: u64, bytes: u64) {
-    let gate = Gate::load();
-    if gate.wants_storages() {
-        local::push_note(
-            gate,
-            record(Record::ROLE, ticks(), address, bytes, role as u32),
-        );
-    }
-}
+use crate::raw::{RawRole, Record};
 
 /// How many lists of addresses a thread remembers: the last one of each slot.
 pub(crate) const SLOTS: usize = 64;
@@ -54,38 +31,29 @@ pub(crate) fn write(
     let at = |list: &[u64], index: usize| list.get(index).copied().unwrap_or_default();
     let (one, two) = (at(addresses, 0), at(addresses, 1));
     let count_and_slot = (addresses.len() * SLOTS + slot) as u32;
-    let mut has_room = push(record(Record::STORAGES, start, one, two, count_and_slot));
+    let mut has_room = push(Record::other(
+        Record::STORAGES,
+        start,
+        one,
+        two,
+        count_and_slot,
+    ));
     for rest in addresses.get(2..).unwrap_or_default().chunks(3) {
         let [one, two, three] = [0, 1, 2].map(|index| at(rest, index));
-        has_room = has_room && push(record(Record::FURTHER_STORAGES, one, two, three, 0));
+        has_room = has_room && push(Record::other(Record::FURTHER_STORAGES, one, two, three, 0));
     }
     has_room
 }
 
-fn record(name: u32, start: u64, end: u64, third: u64, inputs: u32) -> Record {
-    Record {
-        start,
-        end,
-        name,
-        inputs,
-        stack: third as u32,
-        sequence: (third >> 32) as u32,
-    }
-}
-
-fn third(record: &Record) -> u64 {
-    u64::from(record.stack) | u64::from(record.sequence) << 32
-}
-
-/// What one thread said of tensors, taken from its records.
+/// What the records of one thread hold beside scopes and memory.
 #[derive(Debug, Default)]
-pub(crate) struct Notes {
+pub(crate) struct SideRecords {
     /// The lists of each slot, in the order of the scopes that they were written for.
     lists: Vec<Vec<List>>,
     addresses: Vec<u64>,
     /// How many addresses there will be when the last list is whole.
     wanted: usize,
-    roles: Vec<Said>,
+    roles: Vec<RawRole>,
 }
 
 /// The addresses of the scopes of one slot, from one scope on.
@@ -98,30 +66,8 @@ struct List {
     count: u32,
 }
 
-/// What a tensor was said to be, in ticks.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Said {
-    pub(crate) time: u64,
-    address: u64,
-    bytes: u64,
-    role: TensorRole,
-}
-
-impl Said {
-    /// Makes the model's record of it.
-    pub(crate) fn assemble(self, thread: ThreadId, scale: &Scale) -> RoleRecord {
-        RoleRecord {
-            time: Nanos(scale.nanoseconds(self.time)),
-            address: self.address,
-            bytes: self.bytes,
-            thread,
-            role: self.role,
-        }
-    }
-}
-
-impl Notes {
-    /// Takes the notes among some records; others are passed by.
+impl SideRecords {
+    /// Collects the side records among some records.
     pub(crate) fn collect<'a>(records: impl Iterator<Item = &'a Record>) -> Self {
         let mut notes = Self {
             lists: vec![Vec::new(); SLOTS],
@@ -143,18 +89,10 @@ impl Notes {
                     count,
                 });
                 self.wanted = begin + count as usize;
-                self.add([record.end, third(record)]);
+                self.add([record.end, record.third()]);
             }
-            Record::FURTHER_STORAGES => self.add([record.start, record.end, third(record)]),
-            Record::ROLE => {
-                let role = TensorRole::ALL.get(record.inputs as usize);
-                self.roles.extend(role.map(|&role| Said {
-                    time: record.start,
-                    address: record.end,
-                    bytes: third(record),
-                    role,
-                }));
-            }
+            Record::FURTHER_STORAGES => self.add([record.start, record.end, record.third()]),
+            Record::ROLE => self.roles.extend(RawRole::from_record(record)),
             _ => {}
         }
     }
@@ -165,8 +103,8 @@ impl Notes {
         self.addresses.extend(addresses.into_iter().take(lacking));
     }
 
-    /// Returns what tensors were said to be.
-    pub(crate) fn roles(&self) -> &[Said] {
+    /// Returns the roles of tensors.
+    pub(crate) fn roles(&self) -> &[RawRole] {
         &self.roles
     }
 
@@ -200,7 +138,7 @@ mod tests {
 
     const SLOT: usize = 5;
 
-    fn notes(lists: &[(u64, &[u64])], room: usize) -> Notes {
+    fn notes(lists: &[(u64, &[u64])], room: usize) -> SideRecords {
         let mut written = Vec::new();
         for (start, addresses) in lists {
             write(*start, SLOT, addresses, |record| {
@@ -209,12 +147,12 @@ mod tests {
                 has_room
             });
         }
-        Notes::collect(written.iter())
+        SideRecords::collect(written.iter())
     }
 
     /// Makes a scope of the slot, or of another.
     fn scope(start: u64, slot: usize) -> Record {
-        record(
+        Record::other(
             (SLOTS + slot) as u32,
             start,
             start + 1,

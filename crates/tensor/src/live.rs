@@ -8,7 +8,7 @@ use std::cell::OnceCell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use mindprof_record::near;
+use mindprof_record::fast_thread_local;
 
 /// What threads that are ending free when their counter is given back.
 static ENDED: AtomicUsize = AtomicUsize::new(0);
@@ -17,7 +17,7 @@ static ENDED: AtomicUsize = AtomicUsize::new(0);
 /// allocation that is profiled asks for the sum.
 static FIRST: OnceLock<&'static Counter> = OnceLock::new();
 
-near! {
+fast_thread_local! {
     static OWN: OnceCell<Own> = OnceCell::new()
 }
 

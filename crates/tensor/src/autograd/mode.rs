@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 
-use mindprof_record::{ThreadKey, near};
+use mindprof_record::{ThreadKey, fast_thread_local};
 
 /// What operators of one thread ask.
 struct Mode {
@@ -17,7 +17,7 @@ struct Mode {
     thread: Cell<ThreadKey>,
 }
 
-near! {
+fast_thread_local! {
     static MODE: Mode = Mode {
         enabled: Cell::new(true),
         below: Cell::new(false),

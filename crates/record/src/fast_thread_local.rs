@@ -1,53 +1,54 @@
-//! Variables of the calling thread, found without a call.
+//! Thread-local variables that are found without a call.
 //!
 //! In a library that is loaded at run time a thread-local variable is reached by a call that costs
-//! a tenth of a scope, and a scope needs several. With the feature `loaded` a table lies in front of
-//! them: each thread has a register that points to memory of its own, and owns the slot that this
-//! pointer leads to, if it was free. A thread without a slot takes the long way.
+//! a tenth of a scope, and a scope needs several. With the feature `loaded` a direct-mapped cache
+//! has their addresses, by thread pointer: a thread owns the line that its pointer maps to, if it
+//! was free. A thread without a line makes the call.
 
 #![expect(
     unsafe_code,
-    reason = "where a thread's variable lies is remembered, and the register that tells threads \
-              apart is read by an instruction of its own"
+    reason = "the address of a thread's variable is cached, and the thread pointer is read by an \
+              instruction of its own"
 )]
 
 use std::cell::Cell;
 use std::ptr::NonNull;
 use std::thread::{AccessError, LocalKey};
 
-pub use self::table::Column;
+pub use self::cache::CacheColumn;
 
-/// Makes a variable that each thread has for itself, a [`Near`].
+/// Makes a thread-local variable, a [`FastThreadLocal`].
 #[macro_export]
-macro_rules! near {
+macro_rules! fast_thread_local {
     ($(#[$attribute:meta])* static $name:ident: $type:ty = $value:expr) => {
         $(#[$attribute])*
-        const $name: $crate::Near<$type> = {
-            static COLUMN: $crate::Column = $crate::Column::new();
+        const $name: $crate::FastThreadLocal<$type> = {
+            static COLUMN: $crate::CacheColumn = $crate::CacheColumn::new();
             ::std::thread_local! {
-                static VARIABLE: $crate::Kept<$type> = const { $crate::Kept::new($value) };
+                static VARIABLE: $crate::ThreadValue<$type> =
+                    const { $crate::ThreadValue::new($value) };
             }
-            $crate::Near::new(&VARIABLE, &COLUMN)
+            $crate::FastThreadLocal::new(&VARIABLE, &COLUMN)
         };
     };
 }
 
-/// A variable that each thread has for itself. Made by [`near!`](crate::near!).
+/// A thread-local variable. Made by [`fast_thread_local!`](crate::fast_thread_local!).
 #[derive(Debug)]
-pub struct Near<T: 'static> {
-    key: &'static LocalKey<Kept<T>>,
-    column: &'static Column,
+pub struct FastThreadLocal<T: 'static> {
+    key: &'static LocalKey<ThreadValue<T>>,
+    column: &'static CacheColumn,
 }
 
-/// What the variable of one thread holds.
+/// The variable of one thread.
 #[derive(Debug)]
-pub struct Kept<T> {
+pub struct ThreadValue<T> {
     value: T,
-    /// Where the table leads to it from; zero if it does not.
+    /// The column of the cache that has its address; zero if none has.
     column: Cell<usize>,
 }
 
-impl<T> Kept<T> {
+impl<T> ThreadValue<T> {
     /// Makes the variable.
     pub const fn new(value: T) -> Self {
         Self {
@@ -57,22 +58,22 @@ impl<T> Kept<T> {
     }
 }
 
-// Nothing is to be undone where there is no table: a variable that need not be dropped is cheaper.
+// Nothing is to be undone where there is no cache: a variable that need not be dropped is cheaper.
 #[cfg(all(
     feature = "loaded",
     target_arch = "x86_64",
     target_os = "linux",
     not(loom)
 ))]
-impl<T> Drop for Kept<T> {
+impl<T> Drop for ThreadValue<T> {
     fn drop(&mut self) {
-        table::unset(self.column.get());
+        cache::unset(self.column.get());
     }
 }
 
-impl<T: 'static> Near<T> {
+impl<T: 'static> FastThreadLocal<T> {
     /// Returns the variable that `key` and `column` make up.
-    pub const fn new(key: &'static LocalKey<Kept<T>>, column: &'static Column) -> Self {
+    pub const fn new(key: &'static LocalKey<ThreadValue<T>>, column: &'static CacheColumn) -> Self {
         Self { key, column }
     }
 
@@ -90,25 +91,24 @@ impl<T: 'static> Near<T> {
         Ok(action(unsafe { value.as_ref() }))
     }
 
-    /// Returns where the variable of this thread lies, if that is known without a call. It stays
-    /// there until the thread drops it.
+    /// Returns the address of the variable of this thread, if it is known without a call. It is
+    /// valid until the thread drops the variable.
     #[inline]
     pub(crate) fn find(&self) -> Option<NonNull<T>> {
-        if table::IS_THERE {
-            return table::get(self.column).map(NonNull::cast);
+        if cache::IS_THERE {
+            return cache::get(self.column).map(NonNull::cast);
         }
-        let find = |kept: &Kept<T>| NonNull::from(&kept.value);
+        let find = |variable: &ThreadValue<T>| NonNull::from(&variable.value);
         self.key.try_with(find).ok()
     }
 
-    /// Looks for the variable the long way, and has the table lead to it from now on, if the thread
-    /// has or gets a slot.
+    /// Finds the variable by a call and caches its address, if the thread has or gets a line.
     #[cold]
     #[inline(never)]
     fn find_slowly(&self) -> Result<NonNull<T>, AccessError> {
-        self.key.try_with(|kept| {
-            let value = NonNull::from(&kept.value);
-            kept.column.set(table::set(self.column, value.cast()));
+        self.key.try_with(|variable| {
+            let value = NonNull::from(&variable.value);
+            variable.column.set(cache::set(self.column, value.cast()));
             value
         })
     }
@@ -120,7 +120,7 @@ impl<T: 'static> Near<T> {
     target_os = "linux",
     not(loom)
 ))]
-mod table {
+mod cache {
     use std::arch::asm;
     use std::ptr::{self, NonNull};
     use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -128,41 +128,41 @@ mod table {
 
     pub(super) const IS_THERE: bool = true;
 
-    /// What a slot can hold: a power of two, so that a number is made to fit in one instruction.
+    /// Columns of a line: a power of two, so that a number is made to fit in one instruction.
     /// The first column is of no variable and always empty.
     const COLUMNS: usize = 8;
 
-    /// The slot of a thread is written by that thread alone from when it is claimed until it is
+    /// The line of a thread is written by that thread alone from when it is claimed until it is
     /// free again, which is before the thread ends and its pointer can become another thread's.
     /// Relaxed everywhere: what a thread reads under its own pointer it has written itself.
     #[repr(align(128))]
-    struct Slot {
+    struct Line {
         /// The pointer of the owner; zero while there is none.
         owner: AtomicUsize,
         values: [AtomicPtr<()>; COLUMNS],
     }
 
-    const SLOTS: usize = 64;
+    const LINES: usize = 64;
 
-    static TABLE: [Slot; SLOTS] = [const {
-        Slot {
+    static CACHE: [Line; LINES] = [const {
+        Line {
             owner: AtomicUsize::new(0),
             values: [const { AtomicPtr::new(ptr::null_mut()) }; COLUMNS],
         }
-    }; SLOTS];
+    }; LINES];
 
     /// The last column that a variable has.
     static LAST: Mutex<usize> = Mutex::new(0);
 
-    /// Whether forked children forget the slots of threads that they do not have.
+    /// Whether forked children forget the lines of threads that they do not have.
     static IS_WATCHED: OnceLock<bool> = OnceLock::new();
 
-    /// Which column of the table a variable has; the first one until some thread asks for it, and
+    /// The number of a variable's column; that of the first one until some thread asks for it, and
     /// for ever if there are too many.
     #[derive(Debug)]
-    pub struct Column(AtomicUsize);
+    pub struct CacheColumn(AtomicUsize);
 
-    impl Column {
+    impl CacheColumn {
         /// Makes the column of a variable that nothing has asked for.
         #[expect(clippy::new_without_default, reason = "made by a macro, in a static")]
         pub const fn new() -> Self {
@@ -176,7 +176,7 @@ mod table {
 
         fn claim(&self) -> usize {
             // Never waits: whoever comes in vain, now or in a child that was forked meanwhile,
-            // takes the long way.
+            // makes the call.
             if self.number() == 0
                 && let Ok(mut last) = LAST.try_lock()
                 && self.number() == 0
@@ -189,11 +189,11 @@ mod table {
         }
     }
 
-    impl Slot {
+    impl Line {
         /// Stacks, at whose ends these pointers lie, are an odd number of pages apart.
         #[inline]
         fn of(pointer: usize) -> &'static Self {
-            &TABLE[pointer / 4096 % SLOTS]
+            &CACHE[pointer / 4096 % LINES]
         }
 
         #[inline]
@@ -223,7 +223,7 @@ mod table {
         }
     }
 
-    /// Returns a number that no other living thread has.
+    /// Returns the thread pointer, which no other living thread has.
     #[inline]
     fn own_pointer() -> usize {
         let pointer;
@@ -240,55 +240,56 @@ mod table {
     }
 
     #[inline]
-    pub(super) fn get(column: &Column) -> Option<NonNull<()>> {
+    pub(super) fn get(column: &CacheColumn) -> Option<NonNull<()>> {
         let pointer = own_pointer();
-        let slot = Slot::of(pointer);
-        if !slot.is_of(pointer) {
+        let line = Line::of(pointer);
+        if !line.is_of(pointer) {
             return None;
         }
-        let value = &slot.values[column.number() % COLUMNS];
+        let value = &line.values[column.number() % COLUMNS];
         NonNull::new(value.load(Ordering::Relaxed))
     }
 
-    /// Returns the number of the column; zero if the value is not in the table.
-    pub(super) fn set(column: &Column, value: NonNull<()>) -> usize {
+    /// Returns the number of the column; zero if the address is not in the cache.
+    pub(super) fn set(column: &CacheColumn, value: NonNull<()>) -> usize {
         let pointer = own_pointer();
-        let slot = Slot::of(pointer);
+        let line = Line::of(pointer);
         let number = column.claim();
-        let is_own = slot.is_of(pointer) || (is_watched() && slot.claim(pointer));
+        let is_own = line.is_of(pointer) || (is_watched() && line.claim(pointer));
         if number == 0 || !is_own {
             return 0;
         }
-        slot.values[number].store(value.as_ptr(), Ordering::Relaxed);
+        line.values[number].store(value.as_ptr(), Ordering::Relaxed);
         number
     }
 
-    /// Empties a column of this thread's slot, which is free when all are empty.
+    /// Empties a column of this thread's line, which is free when all are empty.
     pub(super) fn unset(number: usize) {
         let pointer = own_pointer();
-        let slot = Slot::of(pointer);
-        if number == 0 || !slot.is_of(pointer) {
+        let line = Line::of(pointer);
+        if number == 0 || !line.is_of(pointer) {
             return;
         }
-        slot.values[number].store(ptr::null_mut(), Ordering::Relaxed);
-        if slot.is_empty() {
-            slot.clear();
+        line.values[number].store(ptr::null_mut(), Ordering::Relaxed);
+        if line.is_empty() {
+            line.clear();
         }
     }
 
-    /// Has slots of lost threads freed in every forked child. Returns false if the system refuses.
+    /// Has the lines of lost threads freed in every forked child. Returns false if the system
+    /// refuses.
     fn is_watched() -> bool {
         // SAFETY: the hook stores to statics, which a child may do.
         let watch = || unsafe { libc::pthread_atfork(None, None, Some(forget_others)) } == 0;
         *IS_WATCHED.get_or_init(watch)
     }
 
-    /// Frees the slots of other threads, in a forked child: it has none of them, and its own new
+    /// Frees the lines of other threads, in a forked child: it has none of them, and its own new
     /// ones can get their pointers.
     extern "C" fn forget_others() {
         let own = own_pointer();
-        let others = TABLE.iter().filter(|slot| !slot.is_of(own));
-        others.for_each(Slot::clear);
+        let others = CACHE.iter().filter(|line| !line.is_of(own));
+        others.for_each(Line::clear);
     }
 }
 
@@ -298,16 +299,16 @@ mod table {
     target_os = "linux",
     not(loom)
 )))]
-mod table {
+mod cache {
     use std::ptr::NonNull;
 
     pub(super) const IS_THERE: bool = false;
 
-    /// Nothing, where there is no table.
+    /// Nothing, where there is no cache.
     #[derive(Debug)]
-    pub struct Column;
+    pub struct CacheColumn;
 
-    impl Column {
+    impl CacheColumn {
         /// Makes the column of a variable.
         #[expect(clippy::new_without_default, reason = "made by a macro, in a static")]
         pub const fn new() -> Self {
@@ -316,11 +317,11 @@ mod table {
     }
 
     #[inline]
-    pub(super) fn get(_column: &Column) -> Option<NonNull<()>> {
+    pub(super) fn get(_column: &CacheColumn) -> Option<NonNull<()>> {
         None
     }
 
-    pub(super) fn set(_column: &Column, _value: NonNull<()>) -> usize {
+    pub(super) fn set(_column: &CacheColumn, _value: NonNull<()>) -> usize {
         0
     }
 }
@@ -331,11 +332,11 @@ mod tests {
     use std::sync::{Arc, Barrier, Mutex, PoisonError};
     use std::thread;
 
-    near! {
+    fast_thread_local! {
         static NUMBER: Cell<u32> = Cell::new(0)
     }
 
-    /// More threads than the table has slots.
+    /// More threads than the cache has lines.
     const THREADS: u32 = 150;
 
     #[test]
@@ -355,7 +356,7 @@ mod tests {
             let (before, own, after) = thread.join().unwrap();
             assert_eq!((before, after), (0, own));
         }
-        // Of those that have ended nothing is left, though their places are taken again.
+        // Of those that have ended nothing is left, though their lines are taken again.
         let next = thread::spawn(|| NUMBER.try_with(Cell::get).unwrap());
         assert_eq!(next.join().unwrap(), 0);
     }
@@ -374,7 +375,7 @@ mod tests {
         }
     }
 
-    near! {
+    fast_thread_local! {
         static LAST: Cell<Option<Witness>> = Cell::new(None)
     }
 

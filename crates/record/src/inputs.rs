@@ -1,0 +1,119 @@
+//! The input lists that one thread has seen, for finding the number of a list without a lock.
+//!
+//! The numbers are those of the table in the thread's buffer, from which `assemble` reads the
+//! lists. Where the tensors of the last list lie is remembered with it, for `storages`.
+
+use std::{array, mem};
+
+use mindprof_model::InputsRewriter;
+use rustc_hash::FxHashMap;
+
+use crate::budget;
+use crate::buffer::Buffer;
+use crate::gate::Gate;
+use crate::name::Name;
+use crate::raw::Record;
+use crate::storages::{self, SLOTS};
+
+/// The lists of one thread, in the present recording.
+#[derive(Default)]
+pub(crate) struct KnownInputs {
+    ids: FxHashMap<Box<[u64]>, u32>,
+    /// The last list of the scopes of each slot, mostly that of the next one too, and found
+    /// without hashing.
+    recent: Option<Box<[RecentInputs; SLOTS]>>,
+}
+
+/// The list that was asked for last, with its number; at first the list of nothing, which has the
+/// number zero.
+#[derive(Default)]
+struct RecentInputs {
+    words: Vec<u64>,
+    /// Where its tensors lie.
+    storages: Vec<u64>,
+    id: u32,
+    /// Whether that is written.
+    is_written: bool,
+}
+
+impl KnownInputs {
+    /// Forgets all lists.
+    pub(crate) fn clear(&mut self) {
+        self.ids.clear();
+        self.recent = None;
+    }
+
+    /// Returns the inputs of a scope that begins: the number of the list that the closure writes,
+    /// and whether it is known where its tensors lie.
+    pub(crate) fn intern(
+        &mut self,
+        gate: Gate,
+        name: Name,
+        buffer: &Buffer,
+        inputs: impl FnOnce(&mut InputsRewriter<'_>),
+    ) -> u32 {
+        let slots = self.recent.get_or_insert_with(no_inputs);
+        let recent = &mut slots[storages::slot(name.raw())];
+        // If the closure panics, what it has written so far is not the list of the number.
+        let id = mem::replace(&mut recent.id, Record::NO_ROOM);
+        let is_written = mem::take(&mut recent.is_written);
+        let mut rewriter = InputsRewriter::new(&mut recent.words, &mut recent.storages);
+        inputs(&mut rewriter);
+        let rewrite = rewriter.finish();
+        recent.id = if rewrite.is_changed || id == Record::NO_ROOM {
+            find(&mut self.ids, &recent.words, buffer)
+        } else {
+            id
+        };
+        recent.is_written = is_written && !rewrite.is_moved;
+        match recent.id {
+            Record::NO_ROOM => Record::NO_ROOM,
+            id if !gate.wants_storages() || recent.storages.is_empty() => id,
+            id if recent.is_written => id | Record::HAS_STORAGES,
+            id => id | Record::NEW_STORAGES,
+        }
+    }
+
+    /// Writes where the tensors lie of the list that was looked up last. Returns whether there was
+    /// room for that.
+    pub(crate) fn write_storages(
+        &mut self,
+        start: u64,
+        name: Name,
+        push: impl FnMut(Record) -> bool,
+    ) -> bool {
+        let slot = storages::slot(name.raw());
+        let Some(recent) = &mut self.recent else {
+            return false;
+        };
+        let recent = &mut recent[slot];
+        recent.is_written = storages::write(start, slot, &recent.storages, push);
+        recent.is_written
+    }
+}
+
+#[cold]
+fn no_inputs() -> Box<[RecentInputs; SLOTS]> {
+    Box::new(array::from_fn(|_| RecentInputs::default()))
+}
+
+#[inline(never)]
+fn find(ids: &mut FxHashMap<Box<[u64]>, u32>, words: &[u64], buffer: &Buffer) -> u32 {
+    match ids.get(words) {
+        Some(&id) => id,
+        None if words.is_empty() => 0,
+        None => add(ids, words, buffer),
+    }
+}
+
+#[cold]
+fn add(ids: &mut FxHashMap<Box<[u64]>, u32>, words: &[u64], buffer: &Buffer) -> u32 {
+    // Held here and in the shared table.
+    let bytes = (2 * size_of_val(words)).max(1);
+    if budget::charge(bytes, bytes) == 0 {
+        return Record::NO_ROOM;
+    }
+    let id = buffer.contents().inputs.intern(words).to_raw();
+    ids.insert(words.into(), id);
+    id
+}
