@@ -9,8 +9,9 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-from mindprof import _core, _results
-from mindprof._event_list import EventList
+from mindprof import _core
+from mindprof._results import lists
+from mindprof._results.event_list import EventList
 
 
 class RepairWarning(UserWarning):
@@ -68,7 +69,7 @@ class LoadedProfile:
             group_by_overload_name: Tell rows of one name apart by overload.
             include_python_functions: Have rows for calls of Python functions too.
         """
-        return _results.key_averages(
+        return lists.key_averages(
             self._recording,
             group_by_input_shape=group_by_input_shape,
             group_by_stack_n=group_by_stack_n,

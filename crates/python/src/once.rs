@@ -58,9 +58,9 @@ pub(crate) fn words(py: Python<'_>) -> &'static Words {
 /// Returns the classes.
 pub(crate) fn classes(py: Python<'_>) -> PyResult<&'static Classes> {
     CLASSES.get_or_try_init(py, || {
-        let events = py.import("mindprof._function_event")?;
+        let events = py.import("mindprof._results.function_event")?;
         let class = |name| Ok::<_, PyErr>(events.getattr(name)?.unbind());
-        let members = py.import("mindprof._device_type")?.getattr("MEMBERS")?;
+        let members = py.import("mindprof._results.device_type")?.getattr("MEMBERS")?;
         let core = py.import("mindprof._core")?;
         Ok(Classes {
             device_types: members.cast_into::<PyList>()?.unbind(),

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mindprof._device_type import DeviceType
-from mindprof._formatted_times import FormattedTimesMixin, warn_of_former_name
-from mindprof._records import EventMetadata, Interval, Kernel, metadata_of
+from mindprof._results.device_type import DeviceType
+from mindprof._results.formatted_times import FormattedTimesMixin, warn_of_former_name
+from mindprof._results.records import EventMetadata, Interval, Kernel, metadata_of
 
 _WITH_DEVICE_TIME = (
     DeviceType.CUDA,

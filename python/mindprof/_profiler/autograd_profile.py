@@ -12,17 +12,24 @@ from time import perf_counter_ns
 from types import TracebackType
 from typing import Any
 
-from mindprof import _core, _metadata, _results
-from mindprof._activity import ProfilerActivity, check_activity_types, supported_activities
-from mindprof._event_list import EventList
-from mindprof._function_event import FunctionEvent
-from mindprof._function_event_avg import FunctionEventAvg
-from mindprof._metrics import check_metric
-from mindprof._options import DEFAULT_BUDGET_BYTES, DEFAULT_STACK_DEPTH, SessionOptions
-from mindprof._profiler_config import ProfilerConfig, ProfilerState, _ExperimentalConfig, refuse
-from mindprof._raw_results import RawResults
-from mindprof._source_roots import source_roots
-from mindprof._stats import _ProfilerStats
+from mindprof import _core
+from mindprof._profiler import metadata as trace_metadata
+from mindprof._profiler.activity import ProfilerActivity, check_activity_types, supported_activities
+from mindprof._profiler.options import DEFAULT_BUDGET_BYTES, DEFAULT_STACK_DEPTH, SessionOptions
+from mindprof._profiler.profiler_config import (
+    ProfilerConfig,
+    ProfilerState,
+    _ExperimentalConfig,
+    refuse,
+)
+from mindprof._profiler.source_roots import source_roots
+from mindprof._profiler.stats import _ProfilerStats
+from mindprof._results import lists
+from mindprof._results.event_list import EventList
+from mindprof._results.function_event import FunctionEvent
+from mindprof._results.function_event_avg import FunctionEventAvg
+from mindprof._results.metrics import check_metric
+from mindprof._results.raw_results import RawResults
 
 # torch's name, because users set the level of this logger.
 log = logging.getLogger("torch.autograd.profiler")
@@ -287,7 +294,7 @@ class profile:
         if self._events is None:
             newest_first = [session.stop() for session in reversed(self._finished)]
             with self._stats.timed("parse_kineto_call_duration_us"):
-                self._events = _results.events(newest_first or [recording])
+                self._events = lists.events(newest_first or [recording])
             self._stats.number_of_events = len(self._events)
         return self._events
 
@@ -306,7 +313,7 @@ class profile:
             group_by_overload_name: Tell rows of one name apart by overload.
             include_python_functions: Have rows for calls of Python functions too.
         """
-        return _results.key_averages(
+        return lists.key_averages(
             self._recording(),
             group_by_input_shape=group_by_input_shape,
             group_by_stack_n=group_by_stack_n,
@@ -383,13 +390,13 @@ class profile:
             )
         if self.kineto_results is None:
             raise AttributeError(NO_RECORDING)
-        facts = {"trace_id": _metadata.quoted(self.trace_id)} if self.trace_id else {}
-        facts["host_name"] = _metadata.host_name()
+        facts = {"trace_id": trace_metadata.quoted(self.trace_id)} if self.trace_id else {}
+        facts["host_name"] = trace_metadata.host_name()
         types = self.activity_filters.get(ProfilerActivity.CPU)
         _core.write_chrome_trace(
             self.kineto_results,
             path,
-            metadata=_metadata.pairs({**facts, **(metadata or {})}),
+            metadata=trace_metadata.pairs({**facts, **(metadata or {})}),
             activity_types=None if types is None else sorted(types),
         )
         written = os.fspath(path)
@@ -409,7 +416,7 @@ class profile:
         recording = self._recording()
         if not self.with_stack:
             raise AssertionError("export_stacks() requires with_stack=True")
-        _results.export_stacks(recording, path, metric)
+        lists.export_stacks(recording, path, metric)
 
     def export_flamegraph(self, path: str, metric: str = "self_cpu_time_total") -> None:
         """Draws a flame graph: who called, then what ran inside, as wide as what was spent in it.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from mindprof import _core
-from mindprof._device_type import DeviceType
-from mindprof._formatted_times import FormattedTimesMixin
-from mindprof._function_event import FunctionEvent
+from mindprof._results.device_type import DeviceType
+from mindprof._results.formatted_times import FormattedTimesMixin
+from mindprof._results.function_event import FunctionEvent
 
 _SUMS = (
     "cpu_time_total",
