@@ -181,11 +181,11 @@ def test_tables_are_torchs_tables(traces: Path, session: str, table: str) -> Non
     ).table(**options) == (expected)
 
 
-@cache
 def program() -> Path:
-    command = ["cargo", "build", "--quiet", "--package", "mindprof-cli"]
-    subprocess.run(command, check=True, cwd=ROOT)
-    return ROOT / "target" / "debug" / "mindprof"
+    path = ROOT / "target" / "debug" / "mindprof"
+    if not path.exists():
+        pytest.fail(f"expected the program at {path}, found nothing (hint: run `make program`)")
+    return path
 
 
 def program_table(trace: Path, options: dict[str, Any]) -> str:
