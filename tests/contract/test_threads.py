@@ -277,7 +277,6 @@ def test_a_range_that_ends_on_another_thread_is_of_its_own_and_async() -> None:
     assert (row.is_async, row.count) == (True, 1)
 
 
-@ranges_fail
 def test_a_range_that_ends_on_another_thread_holds_no_others() -> None:
     profiler = handed_over()
     (found,) = (event for event in profiler.events() if event.name == "handed over")

@@ -50,10 +50,10 @@ def device_trace(folder: Path) -> Path:
     """Writes a trace whose forward ran on the second of the host's threads.
 
     ```text
-    1000  [aten::empty]
+    1000  [aten::fill_]
     2000                 [aten::sin          ]
     3000                                       [SinBackward0        ]
-    GPU 7                   (kernel)             (kernel)
+    GPU 7     (kernel)      (kernel)             (kernel)
     ```
     """
     forward = operator(
@@ -74,7 +74,8 @@ def device_trace(folder: Path) -> Path:
     trace = {
         "deviceProperties": [{"id": 0, "name": "GPU"}],
         "traceEvents": [
-            operator("aten::empty", FIRST, 100, 105, **{"External id": 1}),
+            operator("aten::fill_", FIRST, 100, 105, **{"External id": 1}),
+            *launch(10, 1, FIRST, 101),
             forward,
             *launch(11, 2, SECOND, 112),
             node,
