@@ -14,6 +14,7 @@ your own:
 from mindprof._core import ProfilerError, __version__, look_up_classes, record_function
 from mindprof._diff import DiffRow, ProfileDiff, diff
 from mindprof._former_names import keep_former_names
+from mindprof._hosts.present import supported_activities
 from mindprof._load import LoadedProfile, RepairWarning, load
 from mindprof._profiler.activity import (
     CuspyConfig,
@@ -21,7 +22,6 @@ from mindprof._profiler.activity import (
     ProfilerActivity,
     ProfilerActivityConfig,
     kineto_available,
-    supported_activities,
 )
 from mindprof._profiler.observer import ExecutionTraceObserver
 from mindprof._profiler.profile import profile

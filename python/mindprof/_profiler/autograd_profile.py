@@ -13,8 +13,9 @@ from types import TracebackType
 from typing import Any
 
 from mindprof import _core
+from mindprof._hosts.present import present_host
 from mindprof._profiler import metadata as trace_metadata
-from mindprof._profiler.activity import ProfilerActivity, check_activity_types, supported_activities
+from mindprof._profiler.activity import DEVICE_NAMES, ProfilerActivity, check_activity_types
 from mindprof._profiler.options import DEFAULT_BUDGET_BYTES, DEFAULT_STACK_DEPTH, SessionOptions
 from mindprof._profiler.profiler_config import (
     ProfilerConfig,
@@ -135,6 +136,7 @@ class profile:
         self._profiler_extensions = _profiler_extensions or {}
         self._budget_bytes = budget_bytes
         self._stack_depth = stack_depth
+        self._host = present_host()
         self._session: _core.Session | None = None
         self._finished: list[_core.Session] = []
         self._accumulated: _core.Profile | None = None
@@ -168,18 +170,23 @@ class profile:
             raise AssertionError(
                 "Legacy MTIA profiling is not supported. Requires use_kineto=True on MTIA devices."
             )
-        if self.use_device in ("cuda", "xpu", "hpu"):
-            device = self.use_device.upper()
-            text = f"{device} is not available, disabling {device} profiling"
-            warnings.warn(text, stacklevel=3)
-        elif self.use_device is not None:
-            warnings.warn(f"The {self.use_device} is not a valid device option.", stacklevel=3)
-        self.use_device = None
-        self.kineto_activities = supported_activities() if self.use_cpu else set()
+        if self.use_device is not None and not self._host.has_device(self.use_device):
+            self._warn_of_missing_device(self.use_device)
+            self.use_device = None
+        wanted = {group for group, device in DEVICE_NAMES.items() if device == self.use_device}
+        if self.use_cpu:
+            wanted.add(ProfilerActivity.CPU)
+        self.kineto_activities = wanted & self._host.activities()
         if not self.kineto_activities:
             raise AssertionError("No activities specified for the profiler")
         if self.post_processing_timeout_s is not None and self.post_processing_timeout_s < 0:
             raise ValueError("post_processing_timeout_s must be non-negative")
+
+    def _warn_of_missing_device(self, device: str) -> None:
+        text = f"The {device} is not a valid device option."
+        if device in ("cuda", "xpu", "hpu"):
+            text = f"{device.upper()} is not available, disabling {device.upper()} profiling"
+        warnings.warn(text, stacklevel=4)
 
     def default_trace_id(self) -> str:
         """Returns a random name for a trace."""
@@ -250,7 +257,7 @@ class profile:
             # One that is still open is closed by letting go of it, and what it recorded is
             # forgotten, as in torch. First, so that the new one begins with a whole budget.
             self._session = None
-            self._session = _core.Session(options)
+            self._session = self._host.start(options)
         self.profiling_start_time_ns = perf_counter_ns()
 
     def _stop_trace(self) -> bool:
@@ -260,7 +267,7 @@ class profile:
             return False
         self.profiling_end_time_ns = perf_counter_ns()
         with self._stats.timed("profiler_disable_call_duration_us"):
-            self.kineto_results = self._accumulated = session.stop()
+            self.kineto_results = self._accumulated = self._host.stop(session)
         if self.acc_events:
             self._finished.append(session)
             # Put together when someone looks.

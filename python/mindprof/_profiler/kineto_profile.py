@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from mindprof import _core
+from mindprof._hosts.present import supported_activities
 from mindprof._profiler import autograd_profile
 from mindprof._profiler import metadata as trace_metadata
 from mindprof._profiler.activity import (
@@ -17,7 +18,6 @@ from mindprof._profiler.activity import (
     ProfilerActivity,
     device_of,
     parse_activities,
-    supported_activities,
 )
 from mindprof._profiler.observer import _ITraceObserver
 from mindprof._profiler.options import DEFAULT_BUDGET_BYTES, DEFAULT_STACK_DEPTH
