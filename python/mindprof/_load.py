@@ -138,6 +138,13 @@ class LoadedProfile:
             raise ValueError("profile_memory=True required for memory profiling.")
         self._recording.write_memory_timeline(path, "cpu" if device is None else device)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Events that are as they were read need not travel beside their recording.
+        state = dict(vars(self))
+        if "_events" in state and self._events._untouched() is not None:
+            del state["_events"]
+        return state
+
     def __repr__(self) -> str:
         return f"<mindprof.LoadedProfile of {self.path!r}, {len(self._recording)} events>"
 
