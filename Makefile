@@ -33,7 +33,7 @@ test-loom: ## Check what crosses threads in every order in which it can happen
 	RUSTFLAGS="--cfg loom" cargo test --package mindprof-record --lib --target-dir target/loom
 
 .PHONY: test-python
-test-python: build ## Run the Python tests
+test-python: build program ## Run the Python tests
 	$(BIN)/python -m pytest -q tests
 	$(BIN)/python -m pytest -q --doctest-modules python
 
@@ -107,6 +107,10 @@ format: setup ## Format all code
 .PHONY: build
 build: setup ## Build the native module into the virtual environment
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
+
+.PHONY: program
+program: ## Build the program mindprof as the Python tests run it
+	cargo build --quiet --package mindprof-cli
 
 .PHONY: setup
 setup: $(VENV)/ready ## Make the virtual environment with the tools

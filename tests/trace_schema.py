@@ -179,10 +179,11 @@ def _check_devices(complete: list[Event]) -> None:
 
 
 def _check_backward(complete: list[Event]) -> None:
-    """One sequence number leads to one kind of backward node."""
+    """One sequence number of a forward thread leads to one kind of backward node."""
     nodes = defaultdict(set)
     for event in complete:
-        if event["name"].startswith("autograd::engine::evaluate_function"):
-            nodes[event["args"].get("Sequence number")].add(event["name"])
-    nodes.pop(None, None)
+        arguments = event["args"]
+        if "evaluate_function" in event["name"] and "Sequence number" in arguments:
+            key = arguments["Fwd thread id"], arguments["Sequence number"]
+            nodes[key].add(event["name"])
     assert all(len(names) == 1 for names in nodes.values()), nodes

@@ -11,29 +11,31 @@ your own:
     ['step']
 """
 
-from mindprof._activity import (
+from mindprof._core import ProfilerError, __version__, look_up_classes, record_function
+from mindprof._diff import DiffRow, ProfileDiff, diff
+from mindprof._former_names import keep_former_names
+from mindprof._hosts.present import supported_activities
+from mindprof._load import LoadedProfile, RepairWarning, load
+from mindprof._profiler.activity import (
     CuspyConfig,
     PerformanceMetricsConfig,
     ProfilerActivity,
     ProfilerActivityConfig,
     kineto_available,
-    supported_activities,
 )
-from mindprof._core import ProfilerError, __version__, look_up_classes, record_function
-from mindprof._device_type import DeviceType
-from mindprof._diff import DiffRow, ProfileDiff, diff
-from mindprof._event_list import EventList
-from mindprof._function_event import FunctionEvent
-from mindprof._function_event_avg import FunctionEventAvg
-from mindprof._load import LoadedProfile, RepairWarning, load
-from mindprof._observer import ExecutionTraceObserver
-from mindprof._profile import profile
-from mindprof._schedule import ProfilerAction, schedule
-from mindprof._tensorboard import tensorboard_trace_handler
+from mindprof._profiler.observer import ExecutionTraceObserver
+from mindprof._profiler.profile import profile
+from mindprof._profiler.schedule import ProfilerAction, schedule
+from mindprof._profiler.tensorboard import tensorboard_trace_handler
+from mindprof._results.device_type import DeviceType
+from mindprof._results.event_list import EventList
+from mindprof._results.function_event import FunctionEvent
+from mindprof._results.function_event_avg import FunctionEventAvg
 
 # Here, where all classes are known: at first use another thread may be about to fork.
 look_up_classes()
-del look_up_classes
+keep_former_names()
+del keep_former_names, look_up_classes
 
 __all__ = [
     "CuspyConfig",

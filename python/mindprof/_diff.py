@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from mindprof import _autograd_profile, _core, _kineto_profile, _load
+from mindprof import _core, _load
+from mindprof._profiler import autograd_profile, kineto_profile
 
 Measure = Literal["self", "total", "count"]
 
@@ -15,8 +16,8 @@ Comparable = (
     str
     | os.PathLike[str]
     | _load.LoadedProfile
-    | _kineto_profile._KinetoProfile
-    | _autograd_profile.profile
+    | kineto_profile._KinetoProfile
+    | autograd_profile.profile
 )
 
 
@@ -188,7 +189,7 @@ def _recording(profile: Comparable) -> _core.Profile:
         profile = _load.load(profile)
     if isinstance(profile, _load.LoadedProfile):
         return profile._recording
-    inner = profile.profiler if isinstance(profile, _kineto_profile._KinetoProfile) else profile
+    inner = profile.profiler if isinstance(profile, kineto_profile._KinetoProfile) else profile
     recording = None if inner is None else inner._recording()
     if recording is None:
         raise ValueError("nothing was recorded: a profile can be compared after it has stopped")

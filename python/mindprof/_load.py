@@ -9,8 +9,9 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-from mindprof import _core, _results
-from mindprof._event_list import EventList
+from mindprof import _core
+from mindprof._results import lists
+from mindprof._results.event_list import EventList
 
 
 class RepairWarning(UserWarning):
@@ -68,7 +69,7 @@ class LoadedProfile:
             group_by_overload_name: Tell rows of one name apart by overload.
             include_python_functions: Have rows for calls of Python functions too.
         """
-        return _results.key_averages(
+        return lists.key_averages(
             self._recording,
             group_by_input_shape=group_by_input_shape,
             group_by_stack_n=group_by_stack_n,
@@ -136,6 +137,13 @@ class LoadedProfile:
         if not self._recording.memory_devices():
             raise ValueError("profile_memory=True required for memory profiling.")
         self._recording.write_memory_timeline(path, "cpu" if device is None else device)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Events that are as they were read need not travel beside their recording.
+        state = dict(vars(self))
+        if "_events" in state and self._events._untouched() is not None:
+            del state["_events"]
+        return state
 
     def __repr__(self) -> str:
         return f"<mindprof.LoadedProfile of {self.path!r}, {len(self._recording)} events>"

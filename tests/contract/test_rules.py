@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,12 +34,15 @@ MODULES = [
 ]
 
 
-def functions() -> Iterator[ast.FunctionDef]:
-    """Walks the tests of the contract."""
-    for file in sorted(FOLDER.glob("test_*.py")):
-        for node in ast.parse(file.read_text()).body:
-            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-                yield node
+@cache
+def functions() -> list[ast.FunctionDef]:
+    """Returns the tests of the contract."""
+    return [
+        node
+        for file in sorted(FOLDER.glob("test_*.py"))
+        for node in ast.parse(file.read_text()).body
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    ]
 
 
 def rules_of(test: str) -> list[str]:

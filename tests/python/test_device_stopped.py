@@ -31,7 +31,7 @@ def test_the_rest_of_the_cycle_is_left_out(
     )
     profiler.use_device = "cuda"
     monkeypatch.setattr(
-        "mindprof._profile._is_kineto_stopped", lambda: profiler.step_num == stopped_at
+        "mindprof._profiler.profile._is_kineto_stopped", lambda: profiler.step_num == stopped_at
     )
     seen = LETTERS[profiler.current_action]
     with profiler:
@@ -47,7 +47,7 @@ def test_the_rest_of_the_cycle_is_left_out(
 
 
 def test_a_profiler_of_the_host_alone_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mindprof._profile._is_kineto_stopped", lambda: True)
+    monkeypatch.setattr("mindprof._profiler.profile._is_kineto_stopped", lambda: True)
     with profile(schedule=schedule(wait=0, warmup=1, active=1)) as profiler:
         profiler.step()
         assert profiler.current_action == ProfilerAction.RECORD_AND_SAVE

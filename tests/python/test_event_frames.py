@@ -110,7 +110,7 @@ def test_data_frames_of_pandas() -> None:
 
 
 def test_pandas_without_pyarrow_takes_plain_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mindprof._event_frames.find_spec", lambda name: None)
+    monkeypatch.setattr("mindprof._results.event_frames.find_spec", lambda name: None)
     assert made().to_pandas()["count"].tolist() == [1, 1, 1]
 
 

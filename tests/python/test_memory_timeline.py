@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mindprof import _core, profile
-from mindprof._memory_timeline import Action, Category
+from mindprof._results.memory_timeline import Action, Category
 
 from tests.host.record_memory import CATEGORIES, changes
 from tests.host.workloads import WORKLOADS, Workload

@@ -73,7 +73,7 @@ mod _core {
     #[pymodule_export]
     use crate::once::{look_up_classes, look_up_sizes};
     #[pymodule_export]
-    use crate::pickle::{event_at, events_of_trace};
+    use crate::pickle::{event_at, events_of_trace, profile_of_trace};
     #[pymodule_export]
     use crate::profile::Profile;
     #[pymodule_export]

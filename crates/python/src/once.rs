@@ -34,8 +34,9 @@ pub(crate) struct Classes {
     pub(crate) function_event: Py<PyAny>,
     pub(crate) interval: Py<PyAny>,
     pub(crate) kernel: Py<PyAny>,
-    /// What makes events again that travelled, and their handles.
+    /// What makes profiles and events again that travelled, and their handles.
     pub(crate) events_of_trace: Py<PyAny>,
+    pub(crate) profile_of_trace: Py<PyAny>,
     pub(crate) event_at: Py<PyAny>,
     /// What `sys.getprofile` returns while the hook is ours.
     pub(crate) marker: Py<PyAny>,
@@ -58,9 +59,11 @@ pub(crate) fn words(py: Python<'_>) -> &'static Words {
 /// Returns the classes.
 pub(crate) fn classes(py: Python<'_>) -> PyResult<&'static Classes> {
     CLASSES.get_or_try_init(py, || {
-        let events = py.import("mindprof._function_event")?;
+        let events = py.import("mindprof._results.function_event")?;
         let class = |name| Ok::<_, PyErr>(events.getattr(name)?.unbind());
-        let members = py.import("mindprof._device_type")?.getattr("MEMBERS")?;
+        let members = py
+            .import("mindprof._results.device_type")?
+            .getattr("MEMBERS")?;
         let core = py.import("mindprof._core")?;
         Ok(Classes {
             device_types: members.cast_into::<PyList>()?.unbind(),
@@ -68,6 +71,7 @@ pub(crate) fn classes(py: Python<'_>) -> PyResult<&'static Classes> {
             interval: class("Interval")?,
             kernel: class("Kernel")?,
             events_of_trace: core.getattr("events_of_trace")?.unbind(),
+            profile_of_trace: core.getattr("profile_of_trace")?.unbind(),
             event_at: core.getattr("event_at")?.unbind(),
             marker: core.getattr("follow_thread")?.unbind(),
         })

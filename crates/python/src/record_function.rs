@@ -96,7 +96,7 @@ impl RecordFunction {
         slf: Bound<'py, Self>,
         function: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let decorators = slf.py().import("mindprof._decorate")?;
+        let decorators = slf.py().import("mindprof._profiler.decorate")?;
         decorators.call_method1("decorate", (slf, function))
     }
 
@@ -131,7 +131,7 @@ impl RecordFunction {
         }
         this.set_run_callbacks_on_exit(false);
         this.expect_entered(slf.py())?;
-        let decorators = slf.py().import("mindprof._decorate")?;
+        let decorators = slf.py().import("mindprof._profiler.decorate")?;
         decorators.call_method1("end_with_future", (slf, fut))
     }
 

@@ -1,8 +1,8 @@
 """The autograd part of torch's native module."""
 
 from mindprof._core import is_profiling
-from mindprof._device_type import DeviceType as DeviceType
-from mindprof._profiler_config import ActiveProfilerType
+from mindprof._profiler.profiler_config import ActiveProfilerType
+from mindprof._results.device_type import DeviceType as DeviceType
 
 
 def _profiler_type() -> ActiveProfilerType:

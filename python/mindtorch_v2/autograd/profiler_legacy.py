@@ -1,5 +1,5 @@
 """The oldest profiler's path: the same class as in `autograd.profiler`."""
 
-from mindprof._autograd_profile import profile
+from mindprof._profiler.autograd_profile import profile
 
 __all__ = ["profile"]

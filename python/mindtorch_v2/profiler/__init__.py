@@ -15,10 +15,10 @@ from mindprof import (
     supported_activities,
     tensorboard_trace_handler,
 )
-from mindprof._kineto_profile import _KinetoProfile as _KinetoProfile
-from mindprof._profiler_config import RecordScope as RecordScope
-from mindprof._profiler_config import _ExperimentalConfig as _ExperimentalConfig
-from mindprof._step_tracker import KinetoStepTracker as KinetoStepTracker
+from mindprof._profiler.kineto_profile import _KinetoProfile as _KinetoProfile
+from mindprof._profiler.profiler_config import RecordScope as RecordScope
+from mindprof._profiler.profiler_config import _ExperimentalConfig as _ExperimentalConfig
+from mindprof._profiler.step_tracker import KinetoStepTracker as KinetoStepTracker
 
 from mindtorch_v2.profiler import itt as itt
 from mindtorch_v2.profiler import profiler as profiler

@@ -11,5 +11,5 @@ from pathlib import Path
 def source_roots() -> tuple[str, ...]:
     """Returns the folders that modules are imported from, each with a separator at its end."""
     folders = [*sys.path, *site.getsitepackages(), site.getuserbase(), site.getusersitepackages()]
-    folders.append(str(Path(__file__).parent.parent))
+    folders.append(str(Path(__file__).parents[2]))
     return tuple({os.path.abspath(folder) + os.sep for folder in folders})

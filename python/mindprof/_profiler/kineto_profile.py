@@ -8,14 +8,23 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from mindprof import _activity, _autograd_profile, _core, _metadata
-from mindprof._activity import CuspyConfig, ProfilerActivity
-from mindprof._event_list import EventList
-from mindprof._memory_timeline import MemoryProfileTimeline
-from mindprof._observer import _ITraceObserver
-from mindprof._options import DEFAULT_BUDGET_BYTES, DEFAULT_STACK_DEPTH
-from mindprof._profiler_config import _ExperimentalConfig
-from mindprof._stats import _ProfilerStats
+from mindprof import _core
+from mindprof._hosts.present import supported_activities
+from mindprof._profiler import autograd_profile
+from mindprof._profiler import metadata as trace_metadata
+from mindprof._profiler.activity import (
+    ActivityConfigs,
+    CuspyConfig,
+    ProfilerActivity,
+    device_of,
+    parse_activities,
+)
+from mindprof._profiler.observer import _ITraceObserver
+from mindprof._profiler.options import DEFAULT_BUDGET_BYTES, DEFAULT_STACK_DEPTH
+from mindprof._profiler.profiler_config import _ExperimentalConfig
+from mindprof._profiler.stats import _ProfilerStats
+from mindprof._results.event_list import EventList
+from mindprof._results.memory_timeline import MemoryProfileTimeline
 
 # What has been said once in this process and is not said again.
 _WARNINGS_SHOWN: set[str] = set()
@@ -53,10 +62,10 @@ class _KinetoProfile:
         budget_bytes: int = DEFAULT_BUDGET_BYTES,
         stack_depth: int = DEFAULT_STACK_DEPTH,
     ) -> None:
-        self.activities = _activity.supported_activities()
-        self.activity_configs: _activity.ActivityConfigs = {}
+        self.activities = supported_activities()
+        self.activity_configs: ActivityConfigs = {}
         if activities is not None:
-            self.activities, self.activity_configs = _activity.parse_activities(activities)
+            self.activities, self.activity_configs = parse_activities(activities)
         self.record_shapes = record_shapes
         self.with_flops = with_flops
         self.profile_memory = profile_memory
@@ -64,17 +73,17 @@ class _KinetoProfile:
         self.with_modules = with_modules
         self.experimental_config = experimental_config
         if experimental_config is not None:
-            self.experimental_config = _autograd_profile.without_trace_only(
+            self.experimental_config = autograd_profile.without_trace_only(
                 experimental_config, with_stack
             )
         self.execution_trace_observer = execution_trace_observer
         self.acc_events = acc_events
         self.custom_trace_id_callback = custom_trace_id_callback
         self.post_processing_timeout_s = post_processing_timeout_s
-        self.profiler: _autograd_profile.profile | None = None
+        self.profiler: autograd_profile.profile | None = None
         self.has_cudagraphs = False
         self.mem_tl: MemoryProfileTimeline | None = None
-        self.use_device = _activity.device_of(self.activities)
+        self.use_device = device_of(self.activities)
         self.preset_metadata: dict[str, str] = {}
         self._trace_metadata: dict[str, str] = {}
         self._budget_bytes = budget_bytes
@@ -115,13 +124,13 @@ class _KinetoProfile:
             self.profiler = self._inner_profiler()
         self.profiler._prepare_trace()
 
-    def _inner_profiler(self) -> _autograd_profile.profile:
+    def _inner_profiler(self) -> autograd_profile.profile:
         filters = {
             group: set(config.activity_types)
             for group, config in self.activity_configs.items()
             if config.activity_types is not None
         }
-        return _autograd_profile.profile(
+        return autograd_profile.profile(
             use_cpu=ProfilerActivity.CPU in self.activities,
             use_device=None if self._use_cuspy else self.use_device,
             record_shapes=self.record_shapes,
@@ -151,7 +160,7 @@ class _KinetoProfile:
         for flag in FLAGS:
             if getattr(self, flag):
                 self.add_metadata_json(flag, "1")
-        if (distributed := _metadata.distributed()) is not None:
+        if (distributed := trace_metadata.distributed()) is not None:
             self.add_metadata_json("distributedInfo", distributed)
         for key, value in self.preset_metadata.items():
             self.add_metadata_json(key, value)
@@ -166,7 +175,7 @@ class _KinetoProfile:
             self.execution_trace_observer.stop()
         self._has_new_results = self._initialized("stopping trace")._stop_trace()
 
-    def _initialized(self, doing: str) -> _autograd_profile.profile:
+    def _initialized(self, doing: str) -> autograd_profile.profile:
         if self.profiler is None:
             raise AssertionError(f"Profiler must be initialized before {doing}")
         return self.profiler
@@ -355,7 +364,7 @@ class _KinetoProfile:
         Raises:
             AttributeError: `value` is no text.
         """
-        self.add_metadata_json(key, _metadata.quoted(value))
+        self.add_metadata_json(key, trace_metadata.quoted(value))
 
     def add_metadata_json(self, key: str, value: str) -> None:
         """Puts JSON into the trace, under `key`; other text is put there as a JSON string.
@@ -368,7 +377,7 @@ class _KinetoProfile:
             TypeError: `value` is no text.
         """
         self._trace_metadata[key] = value
-        _metadata.check(key, value)
+        trace_metadata.check(key, value)
 
     def preset_metadata_json(self, key: str, value: str) -> None:
         """Puts JSON into every trace from now on, also before `start()`.

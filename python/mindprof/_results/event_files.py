@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from mindprof import _core
-from mindprof._metrics import STACK_METRICS, check_metric, of_any_device
-from mindprof._recorded_list import RecordedList
+from mindprof._results.metrics import STACK_METRICS, check_metric, of_any_device
+from mindprof._results.recorded_list import RecordedList
 
 
 class EventFiles(RecordedList):

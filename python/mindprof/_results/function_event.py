@@ -7,12 +7,13 @@ hand holds them itself. What follows from the attributes by torch's rules is wri
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
-from mindprof._device_type import DeviceType
-from mindprof._formatted_times import FormattedTimesMixin, warn_of_former_name
-from mindprof._records import EventMetadata, Interval, Kernel, metadata_of
+from mindprof._results.device_type import DeviceType
+from mindprof._results.formatted_times import FormattedTimesMixin, warn_of_former_name
+from mindprof._results.records import EventMetadata, Interval, Kernel, metadata_of
 
 _WITH_DEVICE_TIME = (
     DeviceType.CUDA,
@@ -303,3 +304,50 @@ class FunctionEvent(FormattedTimesMixin):
             f"{device}_memory_usage={self.device_memory_usage} is_async={self.is_async} "
             f"is_remote={self.is_remote} seq_nr={self.sequence_nr} is_legacy={self.is_legacy}>"
         )
+
+
+_BLANK = FunctionEvent(0, "", 0, 0.0, 0.0)
+_OUTLINE = (
+    "overload_name",
+    "fwd_thread",
+    "scope",
+    "use_device",
+    "cpu_memory_usage",
+    "device_memory_usage",
+    "is_async",
+    "is_remote",
+    "sequence_nr",
+    "node_id",
+    "device_type",
+    "device_index",
+    "device_resource_id",
+    "is_legacy",
+    "flops",
+    "trace_name",
+    "is_user_annotation",
+    "is_python_function",
+    "activity_type",
+    "external_id",
+    "linked_correlation_id",
+    "python_id",
+    "python_parent_id",
+    "python_module_id",
+)
+
+
+def outline(event: FunctionEvent) -> dict[str, Any]:
+    """Returns the arguments that make an event like another one, but small.
+
+    What can be long is left out: inputs, frames, and all other events.
+    """
+    made: dict[str, Any] = {"id": event.id, "name": event.name, "thread": event.thread}
+    made |= {"start_us": event.time_range.start, "end_us": event.time_range.end}
+    for name in _OUTLINE:
+        value = getattr(event, name)
+        if value != getattr(_BLANK, name):
+            made[name] = value
+    for name, value in made.items():
+        if type(value) is str:
+            # One object for all of a text, which pickles then hold once.
+            made[name] = sys.intern(value)
+    return made

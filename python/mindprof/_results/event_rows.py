@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from mindprof import _core
-from mindprof._function_event import FunctionEvent
-from mindprof._function_event_avg import DESCRIPTIONS, FunctionEventAvg
+from mindprof._results.function_event import FunctionEvent
+from mindprof._results.function_event_avg import DESCRIPTIONS, FunctionEventAvg
 
 Item = FunctionEvent | FunctionEventAvg
 

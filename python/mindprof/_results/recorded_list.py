@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from mindprof import _core
-from mindprof._event_shares import show_shares
-from mindprof._function_event_avg import FunctionEventAvg
-from mindprof._lazy_list import LazyList
+from mindprof._results.event_shares import show_shares
+from mindprof._results.function_event_avg import FunctionEventAvg
+from mindprof._results.lazy_list import LazyList
 
 Source = _core.Events | _core.Averages
 

@@ -12,17 +12,25 @@ from time import perf_counter_ns
 from types import TracebackType
 from typing import Any
 
-from mindprof import _core, _metadata, _results
-from mindprof._activity import ProfilerActivity, check_activity_types, supported_activities
-from mindprof._event_list import EventList
-from mindprof._function_event import FunctionEvent
-from mindprof._function_event_avg import FunctionEventAvg
-from mindprof._metrics import check_metric
-from mindprof._options import DEFAULT_BUDGET_BYTES, DEFAULT_STACK_DEPTH, SessionOptions
-from mindprof._profiler_config import ProfilerConfig, ProfilerState, _ExperimentalConfig, refuse
-from mindprof._raw_results import RawResults
-from mindprof._source_roots import source_roots
-from mindprof._stats import _ProfilerStats
+from mindprof import _core
+from mindprof._hosts.present import present_host
+from mindprof._profiler import metadata as trace_metadata
+from mindprof._profiler.activity import DEVICE_NAMES, ProfilerActivity, check_activity_types
+from mindprof._profiler.options import DEFAULT_BUDGET_BYTES, DEFAULT_STACK_DEPTH, SessionOptions
+from mindprof._profiler.profiler_config import (
+    ProfilerConfig,
+    ProfilerState,
+    _ExperimentalConfig,
+    refuse,
+)
+from mindprof._profiler.source_roots import source_roots
+from mindprof._profiler.stats import _ProfilerStats
+from mindprof._results import lists
+from mindprof._results.event_list import EventList
+from mindprof._results.function_event import FunctionEvent
+from mindprof._results.function_event_avg import FunctionEventAvg
+from mindprof._results.metrics import check_metric
+from mindprof._results.raw_results import RawResults
 
 # torch's name, because users set the level of this logger.
 log = logging.getLogger("torch.autograd.profiler")
@@ -128,6 +136,7 @@ class profile:
         self._profiler_extensions = _profiler_extensions or {}
         self._budget_bytes = budget_bytes
         self._stack_depth = stack_depth
+        self._host = present_host()
         self._session: _core.Session | None = None
         self._finished: list[_core.Session] = []
         self._accumulated: _core.Profile | None = None
@@ -161,18 +170,23 @@ class profile:
             raise AssertionError(
                 "Legacy MTIA profiling is not supported. Requires use_kineto=True on MTIA devices."
             )
-        if self.use_device in ("cuda", "xpu", "hpu"):
-            device = self.use_device.upper()
-            text = f"{device} is not available, disabling {device} profiling"
-            warnings.warn(text, stacklevel=3)
-        elif self.use_device is not None:
-            warnings.warn(f"The {self.use_device} is not a valid device option.", stacklevel=3)
-        self.use_device = None
-        self.kineto_activities = supported_activities() if self.use_cpu else set()
+        if self.use_device is not None and not self._host.has_device(self.use_device):
+            self._warn_of_missing_device(self.use_device)
+            self.use_device = None
+        wanted = {group for group, device in DEVICE_NAMES.items() if device == self.use_device}
+        if self.use_cpu:
+            wanted.add(ProfilerActivity.CPU)
+        self.kineto_activities = wanted & self._host.activities()
         if not self.kineto_activities:
             raise AssertionError("No activities specified for the profiler")
         if self.post_processing_timeout_s is not None and self.post_processing_timeout_s < 0:
             raise ValueError("post_processing_timeout_s must be non-negative")
+
+    def _warn_of_missing_device(self, device: str) -> None:
+        text = f"The {device} is not a valid device option."
+        if device in ("cuda", "xpu", "hpu"):
+            text = f"{device.upper()} is not available, disabling {device.upper()} profiling"
+        warnings.warn(text, stacklevel=4)
 
     def default_trace_id(self) -> str:
         """Returns a random name for a trace."""
@@ -243,7 +257,7 @@ class profile:
             # One that is still open is closed by letting go of it, and what it recorded is
             # forgotten, as in torch. First, so that the new one begins with a whole budget.
             self._session = None
-            self._session = _core.Session(options)
+            self._session = self._host.start(options)
         self.profiling_start_time_ns = perf_counter_ns()
 
     def _stop_trace(self) -> bool:
@@ -253,7 +267,7 @@ class profile:
             return False
         self.profiling_end_time_ns = perf_counter_ns()
         with self._stats.timed("profiler_disable_call_duration_us"):
-            self.kineto_results = self._accumulated = session.stop()
+            self.kineto_results = self._accumulated = self._host.stop(session)
         if self.acc_events:
             self._finished.append(session)
             # Put together when someone looks.
@@ -287,7 +301,7 @@ class profile:
         if self._events is None:
             newest_first = [session.stop() for session in reversed(self._finished)]
             with self._stats.timed("parse_kineto_call_duration_us"):
-                self._events = _results.events(newest_first or [recording])
+                self._events = lists.events(newest_first or [recording])
             self._stats.number_of_events = len(self._events)
         return self._events
 
@@ -306,7 +320,7 @@ class profile:
             group_by_overload_name: Tell rows of one name apart by overload.
             include_python_functions: Have rows for calls of Python functions too.
         """
-        return _results.key_averages(
+        return lists.key_averages(
             self._recording(),
             group_by_input_shape=group_by_input_shape,
             group_by_stack_n=group_by_stack_n,
@@ -383,13 +397,13 @@ class profile:
             )
         if self.kineto_results is None:
             raise AttributeError(NO_RECORDING)
-        facts = {"trace_id": _metadata.quoted(self.trace_id)} if self.trace_id else {}
-        facts["host_name"] = _metadata.host_name()
+        facts = {"trace_id": trace_metadata.quoted(self.trace_id)} if self.trace_id else {}
+        facts["host_name"] = trace_metadata.host_name()
         types = self.activity_filters.get(ProfilerActivity.CPU)
         _core.write_chrome_trace(
             self.kineto_results,
             path,
-            metadata=_metadata.pairs({**facts, **(metadata or {})}),
+            metadata=trace_metadata.pairs({**facts, **(metadata or {})}),
             activity_types=None if types is None else sorted(types),
         )
         written = os.fspath(path)
@@ -409,7 +423,7 @@ class profile:
         recording = self._recording()
         if not self.with_stack:
             raise AssertionError("export_stacks() requires with_stack=True")
-        _results.export_stacks(recording, path, metric)
+        lists.export_stacks(recording, path, metric)
 
     def export_flamegraph(self, path: str, metric: str = "self_cpu_time_total") -> None:
         """Draws a flame graph: who called, then what ran inside, as wide as what was spent in it.

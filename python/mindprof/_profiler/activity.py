@@ -50,15 +50,6 @@ CPU_ACTIVITY_TYPES = frozenset(
 )
 
 
-def supported_activities() -> set[ProfilerActivity]:
-    """Returns the groups that can be recorded here.
-
-    >>> supported_activities()
-    {<ProfilerActivity.CPU: 0>}
-    """
-    return {ProfilerActivity.CPU}
-
-
 def kineto_available() -> bool:
     """Returns whether the recorder is there, which it always is."""
     return True

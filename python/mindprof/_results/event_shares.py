@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mindprof import _core
-from mindprof._device_type import DeviceType
+from mindprof._results.device_type import DeviceType
 
 _DEVICE_WORK = ("CUDA", "PrivateUse1", "MTIA", "XPU")
 

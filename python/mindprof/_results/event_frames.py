@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from mindprof import _core
-from mindprof._function_event_avg import FunctionEventAvg
-from mindprof._recorded_list import RecordedList
+from mindprof._results.function_event_avg import FunctionEventAvg
+from mindprof._results.recorded_list import RecordedList
 
 _SHARED = {
     "key": "text",

@@ -8,14 +8,15 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from mindprof import _activity, _schedule, _transitions
 from mindprof._core import record_function
-from mindprof._kineto_profile import _KinetoProfile
-from mindprof._observer import ExecutionTraceObserver, _ITraceObserver
-from mindprof._options import DEFAULT_BUDGET_BYTES, DEFAULT_STACK_DEPTH
-from mindprof._profiler_config import _ExperimentalConfig
-from mindprof._schedule import ProfilerAction, Schedule
-from mindprof._step_tracker import KinetoStepTracker
+from mindprof._profiler import transitions
+from mindprof._profiler.activity import parse_activities
+from mindprof._profiler.kineto_profile import _KinetoProfile
+from mindprof._profiler.observer import ExecutionTraceObserver, _ITraceObserver
+from mindprof._profiler.options import DEFAULT_BUDGET_BYTES, DEFAULT_STACK_DEPTH
+from mindprof._profiler.profiler_config import _ExperimentalConfig
+from mindprof._profiler.schedule import ProfilerAction, Schedule, always_record, checked
+from mindprof._profiler.step_tracker import KinetoStepTracker
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -81,7 +82,7 @@ class profile(_KinetoProfile):
         budget_bytes: int = DEFAULT_BUDGET_BYTES,
         stack_depth: int = DEFAULT_STACK_DEPTH,
     ) -> None:
-        if activities is not None and not _activity.parse_activities(activities)[0]:
+        if activities is not None and not parse_activities(activities)[0]:
             raise AssertionError("No valid profiler activities found")
         observer = execution_trace_observer
         super().__init__(
@@ -100,24 +101,24 @@ class profile(_KinetoProfile):
             budget_bytes=budget_bytes,
             stack_depth=stack_depth,
         )
-        self.schedule = schedule or _schedule.always_record
+        self.schedule = schedule or always_record
         # Steps are named in the trace only if someone has a use for them.
         self.record_steps = bool(schedule)
         self.on_trace_ready = on_trace_ready
         self.step_num = 0
         self.step_rec_fn: record_function | None = None
-        self.current_action = _schedule.checked(self.schedule(0))
+        self.current_action = checked(self.schedule(0))
         # What the schedule said, also where a device that stopped early overrules it.
         self._prev_schedule_action = self.current_action
         KinetoStepTracker.init_step_count(PROFILER_STEP_NAME)
 
     @property
-    def action_map(self) -> dict[Any, _transitions.Steps]:
+    def action_map(self) -> dict[Any, transitions.Steps]:
         """What is done on the way from one action to the next, made anew for whoever looks.
 
         Kept, it would hold the profiler, and its recording with it, until Python collects garbage.
         """
-        return _transitions.bind(self)
+        return transitions.bind(self)
 
     def __enter__(self) -> Self:
         self.start()
@@ -159,7 +160,7 @@ class profile(_KinetoProfile):
         before, scheduled_before = self.current_action, self._prev_schedule_action
         # Asked before anything changes, so that a schedule that raises leaves the profiler as it
         # was.
-        scheduled = _schedule.checked(self.schedule(self.step_num + 1))
+        scheduled = checked(self.schedule(self.step_num + 1))
         self.step_num += 1
         self.current_action = self._prev_schedule_action = scheduled
         if self._stays_stopped(before, scheduled_before):
@@ -197,7 +198,7 @@ class profile(_KinetoProfile):
             self.step_rec_fn = None
 
     def _transit_action(self, before: ProfilerAction, after: ProfilerAction | None) -> None:
-        for action in _transitions.steps(self, before, after):
+        for action in transitions.steps(self, before, after):
             action()
 
     def _trace_ready(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from mindprof._format import _format_time
+from mindprof._results.format import _format_time
 
 
 class FormattedTimesMixin:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import sys
 from typing import Any
 
 from mindprof import _core
-from mindprof._device_type import DeviceType
-from mindprof._formatted_times import FormattedTimesMixin
-from mindprof._function_event import FunctionEvent
+from mindprof._results.device_type import DeviceType
+from mindprof._results.formatted_times import FormattedTimesMixin
+from mindprof._results.function_event import FunctionEvent, outline
 
 _SUMS = (
     "cpu_time_total",
@@ -37,6 +39,10 @@ DESCRIPTIONS = (
     "use_device",
     "is_user_annotation",
 )
+
+
+# What holds on to a recording, or to other events.
+_LINKS = frozenset({"_first", "_spread", "_parent", "_children"})
 
 
 class FunctionEventAvg(FormattedTimesMixin):
@@ -112,10 +118,33 @@ class FunctionEventAvg(FormattedTimesMixin):
         self._children = children
 
     def __getstate__(self) -> dict[str, Any]:
-        # How the times of a recording are spread stays with it: what is known of it travels.
-        known = self._percentiles()
-        spread = self._spread if isinstance(self._spread, list) else None
-        return {**vars(self), "_spread": spread, "_known": known}
+        # The recording stays behind, and with it the children. What is known of the spread travels,
+        # and the parent by itself.
+        kept = (item for item in vars(self).items() if item[0] not in _LINKS)
+        # One object for all rows of a name, which pickles then hold once.
+        state = {sys.intern(name): value for name, value in kept}
+        if isinstance(self._spread, list):
+            state["_spread"] = self._spread
+        elif (known := self._percentiles()) is not None:
+            state["_known"] = known
+        if (parent := self.cpu_parent) is not None:
+            state["_parent"] = outline(parent)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if isinstance(parent := state.get("_parent"), dict):
+            self._parent = FunctionEvent(**parent)
+
+    def __copy__(self) -> FunctionEventAvg:
+        copied = self._of(dict(vars(self)))
+        if isinstance(self._spread, list):
+            copied._spread = list(self._spread)
+        return copied
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> FunctionEventAvg:
+        # Within the process nothing has to stay behind: copies of the recording share it.
+        return self._of(copy.deepcopy(vars(self), memo))
 
     def _settle(self) -> None:
         """Takes over what is known of the first event, so that it can be set."""

@@ -12,10 +12,10 @@ from collections import defaultdict
 from time import perf_counter_ns
 from typing import Any
 
-from mindprof._device_type import DeviceType
-from mindprof._format import _filter_name, _filter_stack_entry, _rewrite_name
-from mindprof._function_event import FunctionEvent
-from mindprof._records import MemRecordsAcc
+from mindprof._results.device_type import DeviceType
+from mindprof._results.format import _filter_name, _filter_stack_entry, _rewrite_name
+from mindprof._results.function_event import FunctionEvent
+from mindprof._results.records import MemRecordsAcc
 
 MEMORY_EVENT_NAME = "[memory]"
 OUT_OF_MEMORY_EVENT_NAME = "[OutOfMemory]"

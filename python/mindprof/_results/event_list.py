@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from typing import Any, SupportsIndex
 
 from mindprof import _core
-from mindprof._event_files import EventFiles
-from mindprof._event_frames import EventFrames
-from mindprof._event_rows import row_of, rows_of, total_of
-from mindprof._event_shares import show_shares
-from mindprof._event_tree import build_tree
-from mindprof._function_event_avg import FunctionEventAvg
-from mindprof._metrics import of_any_device
+from mindprof._results.event_files import EventFiles
+from mindprof._results.event_frames import EventFrames
+from mindprof._results.event_rows import row_of, rows_of, total_of
+from mindprof._results.event_shares import show_shares
+from mindprof._results.event_tree import build_tree
+from mindprof._results.function_event_avg import FunctionEventAvg
+from mindprof._results.metrics import of_any_device
 
 _SORT_KEYS = frozenset(_core.sort_keys())
 

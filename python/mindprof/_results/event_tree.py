@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mindprof import _core
-from mindprof._function_event import FunctionEvent
+from mindprof._results.function_event import FunctionEvent
 
 
 def build_tree(events: list[FunctionEvent]) -> list[FunctionEvent]:

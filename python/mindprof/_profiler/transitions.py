@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 
-from mindprof._schedule import ProfilerAction
+from mindprof._profiler.schedule import ProfilerAction
 
 # By the action before and the one after (None: the profiler stops): methods of the profiler, by
 # name.

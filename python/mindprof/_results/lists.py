@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mindprof import _core
-from mindprof._event_list import EventList
-from mindprof._metrics import check_metric
+from mindprof._results.event_list import EventList
+from mindprof._results.metrics import check_metric
 
 
 def key_averages(

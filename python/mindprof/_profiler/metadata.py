@@ -8,7 +8,7 @@ import socket
 from collections.abc import Mapping
 from typing import Any
 
-from mindprof._profiler_config import refuse
+from mindprof._profiler.profiler_config import refuse
 
 
 def quoted(value: Any) -> str:

@@ -1,0 +1,1 @@
+"""What runs operators: one protocol, a file for each host, and the choice among them."""

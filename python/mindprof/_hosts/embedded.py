@@ -1,0 +1,30 @@
+"""`EmbeddedHost`: `mindtorch_v2`, the runtime inside of the engine."""
+
+from __future__ import annotations
+
+from mindprof import _core
+from mindprof._profiler.activity import ProfilerActivity
+from mindprof._profiler.options import SessionOptions
+
+
+class EmbeddedHost:
+    """The runtime that comes with the package. It works on the CPU alone, without a device.
+
+    Its operators write into the recorder themselves, so a session holds everything there is.
+    """
+
+    def activities(self) -> set[ProfilerActivity]:
+        """Returns the groups of activities that can be recorded here."""
+        return {ProfilerActivity.CPU}
+
+    def has_device(self, name: str) -> bool:  # noqa: ARG002
+        """Returns that there is none."""
+        return False
+
+    def start(self, options: SessionOptions) -> _core.Session:
+        """Begins a recording."""
+        return _core.Session(options)
+
+    def stop(self, session: _core.Session) -> _core.Profile:
+        """Ends a recording."""
+        return session.stop()

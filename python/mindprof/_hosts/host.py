@@ -1,0 +1,34 @@
+"""`Host`: what a profiler needs to know of whatever runs operators."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from mindprof import _core
+from mindprof._profiler.activity import ProfilerActivity
+from mindprof._profiler.options import SessionOptions
+
+
+class Host(Protocol):
+    """A runtime whose operators can be recorded.
+
+    Its operators reach the engine as they run, on any thread. What only comes to light when a
+    recording ends, such as the work of a device, is handed to the session as parts of their own
+    before it is stopped.
+    """
+
+    def activities(self) -> set[ProfilerActivity]:
+        """Returns the groups of activities that can be recorded here."""
+        ...
+
+    def has_device(self, name: str) -> bool:
+        """Returns whether devices of a kind, by torch's name for it, work beside the host."""
+        ...
+
+    def start(self, options: SessionOptions) -> _core.Session:
+        """Begins a recording."""
+        ...
+
+    def stop(self, session: _core.Session) -> _core.Profile:
+        """Ends a recording that `start` began, and returns all of its parts as one profile."""
+        ...

@@ -1,0 +1,1 @@
+"""What came of a recording: events, rows, their lists, and what is written of them."""
