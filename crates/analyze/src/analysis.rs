@@ -153,7 +153,10 @@ impl Analysis {
     pub fn forward_thread_number(&self, id: EventId) -> u32 {
         let links = self.profile.links(id).unwrap_or_default();
         let forward = match links.forward_thread() {
-            ForwardThread::Unknown => self.flows().forward_thread(&self.profile, id),
+            ForwardThread::Unknown => {
+                let found = self.flows().forward_thread(&self.profile, id);
+                found.unwrap_or_default()
+            }
             told @ (ForwardThread::Elsewhere | ForwardThread::At(_)) => told,
         };
         self.thread_numbers.forward_number(forward)

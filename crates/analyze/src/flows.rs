@@ -63,18 +63,15 @@ impl Flows {
         flows
     }
 
-    /// Returns where the forward operator of a backward node, or of the wrapper around one, ran.
-    pub fn forward_thread(&self, profile: &Profile, node: EventId) -> ForwardThread {
+    /// Returns where the forward operator of a backward node, or of the wrapper around one, ran;
+    /// none of other events.
+    pub fn forward_thread(&self, profile: &Profile, node: EventId) -> Option<ForwardThread> {
         let event = profile.event(node);
         let is_backward = match event.scope {
             ScopeKind::Backward => true,
             ScopeKind::Function | ScopeKind::User => is_backward_wrapper(profile.name(event)),
         };
-        if is_backward {
-            self.forwards.thread(profile, node)
-        } else {
-            ForwardThread::Unknown
-        }
+        is_backward.then(|| self.forwards.thread(profile, node))
     }
 
     /// Returns the end of the arrow that leaves or reaches an event.
@@ -241,19 +238,24 @@ mod tests {
     #[test]
     fn a_node_whose_forward_ran_elsewhere_has_no_arrow() {
         let mut part = part(true);
-        let mut events = part.clone().into_profile().unwrap().events()[3];
-        events.start = Nanos(50);
+        let mut node = *part
+            .clone()
+            .into_profile()
+            .unwrap()
+            .events()
+            .last()
+            .unwrap();
+        assert_eq!(node.scope, ScopeKind::Backward);
+        node.start = Nanos(50);
         let mut links = Links::default();
         links.set_forward_thread(ForwardThread::Elsewhere);
-        part.add_linked_event(events, links);
+        part.add_linked_event(node, links);
         let profile = part.into_profile().unwrap();
         assert_eq!(arrows(&profile, FlowKind::Backward).len(), 2);
         let flows = Flows::build(&profile);
         let last = EventId::from_index(profile.events().len() - 1);
-        assert_eq!(
-            flows.forward_thread(&profile, last),
-            ForwardThread::Elsewhere
-        );
+        let forward = flows.forward_thread(&profile, last);
+        assert_eq!(forward, Some(ForwardThread::Elsewhere));
         assert_eq!(
             profile
                 .thread_numbers()

@@ -104,7 +104,7 @@ impl Part {
 
     /// Drops the threads on which there is nothing. A forward operator of one of them ran
     /// elsewhere.
-    pub fn drop_unused_threads(&mut self) {
+    fn drop_unused_threads(&mut self) {
         let mut is_used = vec![false; self.threads.len()];
         let events = self.events.events.iter().map(|event| event.thread);
         let memory = self.memory.distinct().map(|record| record.thread);

@@ -6,7 +6,9 @@
 use std::io::Write;
 
 use mindprof_analyze::{FlowEnd, FlowKind, FlowSide, Flows, PythonCalls};
-use mindprof_model::{Category, Event, EventId, Flags, Metadata, Nanos, Profile, ThreadNumbers};
+use mindprof_model::{
+    Category, Event, EventId, Flags, ForwardThread, Metadata, Nanos, Profile, ThreadNumbers,
+};
 
 use self::extras::{EventExtras, ExtraPieces};
 use self::memory::memory_head;
@@ -238,6 +240,12 @@ impl<'a> Writer<'a> {
         }
         if let Some(sequence) = event.sequence() {
             let forward = self.flows.forward_thread(self.profile, id);
+            // Zero would say that it is no backward node.
+            let forward = match forward {
+                Some(ForwardThread::Unknown) => ForwardThread::Elsewhere,
+                Some(told) => told,
+                None => ForwardThread::Unknown,
+            };
             let forward_thread = self.thread_numbers.forward_number(forward);
             self.text.push_argument("Sequence number", sequence);
             self.text.push_argument("Fwd thread id", forward_thread);

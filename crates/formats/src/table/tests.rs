@@ -178,7 +178,7 @@ fn rows_are_sorted_largest_first_and_limited() {
 #[test]
 fn a_table_without_rows_says_so_and_what_was_lost() {
     let mut builder = Part::new();
-    let profile = builder.clone().build().unwrap();
+    let profile = builder.clone().into_profile().unwrap();
     let said = "No events were recorded.\n";
     assert_eq!(of(&profile, &TableOptions::default()), said);
     builder.add_loss(LossCause::Budget, 2);

@@ -1,12 +1,12 @@
 //! What is written is read back.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use mindprof_formats::{ReadOptions, read_trace, read_trace_file, read_trace_with, write_trace};
 use mindprof_model::{
-    Category, DType, DeviceKind, Event, EventId, Flags, InputsEncoder, Links, LossCause,
-    MemoryRecord, Nanos, Part, Profile, RoleRecord, ScopeKind, StackId, StringTable, TensorRole,
-    Thread, ThreadId,
+    Category, DType, DeviceKind, Event, EventId, Flags, ForwardThread, InputsEncoder, Links,
+    LossCause, MemoryRecord, Nanos, Part, Profile, RoleRecord, ScopeKind, StackId, StringTable,
+    TensorRole, Thread, ThreadId,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -76,11 +76,29 @@ fn stack_text(profile: &Profile, stack: StackId) -> String {
         .collect()
 }
 
-fn links_of(profile: &Profile) -> Vec<(u32, u32)> {
-    (0..profile.events().len())
-        .filter_map(|index| profile.links(EventId::from_index(index)))
-        .map(|links| (links.external, links.correlation))
+/// The numbers of all events, and where the forward operators of backward nodes ran.
+fn links_of(profile: &Profile) -> Vec<(u32, u32, String)> {
+    let ids = (0..profile.events().len()).map(EventId::from_index);
+    ids.filter_map(|id| profile.links(id))
+        .map(|links| {
+            (
+                links.external,
+                links.correlation,
+                forward_of(profile, links),
+            )
+        })
         .collect()
+}
+
+/// Where a forward operator ran, in words that do not depend on the order of ids.
+fn forward_of(profile: &Profile, links: Links) -> String {
+    match links.forward_thread() {
+        ForwardThread::At(thread) => {
+            let thread = profile.threads()[thread.index()];
+            format!("{} {}", thread.process, thread.native)
+        }
+        other @ (ForwardThread::Unknown | ForwardThread::Elsewhere) => format!("{other:?}"),
+    }
 }
 
 #[test]
@@ -185,6 +203,9 @@ fn written_events_say_what_torch_wrote() {
     }
 }
 
+/// How many of the categories are of scopes.
+const SCOPES: usize = 3;
+
 const CATEGORIES: [Category; 7] = [
     Category::Operator,
     Category::Annotation,
@@ -195,6 +216,11 @@ const CATEGORIES: [Category; 7] = [
     Category::Other,
 ];
 
+const DEVICE_CATEGORIES: [Category; 2] = [Category::Kernel, Category::DeviceAnnotation];
+
+/// How many threads of the host there are, and how many streams.
+const LANES: usize = 3;
+
 #[derive(Clone, Debug)]
 struct AnyEvent {
     name: String,
@@ -203,6 +229,8 @@ struct AnyEvent {
     duration: u64,
     sequence: Option<u32>,
     backward: bool,
+    /// Which of the threads of its kind it is on, and which the forward of a backward node was on.
+    lanes: (usize, usize),
     dims: u8,
     frames: Vec<String>,
     links: (u32, u32),
@@ -216,7 +244,8 @@ fn any_frame() -> impl Strategy<Value = String> {
 
 fn any_event() -> impl Strategy<Value = AnyEvent> {
     let times = (0..1_u64 << 50, 0..1_u64 << 50);
-    let numbers = (prop::option::of(0..9_u32), any::<bool>(), 0..4_u8);
+    let lanes = (0..LANES, 0..LANES);
+    let numbers = (prop::option::of(0..9_u32), any::<bool>(), lanes, 0..4_u8);
     let frames = prop::collection::vec(any_frame(), 0..3);
     let parts = (
         any::<String>(),
@@ -234,7 +263,7 @@ fn any_event() -> impl Strategy<Value = AnyEvent> {
             name,
             category,
             (start, duration),
-            (sequence, backward, dims),
+            (sequence, backward, lanes, dims),
             frames,
             (links, storages),
         )| AnyEvent {
@@ -244,6 +273,7 @@ fn any_event() -> impl Strategy<Value = AnyEvent> {
             duration,
             sequence,
             backward,
+            lanes,
             dims,
             frames,
             links,
@@ -254,7 +284,8 @@ fn any_event() -> impl Strategy<Value = AnyEvent> {
 
 fn any_role() -> impl Strategy<Value = RoleRecord> {
     let roles = prop::sample::select(TensorRole::ALL.to_vec());
-    (0..1_u64 << 50, any::<(u64, u64)>(), 0..2_u32, roles).prop_map(
+    let threads = 0..2 * LANES as u32;
+    (0..1_u64 << 50, any::<(u64, u64)>(), threads, roles).prop_map(
         |(time, (address, bytes), thread, role)| RoleRecord {
             time: Nanos(time),
             address,
@@ -305,25 +336,41 @@ fn build(
     roles: &[RoleRecord],
 ) -> Part {
     let mut builder = Part::new();
-    let threads = [(1, DeviceKind::Cpu), (0, DeviceKind::Cuda)].map(|(process, device)| {
-        let name = if device == DeviceKind::Cpu {
-            StringTable::EMPTY
-        } else {
-            builder.strings.intern("stream 7 ")
-        };
-        builder.add_thread(Thread {
-            process,
-            native: 7,
-            name,
-            device,
+    let on_device = |any: &AnyEvent| (DEVICE_CATEGORIES).contains(&CATEGORIES[any.category]);
+    let mut lanes: Vec<(bool, usize)> = Vec::new();
+    lanes.extend(events.iter().map(|any| (on_device(any), any.lanes.0)));
+    lanes.extend(memory.iter().map(|_| (false, 0)));
+    lanes.sort_unstable();
+    lanes.dedup();
+    let threads: HashMap<(bool, usize), ThreadId> = (lanes.into_iter())
+        .map(|(on_device, lane)| {
+            let native = 7 + lane as u64;
+            let name = if on_device {
+                builder.strings.intern(&format!("stream {native} "))
+            } else {
+                StringTable::EMPTY
+            };
+            let thread = builder.add_thread(Thread {
+                process: u64::from(!on_device),
+                native,
+                name,
+                device: [DeviceKind::Cpu, DeviceKind::Cuda][usize::from(on_device)],
+            });
+            ((on_device, lane), thread)
         })
-    });
+        .collect();
+    // A thread is known by its number among those that work.
+    let works = |lane: usize| {
+        let is_scope = |any: &AnyEvent| any.category < SCOPES;
+        events
+            .iter()
+            .any(|any| is_scope(any) && any.lanes.0 == lane)
+    };
     let mut used = HashSet::new();
     for any in events {
         let category = CATEGORIES[any.category];
-        let on_device = matches!(category, Category::Kernel | Category::DeviceAnnotation);
         let name = builder.strings.intern(&any.name);
-        let thread = threads[usize::from(on_device)];
+        let thread = threads[&(on_device(any), any.lanes.0)];
         used.insert(thread);
         let (start, duration) = (Nanos(any.start), Nanos(any.duration));
         let mut event = Event::new(category, name, thread, start, duration);
@@ -336,6 +383,12 @@ fn build(
             if any.backward && any.sequence.is_some() {
                 event.scope = ScopeKind::Backward;
                 event.flags = Flags::UNFINISHED.union(Flags::ASYNC);
+                let forward = any.lanes.1;
+                links.set_forward_thread(if works(forward) {
+                    ForwardThread::At(threads[&(false, forward)])
+                } else {
+                    ForwardThread::Elsewhere
+                });
             }
             let mut encoder = InputsEncoder::default();
             for dim in 0..usize::from(any.dims) {
@@ -344,8 +397,8 @@ fn build(
             }
             event.inputs = builder.inputs.intern(encoder.words());
         }
-        if on_device || category == Category::Runtime {
-            links = Links::new(any.links.0, any.links.1);
+        if on_device(any) || category == Category::Runtime {
+            (links.external, links.correlation) = any.links;
         }
         builder.set_storages(builder.len(), &any.storages);
         builder.add_linked_event(event, links);
@@ -356,7 +409,12 @@ fn build(
     }
     for (record, frames) in memory {
         let stack = intern_stack(&mut builder, frames);
-        builder.add_memory(MemoryRecord { stack, ..*record });
+        let thread = threads[&(false, 0)];
+        builder.add_memory(MemoryRecord {
+            stack,
+            thread,
+            ..*record
+        });
     }
     builder
 }
@@ -373,6 +431,12 @@ fn device_links(profile: &Profile) -> Vec<(u32, u32)> {
     .filter_map(|id| profile.links(id))
     .map(|links| (links.external, links.correlation))
     .collect()
+}
+
+fn forwards_of(profile: &Profile) -> Vec<String> {
+    let ids = (0..profile.events().len()).map(EventId::from_index);
+    ids.map(|id| forward_of(profile, profile.links(id).unwrap_or_default()))
+        .collect()
 }
 
 proptest! {
@@ -401,6 +465,7 @@ proptest! {
         let again = again.profile;
         prop_assert_eq!(describe(&again), describe(&profile));
         prop_assert_eq!(device_links(&again), device_links(&profile));
+        prop_assert_eq!(forwards_of(&again), forwards_of(&profile));
         for (key, value) in profile.metadata().iter() {
             prop_assert_eq!(again.metadata().get(key), Some(value));
         }

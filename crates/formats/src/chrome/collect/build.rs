@@ -21,6 +21,10 @@ impl Collector {
         }
         self.settle_amended();
         self.python.finish(&mut self.events, &mut self.part.stacks);
+        let is_stray = |(repair, ..): (Repair, u64, String)| repair == Repair::UnmatchedEnd;
+        if self.repairs.iter().any(is_stray) {
+            self.drop_unused_tracks();
+        }
         self.forget_idle_links();
         let zero = self.earliest();
         self.shift_others(zero);
@@ -38,11 +42,6 @@ impl Collector {
         self.part.add_linked_events(events, self.links);
         self.part.add_memory_records(self.memory);
         self.tensors.add_to(&mut self.part);
-        // Ends of nothing may have been all that a track had.
-        let is_stray = |(repair, ..): (Repair, u64, String)| repair == Repair::UnmatchedEnd;
-        if self.repairs.iter().any(is_stray) {
-            self.part.drop_unused_threads();
-        }
         Ok(Reading {
             profile: self.part.into_profile()?,
             repairs: self.repairs,
@@ -56,6 +55,27 @@ impl Collector {
         let are_idle = !self.has_device_events && !self.has_forward_threads;
         if are_idle && self.kept.unknown == Unknown::Count {
             self.links = LinkColumns::default();
+        }
+    }
+
+    /// Drops the tracks on which there was nothing but an end.
+    fn drop_unused_tracks(&mut self) {
+        let mut is_used = vec![false; self.tracks.len()];
+        let events = self.events.iter_mut().map(|event| &mut event.thread);
+        let memory = self.memory.iter_mut().map(|record| &mut record.thread);
+        let roles = self.tensors.roles.iter_mut();
+        let records = self.part.extras.records_mut().iter_mut();
+        let mut named: Vec<&mut ThreadId> = events
+            .chain(memory)
+            .chain(roles.map(|role| &mut role.thread))
+            .chain(records.map(|record| &mut record.thread))
+            .collect();
+        for thread in &named {
+            is_used[thread.index()] = true;
+        }
+        let moved = self.tracks.retain(&is_used);
+        for thread in &mut named {
+            **thread = moved[thread.index()];
         }
     }
 

@@ -90,6 +90,10 @@ fn numbers_of(labels: impl Iterator<Item = Label>, strings: &StringTable) -> FxH
 }
 
 impl Tracks {
+    pub(super) const fn len(&self) -> usize {
+        self.keys.len()
+    }
+
     /// Returns the track that an event lies on.
     #[inline]
     pub(super) fn track_of(
@@ -171,6 +175,23 @@ impl Tracks {
         };
         keys.map(|&(_, process, thread)| !has_spare(process, thread))
             .collect()
+    }
+
+    /// Keeps the tracks that are used, and returns by their old ids which they are now.
+    pub(super) fn retain(&mut self, is_used: &[bool]) -> Vec<ThreadId> {
+        let mut moved = Vec::with_capacity(is_used.len());
+        let mut next = 0;
+        for &is_used in is_used {
+            moved.push(ThreadId::from_index(next));
+            next += usize::from(is_used);
+        }
+        let mut used = is_used.iter();
+        self.keys.retain(|_| used.next().is_some_and(|&used| used));
+        let ids = self.keys.iter().enumerate();
+        self.ids = ids
+            .map(|(index, &key)| (key, ThreadId::from_index(index)))
+            .collect();
+        moved
     }
 
     /// Returns of each track whether it is one of the host's.
