@@ -14,6 +14,7 @@ from typing import Any
 
 # A crate may depend on these crates of the workspace.
 EDGES: dict[str, set[str]] = {
+    "mindprof-allocator": set(),
     "mindprof-model": set(),
     "mindprof-record": {"mindprof-model"},
     "mindprof-analyze": {"mindprof-model"},
@@ -24,10 +25,16 @@ EDGES: dict[str, set[str]] = {
         "mindprof-record",
         "mindprof-analyze",
         "mindprof-formats",
+        "mindprof-allocator",
         "mindprof-cli",
         "mindtorch-tensor",
     },
-    "mindprof-cli": {"mindprof-model", "mindprof-analyze", "mindprof-formats"},
+    "mindprof-cli": {
+        "mindprof-model",
+        "mindprof-analyze",
+        "mindprof-formats",
+        "mindprof-allocator",
+    },
     "mindprof": {"mindprof-model", "mindprof-record", "mindprof-analyze", "mindprof-formats"},
 }
 

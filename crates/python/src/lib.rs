@@ -39,10 +39,10 @@ mod stacks;
 mod table;
 mod tensor;
 
-// Elsewhere a block has to be given back with the alignment that it was taken with.
+// `benchmarks/huge_pages.py` says what the first averages of a recording gain by it.
 #[cfg(target_os = "linux")]
 #[global_allocator]
-static ALLOCATOR: mindprof_cli::HugePages = mindprof_cli::HugePages;
+static ALLOCATOR: mindprof_allocator::HugePages = mindprof_allocator::HugePages;
 
 #[pyo3::pymodule(gil_used = true)]
 mod _core {
