@@ -14,6 +14,7 @@ mod keys;
 mod lanes;
 mod memory_timeline;
 mod memory_use;
+mod metric;
 mod python_calls;
 mod short_times;
 mod slim;
@@ -39,6 +40,7 @@ pub use memory_timeline::{
     MemoryHolder, MemoryPeak, MemoryTimeline,
 };
 pub use memory_use::{Bytes, MemoryUse};
+pub use metric::{Amount, Amounts, Metric, Unit, microseconds, nanoseconds};
 pub use python_calls::{PythonCall, PythonCalls, module_number};
 pub use slim::{Cut, CutReport, Slimmed, slim};
 pub use source::{Sources, is_shown_frame, shown_frames};

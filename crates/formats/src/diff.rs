@@ -2,12 +2,13 @@
 
 use std::fmt::Write;
 
-use mindprof_analyze::{Change, Diff, Measure, Sums, Whole};
+use mindprof_analyze::{Change, Diff, Measure, Sums, Whole, microseconds};
 use mindprof_model::{DeviceKind, Nanos};
 use serde::Serialize;
 
+use crate::device::device_name;
 use crate::grid::{Align, cut, grid};
-use crate::{device_name, time_text};
+use crate::number::time_text;
 
 #[cfg(test)]
 mod tests;
@@ -135,7 +136,7 @@ fn push_line(text: &mut String, line: &str) {
 }
 
 fn time(nanoseconds: u64) -> String {
-    time_text(nanoseconds as f64 / 1e3, None)
+    time_text(microseconds(Nanos(nanoseconds)), None)
 }
 
 fn time_change(nanoseconds: i64) -> String {
@@ -230,9 +231,9 @@ impl WholeDocument {
     fn of(whole: &Whole) -> Self {
         Self {
             count: whole.count,
-            self_cpu_us: microseconds(whole.host.0),
-            self_device_us: microseconds(whole.device.0),
-            span_us: microseconds(whole.span.0),
+            self_cpu_us: microseconds(whole.host),
+            self_device_us: microseconds(whole.device),
+            span_us: microseconds(whole.span),
         }
     }
 }
@@ -289,12 +290,8 @@ impl SideDocument {
         };
         Self {
             count: sums.count as i64,
-            self_us: microseconds(own.0),
-            total_us: microseconds(total.0),
+            self_us: microseconds(own),
+            total_us: microseconds(total),
         }
     }
-}
-
-fn microseconds(nanoseconds: u64) -> f64 {
-    nanoseconds as f64 / 1e3
 }

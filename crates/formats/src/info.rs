@@ -3,15 +3,17 @@
 
 use std::fmt::Write;
 
-use mindprof_analyze::{Summary, Track};
+use mindprof_analyze::{Summary, Track, microseconds};
 use mindprof_model::{Category, DeviceKind, Loss, LossCause, Nanos, Profile};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
+use crate::chrome::{PhaseCounts, Repairs, category_name};
 use crate::chrome::{json_value, loss_key};
+use crate::device::device_name;
 use crate::grid::{Align, cut, grid};
-use crate::{PhaseCounts, Repairs, category_name, device_name, time_text};
+use crate::number::time_text;
 
 #[cfg(test)]
 mod tests;
@@ -315,8 +317,4 @@ fn push_line(text: &mut String, line: &str) {
 
 fn time(time: Nanos) -> String {
     time_text(microseconds(time), None)
-}
-
-fn microseconds(time: Nanos) -> f64 {
-    time.0 as f64 / 1e3
 }

@@ -6,6 +6,7 @@
 mod arrow;
 mod chrome;
 mod columns;
+mod device;
 mod diff;
 mod error;
 mod event_list;
@@ -39,6 +40,7 @@ pub use chrome::{
     write_trace_file_with, write_trace_with,
 };
 pub use columns::{Column, Values, average_columns, event_columns, text_values};
+pub use device::{device_name, is_device_work, memory_device, memory_device_name};
 pub use diff::{DiffLayout, change_state, diff_json, diff_text, measure_name};
 pub use error::{Compression, Error, Result};
 pub use event_list::{write_event_list, write_event_list_file};
@@ -49,9 +51,8 @@ pub use folded::{
 };
 pub use info::{Info, verify_json};
 pub use memory_timeline::{
-    MemoryPoints, memory_category_name, memory_device, memory_device_name, memory_summary,
-    memory_summary_json, write_memory_timeline, write_memory_timeline_file,
-    write_memory_timeline_html, write_memory_timeline_raw,
+    MemoryPoints, memory_category_name, memory_summary, memory_summary_json, write_memory_timeline,
+    write_memory_timeline_file, write_memory_timeline_html, write_memory_timeline_raw,
 };
 pub use number::{TimeUnit, memory_text, share_text, time_text};
 pub use parquet::{write_parquet, write_parquet_file};
@@ -60,7 +61,7 @@ pub use perfetto::{
     is_perfetto_name, write_perfetto, write_perfetto_file, write_perfetto_file_with,
     write_perfetto_with,
 };
-pub use row::{Row, Texts, add_percentiles, average_rows, device_name, event_rows, is_device_work};
+pub use row::{Row, RowOptions, Texts, average_rows, event_rows, self_totals};
 pub use shapes::shapes_text;
 pub use slim::{SLIM_KEY, slim_json, write_slim_file};
 pub use sort::SortBy;

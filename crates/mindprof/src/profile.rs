@@ -29,13 +29,16 @@ pub fn profile<T>(options: Options, action: impl FnOnce() -> T) -> (T, Profile) 
 /// Returns the table of a profile, one row per name.
 ///
 /// ```
-/// use mindprof::{Options, SortBy, TableOptions};
+/// use mindprof::{Metric, Options, RowOptions, SortBy, TableOptions};
 ///
 /// let ((), profile) = mindprof::profile(Options::default(), || {
 ///     mindprof::scope!("once");
 /// });
 /// let options = TableOptions {
-///     sort_by: Some(SortBy::SelfCpuTimeTotal),
+///     rows: RowOptions {
+///         sort_by: Some(SortBy::Metric(Metric::SelfCpuTimeTotal)),
+///         ..RowOptions::default()
+///     },
 ///     ..TableOptions::default()
 /// };
 /// assert!(mindprof::table(&profile, &options).contains("once"));

@@ -2,8 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use mindprof_analyze::{Average, GroupBy, Percentiles, Sums, averages_of, percentiles};
-use mindprof_analyze::{Averages as Rows, Item, uncounted};
+use mindprof_analyze::{
+    Amount, Average, Averages as Rows, GroupBy, Item, Metric, Percentiles, Sums, Unit, averages_of,
+    percentiles, uncounted,
+};
 use mindprof_formats::{average_columns, average_rows, table};
 use mindprof_model::{LossCause, Nanos};
 use pyo3::prelude::*;
@@ -17,6 +19,8 @@ use crate::events::Events;
 use crate::inputs::shapes;
 use crate::names::{device_name, device_type};
 use crate::table::TableArguments;
+
+pub(crate) use mindprof_analyze::{microseconds, nanoseconds as nanos};
 
 /// The rows of one grouping. Python objects are made of them when someone looks.
 #[pyclass(frozen, module = "mindprof._core")]
@@ -175,32 +179,28 @@ pub(crate) fn percentiles_of(times: Vec<f64>) -> [f64; 4] {
     [found.p50, found.p90, found.p99, found.max].map(microseconds)
 }
 
-/// Returns microseconds as whole nanoseconds. What is negative counts as nothing.
-pub(crate) fn nanos(microseconds: f64) -> Nanos {
-    Nanos((microseconds * 1e3).round() as u64)
-}
-
 /// Returns sums under torch's names.
 pub(crate) fn sums_dict<'py>(py: Python<'py>, sums: &Sums) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    dict.set_item("count", sums.count)?;
-    dict.set_item("cpu_time_total", sums.cpu_micros)?;
-    dict.set_item("self_cpu_time_total", microseconds(sums.self_cpu_total))?;
-    dict.set_item("device_time_total", sums.device_micros)?;
-    dict.set_item(
-        "self_device_time_total",
-        microseconds(sums.self_device_total),
-    )?;
-    dict.set_item("cpu_memory_usage", sums.memory.host)?;
-    dict.set_item("self_cpu_memory_usage", sums.self_memory.host)?;
-    dict.set_item("device_memory_usage", sums.memory.device)?;
-    dict.set_item("self_device_memory_usage", sums.self_memory.device)?;
-    dict.set_item("flops", sums.flops)?;
+    for metric in Metric::SUMS {
+        match metric.of(sums) {
+            Amount::Whole(number) => dict.set_item(metric.name(), number)?,
+            Amount::Float(number) => dict.set_item(metric.name(), number)?,
+        }
+    }
     Ok(dict)
 }
 
-pub(crate) fn microseconds(time: Nanos) -> f64 {
-    time.0 as f64 / 1e3
+/// Returns torch's names of the metrics that are sums, with the kind of their numbers.
+#[pyfunction]
+pub(crate) fn metrics() -> Vec<(&'static str, &'static str)> {
+    let kind = |metric: Metric| match metric.unit() {
+        Unit::Micros => "float",
+        Unit::Bytes | Unit::Operations | Unit::Events => "int",
+    };
+    Metric::SUMS
+        .map(|metric| (metric.name(), kind(metric)))
+        .to_vec()
 }
 
 /// Returns a list of texts.

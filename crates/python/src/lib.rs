@@ -49,7 +49,7 @@ mod _core {
     #[pymodule_export]
     use crate::arrow::ArrowTable;
     #[pymodule_export]
-    use crate::averages::{Averages, percentiles_of};
+    use crate::averages::{Averages, metrics, percentiles_of};
     #[pymodule_export]
     use crate::command::run_command;
     #[pymodule_export]

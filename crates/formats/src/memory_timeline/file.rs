@@ -5,7 +5,8 @@ use std::path::Path;
 use mindprof_analyze::{Analysis, MemoryDevice};
 
 use super::{write_memory_timeline, write_memory_timeline_html, write_memory_timeline_raw};
-use crate::{Result, write_file};
+use crate::error::Result;
+use crate::whole_file::write_file;
 
 /// Writes the memory timeline of a device: a page if the name ends in `.html`, one row for each
 /// change if it ends in `raw.json.gz`, points otherwise; compressed if it ends in `.gz`.

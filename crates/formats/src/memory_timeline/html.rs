@@ -11,7 +11,8 @@ use serde_json::json;
 
 use super::summary::{frames, owner};
 use super::{MemoryPoints, memory_category_name, memory_device_name};
-use crate::{Result, memory_text};
+use crate::error::Result;
+use crate::number::memory_text;
 
 const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");

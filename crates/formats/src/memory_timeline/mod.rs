@@ -3,7 +3,6 @@
 //! All of them are views of [`mindprof_analyze::MemoryTimeline`]; nothing but times is converted
 //! here.
 
-mod device;
 mod file;
 mod html;
 mod json;
@@ -13,7 +12,6 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
-pub use device::{memory_device, memory_device_name};
 pub use file::write_memory_timeline_file;
 pub use html::write_memory_timeline_html;
 pub use json::{write_memory_timeline, write_memory_timeline_raw};

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::points::points;
 use super::{memory_category_name, memory_device_name};
-use crate::memory_text;
+use crate::number::memory_text;
 
 /// How many holders and frames the text names; the JSON has all.
 const HOLDERS: usize = 10;

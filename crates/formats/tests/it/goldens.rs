@@ -2,10 +2,12 @@
 
 use std::fmt::Write;
 
-use mindprof_analyze::{Analysis, Average, GroupBy, Item, averages, averages_of, shown_frames};
+use mindprof_analyze::{
+    Amount, Amounts, Analysis, Average, GroupBy, Item, Metric, averages, averages_of, shown_frames,
+};
 use mindprof_formats::{
-    ReadOptions, TableFacts, TableOptions, average_rows, event_rows, read_trace_file_with,
-    shapes_text, table, table_of_rows,
+    ReadOptions, RowOptions, TableFacts, TableOptions, average_rows, event_rows,
+    read_trace_file_with, shapes_text, table, table_of_rows,
 };
 use mindprof_model::DeviceKind;
 use serde_json::Value;
@@ -190,13 +192,13 @@ fn events_are_torchs_events() {
             assert_eq!(expected["name"], *found.name, "{said}");
             let close =
                 |key: &str, found: f64| (expected[key].as_f64().unwrap() - found).abs() < 0.002;
-            assert!(close("cpu_time_total", found.cpu_total), "{said}");
-            assert!(close("device_time_total", found.device_total), "{said}");
-            assert_eq!(expected["cpu_memory_usage"], found.cpu_memory, "{said}");
-            assert_eq!(
-                expected["self_device_memory_usage"], found.self_device_memory,
-                "{said}"
-            );
+            for metric in [Metric::CpuTimeTotal, Metric::DeviceTimeTotal] {
+                assert!(close(metric.name(), found.float(metric)), "{said}");
+            }
+            for metric in [Metric::CpuMemoryUsage, Metric::SelfDeviceMemoryUsage] {
+                let bytes = found.amounts[metric].whole();
+                assert_eq!(expected[metric.name()], bytes, "{said}");
+            }
             assert_eq!(expected["parent"].is_null(), !found.has_parent, "{said}");
             let frames: Vec<Value> = found.stack.iter().map(|frame| (&**frame).into()).collect();
             let shown = frames.len().min(6);
@@ -248,8 +250,11 @@ fn tables_are_torchs_tables() {
                 continue;
             };
             let options = TableOptions {
-                sort_by: sort_by.map(|key| key.parse().unwrap()),
-                row_limit,
+                rows: RowOptions {
+                    sort_by: sort_by.map(|key| key.parse().unwrap()),
+                    row_limit,
+                    ..RowOptions::default()
+                },
                 ..TableOptions::default()
             };
             let rows = averages(&analysis, group_by);
@@ -259,7 +264,13 @@ fn tables_are_torchs_tables() {
                 assert_ne!(found, expected, "{session:?} {name}");
                 let mut rows = average_rows(&analysis, &rows, group_by);
                 for (row, own) in rows.iter_mut().zip(torchs_self_times(&analysis, group_by)) {
-                    row.self_cpu = own as f64 / 1e3;
+                    let amounts = Amounts::read(|metric| {
+                        Ok::<_, ()>(match metric {
+                            Metric::SelfCpuTimeTotal => Amount::Float(own as f64 / 1e3),
+                            other => row.amounts[other],
+                        })
+                    });
+                    row.amounts = amounts.unwrap();
                 }
                 found = table_of_rows(&rows, &TableFacts::of(&analysis), &options).unwrap();
             }
