@@ -153,7 +153,7 @@ impl MemoryTimeline {
         let records = analysis.profile().memory();
         let changes = changes(records, &blocks, &flow, &categories);
         Self {
-            blocks: blocks.finish(analysis, &flow),
+            blocks: blocks.finish(analysis, |record| flow.owner(record)),
             changes,
         }
     }

@@ -84,7 +84,7 @@ pub enum Error {
     #[error("use_device is None, but there is device performance data.")]
     UnknownDevice,
     /// Stacks cannot be weighed by this.
-    #[error("unknown metric `{name}`, expected one of {}", crate::STACK_METRICS.join(", "))]
+    #[error("unknown metric `{name}`, expected one of {}", crate::folded::STACK_METRICS.join(", "))]
     UnknownStackMetric {
         /// The metric that was asked for.
         name: String,

@@ -8,8 +8,9 @@ use inferno::flamegraph::{Options, from_lines};
 use mindprof_analyze::{Analysis, Folded, StackMetric};
 use mindprof_model::{Category, Profile, StringId};
 
+use crate::error::{Error, Result};
 use crate::folded::folded_frame;
-use crate::{Error, Result, write_file};
+use crate::whole_file::write_file;
 
 /// Writes a flame graph: who called, then the scopes inside of each other, as wide as what was
 /// spent in them.

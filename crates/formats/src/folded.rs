@@ -9,7 +9,8 @@ use std::path::Path;
 use mindprof_analyze::{Analysis, StackMetric, shown_frames, stack_weights};
 use mindprof_model::{Profile, StackId};
 
-use crate::{Error, Result, write_file};
+use crate::error::{Error, Result};
+use crate::whole_file::write_file;
 
 /// torch's names for what stacks are weighed by.
 pub const STACK_METRICS: [&str; 4] = [

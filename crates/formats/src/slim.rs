@@ -9,8 +9,10 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::chrome::json_value;
+use crate::chrome::{TraceOptions, write_trace_with};
+use crate::error::{Error, Result};
 use crate::whole_file::file_size;
-use crate::{Error, Result, TraceOptions, write_file, write_trace_with};
+use crate::whole_file::write_file;
 
 /// The key under which a trace says what was cut from it.
 pub const SLIM_KEY: &str = "mindprof_slim";

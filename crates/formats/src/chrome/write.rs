@@ -18,7 +18,7 @@ use super::category::{DEVICE_ANNOTATION_MARGIN, is_backward_wrapper};
 use super::keys::{ArgumentKey, ArgumentKeys};
 use super::text::json_string;
 use super::time::base_ns;
-use crate::Result;
+use crate::error::Result;
 use crate::flows::{FlowEnd, FlowKind, FlowSide, Flows};
 
 mod extras;

@@ -12,8 +12,8 @@ use super::marks::{Foreign, track_of_thread};
 use super::packets::Packets;
 use super::sequence::Sequence;
 use super::tracks::Processes;
-use crate::Result;
 use crate::chrome::each_entry;
+use crate::error::Result;
 use crate::flows::FlowSide;
 use crate::scan::decode;
 

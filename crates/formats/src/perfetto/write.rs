@@ -16,9 +16,11 @@ use super::marks::track_of_thread;
 use super::packets::Packets;
 use super::sequence::{Said, Sequence};
 use super::tracks::{Processes, describe_memory, describe_spare, describe_thread};
+use crate::chrome::TraceOptions;
 use crate::chrome::loss_key;
+use crate::error::Result;
 use crate::flows::Flows;
-use crate::{Result, TraceOptions, write_file};
+use crate::whole_file::write_file;
 
 #[cfg(test)]
 mod tests;
