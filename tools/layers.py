@@ -19,12 +19,14 @@ EDGES: dict[str, set[str]] = {
     "mindprof-record": {"mindprof-model"},
     "mindprof-analyze": {"mindprof-model"},
     "mindprof-formats": {"mindprof-model", "mindprof-analyze"},
+    "mindprof-report": {"mindprof-model", "mindprof-analyze", "mindprof-formats"},
     "mindtorch-tensor": {"mindprof-model", "mindprof-record"},
     "mindprof-python": {
         "mindprof-model",
         "mindprof-record",
         "mindprof-analyze",
         "mindprof-formats",
+        "mindprof-report",
         "mindprof-allocator",
         "mindprof-cli",
         "mindtorch-tensor",
@@ -33,9 +35,16 @@ EDGES: dict[str, set[str]] = {
         "mindprof-model",
         "mindprof-analyze",
         "mindprof-formats",
+        "mindprof-report",
         "mindprof-allocator",
     },
-    "mindprof": {"mindprof-model", "mindprof-record", "mindprof-analyze", "mindprof-formats"},
+    "mindprof": {
+        "mindprof-model",
+        "mindprof-record",
+        "mindprof-analyze",
+        "mindprof-formats",
+        "mindprof-report",
+    },
 }
 
 # These libraries may be used by one crate only.
@@ -46,6 +55,7 @@ OWNED: dict[str, str] = {
     "clap_mangen": "mindprof-cli",
     "anyhow": "mindprof-cli",
     "indicatif": "mindprof-cli",
+    "inferno": "mindprof-report",
 }
 
 # The model is plain data: what it may use beyond the standard library.

@@ -117,4 +117,19 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn devices_have_torchs_names() {
+        for name in ["cpu", "cuda:0", "cuda:7", "xpu:1", "privateuseone:2"] {
+            assert_eq!(memory_device_name(memory_device(name).unwrap()), name);
+        }
+        assert_eq!(memory_device_name(memory_device("cuda").unwrap()), "cuda:0");
+        let error = |name| memory_device(name).unwrap_err().to_string();
+        assert!(error("foo").starts_with("Expected one of cpu, cuda, ipu, xpu, mkldnn,"));
+        assert!(error("foo").ends_with(" device type at start of device string: foo"));
+        for name in ["cpu:x", "cuda:-1", "cuda:01", "cuda:", "cuda:99999"] {
+            assert_eq!(error(name), format!("Invalid device string: '{name}'"));
+        }
+        assert_eq!(error(""), "Device string must not be empty");
+    }
 }

@@ -13,8 +13,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
 
-use crate::columns::event_columns;
-use crate::columns::{Column, Values};
+use crate::columns::{Column, Values, event_columns};
 use crate::error::Result;
 use crate::whole_file::write_file;
 

@@ -1,9 +1,9 @@
 //! A profile of one call, and its table.
 
 use mindprof_analyze::{Analysis, GroupBy, averages};
-use mindprof_formats::TableOptions;
 use mindprof_model::Profile;
 use mindprof_record::{Options, Session};
+use mindprof_report::TableOptions;
 
 /// Runs `action` and returns its result with the profile of everything that ran meanwhile, on all
 /// threads.
@@ -46,5 +46,5 @@ pub fn profile<T>(options: Options, action: impl FnOnce() -> T) -> (T, Profile) 
 pub fn table(profile: &Profile, options: &TableOptions) -> String {
     let analysis = Analysis::build(profile.clone());
     let rows = averages(&analysis, GroupBy::default());
-    mindprof_formats::table(&analysis, &rows, GroupBy::default(), options)
+    mindprof_report::table(&analysis, &rows, GroupBy::default(), options)
 }

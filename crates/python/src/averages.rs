@@ -6,8 +6,9 @@ use mindprof_analyze::{
     Amount, Average, Averages as Rows, GroupBy, Item, Metric, Percentiles, Sums, Unit, averages_of,
     percentiles, uncounted,
 };
-use mindprof_formats::{average_columns, average_rows, table};
+use mindprof_formats::{average_columns, average_rows};
 use mindprof_model::{LossCause, Nanos};
+use mindprof_report::table;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 

@@ -15,8 +15,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mindprof_analyze::{Analysis, Average, Flops, GroupBy, Item, MEMORY_KEY};
-use mindprof_formats::{Flows, events_table, is_device_work};
+use mindprof_formats::{Flows, is_device_work};
 use mindprof_model::{EventId, Flags, LossCause, Nanos};
+use mindprof_report::events_table;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};

@@ -11,10 +11,11 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use mindprof_analyze::{Amount, Amounts, Correlation, Keys, Sums, Tree, Unit, sum_by_key};
-use mindprof_formats::{Row, is_device_work, table_of_rows};
+use mindprof_formats::{Row, is_device_work};
 use mindprof_model::{
     Category, DeviceKind, Event, EventId, ProfileBuilder, StringTable, Thread, ThreadId,
 };
+use mindprof_report::table_of_rows;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 

@@ -1,7 +1,8 @@
 //! How Python asks for a table.
 
-use mindprof_formats::{Result, RowOptions, SortBy, TableFacts, TableOptions, TimeUnit};
+use mindprof_formats::{Result, RowOptions, SortBy};
 use mindprof_model::{Loss, LossCause};
+use mindprof_report::{TableFacts, TableOptions, TimeUnit};
 use pyo3::prelude::*;
 
 /// torch's arguments of `table()`, and ours, as a dict.

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use mindprof_analyze::{Analysis, GroupBy, averages};
-use mindprof_formats::{RowOptions, SortBy, TableOptions, TimeUnit, table, table_json};
+use mindprof_formats::{RowOptions, SortBy, table_json};
+use mindprof_report::{TableOptions, TimeUnit, table};
 
 use crate::failure::Outcome;
 use crate::input::read_known;

@@ -14,8 +14,7 @@ use super::arguments::{
 };
 use super::fields::{annotation, event as field, interned, trace};
 use super::message::Message;
-use crate::chrome::category_name;
-use crate::chrome::inputs_lists;
+use crate::chrome::{category_name, inputs_lists};
 use crate::flows::{FlowEnd, FlowKind, FlowSide};
 
 const STATE_CLEARED: u64 = 1;

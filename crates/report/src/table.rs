@@ -6,13 +6,13 @@
 use std::fmt::Write;
 
 use mindprof_analyze::{Analysis, Averages, GroupBy, Metric, Unit};
+use mindprof_formats::{Row, RowOptions, device_name, event_rows, self_totals};
 use mindprof_model::{Loss, LossCause};
 
 use self::columns::{Column, columns};
-use crate::device::device_name;
 use crate::error::{Error, Result};
+use crate::grid::{characters, push_line};
 use crate::number::{TimeUnit, memory_text, share_text, time_text};
-use crate::row::{Row, RowOptions, event_rows, self_totals};
 
 mod columns;
 #[cfg(test)]
@@ -221,10 +221,6 @@ fn capped(width: usize, limit: Option<usize>) -> usize {
     limit.map_or(width, |limit| width.min(limit))
 }
 
-fn characters(text: &str) -> usize {
-    text.chars().count()
-}
-
 /// Writes a row; where there is a column of source locations, further frames and a blank line
 /// follow.
 fn write_row(text: &mut String, columns: &[Column], sheet: &Sheet<'_>, row: &Row<'_>) {
@@ -299,9 +295,4 @@ fn write_loss(text: &mut String, loss: &Loss) {
         }
     }
     push_line(text, &line);
-}
-
-fn push_line(text: &mut String, line: &str) {
-    text.push_str(line);
-    text.push('\n');
 }

@@ -1,11 +1,12 @@
 //! The columns of a table, from left to right.
 
 use mindprof_analyze::{Metric, Percentiles, microseconds};
+use mindprof_formats::Row;
 use mindprof_model::Nanos;
 
-use super::{Sheet, capped, characters};
+use super::{Sheet, capped};
+use crate::grid::characters;
 use crate::number::share_text;
-use crate::row::Row;
 
 /// One column: everything the layout needs to know about it.
 pub(super) struct Column {

@@ -1,4 +1,5 @@
 use mindprof_analyze::{Amount, Amounts, averages};
+use mindprof_formats::SortBy;
 use mindprof_model::{
     Category, Event, Flags, LossCause, Nanos, Profile, ProfileBuilder, StringTable, Thread,
     Timeline,
@@ -8,7 +9,6 @@ use proptest::prelude::*;
 
 use super::columns::cut_name;
 use super::*;
-use crate::sort::SortBy;
 
 fn of(profile: &Profile, options: &TableOptions) -> String {
     let analysis = Analysis::build(profile.clone());
