@@ -13,6 +13,7 @@ mod error;
 mod event_list;
 mod flows;
 mod folded;
+mod format;
 mod gzip;
 mod info;
 mod memory_timeline;
@@ -46,6 +47,7 @@ pub use folded::{
     STACK_METRICS, folded_frame, stack_metric, write_folded, write_folded_file,
     write_folded_with_short,
 };
+pub use format::{Format, write_named_trace_file};
 pub use info::{Info, verify_json};
 pub use memory_timeline::{
     MemoryPoints, frame_texts, holder_name, memory_category_name, memory_summary_json,
@@ -54,8 +56,7 @@ pub use memory_timeline::{
 pub use parquet::{write_parquet, write_parquet_file};
 pub use paths::{paths_json, write_paths};
 pub use perfetto::{
-    is_perfetto_name, write_perfetto, write_perfetto_file, write_perfetto_file_with,
-    write_perfetto_with,
+    write_perfetto, write_perfetto_file, write_perfetto_file_with, write_perfetto_with,
 };
 pub use row::{Row, RowOptions, Texts, average_rows, event_rows, self_totals};
 pub use shapes::shapes_text;

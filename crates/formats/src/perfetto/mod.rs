@@ -12,6 +12,5 @@ mod tracks;
 mod write;
 
 pub use write::{
-    is_perfetto_name, write_perfetto, write_perfetto_file, write_perfetto_file_with,
-    write_perfetto_with,
+    write_perfetto, write_perfetto_file, write_perfetto_file_with, write_perfetto_with,
 };
