@@ -16,6 +16,7 @@ mod memory_timeline;
 mod memory_use;
 mod metric;
 mod python_calls;
+mod shapes;
 mod short_times;
 mod slim;
 mod source;
@@ -42,6 +43,7 @@ pub use memory_timeline::{
 pub use memory_use::{Bytes, MemoryUse};
 pub use metric::{Amount, Amounts, Metric, Unit, microseconds, nanoseconds};
 pub use python_calls::{PythonCall, PythonCalls, module_number};
+pub use shapes::dims;
 pub use slim::{Cut, CutReport, Slimmed, slim};
 pub use source::{Sources, is_shown_frame, shown_frames};
 pub use summary::{Step, Summary, Track, steps};

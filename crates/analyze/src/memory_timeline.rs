@@ -16,7 +16,7 @@ mod tests;
 
 use mindprof_model::{DeviceKind, EventId, MemoryRecords, Nanos, StackId};
 
-use crate::Analysis;
+use crate::analysis::Analysis;
 use blocks::Blocks;
 use categories::Categories;
 use flow::Flow;

@@ -4,6 +4,7 @@
 //! Tables, sort keys, JSON, columns and the Python rows all follow from this one table.
 
 use std::cmp::Ordering;
+use std::convert::Infallible;
 use std::ops::Index;
 
 use mindprof_model::Nanos;
@@ -97,75 +98,58 @@ impl Metric {
     #[inline]
     pub fn of(self, sums: &Sums) -> Amount {
         match self.entry().number {
-            Number::Micros { get, .. } => Amount::Float(get(sums)),
-            Number::Whole { get, .. } => Amount::Whole(get(sums)),
+            Number::Micros(get) => Amount::Float(get(sums)),
+            Number::Whole(get) => Amount::Whole(get(sums)),
             Number::Mean(total) => mean(total.of(sums), sums.count as i64),
         }
     }
 
     const fn entry(self) -> Entry {
-        match self {
-            Self::SelfCpuTimeTotal => Entry::micros(
+        use Number::{Mean, Micros, Whole};
+        use Unit::{Bytes, Events, Operations};
+        let (name, unit, number) = match self {
+            Self::SelfCpuTimeTotal => (
                 "self_cpu_time_total",
-                |sums| microseconds(sums.self_cpu_total),
-                |sums, micros| sums.self_cpu_total = nanoseconds(micros),
+                Unit::Micros,
+                Micros(|sums| microseconds(sums.self_cpu_total)),
             ),
-            Self::CpuTimeTotal => Entry::micros(
+            Self::CpuTimeTotal => (
                 "cpu_time_total",
-                |sums| sums.cpu_micros,
-                |sums, micros| (sums.cpu_total, sums.cpu_micros) = (nanoseconds(micros), micros),
+                Unit::Micros,
+                Micros(|sums| sums.cpu_micros),
             ),
-            Self::CpuTime => Entry::mean("cpu_time", Self::CpuTimeTotal),
-            Self::SelfDeviceTimeTotal => Entry::micros(
+            Self::CpuTime => ("cpu_time", Unit::Micros, Mean(Self::CpuTimeTotal)),
+            Self::SelfDeviceTimeTotal => (
                 "self_device_time_total",
-                |sums| microseconds(sums.self_device_total),
-                |sums, micros| sums.self_device_total = nanoseconds(micros),
+                Unit::Micros,
+                Micros(|sums| microseconds(sums.self_device_total)),
             ),
-            Self::DeviceTimeTotal => Entry::micros(
+            Self::DeviceTimeTotal => (
                 "device_time_total",
-                |sums| sums.device_micros,
-                |sums, micros| {
-                    (sums.device_total, sums.device_micros) = (nanoseconds(micros), micros);
-                },
+                Unit::Micros,
+                Micros(|sums| sums.device_micros),
             ),
-            Self::DeviceTime => Entry::mean("device_time", Self::DeviceTimeTotal),
-            Self::SelfCpuMemoryUsage => Entry::bytes(
+            Self::DeviceTime => ("device_time", Unit::Micros, Mean(Self::DeviceTimeTotal)),
+            Self::SelfCpuMemoryUsage => (
                 "self_cpu_memory_usage",
-                |sums| sums.self_memory.host,
-                |sums, bytes| sums.self_memory.host = bytes,
+                Bytes,
+                Whole(|sums| sums.self_memory.host),
             ),
-            Self::CpuMemoryUsage => Entry::bytes(
-                "cpu_memory_usage",
-                |sums| sums.memory.host,
-                |sums, bytes| sums.memory.host = bytes,
-            ),
-            Self::SelfDeviceMemoryUsage => Entry::bytes(
+            Self::CpuMemoryUsage => ("cpu_memory_usage", Bytes, Whole(|sums| sums.memory.host)),
+            Self::SelfDeviceMemoryUsage => (
                 "self_device_memory_usage",
-                |sums| sums.self_memory.device,
-                |sums, bytes| sums.self_memory.device = bytes,
+                Bytes,
+                Whole(|sums| sums.self_memory.device),
             ),
-            Self::DeviceMemoryUsage => Entry::bytes(
+            Self::DeviceMemoryUsage => (
                 "device_memory_usage",
-                |sums| sums.memory.device,
-                |sums, bytes| sums.memory.device = bytes,
+                Bytes,
+                Whole(|sums| sums.memory.device),
             ),
-            Self::Flops => Entry {
-                name: "flops",
-                unit: Unit::Operations,
-                number: Number::Whole {
-                    get: |sums| sums.flops as i64,
-                    set: |sums, count| sums.flops = count as u64,
-                },
-            },
-            Self::Count => Entry {
-                name: "count",
-                unit: Unit::Events,
-                number: Number::Whole {
-                    get: |sums| sums.count as i64,
-                    set: |sums, count| sums.count = count as u64,
-                },
-            },
-        }
+            Self::Flops => ("flops", Operations, Whole(|sums| sums.flops as i64)),
+            Self::Count => ("count", Events, Whole(|sums| sums.count as i64)),
+        };
+        Entry { name, unit, number }
     }
 }
 
@@ -176,44 +160,12 @@ struct Entry {
     number: Number,
 }
 
-/// Where the number of a metric is found and put.
+/// Where the number of a metric is found.
 enum Number {
-    Micros {
-        get: fn(&Sums) -> f64,
-        set: fn(&mut Sums, f64),
-    },
-    Whole {
-        get: fn(&Sums) -> i64,
-        set: fn(&mut Sums, i64),
-    },
+    Micros(fn(&Sums) -> f64),
+    Whole(fn(&Sums) -> i64),
     /// It is that of another, per event.
     Mean(Metric),
-}
-
-impl Entry {
-    const fn micros(name: &'static str, get: fn(&Sums) -> f64, set: fn(&mut Sums, f64)) -> Self {
-        Self {
-            name,
-            unit: Unit::Micros,
-            number: Number::Micros { get, set },
-        }
-    }
-
-    const fn bytes(name: &'static str, get: fn(&Sums) -> i64, set: fn(&mut Sums, i64)) -> Self {
-        Self {
-            name,
-            unit: Unit::Bytes,
-            number: Number::Whole { get, set },
-        }
-    }
-
-    const fn mean(name: &'static str, total: Metric) -> Self {
-        Self {
-            name,
-            unit: Unit::Micros,
-            number: Number::Mean(total),
-        }
-    }
 }
 
 /// How much there is of a metric.
@@ -257,27 +209,13 @@ pub struct Amounts([Amount; Metric::ALL.len()]);
 
 impl Default for Amounts {
     fn default() -> Self {
-        Self::from(&Sums::default())
+        Self::from(Sums::default())
     }
 }
 
-impl From<&Sums> for Amounts {
-    fn from(sums: &Sums) -> Self {
-        Self(Metric::ALL.map(|metric| metric.of(sums)))
-    }
-}
-
-impl From<&Amounts> for Sums {
-    fn from(amounts: &Amounts) -> Self {
-        let mut sums = Self::default();
-        for metric in Metric::SUMS {
-            match metric.entry().number {
-                Number::Micros { set, .. } => set(&mut sums, amounts[metric].float()),
-                Number::Whole { set, .. } => set(&mut sums, amounts[metric].whole()),
-                Number::Mean(_) => {}
-            }
-        }
-        sums
+impl From<Sums> for Amounts {
+    fn from(sums: Sums) -> Self {
+        Self(Metric::ALL.map(|metric| metric.of(&sums)))
     }
 }
 
@@ -298,6 +236,18 @@ impl Amounts {
             }
         }
         Ok(amounts)
+    }
+
+    /// Adds others to these.
+    pub fn add(&mut self, other: &Self) {
+        let sum = Self::read(|metric| {
+            Ok::<_, Infallible>(match (self[metric], other[metric]) {
+                (Amount::Whole(a), Amount::Whole(b)) => Amount::Whole(a + b),
+                (a, b) => Amount::Float(a.float() + b.float()),
+            })
+        });
+        let Ok(sum) = sum;
+        *self = sum;
     }
 }
 
@@ -351,21 +301,22 @@ mod tests {
     }
 
     #[test]
-    fn amounts_become_the_sums_that_they_are_of() {
-        let numbers = Metric::SUMS.iter().zip(1_i64..);
-        let number = |metric| numbers.clone().find(|(one, _)| **one == metric);
-        let amounts = Amounts::read(|metric| {
-            let (_, number) = number(metric).ok_or(())?;
-            Ok::<_, ()>(match metric.unit() {
-                Unit::Micros => Amount::Float(number as f64),
-                Unit::Bytes | Unit::Operations | Unit::Events => Amount::Whole(number),
+    fn amounts_are_added_and_means_follow() {
+        let numbers = |factor: i64| {
+            Amounts::read(|metric| {
+                let number = factor * (metric as i64 + 1);
+                Ok::<_, ()>(match metric.unit() {
+                    Unit::Micros => Amount::Float(number as f64),
+                    Unit::Bytes | Unit::Operations | Unit::Events => Amount::Whole(number),
+                })
             })
-        })
-        .unwrap();
-        let sums = Sums::from(&amounts);
-        assert_eq!(Amounts::from(&sums), amounts);
-        assert_eq!(sums.cpu_total, Nanos(2000));
-        assert_eq!(amounts[Metric::CpuTime], Amount::Float(2.0));
+            .unwrap()
+        };
+        let mut sum = numbers(1);
+        sum.add(&numbers(2));
+        assert_eq!(sum, numbers(3));
+        // Both of them grew alike.
+        assert_eq!(sum[Metric::CpuTime], numbers(1)[Metric::CpuTime]);
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub use chrome::{
     ARGUMENT_KEYS, EVENT_KEYS, PhaseCounts, Progress, ReadOptions, Reading, Repair, Repairs,
     TraceOptions, Unknown, category_name, input_types, read_trace, read_trace_file,
     read_trace_file_with, read_trace_from, read_trace_with, write_trace, write_trace_file,
-    write_trace_file_with, write_trace_with,
+    write_trace_with,
 };
 pub use columns::{Column, Values, average_columns, event_columns, text_values};
 pub use device::{device_name, is_device_work, memory_device, memory_device_name};
@@ -55,9 +55,7 @@ pub use memory_timeline::{
 };
 pub use parquet::{write_parquet, write_parquet_file};
 pub use paths::{paths_json, write_paths};
-pub use perfetto::{
-    write_perfetto, write_perfetto_file, write_perfetto_file_with, write_perfetto_with,
-};
+pub use perfetto::{write_perfetto, write_perfetto_file, write_perfetto_with};
 pub use row::{Row, RowOptions, Texts, average_rows, event_rows, self_totals};
 pub use shapes::shapes_text;
 pub use slim::{SLIM_KEY, slim_json, write_slim_file};

@@ -179,7 +179,7 @@ impl<'a> Texts<'a> {
         Row {
             name,
             overload: Cow::Borrowed(""),
-            amounts: Amounts::from(&average.sums),
+            amounts: average.sums.into(),
             node: -1,
             shapes,
             stack: self.stack(average.stack.unwrap_or(StackId::NONE)),

@@ -3,16 +3,16 @@
 use std::sync::{Arc, OnceLock};
 
 use mindprof_analyze::{
-    Amount, Average, Averages as Rows, GroupBy, Item, Metric, Percentiles, Sums, Unit, averages_of,
+    Amounts, Average, Averages as Rows, GroupBy, Item, Metric, Percentiles, Unit, averages_of,
     percentiles, uncounted,
 };
 use mindprof_formats::{average_columns, average_rows};
-use mindprof_model::{LossCause, Nanos};
+use mindprof_model::Nanos;
 use mindprof_report::table;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::analyzed::Analyzed;
+use crate::analyzed::{Analyzed, Facts};
 use crate::arrow::ArrowTable;
 use crate::enter::Enter;
 use crate::error::Error;
@@ -90,7 +90,7 @@ impl Averages {
 
     /// Returns the attributes of one row that sums all others.
     fn total<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        sums_dict(py, &self.rows.total().sums)
+        amounts_dict(py, &self.rows.total().sums.into())
     }
 
     /// Returns the sum of the rows' own time in microseconds.
@@ -122,18 +122,14 @@ impl Averages {
         })
     }
 
-    /// Returns what holds for all rows: the device's name, whether there is memory, whether FLOPs
-    /// are counted.
-    fn facts(&self) -> (Option<&'static str>, bool, bool) {
-        let analysis = &self.analyzed.analysis;
-        let device = analysis.accelerator().map(device_name);
-        (device, analysis.has_memory(), analysis.counts_flops())
+    /// Returns what holds for all rows.
+    fn facts(&self) -> Facts {
+        self.analyzed.facts()
     }
 
     /// Returns how many events are missing, by cause.
     fn loss(&self) -> Vec<u64> {
-        let loss = self.analyzed.analysis.profile().loss();
-        LossCause::ALL.map(|cause| loss.count(cause)).to_vec()
+        self.analyzed.loss()
     }
 }
 
@@ -145,7 +141,7 @@ impl Averages {
         events: &Py<Events>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let analysis = &self.analyzed.analysis;
-        let dict = sums_dict(py, &row.sums)?;
+        let dict = amounts_dict(py, &row.sums.into())?;
         dict.set_item("key", &row.key)?;
         dict.set_item("node_id", -1)?;
         dict.set_item("is_async", row.is_async)?;
@@ -180,13 +176,18 @@ pub(crate) fn percentiles_of(times: Vec<f64>) -> [f64; 4] {
     [found.p50, found.p90, found.p99, found.max].map(microseconds)
 }
 
-/// Returns sums under torch's names.
-pub(crate) fn sums_dict<'py>(py: Python<'py>, sums: &Sums) -> PyResult<Bound<'py, PyDict>> {
+/// Returns amounts under torch's names.
+pub(crate) fn amounts_dict<'py>(
+    py: Python<'py>,
+    amounts: &Amounts,
+) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for metric in Metric::SUMS {
-        match metric.of(sums) {
-            Amount::Whole(number) => dict.set_item(metric.name(), number)?,
-            Amount::Float(number) => dict.set_item(metric.name(), number)?,
+        match metric.unit() {
+            Unit::Micros => dict.set_item(metric.name(), amounts[metric].float())?,
+            Unit::Bytes | Unit::Operations | Unit::Events => {
+                dict.set_item(metric.name(), amounts[metric].whole())?;
+            }
         }
     }
     Ok(dict)

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use mindprof_analyze::{Amount, Amounts, Correlation, Keys, Sums, Tree, Unit, sum_by_key};
+use mindprof_analyze::{Amount, Amounts, Correlation, Keys, Tree, Unit, sum_by_key};
 use mindprof_formats::{Row, is_device_work};
 use mindprof_model::{
     Category, DeviceKind, Event, EventId, ProfileBuilder, StringTable, Thread, ThreadId,
@@ -19,7 +19,7 @@ use mindprof_report::table_of_rows;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::averages::{nanos, sums_dict};
+use crate::averages::{amounts_dict, nanos};
 use crate::error::Error;
 use crate::table::{ListFacts, TableArguments};
 
@@ -70,15 +70,14 @@ pub(crate) fn given_groups<'py>(
             continue;
         }
         positions.push(position);
-        let sums = Sums::from(&amounts(event)?);
-        parts.push((group_key(event, &arguments)?, sums));
+        parts.push((group_key(event, &arguments)?, amounts(event)?));
     }
     sum_by_key(parts)
         .into_iter()
         .map(|row| {
             let members = row.members.into_iter().map(|member| positions[member]);
             let members: Vec<usize> = members.collect();
-            Ok((members[0], sums_dict(py, &row.sums)?, members))
+            Ok((members[0], amounts_dict(py, &row.amounts)?, members))
         })
         .collect()
 }

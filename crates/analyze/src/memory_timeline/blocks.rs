@@ -10,7 +10,7 @@ use mindprof_model::{
 use rustc_hash::FxHashMap;
 
 use super::{MemoryBlock, MemoryDevice};
-use crate::Analysis;
+use crate::analysis::Analysis;
 
 /// Stands for an input that lies in no block: a tensor without elements.
 pub(super) const NO_BLOCK: u32 = u32::MAX;

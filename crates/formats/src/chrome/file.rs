@@ -8,7 +8,7 @@ use mindprof_model::Profile;
 
 use super::read::{read_from, read_trace_with};
 use super::reading::{ReadOptions, Reading};
-use super::write::{TraceOptions, write_trace_with};
+use super::write::write_trace;
 use crate::error::{Error, Result};
 use crate::whole_file::write_file;
 
@@ -54,14 +54,6 @@ pub fn read_trace(bytes: &[u8]) -> Result<Profile> {
 /// # Errors
 /// When the file cannot be written; the error names it.
 pub fn write_trace_file(profile: &Profile, path: &Path) -> Result<()> {
-    write_trace_file_with(profile, &TraceOptions::default(), path)
-}
-
-/// As [`write_trace_file`], with options.
-///
-/// # Errors
-/// When the file cannot be written; the error names it.
-pub fn write_trace_file_with(profile: &Profile, options: &TraceOptions, path: &Path) -> Result<()> {
     let name = path.to_string_lossy();
-    write_file(path, |out| write_trace_with(profile, &name, options, out))
+    write_file(path, |out| write_trace(profile, &name, out))
 }

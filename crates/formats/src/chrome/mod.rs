@@ -22,7 +22,6 @@ pub(crate) use category::{INSTANT, MEMORY, is_backward_wrapper, loss_key};
 pub(crate) use collect::each_entry;
 pub use file::{
     read_trace, read_trace_file, read_trace_file_with, read_trace_from, write_trace_file,
-    write_trace_file_with,
 };
 pub use inputs::input_types;
 pub(crate) use inputs::inputs_lists;

@@ -59,19 +59,7 @@ pub fn write_perfetto_with(
 /// # Errors
 /// When the file cannot be written; the error names it.
 pub fn write_perfetto_file(profile: &Profile, path: &Path) -> Result<()> {
-    write_perfetto_file_with(profile, &TraceOptions::default(), path)
-}
-
-/// As [`write_perfetto_file`], with options.
-///
-/// # Errors
-/// When the file cannot be written; the error names it.
-pub fn write_perfetto_file_with(
-    profile: &Profile,
-    options: &TraceOptions,
-    path: &Path,
-) -> Result<()> {
-    write_file(path, |out| write_perfetto_with(profile, options, out))
+    write_file(path, |out| write_perfetto(profile, out))
 }
 
 /// Says what is known of the whole profile, as a mark at its beginning: who wrote it, what was
