@@ -14,21 +14,37 @@ from typing import Any
 
 # A crate may depend on these crates of the workspace.
 EDGES: dict[str, set[str]] = {
+    "mindprof-allocator": set(),
     "mindprof-model": set(),
     "mindprof-record": {"mindprof-model"},
     "mindprof-analyze": {"mindprof-model"},
     "mindprof-formats": {"mindprof-model", "mindprof-analyze"},
+    "mindprof-report": {"mindprof-model", "mindprof-analyze", "mindprof-formats"},
     "mindtorch-tensor": {"mindprof-model", "mindprof-record"},
     "mindprof-python": {
         "mindprof-model",
         "mindprof-record",
         "mindprof-analyze",
         "mindprof-formats",
+        "mindprof-report",
+        "mindprof-allocator",
         "mindprof-cli",
         "mindtorch-tensor",
     },
-    "mindprof-cli": {"mindprof-model", "mindprof-analyze", "mindprof-formats"},
-    "mindprof": {"mindprof-model", "mindprof-record", "mindprof-analyze", "mindprof-formats"},
+    "mindprof-cli": {
+        "mindprof-model",
+        "mindprof-analyze",
+        "mindprof-formats",
+        "mindprof-report",
+        "mindprof-allocator",
+    },
+    "mindprof": {
+        "mindprof-model",
+        "mindprof-record",
+        "mindprof-analyze",
+        "mindprof-formats",
+        "mindprof-report",
+    },
 }
 
 # These libraries may be used by one crate only.
@@ -39,6 +55,7 @@ OWNED: dict[str, str] = {
     "clap_mangen": "mindprof-cli",
     "anyhow": "mindprof-cli",
     "indicatif": "mindprof-cli",
+    "inferno": "mindprof-report",
 }
 
 # The model is plain data: what it may use beyond the standard library.

@@ -9,7 +9,10 @@ use mindprof_model::{
 use self::columns::Columns;
 use self::groups::Groups;
 use crate::analysis::is_annotation;
-use crate::{Analysis, Bytes, Flops, Item, Keys};
+use crate::analysis::{Analysis, Item};
+use crate::flops::Flops;
+use crate::keys::Keys;
+use crate::memory_use::Bytes;
 
 mod columns;
 mod groups;

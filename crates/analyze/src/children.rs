@@ -2,7 +2,7 @@
 
 use mindprof_model::EventId;
 
-use crate::Tree;
+use crate::tree::Tree;
 
 /// The children of each event. Takes 8 bytes per event.
 #[derive(Clone, Debug, Default)]
@@ -57,7 +57,8 @@ mod tests {
     use mindprof_model::Timeline;
 
     use super::*;
-    use crate::{Correlation, Keys};
+    use crate::correlate::Correlation;
+    use crate::keys::Keys;
 
     // a |---------------|     0..30
     // b   |-----|             5..15

@@ -3,7 +3,9 @@
 use mindprof_model::{Category, EventId, Nanos, Profile};
 
 use crate::averages::elapsed_micros;
-use crate::{Children, Correlation, Tree};
+use crate::children::Children;
+use crate::correlate::Correlation;
+use crate::tree::Tree;
 
 /// Device time per event. Empty when no kernel belongs to any event.
 #[derive(Clone, Debug, Default)]

@@ -4,10 +4,12 @@
 
 use std::cmp::Reverse;
 
-use mindprof_model::{DeviceKind, Input, InputsId, InputsTable, Nanos, Profile};
+use mindprof_model::{DeviceKind, InputsId, InputsTable, Nanos, Profile};
 use rustc_hash::FxHashMap;
 
-use crate::{Analysis, Average, GroupBy, Sums, averages};
+use crate::analysis::Analysis;
+use crate::averages::{Average, GroupBy, Sums, averages};
+use crate::shapes::dims;
 
 #[cfg(test)]
 mod tests;
@@ -285,18 +287,9 @@ fn sort(rows: &mut [Change], measure: Measure) {
 
 /// Returns the dims of each input; what is no tensor has none.
 fn shapes(inputs: &InputsTable, id: InputsId) -> Vec<Vec<i64>> {
+    let signed = |dims: &[u64]| dims.iter().map(|&dim| dim as i64).collect();
     inputs
         .inputs(id)
-        .map(|input| match input {
-            Input::Tensor { dims, .. } => dims.iter().map(|&dim| dim as i64).collect(),
-            Input::Other
-            | Input::TensorList(_)
-            | Input::Int(_)
-            | Input::Float(_)
-            | Input::Bool(_)
-            | Input::IntList(_)
-            | Input::FloatList(_)
-            | Input::BoolList(_) => Vec::new(),
-        })
+        .map(|input| signed(dims(&input)))
         .collect()
 }

@@ -4,7 +4,7 @@
 use mindprof_model::{Category, EventId, Input, InputsId, InputsTable, Profile, StringTable};
 use rustc_hash::FxHashMap;
 
-use crate::Tree;
+use crate::tree::Tree;
 
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,8 @@
 
 use mindprof_model::{Category, DeviceKind, EventId, Nanos, StackId, StackTable, StringId};
 
-use crate::{Analysis, Item, shown_frames};
+use crate::analysis::{Analysis, Item};
+use crate::source::shown_frames;
 
 #[cfg(test)]
 mod tests;

@@ -16,7 +16,7 @@ mod tests;
 
 use mindprof_model::{DeviceKind, EventId, MemoryRecords, Nanos, StackId};
 
-use crate::Analysis;
+use crate::analysis::Analysis;
 use blocks::Blocks;
 use categories::Categories;
 use flow::Flow;
@@ -153,7 +153,7 @@ impl MemoryTimeline {
         let records = analysis.profile().memory();
         let changes = changes(records, &blocks, &flow, &categories);
         Self {
-            blocks: blocks.finish(analysis, &flow),
+            blocks: blocks.finish(analysis, |record| flow.owner(record)),
             changes,
         }
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use mindprof_model::{DeviceKind, EventId, Flags, MemoryRecord, MemoryRecords, Nanos, Profile};
 use rustc_hash::FxHashMap;
 
-use crate::Tree;
+use crate::tree::Tree;
 
 /// Bytes on the host and on devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -2,7 +2,7 @@
 
 use mindprof_model::{Category, DeviceKind, Nanos, Profile, ThreadId};
 
-use crate::Keys;
+use crate::keys::Keys;
 
 /// Every category, in the order in which they are shown.
 const CATEGORIES: [Category; 7] = [

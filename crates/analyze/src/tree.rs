@@ -6,8 +6,9 @@
 
 use mindprof_model::{Category, DeviceKind, Event, EventId, Flags, Nanos, Profile};
 
+use crate::correlate::Correlation;
+use crate::keys::Keys;
 use crate::short_times::ShortTimes;
-use crate::{Correlation, Keys};
 
 #[cfg(test)]
 mod tests;

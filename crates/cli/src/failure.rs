@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
 
-use mindprof_formats::Error;
+use mindprof_formats::{Error, Format};
 
 /// What a command that did its work found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,19 +87,10 @@ fn io_cause(error: &Error) -> Option<&io::Error> {
 
 /// Says of a file in a format that is written and not read that it is one.
 fn own_format(path: &Path, error: &Error) -> Option<&'static str> {
-    const ENDS: [&str; 6] = [
-        ".pftrace",
-        ".perfetto-trace",
-        ".speedscope.json",
-        ".folded",
-        ".stacks.txt",
-        ".parquet",
-    ];
-    let name = path.to_string_lossy();
-    let name = name.strip_suffix(".gz").unwrap_or(&name);
     let is_other = matches!(error, Error::NotJson { .. } | Error::NotATrace { .. });
-    let is_own = is_other && ENDS.iter().any(|end| name.ends_with(end));
-    is_own.then_some("such files are written for other tools; give the trace that it was made of")
+    let is_own = Format::of(path).is_some_and(|format| !format.is_read());
+    (is_other && is_own)
+        .then_some("such files are written for other tools; give the trace that it was made of")
 }
 
 fn hint(error: &Error) -> Option<&'static str> {

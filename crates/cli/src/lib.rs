@@ -3,8 +3,6 @@
 //! Data goes to stdout, everything else to stderr. `main.rs` runs it as a plain binary, the native
 //! module of the Python package as the command that comes with it.
 
-#[cfg(target_os = "linux")]
-mod allocator;
 mod args;
 mod commands;
 mod failure;
@@ -14,9 +12,6 @@ mod progress;
 mod units;
 
 use std::ffi::OsString;
-
-#[cfg(target_os = "linux")]
-pub use allocator::HugePages;
 
 use args::Args;
 use clap::Parser;

@@ -10,7 +10,7 @@ use arrow_array::{
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{Field, Schema};
 
-use crate::{Column, Values};
+use crate::columns::{Column, Values};
 
 /// Returns columns as a batch of Arrow's.
 ///

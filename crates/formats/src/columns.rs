@@ -4,14 +4,14 @@
 //! handed on as they are.
 
 use mindprof_analyze::{
-    Analysis, Average, Averages, Bytes, Flops, GroupBy, Item, Keys, MEMORY_KEY, Percentiles, Sums,
-    percentiles, shown_frames,
+    Amount, Analysis, Average, Averages, Flops, GroupBy, Item, Keys, MEMORY_KEY, Metric,
+    Percentiles, Sums, Unit, microseconds, percentiles, shown_frames,
 };
-use mindprof_model::{DeviceKind, InputsId, Nanos, Profile, StackId};
+use mindprof_model::{InputsId, Nanos, Profile, StackId};
 use rustc_hash::FxHashMap;
 
-use crate::row::microseconds;
-use crate::shapes_text;
+use crate::device::device_type_name;
+use crate::shapes::shapes_text;
 
 /// One column.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,7 +94,10 @@ pub fn event_columns(analysis: &Analysis) -> Vec<Column> {
     let mut columns = shared.finish();
     if is_event.contains(&false) {
         // Of memory records it is not known how many operations they are.
-        for column in columns.iter_mut().filter(|column| column.name == "flops") {
+        for column in columns
+            .iter_mut()
+            .filter(|column| column.name == Metric::Flops.name())
+        {
             column.known = Some(is_event.clone());
         }
     }
@@ -170,50 +173,28 @@ impl SharedColumns {
     }
 
     fn finish(self) -> Vec<Column> {
-        let ints = |name, of: fn(&Sums) -> i64| {
-            column(name, Values::Int(self.sums.iter().map(of).collect()))
-        };
-        let times = |name, of: fn(&Sums) -> f64| {
-            column(name, Values::Float(self.sums.iter().map(of).collect()))
-        };
-        let bytes = |name, of: fn(&Sums) -> Bytes, part: fn(Bytes) -> i64| {
-            let values = self.sums.iter().map(|sums| part(of(sums)));
-            column(name, Values::Int(values.collect()))
-        };
-        vec![
-            column("key", self.keys.finish()),
-            ints("count", |sums| sums.count as i64),
-            times("cpu_time_total", |sums| sums.cpu_micros),
-            times("self_cpu_time_total", |sums| {
-                microseconds(sums.self_cpu_total)
-            }),
-            times("device_time_total", |sums| sums.device_micros),
-            times("self_device_time_total", |sums| {
-                microseconds(sums.self_device_total)
-            }),
-            bytes("cpu_memory_usage", |sums| sums.memory, |bytes| bytes.host),
-            bytes(
-                "self_cpu_memory_usage",
-                |sums| sums.self_memory,
-                |bytes| bytes.host,
-            ),
-            bytes(
-                "device_memory_usage",
-                |sums| sums.memory,
-                |bytes| bytes.device,
-            ),
-            bytes(
-                "self_device_memory_usage",
-                |sums| sums.self_memory,
-                |bytes| bytes.device,
-            ),
-            ints("flops", |sums| sums.flops as i64),
+        let sums = Metric::SUMS.map(|metric| self.amounts(metric));
+        let mut columns = vec![column("key", self.keys.finish())];
+        columns.extend(sums);
+        columns.extend([
             column("is_async", Values::Bool(self.is_async)),
             column("is_user_annotation", Values::Bool(self.is_annotation)),
             column("device_type", self.devices.finish()),
             column("input_shapes", self.shapes.finish()),
             column("stack", self.stacks.finish()),
-        ]
+        ]);
+        columns
+    }
+
+    fn amounts(&self, metric: Metric) -> Column {
+        let amounts = self.sums.iter().map(|sums| metric.of(sums));
+        let values = match metric.unit() {
+            Unit::Micros => Values::Float(amounts.map(Amount::float).collect()),
+            Unit::Bytes | Unit::Operations | Unit::Events => {
+                Values::Int(amounts.map(Amount::whole).collect())
+            }
+        };
+        column(metric.name(), values)
     }
 }
 
@@ -256,33 +237,6 @@ pub fn text_values<'a>(texts: impl IntoIterator<Item = &'a str>) -> Values {
         column.add(text);
     }
     column.finish()
-}
-
-/// Returns torch's name of the member of `DeviceType`.
-fn device_type_name(device: DeviceKind) -> &'static str {
-    match device {
-        DeviceKind::Cpu => "CPU",
-        DeviceKind::Cuda => "CUDA",
-        DeviceKind::Mkldnn => "MKLDNN",
-        DeviceKind::OpenGl => "OPENGL",
-        DeviceKind::OpenCl => "OPENCL",
-        DeviceKind::Ideep => "IDEEP",
-        DeviceKind::Hip => "HIP",
-        DeviceKind::Fpga => "FPGA",
-        DeviceKind::Maia => "MAIA",
-        DeviceKind::Xla => "XLA",
-        DeviceKind::Vulkan => "Vulkan",
-        DeviceKind::Metal => "Metal",
-        DeviceKind::Xpu => "XPU",
-        DeviceKind::Mps => "MPS",
-        DeviceKind::Meta => "Meta",
-        DeviceKind::Hpu => "HPU",
-        DeviceKind::Ve => "VE",
-        DeviceKind::Lazy => "Lazy",
-        DeviceKind::Ipu => "IPU",
-        DeviceKind::Mtia => "MTIA",
-        DeviceKind::PrivateUse1 => "PrivateUse1",
-    }
 }
 
 #[cfg(test)]

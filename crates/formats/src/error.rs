@@ -80,11 +80,8 @@ pub enum Error {
         /// How many bytes a trace without events has.
         least: u64,
     },
-    /// Rows have device times, and nothing says of which device.
-    #[error("use_device is None, but there is device performance data.")]
-    UnknownDevice,
     /// Stacks cannot be weighed by this.
-    #[error("unknown metric `{name}`, expected one of {}", crate::STACK_METRICS.join(", "))]
+    #[error("unknown metric `{name}`, expected one of {}", crate::folded::STACK_METRICS.join(", "))]
     UnknownStackMetric {
         /// The metric that was asked for.
         name: String,
@@ -109,12 +106,6 @@ pub enum Error {
     /// A device without a name.
     #[error("Device string must not be empty")]
     NoDeviceName,
-    /// There is no such unit of time.
-    #[error("unknown time unit `{name}`, expected one of s, ms, us")]
-    UnknownTimeUnit {
-        /// The unit that was asked for.
-        name: String,
-    },
 }
 
 impl Error {

@@ -3,12 +3,13 @@
 use std::io::Write;
 use std::path::Path;
 
-use mindprof_analyze::{Analysis, Item};
+use mindprof_analyze::{Analysis, Item, microseconds};
 use mindprof_model::{EventId, StringId};
 use rustc_hash::FxHashMap;
 
-use crate::row::microseconds;
-use crate::{Result, device_name, write_file};
+use crate::device::device_name;
+use crate::error::Result;
+use crate::whole_file::write_file;
 
 /// Writes what a profile shows as torch's `EventList` does: times in microseconds, threads by their
 /// small numbers, and an arrow for each kernel.

@@ -9,7 +9,8 @@ use std::path::Path;
 use mindprof_analyze::{Analysis, StackMetric, shown_frames, stack_weights};
 use mindprof_model::{Profile, StackId};
 
-use crate::{Error, Result, write_file};
+use crate::error::{Error, Result};
+use crate::whole_file::write_file;
 
 /// torch's names for what stacks are weighed by.
 pub const STACK_METRICS: [&str; 4] = [
@@ -81,7 +82,7 @@ pub fn write_folded_file(analysis: &Analysis, metric: StackMetric, path: &Path) 
 }
 
 /// Returns a frame as folded stacks show it: what separates frames and lines becomes a low line.
-pub(crate) fn folded_frame(frame: &str) -> impl Iterator<Item = char> {
+pub fn folded_frame(frame: &str) -> impl Iterator<Item = char> {
     frame.chars().map(|letter| match letter {
         ' ' | ';' | '\t' | '\n' => '_',
         letter => letter,

@@ -12,7 +12,7 @@ use std::thread::{self, Scope};
 
 use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 
-use crate::Result;
+use crate::error::Result;
 
 /// As fast as the first level and a quarter smaller; each level after it costs more time than it
 /// saves bytes (`benches/write.rs`).
@@ -278,7 +278,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::Error;
+    use crate::error::Error;
 
     fn packed(helpers: usize, parts: &[&[u8]]) -> Vec<u8> {
         let mut out = Vec::new();

@@ -1,23 +1,13 @@
-//! What a trace holds, as text and as JSON: steps, threads, devices, counts, loss, repairs,
-//! metadata.
+//! What a trace holds, as JSON: steps, threads, devices, counts, loss, repairs, metadata.
 
-use std::fmt::Write;
-
-use mindprof_analyze::{Summary, Track};
-use mindprof_model::{Category, DeviceKind, Loss, LossCause, Nanos, Profile};
+use mindprof_analyze::{Summary, Track, microseconds};
+use mindprof_model::{Category, DeviceKind, Loss, LossCause, Profile};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
-use crate::chrome::{json_value, loss_key};
-use crate::grid::{Align, cut, grid};
-use crate::{PhaseCounts, Repairs, category_name, device_name, time_text};
-
-#[cfg(test)]
-mod tests;
-
-/// How much of a long text of metadata is shown.
-const METADATA_WIDTH: usize = 80;
+use crate::chrome::{PhaseCounts, Repairs, category_name, json_value, loss_key};
+use crate::device::device_name;
 
 /// A profile, its numbers, and what had to be put right when it was read.
 #[derive(Clone, Copy, Debug)]
@@ -35,50 +25,6 @@ pub struct Info<'a> {
 }
 
 impl Info<'_> {
-    /// Returns it as text.
-    pub fn text(&self) -> String {
-        let mut text = String::new();
-        let (profile, summary) = (self.profile, self.summary);
-        push_line(&mut text, &format!("Span: {}", time(profile.span())));
-        push_line(&mut text, &format!("Events: {}", profile.events().len()));
-        for (category, count) in self.categories() {
-            push_line(&mut text, &format!("  {category}: {count}"));
-        }
-        let memory = profile.memory().len();
-        if memory > 0 {
-            push_line(&mut text, &format!("Memory records: {memory}"));
-        }
-        self.push_tracks(&mut text, "Threads", &summary.threads);
-        self.push_tracks(&mut text, "Streams", &summary.streams);
-        self.push_steps(&mut text);
-        let metadata: Vec<_> = profile.metadata().iter().collect();
-        if !metadata.is_empty() {
-            push_line(&mut text, "\nMetadata:");
-            for (key, value) in metadata {
-                let words: Vec<&str> = value.split_whitespace().collect();
-                let value = cut(&words.join(" "), Some(METADATA_WIDTH));
-                push_line(&mut text, &format!("  {key}: {value}"));
-            }
-        }
-        let loss = profile.loss();
-        push_line(&mut text, &format!("\nEvents lost: {}", loss.total()));
-        for cause in LossCause::ALL.into_iter().filter(|&c| loss.count(c) > 0) {
-            let line = format!("  {} {}", loss.count(cause), cause.describe());
-            push_line(&mut text, &line);
-        }
-        push_line(&mut text, &format!("Repairs: {}", self.repairs.total()));
-        for (_, _, sentence) in self.repairs.iter() {
-            push_line(&mut text, &format!("  {sentence}"));
-        }
-        for (_, count, name) in self.set_aside.iter() {
-            push_line(&mut text, &format!("Kept as they are: {count} {name}"));
-        }
-        for (_, count, name) in self.left_out.iter() {
-            push_line(&mut text, &format!("Not in the profile: {count} {name}"));
-        }
-        text
-    }
-
     /// Returns it as JSON. Times are microseconds.
     ///
     /// # Panics
@@ -119,69 +65,10 @@ impl Info<'_> {
     }
 
     /// Walks the categories by the names that traces have for them.
-    fn categories(&self) -> impl Iterator<Item = (&'static str, u64)> {
+    pub fn categories(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let device = self.summary.streams.first().map(|track| track.device);
         let categories = self.summary.categories.iter();
         categories.map(move |&(category, count)| (name_of(category, device), count))
-    }
-
-    fn push_tracks(&self, text: &mut String, title: &str, tracks: &[Track]) {
-        if tracks.is_empty() {
-            return;
-        }
-        let is_host = tracks[0].device == DeviceKind::Cpu;
-        let (process, number) = if is_host {
-            ("Process", "Thread")
-        } else {
-            ("Device", "Stream")
-        };
-        let rows: Vec<Vec<String>> = tracks
-            .iter()
-            .map(|track| {
-                let document = TrackDocument::of(self.profile, track);
-                let process = if is_host {
-                    document.process.to_string()
-                } else {
-                    format!("{}:{}", document.device, document.process)
-                };
-                vec![
-                    process,
-                    document.thread.to_string(),
-                    document.name.to_owned(),
-                    document.events.to_string(),
-                    time(track.busy),
-                ]
-            })
-            .collect();
-        let columns = [
-            (process, Align::Right),
-            (number, Align::Right),
-            ("Name", Align::Left),
-            ("Events", Align::Right),
-            ("Busy", Align::Right),
-        ];
-        push_line(text, &format!("\n{title}: {}", tracks.len()));
-        push_indented(text, &grid(&columns, &rows));
-    }
-
-    fn push_steps(&self, text: &mut String) {
-        let steps = &self.summary.steps;
-        if steps.is_empty() {
-            return;
-        }
-        let rows: Vec<Vec<String>> = steps
-            .iter()
-            .map(|step| {
-                vec![
-                    step.number.to_string(),
-                    time(step.start),
-                    time(step.duration),
-                ]
-            })
-            .collect();
-        let columns = ["Step", "Start", "Duration"].map(|header| (header, Align::Right));
-        push_line(text, &format!("\nSteps: {}", steps.len()));
-        push_indented(text, &grid(&columns, &rows));
     }
 }
 
@@ -301,22 +188,4 @@ fn raw(text: &str) -> Box<RawValue> {
 /// Copies and fills of a device count as kernels.
 fn name_of(category: Category, device: Option<DeviceKind>) -> &'static str {
     category_name(category, "", device)
-}
-
-fn push_indented(text: &mut String, block: &str) {
-    for line in block.lines() {
-        push_line(text, &format!("  {line}"));
-    }
-}
-
-fn push_line(text: &mut String, line: &str) {
-    writeln!(text, "{line}").expect("a String takes every text");
-}
-
-fn time(time: Nanos) -> String {
-    time_text(microseconds(time), None)
-}
-
-fn microseconds(time: Nanos) -> f64 {
-    time.0 as f64 / 1e3
 }

@@ -1,21 +1,21 @@
-//! Bytes in and out: Chrome traces are read into and written from a [`mindprof_model::Profile`],
-//! averages become the text of a table.
+//! Bytes in and out, for programs: traces are read into a [`mindprof_model::Profile`] and written
+//! as Chrome's, Perfetto's and speedscope's; stacks as folded lines; events and rows as columns for
+//! Arrow and Parquet; all else as JSON.
 //!
-//! Microseconds, column widths and torch's names for things exist here and not further inside.
+//! What is made for eyes is in `report`.
 
 mod arrow;
 mod chrome;
 mod columns;
+mod device;
 mod diff;
 mod error;
 mod event_list;
-mod flamegraph;
 mod folded;
-mod grid;
+mod format;
 mod gzip;
 mod info;
 mod memory_timeline;
-mod number;
 mod parquet;
 mod part_file;
 mod paths;
@@ -26,7 +26,6 @@ mod shapes;
 mod slim;
 mod sort;
 mod speedscope;
-mod table;
 mod table_json;
 mod whole_file;
 
@@ -35,34 +34,30 @@ pub use chrome::{
     ARGUMENT_KEYS, EVENT_KEYS, PhaseCounts, Progress, ReadOptions, Reading, Repair, Repairs,
     TraceOptions, Unknown, category_name, input_types, read_trace, read_trace_file,
     read_trace_file_with, read_trace_from, read_trace_with, write_trace, write_trace_file,
-    write_trace_file_with, write_trace_with,
+    write_trace_with,
 };
 pub use columns::{Column, Values, average_columns, event_columns, text_values};
-pub use diff::{DiffLayout, change_state, diff_json, diff_text, measure_name};
+pub use device::{device_name, is_device_work, memory_device, memory_device_name};
+pub use diff::{change_state, diff_json, measure_name};
 pub use error::{Compression, Error, Result};
 pub use event_list::{write_event_list, write_event_list_file};
-pub use flamegraph::{write_flamegraph, write_flamegraph_file};
 pub use folded::{
-    STACK_METRICS, stack_metric, write_folded, write_folded_file, write_folded_with_short,
+    STACK_METRICS, folded_frame, stack_metric, write_folded, write_folded_file,
+    write_folded_with_short,
 };
+pub use format::{Format, write_named_trace_file};
 pub use info::{Info, verify_json};
 pub use memory_timeline::{
-    MemoryPoints, memory_category_name, memory_device, memory_device_name, memory_summary,
-    memory_summary_json, write_memory_timeline, write_memory_timeline_file,
-    write_memory_timeline_html, write_memory_timeline_raw,
+    MemoryPoints, frame_texts, holder_name, memory_category_name, memory_summary_json,
+    write_memory_timeline, write_memory_timeline_raw,
 };
-pub use number::{TimeUnit, memory_text, share_text, time_text};
 pub use parquet::{write_parquet, write_parquet_file};
 pub use paths::{paths_json, write_paths};
-pub use perfetto::{
-    is_perfetto_name, write_perfetto, write_perfetto_file, write_perfetto_file_with,
-    write_perfetto_with,
-};
-pub use row::{Row, Texts, add_percentiles, average_rows, device_name, event_rows, is_device_work};
+pub use perfetto::{write_perfetto, write_perfetto_file, write_perfetto_with};
+pub use row::{Row, RowOptions, Texts, average_rows, event_rows, self_totals};
 pub use shapes::shapes_text;
 pub use slim::{SLIM_KEY, slim_json, write_slim_file};
 pub use sort::SortBy;
 pub use speedscope::{write_speedscope, write_speedscope_file};
-pub use table::{NO_EVENTS, TableFacts, TableOptions, events_table, table, table_of_rows};
 pub use table_json::table_json;
 pub use whole_file::write_file;

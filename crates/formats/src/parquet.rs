@@ -13,8 +13,9 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
 
-use crate::columns::event_columns;
-use crate::{Column, Result, Values, write_file};
+use crate::columns::{Column, Values, event_columns};
+use crate::error::Result;
+use crate::whole_file::write_file;
 
 /// Readers take a group of rows at a time: this many are some megabytes.
 const GROUP: usize = 1 << 20;

@@ -6,10 +6,10 @@
 
 use std::io::Write;
 
-use mindprof_analyze::{Analysis, Folded, StackMetric};
+use mindprof_analyze::{Analysis, Folded, StackMetric, microseconds};
 use serde::Serialize;
 
-use crate::Result;
+use crate::error::Result;
 use crate::folded::folded_frame;
 
 /// Writes one line per path: the frames, outermost first, and the microseconds that were spent at
@@ -49,7 +49,7 @@ pub fn paths_json(analysis: &Analysis, metric: StackMetric) -> String {
             let frames = folded.frames(path).into_iter();
             PathDocument {
                 frames: frames.map(|frame| strings.text(frame)).collect(),
-                self_us: weight.0 as f64 / 1e3,
+                self_us: microseconds(weight),
             }
         })
         .collect();

@@ -6,13 +6,15 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 use mindprof_analyze::{
-    Analysis, Average, Averages, Flops, GroupBy, Item, Keys, MEMORY_KEY, Percentiles, percentiles,
-    shown_frames,
+    Amounts, Analysis, Average, Averages, Flops, GroupBy, Item, Keys, MEMORY_KEY, Metric,
+    Percentiles, percentiles, shown_frames,
 };
-use mindprof_model::{DeviceKind, InputsId, Nanos, StackId};
+use mindprof_model::{InputsId, StackId};
 use rustc_hash::FxHashMap;
 
-use crate::shapes_text;
+use crate::device::is_device_work;
+use crate::shapes::shapes_text;
+use crate::sort::SortBy;
 
 /// One row of a table. Times are microseconds.
 #[derive(Clone, Debug, Default)]
@@ -21,32 +23,14 @@ pub struct Row<'a> {
     pub name: Cow<'a, str>,
     /// Which of the operators of that name it is.
     pub overload: Cow<'a, str>,
-    /// How many events there are.
-    pub count: i64,
-    /// The time on the host, without and with the children.
-    pub self_cpu: f64,
-    /// The time on the host, children included.
-    pub cpu_total: f64,
-    /// The time on devices without the children's.
-    pub self_device: f64,
-    /// The time on devices, children's included.
-    pub device_total: f64,
-    /// The memory on the host without the children's.
-    pub self_cpu_memory: i64,
-    /// The memory on the host, children's included.
-    pub cpu_memory: i64,
-    /// The memory on devices without the children's.
-    pub self_device_memory: i64,
-    /// The memory on devices, children's included.
-    pub device_memory: i64,
+    /// How much there is of every metric.
+    pub amounts: Amounts,
     /// The machine, -1 where there is but one.
     pub node: i64,
     /// The shapes of the inputs as text; empty where there are none to show.
     pub shapes: Option<Rc<str>>,
     /// The frames it was called from, innermost first.
     pub stack: Rc<[Cow<'a, str>]>,
-    /// The floating-point operations, where they are known.
-    pub flops: Option<f64>,
     /// Whether it ended on another thread than it began on.
     pub is_async: bool,
     /// Whether it ran inside of another.
@@ -55,6 +39,79 @@ pub struct Row<'a> {
     pub is_device_work: bool,
     /// How the times on the host are spread.
     pub percentiles: Option<Percentiles>,
+}
+
+impl Row<'_> {
+    /// Returns how much there is of a metric.
+    pub fn float(&self, metric: Metric) -> f64 {
+        self.amounts[metric].float()
+    }
+}
+
+/// Which rows there are, and in which order. The defaults are torch's.
+#[derive(Clone, Copy, Debug)]
+pub struct RowOptions {
+    /// What the rows are sorted by; none keeps their order.
+    pub sort_by: Option<SortBy>,
+    /// How many rows are shown; none shows all. Totals and shares always cover all.
+    pub row_limit: Option<usize>,
+    /// Rows whose first event has a parent are left out.
+    pub top_level_events_only: bool,
+    /// Rows say how times are spread.
+    pub percentiles: bool,
+}
+
+impl Default for RowOptions {
+    fn default() -> Self {
+        Self {
+            sort_by: None,
+            row_limit: Some(100),
+            top_level_events_only: false,
+            percentiles: false,
+        }
+    }
+}
+
+impl RowOptions {
+    /// Returns averages as rows: all of them, since totals are made of all.
+    pub fn rows<'a>(
+        &self,
+        analysis: &'a Analysis,
+        averages: &'a Averages,
+        group_by: GroupBy,
+    ) -> Vec<Row<'a>> {
+        let mut rows = average_rows(analysis, averages, group_by);
+        if self.percentiles {
+            for (row, found) in rows.iter_mut().zip(percentiles(analysis, group_by)) {
+                row.percentiles = Some(found);
+            }
+        }
+        rows
+    }
+
+    /// Returns the rows that are shown, in their order.
+    pub fn shown<'a, 'r>(&self, rows: &'a [Row<'r>]) -> Vec<&'a Row<'r>> {
+        let mut rows: Vec<&Row<'r>> = rows.iter().collect();
+        if let Some(sort_by) = self.sort_by {
+            rows.sort_by(|a, b| sort_by.compare(a, b));
+        }
+        rows.retain(|row| !(self.top_level_events_only && row.has_parent));
+        rows.truncate(self.row_limit.unwrap_or(usize::MAX));
+        rows
+    }
+}
+
+/// Returns what rows come to on the host and on devices, each without the children.
+pub fn self_totals(rows: &[Row<'_>]) -> (f64, f64) {
+    let work = rows.iter().filter(|row| row.is_device_work);
+    let host = rows.iter().map(|row| row.float(Metric::SelfCpuTimeTotal));
+    let device = work.map(|row| row.float(Metric::SelfDeviceTimeTotal));
+    (total(host), total(device))
+}
+
+/// Returns a sum that is zero where there is nothing: that of the library is a negative zero.
+fn total(amounts: impl Iterator<Item = f64>) -> f64 {
+    amounts.fold(0.0, |sum, amount| sum + amount)
 }
 
 /// Returns averages as rows.
@@ -67,13 +124,6 @@ pub fn average_rows<'a>(
     let rows = averages.rows.iter();
     rows.map(|average| texts.row(average, Cow::Borrowed(&average.key)))
         .collect()
-}
-
-/// Adds how times are spread to the rows of averages.
-pub fn add_percentiles(rows: &mut [Row<'_>], analysis: &Analysis, group_by: GroupBy) {
-    for (row, found) in rows.iter_mut().zip(percentiles(analysis, group_by)) {
-        row.percentiles = Some(found);
-    }
 }
 
 /// Returns one row for everything that a profile shows, in time order.
@@ -125,24 +175,14 @@ impl<'a> Texts<'a> {
     }
 
     fn row(&mut self, average: &Average, name: Cow<'a, str>) -> Row<'a> {
-        let sums = &average.sums;
         let shapes = average.inputs.map(|inputs| self.shapes(inputs));
         Row {
             name,
             overload: Cow::Borrowed(""),
-            count: sums.count as i64,
-            self_cpu: microseconds(sums.self_cpu_total),
-            cpu_total: sums.cpu_micros,
-            self_device: microseconds(sums.self_device_total),
-            device_total: sums.device_micros,
-            self_cpu_memory: sums.self_memory.host,
-            cpu_memory: sums.memory.host,
-            self_device_memory: sums.self_memory.device,
-            device_memory: sums.memory.device,
+            amounts: average.sums.into(),
             node: -1,
             shapes,
             stack: self.stack(average.stack.unwrap_or(StackId::NONE)),
-            flops: Some(sums.flops as f64),
             is_async: average.is_async,
             has_parent: !average.is_top_level,
             is_device_work: is_device_work(average.device) && !average.is_annotation(),
@@ -165,43 +205,4 @@ impl<'a> Texts<'a> {
         };
         Rc::clone(self.stacks.entry(stack).or_insert_with(make))
     }
-}
-
-/// Returns whether what runs on a device of this kind is part of the total of device time.
-pub fn is_device_work(device: DeviceKind) -> bool {
-    matches!(
-        device,
-        DeviceKind::Cuda | DeviceKind::PrivateUse1 | DeviceKind::Mtia | DeviceKind::Xpu
-    )
-}
-
-/// Returns the name that torch's Python knows a kind of device by.
-pub const fn device_name(device: DeviceKind) -> &'static str {
-    match device {
-        DeviceKind::Cpu => "cpu",
-        DeviceKind::Cuda => "cuda",
-        DeviceKind::Mkldnn => "mkldnn",
-        DeviceKind::OpenGl => "opengl",
-        DeviceKind::OpenCl => "opencl",
-        DeviceKind::Ideep => "ideep",
-        DeviceKind::Hip => "hip",
-        DeviceKind::Fpga => "fpga",
-        DeviceKind::Maia => "maia",
-        DeviceKind::Xla => "xla",
-        DeviceKind::Vulkan => "vulkan",
-        DeviceKind::Metal => "metal",
-        DeviceKind::Xpu => "xpu",
-        DeviceKind::Mps => "mps",
-        DeviceKind::Meta => "meta",
-        DeviceKind::Hpu => "hpu",
-        DeviceKind::Ve => "ve",
-        DeviceKind::Lazy => "lazy",
-        DeviceKind::Ipu => "ipu",
-        DeviceKind::Mtia => "mtia",
-        DeviceKind::PrivateUse1 => "privateuseone",
-    }
-}
-
-pub(crate) fn microseconds(time: Nanos) -> f64 {
-    time.0 as f64 / 1e3
 }

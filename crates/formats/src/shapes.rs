@@ -1,23 +1,12 @@
 //! The shapes of an event's inputs as text.
 
-use mindprof_model::{Input, InputsId, InputsTable};
+use mindprof_analyze::dims;
+use mindprof_model::{InputsId, InputsTable};
 
 /// Returns the shapes of a list of inputs: dims for a tensor, `[]` for everything else.
 pub fn shapes_text(inputs: &InputsTable, id: InputsId) -> String {
-    let shapes: Vec<String> = inputs
-        .inputs(id)
-        .map(|input| match input {
-            Input::Tensor { dims, .. } => integers_text(dims),
-            Input::Other
-            | Input::TensorList(_)
-            | Input::Int(_)
-            | Input::Float(_)
-            | Input::Bool(_)
-            | Input::IntList(_)
-            | Input::FloatList(_)
-            | Input::BoolList(_) => "[]".into(),
-        })
-        .collect();
+    let shapes = inputs.inputs(id).map(|input| integers_text(dims(&input)));
+    let shapes: Vec<String> = shapes.collect();
     format!("[{}]", shapes.join(", "))
 }
 

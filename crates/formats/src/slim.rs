@@ -8,9 +8,10 @@ use mindprof_model::Profile;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::chrome::json_value;
+use crate::chrome::{TraceOptions, json_value};
+use crate::error::{Error, Result};
+use crate::format::{write_named_trace, write_named_trace_file};
 use crate::whole_file::file_size;
-use crate::{Error, Result, TraceOptions, write_file, write_trace_with};
 
 /// The key under which a trace says what was cut from it.
 pub const SLIM_KEY: &str = "mindprof_slim";
@@ -22,7 +23,8 @@ const TRIES: usize = 12;
 /// How much of the size that is allowed may stay unused.
 const SLACK: f64 = 0.05;
 
-/// Writes what `cut` keeps of a profile, with gzip if the name ends in `.gz`. Where `max_bytes` are
+/// Writes what `cut` keeps of a profile as the trace that the name says, with gzip if it ends in
+/// `.gz`. Where `max_bytes` are
 /// given, the shortest events are left out until the file fits, and memory records and counters and
 /// the like if they alone would take more than half of it.
 ///
@@ -38,10 +40,7 @@ pub fn write_slim_file(
         Some(max_bytes) => fitting(profile, cut, max_bytes, path)?,
         None => slim(profile, cut),
     };
-    let (options, name) = (options_of(&slimmed), path.to_string_lossy());
-    write_file(path, |out| {
-        write_trace_with(&slimmed.profile, &name, &options, out)
-    })?;
+    write_named_trace_file(&slimmed.profile, &options_of(&slimmed), path)?;
     Ok(slimmed.report)
 }
 
@@ -96,9 +95,9 @@ fn between(small: (u64, u64), large: (u64, u64), target: u64) -> u64 {
 }
 
 fn size(slimmed: &Slimmed, path: &Path) -> Result<u64> {
-    let (options, name) = (options_of(slimmed), path.to_string_lossy());
+    let options = options_of(slimmed);
     file_size(path, |out| {
-        write_trace_with(&slimmed.profile, &name, &options, out)
+        write_named_trace(&slimmed.profile, &options, path, out)
     })
 }
 

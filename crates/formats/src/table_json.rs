@@ -1,12 +1,12 @@
 //! The rows of a table as JSON, under torch's names.
 
-use mindprof_analyze::{Analysis, Averages, GroupBy};
-use serde::Serialize;
+use mindprof_analyze::{Analysis, Averages, GroupBy, Metric, Unit, microseconds};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::info::loss_counts;
-use crate::table::{shown_rows, total};
-use crate::{Row, TableOptions, add_percentiles, average_rows};
+use crate::row::{Row, RowOptions, self_totals};
 
 /// Returns averages as JSON: the rows that a table with these options shows, and its totals. Times
 /// are microseconds.
@@ -17,79 +17,62 @@ pub fn table_json(
     analysis: &Analysis,
     averages: &Averages,
     group_by: GroupBy,
-    options: &TableOptions,
+    options: &RowOptions,
 ) -> String {
-    let mut rows = average_rows(analysis, averages, group_by);
-    if options.percentiles {
-        add_percentiles(&mut rows, analysis, group_by);
-    }
-    let work = rows.iter().filter(|row| row.is_device_work);
+    let rows = options.rows(analysis, averages, group_by);
+    let shown = options.shown(&rows);
     let document = Document {
-        self_cpu_time_total: total(rows.iter().map(|row| row.self_cpu)),
-        self_device_time_total: total(work.map(|row| row.self_device)),
+        rows: shown.into_iter().map(RowDocument).collect(),
+        totals: self_totals(&rows),
         lost: loss_counts(analysis.profile().loss()),
-        rows: shown_rows(&rows, options)
-            .into_iter()
-            .map(RowDocument::of)
-            .collect(),
     };
     serde_json::to_string_pretty(&document).expect("plain data is JSON")
 }
 
-#[derive(Serialize)]
 struct Document<'a> {
     rows: Vec<RowDocument<'a>>,
-    self_cpu_time_total: f64,
-    self_device_time_total: f64,
+    /// On the host and on devices.
+    totals: (f64, f64),
     lost: Map<String, Value>,
 }
 
-#[derive(Serialize)]
-struct RowDocument<'a> {
-    key: &'a str,
-    count: i64,
-    self_cpu_time_total: f64,
-    cpu_time_total: f64,
-    cpu_time: f64,
-    self_device_time_total: f64,
-    device_time_total: f64,
-    device_time: f64,
-    self_cpu_memory_usage: i64,
-    cpu_memory_usage: i64,
-    self_device_memory_usage: i64,
-    device_memory_usage: i64,
-    flops: Option<f64>,
-    input_shapes: Option<&'a str>,
-    stack: Vec<&'a str>,
-    is_top_level: bool,
-    /// p50, p90, p99 and the longest of the times on the host.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    percentiles: Option<[f64; 4]>,
+impl Serialize for Document<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (host, device) = self.totals;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("rows", &self.rows)?;
+        map.serialize_entry(Metric::SelfCpuTimeTotal.name(), &host)?;
+        map.serialize_entry(Metric::SelfDeviceTimeTotal.name(), &device)?;
+        map.serialize_entry("lost", &self.lost)?;
+        map.end()
+    }
 }
 
-impl<'a> RowDocument<'a> {
-    fn of(row: &'a Row<'_>) -> Self {
-        let spread = row.percentiles.as_ref();
-        Self {
-            key: &row.name,
-            count: row.count,
-            self_cpu_time_total: row.self_cpu,
-            cpu_time_total: row.cpu_total,
-            cpu_time: row.mean(row.cpu_total),
-            self_device_time_total: row.self_device,
-            device_time_total: row.device_total,
-            device_time: row.mean(row.device_total),
-            self_cpu_memory_usage: row.self_cpu_memory,
-            cpu_memory_usage: row.cpu_memory,
-            self_device_memory_usage: row.self_device_memory,
-            device_memory_usage: row.device_memory,
-            flops: row.flops,
-            input_shapes: row.shapes.as_deref(),
-            stack: row.stack.iter().map(AsRef::as_ref).collect(),
-            is_top_level: !row.has_parent,
-            percentiles: spread.map(|found| {
-                [found.p50, found.p90, found.p99, found.max].map(|t| t.0 as f64 / 1e3)
-            }),
+struct RowDocument<'a>(&'a Row<'a>);
+
+impl Serialize for RowDocument<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let row = self.0;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("key", &row.name)?;
+        map.serialize_entry(Metric::Count.name(), &row.amounts[Metric::Count].whole())?;
+        for metric in Metric::ALL {
+            let amount = row.amounts[metric];
+            match metric.unit() {
+                Unit::Events => {}
+                Unit::Bytes => map.serialize_entry(metric.name(), &amount.whole())?,
+                Unit::Micros | Unit::Operations => {
+                    map.serialize_entry(metric.name(), &amount.float())?;
+                }
+            }
         }
+        map.serialize_entry("input_shapes", &row.shapes.as_deref())?;
+        map.serialize_entry("stack", &*row.stack)?;
+        map.serialize_entry("is_top_level", &!row.has_parent)?;
+        if let Some(found) = row.percentiles {
+            let times = [found.p50, found.p90, found.p99, found.max];
+            map.serialize_entry("percentiles", &times.map(microseconds))?;
+        }
+        map.end()
     }
 }

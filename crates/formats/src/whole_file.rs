@@ -7,7 +7,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use crate::Result;
+use crate::error::Result;
 use crate::gzip::write_gzip;
 use crate::part_file::PartFile;
 

@@ -9,7 +9,7 @@
 use std::path::Path;
 use std::thread;
 
-use mindprof::{Options, SortBy, TableOptions};
+use mindprof::{Metric, Options, RowOptions, SortBy, TableOptions};
 
 fn sum_of_squares(rounds: u64) -> u64 {
     mindprof::scope!("sum_of_squares");
@@ -30,7 +30,10 @@ fn main() -> mindprof::Result<()> {
             .fold(0, |sum, part| sum ^ part)
     });
     let options = TableOptions {
-        sort_by: Some(SortBy::SelfCpuTimeTotal),
+        rows: RowOptions {
+            sort_by: Some(SortBy::Metric(Metric::SelfCpuTimeTotal)),
+            ..RowOptions::default()
+        },
         ..TableOptions::default()
     };
     println!("{}", mindprof::table(&profile, &options));

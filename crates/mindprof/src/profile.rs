@@ -1,9 +1,9 @@
 //! A profile of one call, and its table.
 
 use mindprof_analyze::{Analysis, GroupBy, averages};
-use mindprof_formats::TableOptions;
 use mindprof_model::Profile;
 use mindprof_record::{Options, Session};
+use mindprof_report::TableOptions;
 
 /// Runs `action` and returns its result with the profile of everything that ran meanwhile, on all
 /// threads.
@@ -29,13 +29,16 @@ pub fn profile<T>(options: Options, action: impl FnOnce() -> T) -> (T, Profile) 
 /// Returns the table of a profile, one row per name.
 ///
 /// ```
-/// use mindprof::{Options, SortBy, TableOptions};
+/// use mindprof::{Metric, Options, RowOptions, SortBy, TableOptions};
 ///
 /// let ((), profile) = mindprof::profile(Options::default(), || {
 ///     mindprof::scope!("once");
 /// });
 /// let options = TableOptions {
-///     sort_by: Some(SortBy::SelfCpuTimeTotal),
+///     rows: RowOptions {
+///         sort_by: Some(SortBy::Metric(Metric::SelfCpuTimeTotal)),
+///         ..RowOptions::default()
+///     },
 ///     ..TableOptions::default()
 /// };
 /// assert!(mindprof::table(&profile, &options).contains("once"));
@@ -43,5 +46,5 @@ pub fn profile<T>(options: Options, action: impl FnOnce() -> T) -> (T, Profile) 
 pub fn table(profile: &Profile, options: &TableOptions) -> String {
     let analysis = Analysis::build(profile.clone());
     let rows = averages(&analysis, GroupBy::default());
-    mindprof_formats::table(&analysis, &rows, GroupBy::default(), options)
+    mindprof_report::table(&analysis, &rows, GroupBy::default(), options)
 }

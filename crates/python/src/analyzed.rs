@@ -5,7 +5,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mindprof_analyze::{Analysis, Averages, GroupBy, averages};
-use mindprof_model::Profile;
+use mindprof_model::{LossCause, Profile};
+
+use crate::names::device_name;
+
+/// What holds for all events and rows: the device's name, whether there is memory, whether FLOPs
+/// are counted.
+pub(crate) type Facts = (Option<&'static str>, bool, bool);
 
 /// An analysis, and its averages by what they are grouped by.
 #[derive(Debug)]
@@ -27,5 +33,17 @@ impl Analyzed {
         let mut known = self.averages.lock().unwrap_or_else(PoisonError::into_inner);
         let make = || Arc::new(averages(&self.analysis, group_by));
         Arc::clone(known.entry(group_by).or_insert_with(make))
+    }
+
+    pub(crate) fn facts(&self) -> Facts {
+        let device = self.analysis.accelerator().map(device_name);
+        let (memory, flops) = (self.analysis.has_memory(), self.analysis.counts_flops());
+        (device, memory, flops)
+    }
+
+    /// Returns how many events are missing, by cause.
+    pub(crate) fn loss(&self) -> Vec<u64> {
+        let loss = self.analysis.profile().loss();
+        LossCause::ALL.map(|cause| loss.count(cause)).to_vec()
     }
 }

@@ -2,14 +2,17 @@
 
 use std::sync::{Arc, OnceLock};
 
-use mindprof_analyze::{Average, GroupBy, Percentiles, Sums, averages_of, percentiles};
-use mindprof_analyze::{Averages as Rows, Item, uncounted};
-use mindprof_formats::{average_columns, average_rows, table};
-use mindprof_model::{LossCause, Nanos};
+use mindprof_analyze::{
+    Amounts, Average, Averages as Rows, GroupBy, Item, Metric, Percentiles, Unit, averages_of,
+    percentiles, uncounted,
+};
+use mindprof_formats::{average_columns, average_rows};
+use mindprof_model::Nanos;
+use mindprof_report::table;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::analyzed::Analyzed;
+use crate::analyzed::{Analyzed, Facts};
 use crate::arrow::ArrowTable;
 use crate::enter::Enter;
 use crate::error::Error;
@@ -17,6 +20,8 @@ use crate::events::Events;
 use crate::inputs::shapes;
 use crate::names::{device_name, device_type};
 use crate::table::TableArguments;
+
+pub(crate) use mindprof_analyze::{microseconds, nanoseconds as nanos};
 
 /// The rows of one grouping. Python objects are made of them when someone looks.
 #[pyclass(frozen, module = "mindprof._core")]
@@ -85,7 +90,7 @@ impl Averages {
 
     /// Returns the attributes of one row that sums all others.
     fn total<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        sums_dict(py, &self.rows.total().sums)
+        amounts_dict(py, &self.rows.total().sums.into())
     }
 
     /// Returns the sum of the rows' own time in microseconds.
@@ -117,18 +122,14 @@ impl Averages {
         })
     }
 
-    /// Returns what holds for all rows: the device's name, whether there is memory, whether FLOPs
-    /// are counted.
-    fn facts(&self) -> (Option<&'static str>, bool, bool) {
-        let analysis = &self.analyzed.analysis;
-        let device = analysis.accelerator().map(device_name);
-        (device, analysis.has_memory(), analysis.counts_flops())
+    /// Returns what holds for all rows.
+    fn facts(&self) -> Facts {
+        self.analyzed.facts()
     }
 
     /// Returns how many events are missing, by cause.
     fn loss(&self) -> Vec<u64> {
-        let loss = self.analyzed.analysis.profile().loss();
-        LossCause::ALL.map(|cause| loss.count(cause)).to_vec()
+        self.analyzed.loss()
     }
 }
 
@@ -140,7 +141,7 @@ impl Averages {
         events: &Py<Events>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let analysis = &self.analyzed.analysis;
-        let dict = sums_dict(py, &row.sums)?;
+        let dict = amounts_dict(py, &row.sums.into())?;
         dict.set_item("key", &row.key)?;
         dict.set_item("node_id", -1)?;
         dict.set_item("is_async", row.is_async)?;
@@ -175,32 +176,33 @@ pub(crate) fn percentiles_of(times: Vec<f64>) -> [f64; 4] {
     [found.p50, found.p90, found.p99, found.max].map(microseconds)
 }
 
-/// Returns microseconds as whole nanoseconds. What is negative counts as nothing.
-pub(crate) fn nanos(microseconds: f64) -> Nanos {
-    Nanos((microseconds * 1e3).round() as u64)
-}
-
-/// Returns sums under torch's names.
-pub(crate) fn sums_dict<'py>(py: Python<'py>, sums: &Sums) -> PyResult<Bound<'py, PyDict>> {
+/// Returns amounts under torch's names.
+pub(crate) fn amounts_dict<'py>(
+    py: Python<'py>,
+    amounts: &Amounts,
+) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    dict.set_item("count", sums.count)?;
-    dict.set_item("cpu_time_total", sums.cpu_micros)?;
-    dict.set_item("self_cpu_time_total", microseconds(sums.self_cpu_total))?;
-    dict.set_item("device_time_total", sums.device_micros)?;
-    dict.set_item(
-        "self_device_time_total",
-        microseconds(sums.self_device_total),
-    )?;
-    dict.set_item("cpu_memory_usage", sums.memory.host)?;
-    dict.set_item("self_cpu_memory_usage", sums.self_memory.host)?;
-    dict.set_item("device_memory_usage", sums.memory.device)?;
-    dict.set_item("self_device_memory_usage", sums.self_memory.device)?;
-    dict.set_item("flops", sums.flops)?;
+    for metric in Metric::SUMS {
+        match metric.unit() {
+            Unit::Micros => dict.set_item(metric.name(), amounts[metric].float())?,
+            Unit::Bytes | Unit::Operations | Unit::Events => {
+                dict.set_item(metric.name(), amounts[metric].whole())?;
+            }
+        }
+    }
     Ok(dict)
 }
 
-pub(crate) fn microseconds(time: Nanos) -> f64 {
-    time.0 as f64 / 1e3
+/// Returns torch's names of the metrics that are sums, with the kind of their numbers.
+#[pyfunction]
+pub(crate) fn metrics() -> Vec<(&'static str, &'static str)> {
+    let kind = |metric: Metric| match metric.unit() {
+        Unit::Micros => "float",
+        Unit::Bytes | Unit::Operations | Unit::Events => "int",
+    };
+    Metric::SUMS
+        .map(|metric| (metric.name(), kind(metric)))
+        .to_vec()
 }
 
 /// Returns a list of texts.

@@ -1,8 +1,9 @@
 //! The difference of two profiles, as Python holds it.
 
 use mindprof_analyze::{Change, Diff as Difference, DiffOptions, Measure, Sums, Whole};
-use mindprof_formats::{DiffLayout, change_state, diff_json, diff_text, measure_name};
+use mindprof_formats::{change_state, diff_json, measure_name};
 use mindprof_model::DeviceKind;
+use mindprof_report::{DiffLayout, diff_text};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -3,6 +3,7 @@
 use std::io;
 
 use mindprof_formats::Error as FormatError;
+use mindprof_report::Error as ReportError;
 use mindtorch_tensor::{Error as TensorError, Exception};
 use pyo3::PyErr;
 use pyo3::exceptions::{
@@ -20,8 +21,10 @@ pyo3::create_exception!(
 /// Whatever the engine reports.
 #[derive(Debug)]
 pub(crate) enum Error {
-    /// From reading, writing or laying out.
+    /// From reading or writing.
     Format(FormatError),
+    /// From laying out a text.
+    Report(ReportError),
     /// From an operator of the runtime.
     Tensor(TensorError),
 }
@@ -29,6 +32,12 @@ pub(crate) enum Error {
 impl From<FormatError> for Error {
     fn from(error: FormatError) -> Self {
         Self::Format(error)
+    }
+}
+
+impl From<ReportError> for Error {
+    fn from(error: ReportError) -> Self {
+        Self::Report(error)
     }
 }
 
@@ -42,6 +51,7 @@ impl From<Error> for PyErr {
     fn from(error: Error) -> Self {
         match error {
             Error::Format(error) => format_error(&error),
+            Error::Report(error) => report_error(&error),
             Error::Tensor(error) => tensor_error(&error),
         }
     }
@@ -55,9 +65,17 @@ fn format_error(error: &FormatError) -> PyErr {
         FormatError::UnknownSortKey { name, .. } => PyAttributeError::new_err(format!(
             "'FunctionEventAvg' object has no attribute '{name}'"
         )),
-        FormatError::UnknownTimeUnit { .. }
-        | FormatError::UnknownStackMetric { .. }
-        | FormatError::NothingSpent => PyValueError::new_err(message),
+        FormatError::UnknownStackMetric { .. } | FormatError::NothingSpent => {
+            PyValueError::new_err(message)
+        }
+        _ => ProfilerError::new_err(message),
+    }
+}
+
+fn report_error(error: &ReportError) -> PyErr {
+    let message = error.to_string();
+    match error {
+        ReportError::UnknownTimeUnit { .. } => PyValueError::new_err(message),
         _ => ProfilerError::new_err(message),
     }
 }

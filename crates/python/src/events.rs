@@ -15,18 +15,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mindprof_analyze::{Analysis, Average, Flops, GroupBy, Item, MEMORY_KEY};
-use mindprof_formats::{events_table, is_device_work};
-use mindprof_model::{EventId, Flags, LossCause, Nanos};
+use mindprof_formats::is_device_work;
+use mindprof_model::{EventId, Flags, Nanos};
+use mindprof_report::events_table;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::analyzed::Analyzed;
-use crate::averages::{Averages, microseconds, sums_dict};
+use crate::analyzed::{Analyzed, Facts};
+use crate::averages::{Averages, amounts_dict, microseconds};
 use crate::enter::Enter;
 use crate::error::Error;
 use crate::function_event::{FunctionEvent, event_number};
-use crate::names::device_name;
 use crate::table::TableArguments;
 
 /// Everything that a profile shows, in time order.
@@ -214,7 +214,7 @@ impl Events {
 
     /// Returns the attributes of one row that sums all events.
     fn total<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        sums_dict(py, &self.all_rows().total().sums)
+        amounts_dict(py, &self.all_rows().total().sums.into())
     }
 
     /// Returns the sum of the events' own time in microseconds.
@@ -231,18 +231,14 @@ impl Events {
         })
     }
 
-    /// Returns what holds for all events: the device's name, whether there is memory, whether FLOPs
-    /// are counted.
-    fn facts(&self) -> (Option<&'static str>, bool, bool) {
-        let analysis = &self.analyzed.analysis;
-        let device = analysis.accelerator().map(device_name);
-        (device, analysis.has_memory(), analysis.counts_flops())
+    /// Returns what holds for all events.
+    fn facts(&self) -> Facts {
+        self.analyzed.facts()
     }
 
     /// Returns how many events are missing, by cause.
     fn loss(&self) -> Vec<u64> {
-        let loss = self.analyzed.analysis.profile().loss();
-        LossCause::ALL.map(|cause| loss.count(cause)).to_vec()
+        self.analyzed.loss()
     }
 }
 

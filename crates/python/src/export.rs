@@ -2,9 +2,7 @@
 
 use std::path::PathBuf;
 
-use mindprof_formats::{
-    TraceOptions, is_perfetto_name, write_perfetto_file_with, write_trace_file_with,
-};
+use mindprof_formats::{TraceOptions, write_named_trace_file};
 use mindprof_model::{Category, Metadata};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -34,13 +32,8 @@ pub(crate) fn write_chrome_trace(
         metadata: collect(&metadata),
         leave_out: activity_types.map_or_else(Vec::new, |kept| left_out(&kept)),
     };
-    let write = if is_perfetto_name(&path) {
-        write_perfetto_file_with
-    } else {
-        write_trace_file_with
-    };
     let profile = &*profile;
-    py.enter(move || write(profile.analyzed().analysis.profile(), &options, &path))
+    py.enter(move || write_named_trace_file(profile.analyzed().analysis.profile(), &options, &path))
 }
 
 /// Takes texts as they are; one with lone surrogates is no UTF-8 and is shown with replacement

@@ -10,15 +10,16 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use mindprof_analyze::{Bytes, Correlation, Keys, Sums, Tree, sum_by_key};
-use mindprof_formats::{Row, is_device_work, table_of_rows};
+use mindprof_analyze::{Amount, Amounts, Correlation, Keys, Tree, Unit, sum_by_key};
+use mindprof_formats::{Row, is_device_work};
 use mindprof_model::{
     Category, DeviceKind, Event, EventId, Links, Part, StringTable, Thread, ThreadId,
 };
+use mindprof_report::table_of_rows;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::averages::{nanos, sums_dict};
+use crate::averages::{amounts_dict, nanos};
 use crate::error::Error;
 use crate::table::{ListFacts, TableArguments};
 
@@ -32,7 +33,7 @@ pub(crate) fn given_table(
     let options = arguments.options().map_err(Error::from)?;
     let rows: PyResult<Vec<Row<'_>>> = rows
         .iter()
-        .map(|object| row(object, options.percentiles))
+        .map(|object| row(object, options.rows.percentiles))
         .collect();
     Ok(table_of_rows(&rows?, &facts.into(), &options).map_err(Error::from)?)
 }
@@ -69,14 +70,14 @@ pub(crate) fn given_groups<'py>(
             continue;
         }
         positions.push(position);
-        parts.push((group_key(event, &arguments)?, sums(event)?));
+        parts.push((group_key(event, &arguments)?, amounts(event)?));
     }
     sum_by_key(parts)
         .into_iter()
         .map(|row| {
             let members = row.members.into_iter().map(|member| positions[member]);
             let members: Vec<usize> = members.collect();
-            Ok((members[0], sums_dict(py, &row.sums)?, members))
+            Ok((members[0], amounts_dict(py, &row.amounts)?, members))
         })
         .collect()
 }
@@ -139,7 +140,6 @@ fn relations(count: usize, part: Part) -> PyResult<Vec<(Option<usize>, bool)>> {
 }
 
 fn row<'py>(object: &Bound<'py, PyAny>, with_percentiles: bool) -> PyResult<Row<'py>> {
-    let sums = sums(object)?;
     let device = device(object)?;
     let annotation = truth(object, "is_user_annotation")?;
     let is_work = match device {
@@ -147,7 +147,6 @@ fn row<'py>(object: &Bound<'py, PyAny>, with_percentiles: bool) -> PyResult<Row<
         Some(device) => is_device_work(device) && !annotation,
         None => false,
     };
-    let flops = object.getattr("flops")?;
     let spread: Option<[f64; 4]> = match object.getattr_opt("_percentiles")? {
         Some(spread) if with_percentiles => spread.call0()?.extract()?,
         Some(_) | None => None,
@@ -155,19 +154,10 @@ fn row<'py>(object: &Bound<'py, PyAny>, with_percentiles: bool) -> PyResult<Row<
     Ok(Row {
         name: Cow::Owned(text(object, "key")?),
         overload: Cow::Owned(text(object, "overload_name")?),
-        count: sums.count as i64,
-        self_cpu: number(object, "self_cpu_time_total")?,
-        cpu_total: sums.cpu_micros,
-        self_device: number(object, "self_device_time_total")?,
-        device_total: sums.device_micros,
-        self_cpu_memory: sums.self_memory.host,
-        cpu_memory: sums.memory.host,
-        self_device_memory: sums.self_memory.device,
-        device_memory: sums.memory.device,
+        amounts: amounts(object)?,
         node: integer(object, "node_id")?,
         shapes: Some(Rc::from(object.getattr("input_shapes")?.str()?.to_str()?)),
         stack: frames(object)?.into_iter().map(Cow::Owned).collect(),
-        flops: flops.extract()?,
         is_async: truth(object, "is_async")?,
         has_parent: !object.getattr("cpu_parent")?.is_none(),
         is_device_work: is_work,
@@ -221,29 +211,15 @@ fn group_key(event: &Bound<'_, PyAny>, by: &GroupArguments) -> PyResult<Option<G
     }))
 }
 
-fn sums(object: &Bound<'_, PyAny>) -> PyResult<Sums> {
-    let (cpu, device) = (
-        number(object, "cpu_time_total")?,
-        number(object, "device_time_total")?,
-    );
-    let flops: Option<f64> = object.getattr("flops")?.extract()?;
-    Ok(Sums {
-        count: integer(object, "count")? as u64,
-        cpu_total: nanos(cpu),
-        self_cpu_total: nanos(number(object, "self_cpu_time_total")?),
-        device_total: nanos(device),
-        self_device_total: nanos(number(object, "self_device_time_total")?),
-        memory: Bytes {
-            host: integer(object, "cpu_memory_usage")?,
-            device: integer(object, "device_memory_usage")?,
-        },
-        self_memory: Bytes {
-            host: integer(object, "self_cpu_memory_usage")?,
-            device: integer(object, "self_device_memory_usage")?,
-        },
-        flops: flops.unwrap_or(0.0) as u64,
-        cpu_micros: cpu,
-        device_micros: device,
+fn amounts(object: &Bound<'_, PyAny>) -> PyResult<Amounts> {
+    Amounts::read(|metric| {
+        let value = object.getattr(metric.name())?;
+        Ok(match metric.unit() {
+            Unit::Micros => Amount::Float(value.extract()?),
+            Unit::Bytes | Unit::Events => Amount::Whole(value.extract()?),
+            // What is not known is nothing.
+            Unit::Operations => Amount::Float(value.extract::<Option<f64>>()?.unwrap_or(0.0)),
+        })
     })
 }
 

@@ -1,5 +1,6 @@
 //! What operators were given, as Python values.
 
+use mindprof_analyze::dims;
 use mindprof_model::{Input, InputsIter};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -11,17 +12,7 @@ const LONGEST_LIST: usize = 30;
 pub(crate) fn shapes<'py>(py: Python<'py>, inputs: InputsIter<'_>) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for input in inputs {
-        match input {
-            Input::Tensor { dims, .. } => list.append(integers(py, dims)?)?,
-            Input::Other
-            | Input::TensorList(_)
-            | Input::Int(_)
-            | Input::Float(_)
-            | Input::Bool(_)
-            | Input::IntList(_)
-            | Input::FloatList(_)
-            | Input::BoolList(_) => list.append(PyList::empty(py))?,
-        }
+        list.append(integers(py, dims(&input))?)?;
     }
     Ok(list)
 }

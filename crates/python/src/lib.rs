@@ -39,17 +39,17 @@ mod stacks;
 mod table;
 mod tensor;
 
-// Elsewhere a block has to be given back with the alignment that it was taken with.
+// `benchmarks/huge_pages.py` says what the first averages of a recording gain by it.
 #[cfg(target_os = "linux")]
 #[global_allocator]
-static ALLOCATOR: mindprof_cli::HugePages = mindprof_cli::HugePages;
+static ALLOCATOR: mindprof_allocator::HugePages = mindprof_allocator::HugePages;
 
 #[pyo3::pymodule(gil_used = true)]
 mod _core {
     #[pymodule_export]
     use crate::arrow::ArrowTable;
     #[pymodule_export]
-    use crate::averages::{Averages, percentiles_of};
+    use crate::averages::{Averages, metrics, percentiles_of};
     #[pymodule_export]
     use crate::command::run_command;
     #[pymodule_export]

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use mindprof_analyze::MemoryDevice;
-use mindprof_formats::{memory_device, memory_device_name, write_memory_timeline_file};
+use mindprof_formats::{memory_device, memory_device_name};
 use mindprof_model::TensorRole;
 use mindprof_record::{tensor_role, wants_storages};
+use mindprof_report::write_memory_timeline_file;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

@@ -1,6 +1,6 @@
 //! Numbers and frames as tables show them, for whoever wants one alone.
 
-use mindprof_formats::{memory_text, share_text, time_text};
+use mindprof_report::{memory_text, share_text, time_text};
 use pyo3::exceptions::PyAssertionError;
 use pyo3::prelude::*;
 

@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
-use mindprof_formats::{
-    stack_metric, write_file, write_flamegraph_file, write_folded_with_short, write_speedscope_file,
-};
+use mindprof_formats::{stack_metric, write_file, write_folded_with_short, write_speedscope_file};
+use mindprof_report::write_flamegraph_file;
 use pyo3::prelude::*;
 
 use crate::enter::Enter;

@@ -1,7 +1,8 @@
 //! How Python asks for a table.
 
-use mindprof_formats::{Result, SortBy, TableFacts, TableOptions, TimeUnit};
+use mindprof_formats::{Result, RowOptions, SortBy};
 use mindprof_model::{Loss, LossCause};
+use mindprof_report::{TableFacts, TableOptions, TimeUnit};
 use pyo3::prelude::*;
 
 /// torch's arguments of `table()`, and ours, as a dict.
@@ -23,19 +24,21 @@ impl TableArguments {
     pub(crate) fn options(self) -> Result<TableOptions> {
         let width = |width: Option<i64>| width.map(|width| usize::try_from(width).unwrap_or(0));
         Ok(TableOptions {
-            sort_by: self.sort_by.map(|key| key.parse::<SortBy>()).transpose()?,
-            // Below zero there is no limit, as in torch.
-            row_limit: usize::try_from(self.row_limit).ok(),
+            rows: RowOptions {
+                sort_by: self.sort_by.map(|key| key.parse::<SortBy>()).transpose()?,
+                // Below zero there is no limit, as in torch.
+                row_limit: usize::try_from(self.row_limit).ok(),
+                top_level_events_only: self.top_level_events_only,
+                percentiles: self.percentiles,
+            },
             max_src_column_width: width(self.max_src_column_width),
             max_name_column_width: width(self.max_name_column_width),
             max_shapes_column_width: width(self.max_shapes_column_width),
             header: self.header,
-            top_level_events_only: self.top_level_events_only,
             // torch passes over what it does not know.
             time_unit: self
                 .time_unit
                 .and_then(|unit| unit.parse::<TimeUnit>().ok()),
-            percentiles: self.percentiles,
         })
     }
 }
@@ -70,5 +73,5 @@ impl From<ListFacts> for TableFacts {
 /// Returns the names that tables of recorded events can be sorted by without looking at each.
 #[pyfunction]
 pub(crate) fn sort_keys() -> Vec<&'static str> {
-    SortBy::ALL.map(SortBy::name).to_vec()
+    SortBy::all().map(SortBy::name).collect()
 }

@@ -9,20 +9,12 @@ from typing import Any
 
 from mindprof import _core
 from mindprof._results.function_event_avg import FunctionEventAvg
+from mindprof._results.metrics import SUMS
 from mindprof._results.recorded_list import RecordedList
 
 _SHARED = {
     "key": "text",
-    "count": "int",
-    "cpu_time_total": "float",
-    "self_cpu_time_total": "float",
-    "device_time_total": "float",
-    "self_device_time_total": "float",
-    "cpu_memory_usage": "int",
-    "self_cpu_memory_usage": "int",
-    "device_memory_usage": "int",
-    "self_device_memory_usage": "int",
-    "flops": "int",
+    **SUMS,
     "is_async": "bool",
     "is_user_annotation": "bool",
     "device_type": "text",

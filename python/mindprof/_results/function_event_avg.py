@@ -10,18 +10,10 @@ from mindprof import _core
 from mindprof._results.device_type import DeviceType
 from mindprof._results.formatted_times import FormattedTimesMixin
 from mindprof._results.function_event import FunctionEvent, outline
+from mindprof._results.metrics import SUMS
 
-_SUMS = (
-    "cpu_time_total",
-    "device_time_total",
-    "self_cpu_time_total",
-    "self_device_time_total",
-    "cpu_memory_usage",
-    "device_memory_usage",
-    "self_cpu_memory_usage",
-    "self_device_memory_usage",
-    "count",
-)
+# Of operations alone it may not be known how many there are.
+_ALWAYS_KNOWN = tuple(name for name in SUMS if name != "flops")
 
 DESCRIPTIONS = (
     "key",
@@ -203,7 +195,7 @@ class FunctionEventAvg(FormattedTimesMixin):
             self._spread.extend(times)
         else:
             self._spread = self._known = None
-        for name in _SUMS:
+        for name in _ALWAYS_KNOWN:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         if self.flops is None:
             self.flops = other.flops

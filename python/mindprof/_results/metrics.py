@@ -1,6 +1,11 @@
-"""What rows are sorted and stacks are weighed by, under torch's names."""
+"""What rows sum and are sorted by, and stacks are weighed by, under torch's names."""
 
 from __future__ import annotations
+
+from mindprof import _core
+
+# What rows sum, in the order of columns, with the kind of the numbers.
+SUMS = dict(_core.metrics())
 
 STACK_METRICS = (
     "self_cpu_time_total",

@@ -4,7 +4,8 @@
 use mindprof_model::{DeviceKind, EventId};
 
 use super::{Sums, elapsed_micros};
-use crate::{Analysis, Flops};
+use crate::analysis::Analysis;
+use crate::flops::Flops;
 
 /// What a profile has beside times on the host.
 #[derive(Clone, Debug)]

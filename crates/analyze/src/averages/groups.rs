@@ -1,12 +1,14 @@
 //! Which row an event belongs to.
 
-use mindprof_model::{DeviceKind, Event, EventId, Input, InputsId, InputsTable};
+use mindprof_model::{DeviceKind, Event, EventId, InputsId, InputsTable};
 use rustc_hash::FxHashMap;
 
 use super::GroupBy;
+use crate::analysis::Analysis;
 use crate::analysis::is_annotation;
+use crate::keys::Keys;
+use crate::shapes::dims;
 use crate::source::Prefixes;
-use crate::{Analysis, Keys};
 
 const NO_ROW: u32 = u32::MAX;
 
@@ -136,20 +138,9 @@ fn shapes_of_inputs(inputs: &InputsTable) -> Vec<u32> {
 fn shapes(inputs: &InputsTable, id: InputsId) -> Vec<u64> {
     let mut words = Vec::new();
     for input in inputs.inputs(id) {
-        match input {
-            Input::Tensor { dims, .. } => {
-                words.push(dims.len() as u64);
-                words.extend_from_slice(dims);
-            }
-            Input::Other
-            | Input::TensorList(_)
-            | Input::Int(_)
-            | Input::Float(_)
-            | Input::Bool(_)
-            | Input::IntList(_)
-            | Input::FloatList(_)
-            | Input::BoolList(_) => words.push(0),
-        }
+        let dims = dims(&input);
+        words.push(dims.len() as u64);
+        words.extend_from_slice(dims);
     }
     words
 }

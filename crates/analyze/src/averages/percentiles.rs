@@ -4,7 +4,7 @@ use mindprof_model::Nanos;
 
 use super::groups::Groups;
 use super::{GroupBy, is_left_out};
-use crate::{Analysis, Item};
+use crate::analysis::{Analysis, Item};
 
 /// Times that a share of a row's events does not exceed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,8 @@ use std::hash::Hash;
 use mindprof_model::Nanos;
 use rustc_hash::FxHashMap;
 
-use crate::Bytes;
+use crate::memory_use::Bytes;
+use crate::metric::Amounts;
 
 /// Counts, times and memory of one event or of many.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -56,11 +57,11 @@ pub struct SummedGroup {
     /// The positions of what was summed, in order.
     pub members: Vec<usize>,
     /// What they come to together.
-    pub sums: Sums,
+    pub amounts: Amounts,
 }
 
 /// Sums what shares a key, in the order in which keys are first met.
-pub fn sum_by_key<K: Eq + Hash>(parts: impl IntoIterator<Item = (K, Sums)>) -> Vec<SummedGroup> {
+pub fn sum_by_key<K: Eq + Hash>(parts: impl IntoIterator<Item = (K, Amounts)>) -> Vec<SummedGroup> {
     let mut rows: Vec<SummedGroup> = Vec::new();
     let mut by_key: FxHashMap<K, usize> = FxHashMap::default();
     for (position, (key, part)) in parts.into_iter().enumerate() {
@@ -69,7 +70,7 @@ pub fn sum_by_key<K: Eq + Hash>(parts: impl IntoIterator<Item = (K, Sums)>) -> V
             rows.push(SummedGroup::default());
         }
         rows[row].members.push(position);
-        rows[row].sums.add(&part);
+        rows[row].amounts.add(&part);
     }
     rows
 }
@@ -80,14 +81,16 @@ mod tests {
 
     #[test]
     fn equal_keys_are_summed_under_their_first() {
-        let part = |count| Sums {
-            count,
-            ..Sums::default()
+        let part = |count| {
+            Amounts::from(Sums {
+                count,
+                ..Sums::default()
+            })
         };
         let rows = sum_by_key([("a", part(1)), ("b", part(2)), ("a", part(4))]);
         let group = |members: &[usize], count| SummedGroup {
             members: members.to_vec(),
-            sums: part(count),
+            amounts: part(count),
         };
         assert_eq!(rows, [group(&[0, 2], 5), group(&[1], 2)]);
     }

@@ -4,14 +4,13 @@ use std::iter::{Enumerate, Peekable};
 use std::slice::Iter;
 
 use mindprof_model::{
-    DType, Event, Input, InputsId, MemoryRecord, MemoryRecordsIter, Nanos, Profile, RoleRecord,
-    StackId,
+    DType, Event, EventId, Input, InputsId, MemoryRecord, MemoryRecordsIter, Nanos, Profile,
+    RoleRecord, StackId,
 };
 use rustc_hash::FxHashMap;
 
-use super::flow::Flow;
 use super::{MemoryBlock, MemoryDevice};
-use crate::Analysis;
+use crate::analysis::Analysis;
 
 /// Stands for an input that lies in no block: a tensor without elements.
 pub(super) const NO_BLOCK: u32 = u32::MAX;
@@ -135,12 +134,16 @@ impl Blocks {
         self.list.len() as u32 - 1
     }
 
-    /// Returns the blocks, each with who took it.
-    pub(super) fn finish(self, analysis: &Analysis, flow: &Flow) -> Vec<MemoryBlock> {
+    /// Returns the blocks, each with who took it: the owner of the record of its creation.
+    pub(super) fn finish(
+        self,
+        analysis: &Analysis,
+        owner: impl Fn(u32) -> Option<EventId>,
+    ) -> Vec<MemoryBlock> {
         let mut list = self.list;
         let known = list.iter_mut().zip(self.creations);
         for (block, record) in known.filter(|(_, record)| *record != NO_RECORD) {
-            block.owner = flow.owner(record);
+            block.owner = owner(record);
             let told = analysis.profile().memory().at(record as usize).stack;
             block.stack = match block.owner {
                 Some(owner) if told == StackId::NONE => analysis.stack(owner),

@@ -10,7 +10,7 @@ use mindprof_model::{EventId, Profile, ScopeKind, TensorRole};
 use super::MemoryCategory;
 use super::blocks::{Blocks, NO_BLOCK};
 use super::flow::{Flow, Node};
-use crate::Analysis;
+use crate::analysis::Analysis;
 
 /// The backward node that adds to the gradient of a leaf, and the operators it does that with.
 const ACCUMULATE: &str = "torch::autograd::AccumulateGrad";

@@ -8,7 +8,8 @@ use mindprof_model::{Category, EventId, Nanos, Profile, ScopeKind, ThreadId};
 
 use super::blocks::{Blocks, NO_BLOCK};
 use super::schema::Schema;
-use crate::{Analysis, Tree};
+use crate::analysis::Analysis;
+use crate::tree::Tree;
 
 const NONE: u32 = u32::MAX;
 

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::{
     CategoryBytes, MemoryAction, MemoryCategory, MemoryChange, MemoryDevice, MemoryTimeline,
 };
-use crate::Analysis;
+use crate::analysis::Analysis;
 
 /// The moment at which a device held the most.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

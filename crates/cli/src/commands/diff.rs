@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use mindprof_analyze::{Analysis, Diff, DiffOptions, Measure};
-use mindprof_formats::{DiffLayout, diff_json, diff_text};
+use mindprof_formats::diff_json;
+use mindprof_report::{DiffLayout, diff_text};
 
 use crate::failure::Outcome;
 use crate::input::read_known;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use mindprof_analyze::Summary;
 use mindprof_formats::Info;
+use mindprof_report::info_text;
 
 use crate::failure::Outcome;
 use crate::input::read_quietly;
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<Outcome> {
     if args.json {
         print_line(&info.json())?;
     } else {
-        print(&info.text())?;
+        print(&info_text(&info))?;
     }
     Ok(Outcome::Fine)
 }

@@ -3,10 +3,8 @@
 use std::path::PathBuf;
 
 use mindprof_analyze::{Analysis, MemoryDevice};
-use mindprof_formats::{
-    memory_device, memory_device_name, memory_summary, memory_summary_json,
-    write_memory_timeline_file,
-};
+use mindprof_formats::{memory_device, memory_device_name, memory_summary_json};
+use mindprof_report::{memory_summary, write_memory_timeline_file};
 
 use crate::failure::{Outcome, advised};
 use crate::input::read_known;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use mindprof_analyze::{Cut, CutReport, steps};
-use mindprof_formats::{slim_json, write_slim_file};
+use mindprof_formats::{Format, slim_json, write_slim_file};
 use mindprof_model::{Nanos, Profile, ThreadId};
 
 use crate::failure::{Outcome, advised};
@@ -26,7 +26,8 @@ pub(crate) struct SlimArgs {
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
-    /// Where the part is written to, with gzip if the name ends in .gz.
+    /// Where the part is written to: a Chrome trace, or Perfetto's own if the name ends in .pftrace;
+    /// with gzip if it ends in .gz.
     #[arg(value_name = "OUT")]
     out: PathBuf,
 
@@ -67,6 +68,11 @@ pub(crate) struct SlimArgs {
 
 /// Writes the part and says what was cut.
 pub(crate) fn run(args: &SlimArgs) -> anyhow::Result<Outcome> {
+    if let Some(format) = Format::of(&args.out).filter(|format| !format.is_trace()) {
+        let (out, what) = (args.out.display(), format.description());
+        let message = format!("{out}: the name says {what}, and a part of a trace is a trace");
+        return Err(advised(message, "convert the part once it is written"));
+    }
     let profile = read(&args.trace)?.profile;
     let cut = Cut {
         window: window(args, &profile)?,

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use mindprof_analyze::{Analysis, StackMetric};
 use mindprof_formats::{
-    paths_json, stack_metric, write_flamegraph_file, write_folded, write_paths,
-    write_speedscope_file,
+    paths_json, stack_metric, write_folded, write_paths, write_speedscope_file,
 };
+use mindprof_report::write_flamegraph_file;
 
 use crate::failure::Outcome;
 use crate::input::read_known;

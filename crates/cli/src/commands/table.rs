@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use mindprof_analyze::{Analysis, GroupBy, averages};
-use mindprof_formats::{SortBy, TableOptions, TimeUnit, table, table_json};
+use mindprof_formats::{RowOptions, SortBy, table_json};
+use mindprof_report::{TableOptions, TimeUnit, table};
 
 use crate::failure::Outcome;
 use crate::input::read_known;
@@ -139,15 +140,17 @@ impl TableArgs {
     fn table_options(&self) -> TableOptions {
         let limit = |width: usize| (width > 0).then_some(width);
         TableOptions {
-            sort_by: self.sort_by,
-            row_limit: usize::try_from(self.row_limit).ok(),
+            rows: RowOptions {
+                sort_by: self.sort_by,
+                row_limit: usize::try_from(self.row_limit).ok(),
+                top_level_events_only: self.top_level_only,
+                percentiles: self.percentiles,
+            },
             max_src_column_width: limit(self.max_src_column_width),
             max_name_column_width: limit(self.max_name_column_width),
             max_shapes_column_width: limit(self.max_shapes_column_width),
             header: self.header.clone(),
-            top_level_events_only: self.top_level_only,
             time_unit: self.time_unit,
-            percentiles: self.percentiles,
         }
     }
 }
@@ -167,7 +170,7 @@ pub(crate) fn run(args: &TableArgs) -> anyhow::Result<Outcome> {
     let averages = averages(&analysis, group_by);
     let options = args.table_options();
     if args.json {
-        print_line(&table_json(&analysis, &averages, group_by, &options))?;
+        print_line(&table_json(&analysis, &averages, group_by, &options.rows))?;
     } else {
         print(&table(&analysis, &averages, group_by, &options))?;
     }
@@ -194,15 +197,15 @@ mod tests {
         let args = parsed(&[]);
         let options = args.table_options();
         let default = TableOptions::default();
-        assert_eq!(options.row_limit, default.row_limit);
+        assert_eq!(options.rows.row_limit, default.rows.row_limit);
         assert_eq!(options.max_name_column_width, default.max_name_column_width);
         assert_eq!(
             options.max_shapes_column_width,
             default.max_shapes_column_width
         );
         assert_eq!(options.max_src_column_width, default.max_src_column_width);
-        assert_eq!(options.percentiles, default.percentiles);
-        assert_eq!(options.sort_by, default.sort_by);
+        assert_eq!(options.rows.percentiles, default.rows.percentiles);
+        assert_eq!(options.rows.sort_by, default.rows.sort_by);
         assert_eq!(args.group_by(), GroupBy::default());
     }
 

@@ -152,3 +152,19 @@ fn what_is_not_there_cannot_be_kept() {
     assert_eq!(run.code, Some(2));
     assert!(!out.exists());
 }
+
+#[test]
+fn the_name_says_which_kind_of_trace_the_part_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = golden_of("mlp-full", "trace.json.gz");
+    let out = folder.path().join("small.pftrace");
+    let size = ["--max-size", "5KB"];
+    assert_eq!(slim(&trace, &out, &size).code, Some(0));
+    let bytes = fs::read(&out).unwrap();
+    assert!(bytes.len() <= 5000 && !bytes.starts_with(b"{"));
+    let table = folder.path().join("small.parquet");
+    let refused = slim(&trace, &table, &[]);
+    assert_eq!((refused.code, table.exists()), (Some(1), false));
+    let hint = "hint: convert the part once it is written\n";
+    assert!(refused.stderr.ends_with(hint), "{}", refused.stderr);
+}

@@ -20,16 +20,15 @@ mod write;
 pub use category::to_name as category_name;
 pub(crate) use category::{INSTANT, MEMORY, loss_key};
 pub(crate) use collect::each_entry;
-pub use file::{write_trace_file, write_trace_file_with};
+pub use file::{
+    read_trace, read_trace_file, read_trace_file_with, read_trace_from, write_trace_file,
+};
 pub use inputs::input_types;
 pub(crate) use inputs::inputs_lists;
 pub use keys::{ARGUMENT_KEYS, EVENT_KEYS};
 pub use phase_counts::PhaseCounts;
 pub use read::read_trace_with;
-pub use reading::{
-    Progress, ReadOptions, Reading, Unknown, read_trace, read_trace_file, read_trace_file_with,
-    read_trace_from,
-};
+pub use reading::{Progress, ReadOptions, Reading, Unknown};
 pub use repairs::{Repair, Repairs};
 pub(crate) use text::json_value;
 pub(crate) use track_facts::{TrackFacts, facts_of};

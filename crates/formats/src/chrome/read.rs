@@ -16,8 +16,8 @@ use super::category::loss_key;
 use super::collect::Collector;
 use super::reading::{ReadOptions, Reading};
 use super::repairs::Repair;
+use crate::error::{Error, Result};
 use crate::scan::{Source, Stop};
-use crate::{Error, Result};
 
 mod entries;
 mod events;

@@ -20,7 +20,7 @@ use super::category::DEVICE_ANNOTATION_MARGIN;
 use super::keys::{ArgumentKey, ArgumentKeys};
 use super::text::json_string;
 use super::time::base_ns;
-use crate::Result;
+use crate::error::Result;
 
 mod extras;
 mod memory;

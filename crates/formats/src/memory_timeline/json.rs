@@ -6,7 +6,7 @@ use std::io::Write;
 use mindprof_analyze::{Analysis, CategoryBytes, MemoryAction, MemoryCategory, MemoryDevice};
 
 use super::points::points;
-use crate::Result;
+use crate::error::Result;
 
 /// How much text is gathered before it is written.
 const GATHERED: usize = 1 << 16;

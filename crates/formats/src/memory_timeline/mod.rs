@@ -1,11 +1,8 @@
-//! The memory timeline as files and text: torch's two kinds of JSON, a page, and a summary.
+//! The memory timeline for programs: torch's two kinds of JSON, and a summary.
 //!
 //! All of them are views of [`mindprof_analyze::MemoryTimeline`]; nothing but times is converted
 //! here.
 
-mod device;
-mod file;
-mod html;
 mod json;
 mod points;
 mod summary;
@@ -13,9 +10,6 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
-pub use device::{memory_device, memory_device_name};
-pub use file::write_memory_timeline_file;
-pub use html::write_memory_timeline_html;
 pub use json::{write_memory_timeline, write_memory_timeline_raw};
 pub use points::{MemoryPoints, memory_category_name};
-pub use summary::{memory_summary, memory_summary_json};
+pub use summary::{frame_texts, holder_name, memory_summary_json};

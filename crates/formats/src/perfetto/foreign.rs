@@ -13,8 +13,8 @@ use super::marks::{Foreign, track_of_thread};
 use super::packets::Packets;
 use super::sequence::Sequence;
 use super::tracks::Processes;
-use crate::Result;
 use crate::chrome::each_entry;
+use crate::error::Result;
 use crate::scan::decode;
 
 /// Arrows of other tools have numbers above those of our own.

@@ -11,7 +11,4 @@ mod sequence;
 mod tracks;
 mod write;
 
-pub use write::{
-    is_perfetto_name, write_perfetto, write_perfetto_file, write_perfetto_file_with,
-    write_perfetto_with,
-};
+pub use write::{write_perfetto, write_perfetto_file, write_perfetto_with};

@@ -8,7 +8,7 @@ use flate2::write::ZlibEncoder;
 
 use super::fields::trace;
 use super::message::Message;
-use crate::Result;
+use crate::error::Result;
 
 /// The first level takes a quarter off the time of a conversion and makes files a third longer.
 const LEVEL: u32 = 3;

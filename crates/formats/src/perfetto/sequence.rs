@@ -15,8 +15,7 @@ use super::arguments::{
 };
 use super::fields::{annotation, event as field, interned, trace};
 use super::message::Message;
-use crate::category_name;
-use crate::chrome::inputs_lists;
+use crate::chrome::{category_name, inputs_lists};
 
 const STATE_CLEARED: u64 = 1;
 const NEEDS_STATE: u64 = 2;

@@ -9,7 +9,8 @@ use super::fields::{trace, track};
 use super::message::Message;
 use super::packets::Packets;
 use crate::chrome::{TrackFacts, facts_of};
-use crate::{Result, device_name};
+use crate::device::device_name;
+use crate::error::Result;
 
 /// The processes and devices of a profile, each with the number of its track, which is even.
 pub(super) struct Processes {

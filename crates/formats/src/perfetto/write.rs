@@ -16,8 +16,9 @@ use super::marks::track_of_thread;
 use super::packets::Packets;
 use super::sequence::{Said, Sequence};
 use super::tracks::{Processes, describe_memory, describe_spare, describe_thread};
-use crate::chrome::loss_key;
-use crate::{Result, TraceOptions, write_file};
+use crate::chrome::{TraceOptions, loss_key};
+use crate::error::Result;
+use crate::whole_file::write_file;
 
 #[cfg(test)]
 mod tests;
@@ -57,28 +58,7 @@ pub fn write_perfetto_with(
 /// # Errors
 /// When the file cannot be written; the error names it.
 pub fn write_perfetto_file(profile: &Profile, path: &Path) -> Result<()> {
-    write_perfetto_file_with(profile, &TraceOptions::default(), path)
-}
-
-/// As [`write_perfetto_file`], with options.
-///
-/// # Errors
-/// When the file cannot be written; the error names it.
-pub fn write_perfetto_file_with(
-    profile: &Profile,
-    options: &TraceOptions,
-    path: &Path,
-) -> Result<()> {
-    write_file(path, |out| write_perfetto_with(profile, options, out))
-}
-
-/// Returns whether a file of this name is meant to hold a Perfetto trace, compressed or not.
-pub fn is_perfetto_name(path: &Path) -> bool {
-    let name = path.to_string_lossy();
-    let name = name.strip_suffix(".gz").unwrap_or(&name);
-    [".pftrace", ".perfetto-trace"]
-        .iter()
-        .any(|suffix| name.ends_with(suffix))
+    write_file(path, |out| write_perfetto(profile, out))
 }
 
 /// Says what is known of the whole profile, as a mark at its beginning: who wrote it, what was

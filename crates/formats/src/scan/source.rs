@@ -11,7 +11,8 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::zstd::ZstdFrames;
 use super::{Cursor, Scan, Stop};
-use crate::{Compression, Error, Progress, Result};
+use crate::chrome::Progress;
+use crate::error::{Compression, Error, Result};
 
 /// How much is read at a time. It fits into the second cache.
 const CHUNK_BYTES: usize = 256 << 10;

@@ -1,17 +1,12 @@
-//! torch's own trace in, torch's own rows and tables out.
+//! torch's own trace in, torch's own rows out.
 
-use std::fmt::Write;
-
-use mindprof_analyze::{Analysis, Average, GroupBy, Item, averages, averages_of, shown_frames};
-use mindprof_formats::{
-    ReadOptions, TableFacts, TableOptions, average_rows, event_rows, read_trace_file_with,
-    shapes_text, table, table_of_rows,
-};
+use mindprof_analyze::{Analysis, Average, GroupBy, Metric, averages};
+use mindprof_formats::{ReadOptions, average_rows, event_rows, read_trace_file_with, shapes_text};
 use mindprof_model::DeviceKind;
 use serde_json::Value;
 
 use crate::corpus::Session;
-use crate::torchs_view::{as_torch_saw_it, torchs_self_time};
+use crate::torchs_view::{as_torch_saw_it, torchs_self_times};
 
 const BY_SHAPE: GroupBy = GroupBy {
     input_shapes: true,
@@ -23,38 +18,6 @@ const BY_STACK: GroupBy = GroupBy {
     stack_frames: 5,
     python_functions: false,
 };
-
-/// Returns torch's self time of each row, in the order of the rows.
-fn torchs_self_times(analysis: &Analysis, group_by: GroupBy) -> Vec<i64> {
-    let mut rows: Vec<(String, i64)> = Vec::new();
-    for item in analysis.items() {
-        let row = averages_of(analysis, [item], group_by);
-        let Some(row) = row.rows.first() else {
-            continue;
-        };
-        let inputs = row
-            .inputs
-            .map(|inputs| shapes_text(analysis.profile().inputs(), inputs));
-        let frames = row.stack.map(|stack| {
-            let frames = shown_frames(analysis.profile(), stack);
-            frames.take(group_by.stack_frames).collect::<Vec<_>>()
-        });
-        let is_annotation = row.is_annotation();
-        let key = format!(
-            "{} {:?} {is_annotation} {inputs:?} {frames:?}",
-            row.key, row.device
-        );
-        let own = match item {
-            Item::Event(id) => torchs_self_time(analysis, id),
-            Item::Memory(_) => 0,
-        };
-        match rows.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, sum)) => *sum += own,
-            None => rows.push((key, own)),
-        }
-    }
-    rows.into_iter().map(|(_, sum)| sum).collect()
-}
 
 fn check_row(
     session: Session,
@@ -190,112 +153,17 @@ fn events_are_torchs_events() {
             assert_eq!(expected["name"], *found.name, "{said}");
             let close =
                 |key: &str, found: f64| (expected[key].as_f64().unwrap() - found).abs() < 0.002;
-            assert!(close("cpu_time_total", found.cpu_total), "{said}");
-            assert!(close("device_time_total", found.device_total), "{said}");
-            assert_eq!(expected["cpu_memory_usage"], found.cpu_memory, "{said}");
-            assert_eq!(
-                expected["self_device_memory_usage"], found.self_device_memory,
-                "{said}"
-            );
+            for metric in [Metric::CpuTimeTotal, Metric::DeviceTimeTotal] {
+                assert!(close(metric.name(), found.float(metric)), "{said}");
+            }
+            for metric in [Metric::CpuMemoryUsage, Metric::SelfDeviceMemoryUsage] {
+                let bytes = found.amounts[metric].whole();
+                assert_eq!(expected[metric.name()], bytes, "{said}");
+            }
             assert_eq!(expected["parent"].is_null(), !found.has_parent, "{said}");
             let frames: Vec<Value> = found.stack.iter().map(|frame| (&**frame).into()).collect();
             let shown = frames.len().min(6);
             assert_eq!(expected["stack"], Value::from(&frames[..shown]), "{said}");
         }
     }
-}
-
-/// The tables that torch printed of a session, with the arguments it was given.
-const TABLES: [(&str, GroupBy, Option<&str>, Option<usize>); 7] = [
-    ("default", GROUPED_BY_NAME, None, Some(100)),
-    (
-        "sort:self_cpu_time_total",
-        GROUPED_BY_NAME,
-        Some("self_cpu_time_total"),
-        None,
-    ),
-    ("sort:count,limit5", GROUPED_BY_NAME, Some("count"), Some(5)),
-    (
-        "sort:self_cuda_time_total",
-        GROUPED_BY_NAME,
-        Some("self_cuda_time_total"),
-        Some(20),
-    ),
-    ("by_input_shape", BY_SHAPE, Some("cpu_time_total"), Some(25)),
-    (
-        "sort:self_cpu_memory_usage",
-        GROUPED_BY_NAME,
-        Some("self_cpu_memory_usage"),
-        Some(10),
-    ),
-    ("by_stack_5", BY_STACK, Some("self_cpu_time_total"), Some(5)),
-];
-
-const GROUPED_BY_NAME: GroupBy = GroupBy {
-    input_shapes: false,
-    stack_frames: 0,
-    python_functions: false,
-};
-
-#[test]
-fn tables_are_torchs_tables() {
-    let mut tables = 0;
-    for session in Session::ALL {
-        let analysis = Analysis::build(as_torch_saw_it(session));
-        let says = session.says();
-        for (name, group_by, sort_by, row_limit) in TABLES {
-            let Some(expected) = says["tables"][name].as_str() else {
-                continue;
-            };
-            let options = TableOptions {
-                sort_by: sort_by.map(|key| key.parse().unwrap()),
-                row_limit,
-                ..TableOptions::default()
-            };
-            let rows = averages(&analysis, group_by);
-            let expected = with_cells_under_their_headers(expected);
-            let mut found = table(&analysis, &rows, group_by, &options);
-            if session.has_overlaps() {
-                assert_ne!(found, expected, "{session:?} {name}");
-                let mut rows = average_rows(&analysis, &rows, group_by);
-                for (row, own) in rows.iter_mut().zip(torchs_self_times(&analysis, group_by)) {
-                    row.self_cpu = own as f64 / 1e3;
-                }
-                found = table_of_rows(&rows, &TableFacts::of(&analysis), &options).unwrap();
-            }
-            assert_eq!(found, expected, "{session:?} {name}");
-            tables += 1;
-        }
-    }
-    assert_eq!(tables, 33);
-}
-
-/// torch writes the cells of FLOPs under "Source Location" and the frames under the FLOPs; this
-/// puts them right.
-fn with_cells_under_their_headers(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().collect();
-    let header = lines[1];
-    let (Some(_), Some(_)) = (header.find("Source Location"), header.find("FLOPs")) else {
-        return text.into();
-    };
-    let widths: Vec<usize> = lines[0].split_whitespace().map(str::len).collect();
-    let (width, number) = (widths[widths.len() - 2], widths[widths.len() - 1]);
-    let begin: usize = widths[..widths.len() - 2]
-        .iter()
-        .map(|width| width + 2)
-        .sum();
-    let mut corrected = String::new();
-    for (index, line) in lines.iter().enumerate() {
-        let is_row = index > 2 && line.len() >= begin && !line.starts_with(['-', 'S']);
-        if is_row {
-            let flops = line[begin..begin + width].trim();
-            let frame = line[begin + width..].trim();
-            corrected += &line[..begin];
-            write!(corrected, "{frame:<width$}  {flops:>number$}  ").unwrap();
-        } else {
-            corrected += line;
-        }
-        corrected.push('\n');
-    }
-    corrected
 }

@@ -7,8 +7,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use mindprof_analyze::Analysis;
-use mindprof_formats::read_trace_file;
+use mindprof_analyze::{Analysis, GroupBy, Item, averages_of, shown_frames};
+use mindprof_formats::{read_trace_file, shapes_text};
 use mindprof_model::{
     Category, DeviceKind, Event, EventId, Nanos, Part, Profile, StackId, ThreadId,
 };
@@ -190,4 +190,36 @@ pub(crate) fn torchs_self_time(analysis: &Analysis, id: EventId) -> i64 {
     let duration = |id: EventId| analysis.profile().event(id).duration.0 as i64;
     let children = analysis.children().of(id).iter();
     duration(id) - children.map(|&child| duration(child)).sum::<i64>()
+}
+
+/// Returns torch's self time of each row, in the order of the rows.
+pub(crate) fn torchs_self_times(analysis: &Analysis, group_by: GroupBy) -> Vec<i64> {
+    let mut rows: Vec<(String, i64)> = Vec::new();
+    for item in analysis.items() {
+        let row = averages_of(analysis, [item], group_by);
+        let Some(row) = row.rows.first() else {
+            continue;
+        };
+        let inputs = row
+            .inputs
+            .map(|inputs| shapes_text(analysis.profile().inputs(), inputs));
+        let frames = row.stack.map(|stack| {
+            let frames = shown_frames(analysis.profile(), stack);
+            frames.take(group_by.stack_frames).collect::<Vec<_>>()
+        });
+        let is_annotation = row.is_annotation();
+        let key = format!(
+            "{} {:?} {is_annotation} {inputs:?} {frames:?}",
+            row.key, row.device
+        );
+        let own = match item {
+            Item::Event(id) => torchs_self_time(analysis, id),
+            Item::Memory(_) => 0,
+        };
+        match rows.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, sum)) => *sum += own,
+            None => rows.push((key, own)),
+        }
+    }
+    rows.into_iter().map(|(_, sum)| sum).collect()
 }

@@ -6,8 +6,8 @@
 )]
 
 use mindprof_analyze::{Item, elapsed_micros};
-use mindprof_formats::share_text;
 use mindprof_model::DeviceKind;
+use mindprof_report::share_text;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 

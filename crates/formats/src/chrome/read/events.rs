@@ -1,10 +1,10 @@
 //! The array of events, read window by window; what is no event is passed over and counted.
 
-use crate::Error;
 use crate::chrome::collect::Collector;
 use crate::chrome::event::RawEvent;
 use crate::chrome::event_scanner::EventScanner;
 use crate::chrome::repairs::Repair;
+use crate::error::Error;
 use crate::scan::{Cursor, Fault, Stop};
 
 /// The events of a trace so far.

@@ -1,7 +1,7 @@
 use mindprof_model::{Category, DeviceKind, Flags, Nanos, ScopeKind};
 
 use super::*;
-use crate::read_trace;
+use crate::chrome::read_trace;
 
 fn error_of(text: &str) -> String {
     read_trace(text.as_bytes()).unwrap_err().to_string()

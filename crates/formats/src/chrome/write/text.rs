@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::Result;
+use crate::error::Result;
 
 /// How much text is handed over at once: small enough to stay in the cache until it is taken.
 const CHUNK_BYTES: usize = 1 << 18;

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use self::decoded::{Slice, shown};
 use super::*;
-use crate::read_trace;
+use crate::chrome::read_trace;
 
 mod decoded;
 

@@ -7,7 +7,7 @@ use flate2::read::ZlibDecoder;
 use mindprof_model::Profile;
 use prost::Message as _;
 
-use crate::write_perfetto;
+use crate::perfetto::write_perfetto;
 
 #[derive(Clone, PartialEq, prost::Message)]
 struct Trace {

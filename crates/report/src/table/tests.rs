@@ -1,4 +1,5 @@
-use mindprof_analyze::averages;
+use mindprof_analyze::{Amount, Amounts, averages};
+use mindprof_formats::SortBy;
 use mindprof_model::{
     Category, Event, Flags, LossCause, Nanos, Part, Profile, StringTable, Thread, Timeline,
 };
@@ -59,7 +60,10 @@ Self CPU time total: 1.200ms
 fn a_header_and_top_level_rows_alone() {
     let options = TableOptions {
         header: Some("H".into()),
-        top_level_events_only: true,
+        rows: RowOptions {
+            top_level_events_only: true,
+            ..RowOptions::default()
+        },
         ..TableOptions::default()
     };
     assert_eq!(
@@ -162,8 +166,11 @@ fn widths_count_characters_and_not_bytes() {
 #[test]
 fn rows_are_sorted_largest_first_and_limited() {
     let options = TableOptions {
-        sort_by: Some(SortBy::SelfCpuTimeTotal),
-        row_limit: Some(2),
+        rows: RowOptions {
+            sort_by: Some(SortBy::Metric(Metric::SelfCpuTimeTotal)),
+            row_limit: Some(2),
+            ..RowOptions::default()
+        },
         time_unit: Some(TimeUnit::Milliseconds),
         ..TableOptions::default()
     };
@@ -217,27 +224,29 @@ fn any_row() -> impl Strategy<Value = Row<'static>> {
     let texts = (".{0,80}", prop::option::of(".{0,120}"));
     let numbers = (0..1_000_000_u32, 0..1_000_000_u32, 0..2000_i64, -9_i64..9);
     let frames = prop::collection::vec(".{0,100}", 0..3);
-    (
-        texts,
-        numbers,
-        frames,
-        prop::option::of(0..1_000_000_000_u32),
-    )
-        .prop_map(
-            |((name, shapes), (own, total, count, bytes), frames, flops)| Row {
+    (texts, numbers, frames, 0..1_000_000_000_i64).prop_map(
+        |((name, shapes), (own, total, count, bytes), frames, flops)| {
+            let amounts = Amounts::read(|metric| {
+                Ok::<_, ()>(match metric {
+                    Metric::Count => Amount::Whole(count),
+                    Metric::SelfCpuTimeTotal => Amount::Float(f64::from(own) / 8.0),
+                    Metric::CpuTimeTotal => Amount::Float(f64::from(total) / 8.0),
+                    Metric::SelfCpuMemoryUsage => Amount::Whole(bytes << 10),
+                    Metric::CpuMemoryUsage => Amount::Whole(bytes << 20),
+                    Metric::Flops => Amount::Whole(flops),
+                    _ => Amount::Whole(0),
+                })
+            });
+            Row {
                 name: one_line(&name).into(),
-                count,
-                self_cpu: f64::from(own) / 8.0,
-                cpu_total: f64::from(total) / 8.0,
-                self_cpu_memory: bytes << 10,
-                cpu_memory: bytes << 20,
+                amounts: amounts.unwrap(),
                 node: -1,
                 shapes: shapes.map(|text| one_line(&text).into()),
                 stack: frames.iter().map(|text| one_line(text).into()).collect(),
-                flops: flops.map(f64::from),
                 ..Row::default()
-            },
-        )
+            }
+        },
+    )
 }
 
 /// A line feed in a name is shown as it is, and is the one thing that breaks a row.
@@ -269,11 +278,12 @@ proptest! {
         rows in prop::collection::vec(any_row(), 1..12),
     ) {
         // Rows that compare equal keep their order, so what is sorted once is sorted for good.
-        let options = TableOptions { sort_by: Some(SortBy::Count), ..TableOptions::default() };
+        let sort_by = Some(SortBy::Metric(Metric::Count));
+        let rows_options = RowOptions { sort_by, ..RowOptions::default() };
+        let options = TableOptions { rows: rows_options, ..TableOptions::default() };
         let facts = TableFacts::default();
         let once = table_of_rows(&rows, &facts, &options).unwrap();
-        let mut sorted = rows;
-        sorted.sort_by(|a, b| SortBy::Count.compare(a, b));
+        let sorted: Vec<Row<'_>> = rows_options.shown(&rows).into_iter().cloned().collect();
         prop_assert_eq!(table_of_rows(&sorted, &facts, &options).unwrap(), once);
     }
 }

@@ -6,10 +6,8 @@ use std::path::Path;
 use inferno::flamegraph::color::{MultiPalette, Palette};
 use inferno::flamegraph::{Options, from_lines};
 use mindprof_analyze::{Analysis, Folded, StackMetric};
+use mindprof_formats::{Error, Result, folded_frame, write_file};
 use mindprof_model::{Category, Profile, StringId};
-
-use crate::folded::folded_frame;
-use crate::{Error, Result, write_file};
 
 /// Writes a flame graph: who called, then the scopes inside of each other, as wide as what was
 /// spent in them.

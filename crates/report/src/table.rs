@@ -5,12 +5,14 @@
 
 use std::fmt::Write;
 
-use mindprof_analyze::{Analysis, Averages, GroupBy};
+use mindprof_analyze::{Analysis, Averages, GroupBy, Metric, Unit};
+use mindprof_formats::{Row, RowOptions, device_name, event_rows, self_totals};
 use mindprof_model::{Loss, LossCause};
 
 use self::columns::{Column, columns};
-use crate::row::{add_percentiles, average_rows, device_name, event_rows};
-use crate::{Error, Result, Row, SortBy, TimeUnit, share_text, time_text};
+use crate::error::{Error, Result};
+use crate::grid::{characters, push_line};
+use crate::number::{TimeUnit, memory_text, share_text, time_text};
 
 mod columns;
 #[cfg(test)]
@@ -19,10 +21,8 @@ mod tests;
 /// How a table is made. The defaults are torch's.
 #[derive(Clone, Debug)]
 pub struct TableOptions {
-    /// What the rows are sorted by; none keeps their order.
-    pub sort_by: Option<SortBy>,
-    /// How many rows are shown; none shows all. Totals and shares always cover all.
-    pub row_limit: Option<usize>,
+    /// Which rows there are.
+    pub rows: RowOptions,
     /// How wide the column of source locations gets.
     pub max_src_column_width: Option<usize>,
     /// How wide the column of names gets; longer names are cut.
@@ -31,26 +31,19 @@ pub struct TableOptions {
     pub max_shapes_column_width: Option<usize>,
     /// A text above the table.
     pub header: Option<String>,
-    /// Rows whose first event has a parent are left out.
-    pub top_level_events_only: bool,
     /// The unit of all times; none lets each choose its own.
     pub time_unit: Option<TimeUnit>,
-    /// There are columns for how times are spread.
-    pub percentiles: bool,
 }
 
 impl Default for TableOptions {
     fn default() -> Self {
         Self {
-            sort_by: None,
-            row_limit: Some(100),
+            rows: RowOptions::default(),
             max_src_column_width: Some(75),
             max_name_column_width: Some(55),
             max_shapes_column_width: Some(80),
             header: None,
-            top_level_events_only: false,
             time_unit: None,
-            percentiles: false,
         }
     }
 }
@@ -97,10 +90,7 @@ pub fn table(
     group_by: GroupBy,
     options: &TableOptions,
 ) -> String {
-    let mut rows = average_rows(analysis, averages, group_by);
-    if options.percentiles {
-        add_percentiles(&mut rows, analysis, group_by);
-    }
+    let rows = options.rows.rows(analysis, averages, group_by);
     table_of_rows(&rows, &TableFacts::of(analysis), options)
         .expect("what has device times has the device's tracks")
 }
@@ -132,7 +122,7 @@ pub fn table_of_rows(
     let sheet = Sheet::new(rows, facts, options)?;
     let columns = columns(&sheet);
     write_heading(&mut text, &columns, options);
-    for row in shown_rows(rows, options) {
+    for row in options.rows.shown(rows) {
         write_row(&mut text, &columns, &sheet, row);
     }
     write_separator(&mut text, &columns);
@@ -154,17 +144,13 @@ struct Sheet<'a> {
     flops_unit: Option<usize>,
 }
 
-/// Returns a sum that is zero where there is nothing: that of the library is a negative zero.
-pub(crate) fn total(amounts: impl Iterator<Item = f64>) -> f64 {
-    amounts.fold(0.0, |sum, amount| sum + amount)
-}
-
 impl<'a> Sheet<'a> {
     fn new(rows: &'a [Row<'a>], facts: &'a TableFacts, options: &'a TableOptions) -> Result<Self> {
-        let device = if rows.iter().any(|row| row.self_device > 0.0) {
+        let (self_cpu_total, device_total) = self_totals(rows);
+        let has_time = |row: &Row<'_>| row.float(Metric::SelfDeviceTimeTotal) > 0.0;
+        let device = if rows.iter().any(has_time) {
             let name = facts.device.as_deref().ok_or(Error::UnknownDevice)?;
-            let work = rows.iter().filter(|row| row.is_device_work);
-            Some((name, total(work.map(|row| row.self_device))))
+            Some((name, device_total))
         } else {
             None
         };
@@ -172,7 +158,7 @@ impl<'a> Sheet<'a> {
             rows,
             facts,
             options,
-            self_cpu_total: total(rows.iter().map(|row| row.self_cpu)),
+            self_cpu_total,
             device,
             shapes_width: 0,
             source_width: 0,
@@ -199,7 +185,7 @@ impl<'a> Sheet<'a> {
                 capped(longest + 4, self.options.max_src_column_width)
             });
         if self.facts.flops {
-            let flops = self.rows.iter().filter_map(|row| row.flops);
+            let flops = self.rows.iter().map(|row| row.float(Metric::Flops));
             let smallest = flops.filter(|&flops| flops > 0.0).min_by(f64::total_cmp);
             // The unit is that of the smallest row, so that none is shown as zero.
             self.flops_unit =
@@ -211,18 +197,18 @@ impl<'a> Sheet<'a> {
         time_text(microseconds, self.options.time_unit)
     }
 
+    /// Returns how much a row has of a metric, as text.
+    fn amount(&self, row: &Row<'_>, metric: Metric) -> String {
+        let amount = row.amounts[metric];
+        match metric.unit() {
+            Unit::Micros => self.time(amount.float()),
+            Unit::Bytes => memory_text(amount.whole()),
+            Unit::Operations | Unit::Events => amount.whole().to_string(),
+        }
+    }
+
     fn share(&self, microseconds: f64) -> String {
         share_text(microseconds, self.self_cpu_total)
-    }
-}
-
-impl Row<'_> {
-    /// Returns a total divided by the number of events; of none, zero.
-    pub(crate) fn mean(&self, total: f64) -> f64 {
-        if self.count == 0 {
-            return 0.0;
-        }
-        total / self.count as f64
     }
 }
 
@@ -233,20 +219,6 @@ const NO_SHAPES: [&str; 3] = ["", "[]", "None"];
 
 fn capped(width: usize, limit: Option<usize>) -> usize {
     limit.map_or(width, |limit| width.min(limit))
-}
-
-fn characters(text: &str) -> usize {
-    text.chars().count()
-}
-
-pub(crate) fn shown_rows<'a, 'r>(rows: &'a [Row<'r>], options: &TableOptions) -> Vec<&'a Row<'r>> {
-    let mut rows: Vec<&Row<'r>> = rows.iter().collect();
-    if let Some(sort_by) = options.sort_by {
-        rows.sort_by(|a, b| sort_by.compare(a, b));
-    }
-    rows.retain(|row| !(options.top_level_events_only && row.has_parent));
-    rows.truncate(options.row_limit.unwrap_or(usize::MAX));
-    rows
 }
 
 /// Writes a row; where there is a column of source locations, further frames and a blank line
@@ -272,7 +244,7 @@ fn write_heading(text: &mut String, columns: &[Column], options: &TableOptions) 
         push_line(text, &rule);
         push_line(text, header);
     }
-    if options.top_level_events_only {
+    if options.rows.top_level_events_only {
         push_line(text, &rule);
         push_line(text, "This report only display top-level ops statistics");
     }
@@ -323,9 +295,4 @@ fn write_loss(text: &mut String, loss: &Loss) {
         }
     }
     push_line(text, &line);
-}
-
-fn push_line(text: &mut String, line: &str) {
-    text.push_str(line);
-    text.push('\n');
 }

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The unit that all times of a table are shown in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,4 +1,7 @@
+use mindprof_analyze::Summary;
+use mindprof_formats::{PhaseCounts, Repairs};
 use mindprof_model::Timeline;
+use serde_json::Value;
 
 use super::*;
 
@@ -11,7 +14,10 @@ fn of(profile: &Profile) -> (String, Value) {
         set_aside: &PhaseCounts::default(),
         left_out: &PhaseCounts::default(),
     };
-    (info.text(), serde_json::from_str(&info.json()).unwrap())
+    (
+        info_text(&info),
+        serde_json::from_str(&info.json()).unwrap(),
+    )
 }
 
 #[test]

@@ -50,7 +50,13 @@ pub(crate) fn cut(text: &str, limit: Option<usize>) -> String {
     }
 }
 
-fn characters(text: &str) -> usize {
+/// Adds a line.
+pub(crate) fn push_line(text: &mut String, line: &str) {
+    text.push_str(line);
+    text.push('\n');
+}
+
+pub(crate) fn characters(text: &str) -> usize {
     text.chars().count()
 }
 

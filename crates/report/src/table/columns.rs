@@ -1,16 +1,18 @@
 //! The columns of a table, from left to right.
 
+use mindprof_analyze::{Metric, Percentiles, microseconds};
+use mindprof_formats::Row;
 use mindprof_model::Nanos;
 
-use super::{Sheet, capped, characters};
-use crate::row::microseconds;
-use crate::{Row, memory_text, share_text};
+use super::{Sheet, capped};
+use crate::grid::characters;
+use crate::number::share_text;
 
 /// One column: everything the layout needs to know about it.
 pub(super) struct Column {
     pub(super) header: String,
     pub(super) width: usize,
-    pub(super) cell: fn(&Sheet<'_>, &Row<'_>) -> String,
+    pub(super) cell: Box<Cell>,
     /// How one frame of a stack is shown, in the column that has them; it is aligned to the left.
     pub(super) frame: Option<fn(&Sheet<'_>, &str) -> String>,
 }
@@ -18,19 +20,30 @@ pub(super) struct Column {
 const NUMBER_WIDTH: usize = 12;
 const FLOPS_UNITS: [&str; 6] = ["FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs"];
 
-type Cell = fn(&Sheet<'_>, &Row<'_>) -> String;
+type Cell = dyn Fn(&Sheet<'_>, &Row<'_>) -> String;
 
-fn column(header: impl Into<String>, width: usize, cell: Cell) -> Column {
+fn column(
+    header: impl Into<String>,
+    width: usize,
+    cell: impl Fn(&Sheet<'_>, &Row<'_>) -> String + 'static,
+) -> Column {
     Column {
         header: header.into(),
         width,
-        cell,
+        cell: Box::new(cell),
         frame: None,
     }
 }
 
-fn number(header: impl Into<String>, cell: Cell) -> Column {
+fn number(
+    header: impl Into<String>,
+    cell: impl Fn(&Sheet<'_>, &Row<'_>) -> String + 'static,
+) -> Column {
     column(header, NUMBER_WIDTH, cell)
+}
+
+fn amounts(header: impl Into<String>, metric: Metric) -> Column {
+    number(header, move |sheet, row| sheet.amount(row, metric))
 }
 
 /// Returns the columns that the rows call for, from left to right.
@@ -44,7 +57,7 @@ pub(super) fn columns(sheet: &Sheet<'_>) -> Vec<Column> {
         }));
     }
     columns.extend(host_columns());
-    if sheet.options.percentiles {
+    if sheet.options.rows.percentiles {
         columns.extend(percentile_columns());
     }
     if let Some((device, _)) = sheet.device {
@@ -53,7 +66,7 @@ pub(super) fn columns(sheet: &Sheet<'_>) -> Vec<Column> {
     if sheet.facts.memory {
         columns.extend(memory_columns(sheet));
     }
-    columns.push(number("# of Calls", |_, row| row.count.to_string()));
+    columns.push(amounts("# of Calls", Metric::Count));
     if sheet.rows.iter().any(|row| row.node != -1) {
         columns.push(number("Node ID", |_, row| row.node.to_string()));
     }
@@ -74,97 +87,80 @@ pub(super) fn columns(sheet: &Sheet<'_>) -> Vec<Column> {
 
 fn host_columns() -> [Column; 5] {
     [
-        number("Self CPU %", |sheet, row| sheet.share(row.self_cpu)),
-        number("Self CPU", |sheet, row| sheet.time(row.self_cpu)),
+        number("Self CPU %", |sheet, row| {
+            sheet.share(row.float(Metric::SelfCpuTimeTotal))
+        }),
+        amounts("Self CPU", Metric::SelfCpuTimeTotal),
         number("CPU total %", |sheet, row| {
             if row.is_async {
                 "0".into()
             } else {
-                sheet.share(row.cpu_total)
+                sheet.share(row.float(Metric::CpuTimeTotal))
             }
         }),
-        number("CPU total", |sheet, row| sheet.time(row.cpu_total)),
-        number("CPU time avg", |sheet, row| {
-            sheet.time(row.mean(row.cpu_total))
-        }),
+        amounts("CPU total", Metric::CpuTimeTotal),
+        amounts("CPU time avg", Metric::CpuTime),
     ]
 }
 
 fn percentile_columns() -> [Column; 4] {
+    let spread = |header, of: fn(Percentiles) -> Nanos| {
+        number(header, move |sheet, row| match row.percentiles {
+            Some(found) => sheet.time(microseconds(of(found))),
+            None => "--".into(),
+        })
+    };
     [
-        number("CPU p50", |sheet, row| {
-            spread(sheet, row.percentiles.map(|found| found.p50))
-        }),
-        number("CPU p90", |sheet, row| {
-            spread(sheet, row.percentiles.map(|found| found.p90))
-        }),
-        number("CPU p99", |sheet, row| {
-            spread(sheet, row.percentiles.map(|found| found.p99))
-        }),
-        number("CPU max", |sheet, row| {
-            spread(sheet, row.percentiles.map(|found| found.max))
-        }),
+        spread("CPU p50", |found| found.p50),
+        spread("CPU p90", |found| found.p90),
+        spread("CPU p99", |found| found.p99),
+        spread("CPU max", |found| found.max),
     ]
-}
-
-fn spread(sheet: &Sheet<'_>, time: Option<Nanos>) -> String {
-    time.map_or("--".into(), |time| sheet.time(microseconds(time)))
 }
 
 fn device_columns(device: &str) -> [Column; 4] {
     [
-        number(format!("Self {device}"), |sheet, row| {
-            sheet.time(row.self_device)
-        }),
+        amounts(format!("Self {device}"), Metric::SelfDeviceTimeTotal),
         number(format!("Self {device} %"), |sheet, row| {
             let (_, total) = sheet.device.unwrap_or_default();
-            share_text(row.self_device, total)
+            share_text(row.float(Metric::SelfDeviceTimeTotal), total)
         }),
-        number(format!("{device} total"), |sheet, row| {
-            sheet.time(row.device_total)
-        }),
-        number(format!("{device} time avg"), |sheet, row| {
-            sheet.time(row.mean(row.device_total))
-        }),
+        amounts(format!("{device} total"), Metric::DeviceTimeTotal),
+        amounts(format!("{device} time avg"), Metric::DeviceTime),
     ]
 }
 
 fn memory_columns(sheet: &Sheet<'_>) -> Vec<Column> {
     let mut columns = vec![
-        number("CPU Mem", |_, row| memory_text(row.cpu_memory)),
-        number("Self CPU Mem", |_, row| memory_text(row.self_cpu_memory)),
+        amounts("CPU Mem", Metric::CpuMemoryUsage),
+        amounts("Self CPU Mem", Metric::SelfCpuMemoryUsage),
     ];
     let device = sheet.facts.device.as_ref();
-    let is_used = sheet.rows.iter().any(|row| row.self_device_memory > 0);
-    if let Some(device) = device.filter(|_| is_used) {
-        columns.push(number(format!("{device} Mem"), |_, row| {
-            memory_text(row.device_memory)
-        }));
-        columns.push(number(format!("Self {device} Mem"), |_, row| {
-            memory_text(row.self_device_memory)
-        }));
+    let has_memory = |row: &Row<'_>| row.float(Metric::SelfDeviceMemoryUsage) > 0.0;
+    if let Some(device) = device.filter(|_| sheet.rows.iter().any(has_memory)) {
+        columns.extend([
+            amounts(format!("{device} Mem"), Metric::DeviceMemoryUsage),
+            amounts(format!("Self {device} Mem"), Metric::SelfDeviceMemoryUsage),
+        ]);
     }
     columns
 }
 
 fn source_column(width: usize) -> Column {
     Column {
-        header: "Source Location".into(),
-        width,
-        cell: |sheet, row| match row.stack.first() {
-            Some(frame) => cut_source(frame, sheet.source_width),
-            None => String::new(),
-        },
         frame: Some(|sheet, frame| cut_source(frame, sheet.source_width)),
+        ..column("Source Location", width, |sheet, row| {
+            let first = row.stack.first();
+            first.map_or_else(String::new, |frame| cut_source(frame, sheet.source_width))
+        })
     }
 }
 
 fn flops_cell(sheet: &Sheet<'_>, row: &Row<'_>) -> String {
-    match (row.flops, sheet.flops_unit) {
-        (Some(flops), Some(unit)) if flops > 0.0 => {
-            format!("{:8.3}", flops / 1000_f64.powi(unit as i32))
-        }
-        _ => "--".into(),
+    let flops = row.float(Metric::Flops);
+    match sheet.flops_unit {
+        Some(unit) if flops > 0.0 => format!("{:8.3}", flops / 1000_f64.powi(unit as i32)),
+        Some(_) | None => "--".into(),
     }
 }
 

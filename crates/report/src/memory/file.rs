@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use mindprof_analyze::{Analysis, MemoryDevice};
+use mindprof_formats::{Result, write_file, write_memory_timeline, write_memory_timeline_raw};
 
-use super::{write_memory_timeline, write_memory_timeline_html, write_memory_timeline_raw};
-use crate::{Result, write_file};
+use super::page::write_memory_timeline_html;
 
 /// Writes the memory timeline of a device: a page if the name ends in `.html`, one row for each
 /// change if it ends in `raw.json.gz`, points otherwise; compressed if it ends in `.gz`.

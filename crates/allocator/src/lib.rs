@@ -1,9 +1,13 @@
 //! The program's and the native module's allocator: the system's, with huge pages for large blocks.
 //!
 //! A profile of 300,000 events takes 20 MB in a few blocks that are filled at once. In pages of
-//! 4 KiB the page faults alone took as long as all that is computed. Small blocks go straight to
-//! the system.
+//! 4 KiB the page faults alone took as long as all that is computed; `benchmarks/huge_pages.py`
+//! shows what they cost on a machine. Small blocks go straight to the system.
+//!
+//! It is for Linux alone: elsewhere a block has to be given back with the alignment that it was
+//! taken with.
 
+#![cfg(target_os = "linux")]
 #![expect(
     unsafe_code,
     reason = "an allocator hands out raw memory; every call is passed on to the system's"

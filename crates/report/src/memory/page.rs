@@ -7,11 +7,12 @@ use std::io::Write;
 use mindprof_analyze::{
     Analysis, CategoryBytes, MemoryCategory, MemoryDevice, MemoryHolder, MemoryPeak,
 };
+use mindprof_formats::{
+    MemoryPoints, Result, frame_texts, holder_name, memory_category_name, memory_device_name,
+};
 use serde_json::json;
 
-use super::summary::{frames, owner};
-use super::{MemoryPoints, memory_category_name, memory_device_name};
-use crate::{Result, memory_text};
+use crate::number::memory_text;
 
 const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
@@ -185,8 +186,8 @@ fn holder_rows(analysis: &Analysis, peak: &MemoryPeak) -> String {
             share(bytes, peak.total()),
             holder.blocks,
             category_cell(holder.category),
-            escaped(&owner(analysis, holder)),
-            stack_cell(&frames(analysis, holder.stack)),
+            escaped(&holder_name(analysis, holder)),
+            stack_cell(&frame_texts(analysis, holder.stack)),
         );
     }
     rows

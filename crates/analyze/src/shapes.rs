@@ -1,0 +1,18 @@
+//! The shapes of inputs.
+
+use mindprof_model::Input;
+
+/// Returns the dims of a tensor; of everything else, none.
+pub fn dims<'a>(input: &Input<'a>) -> &'a [u64] {
+    match input {
+        Input::Tensor { dims, .. } => dims,
+        Input::Other
+        | Input::TensorList(_)
+        | Input::Int(_)
+        | Input::Float(_)
+        | Input::Bool(_)
+        | Input::IntList(_)
+        | Input::FloatList(_)
+        | Input::BoolList(_) => &[],
+    }
+}

@@ -1,0 +1,126 @@
+//! What a trace holds, as text: steps, threads, devices, counts, loss, repairs, metadata.
+
+use mindprof_analyze::{Step, Track, microseconds};
+use mindprof_formats::{Info, device_name};
+use mindprof_model::{DeviceKind, LossCause, Nanos, Profile};
+
+use crate::grid::{Align, cut, grid, push_line};
+use crate::number::time_text;
+
+#[cfg(test)]
+mod tests;
+
+/// How much of a long text of metadata is shown.
+const METADATA_WIDTH: usize = 80;
+
+/// Returns what a trace holds as text.
+pub fn info_text(info: &Info<'_>) -> String {
+    let mut text = String::new();
+    let (profile, summary) = (info.profile, info.summary);
+    push_line(&mut text, &format!("Span: {}", time(profile.span())));
+    push_line(&mut text, &format!("Events: {}", profile.events().len()));
+    for (category, count) in info.categories() {
+        push_line(&mut text, &format!("  {category}: {count}"));
+    }
+    let memory = profile.memory().len();
+    if memory > 0 {
+        push_line(&mut text, &format!("Memory records: {memory}"));
+    }
+    push_tracks(&mut text, profile, "Threads", &summary.threads);
+    push_tracks(&mut text, profile, "Streams", &summary.streams);
+    push_steps(&mut text, &summary.steps);
+    let metadata: Vec<_> = profile.metadata().iter().collect();
+    if !metadata.is_empty() {
+        push_line(&mut text, "\nMetadata:");
+        for (key, value) in metadata {
+            let words: Vec<&str> = value.split_whitespace().collect();
+            let value = cut(&words.join(" "), Some(METADATA_WIDTH));
+            push_line(&mut text, &format!("  {key}: {value}"));
+        }
+    }
+    let loss = profile.loss();
+    push_line(&mut text, &format!("\nEvents lost: {}", loss.total()));
+    for cause in LossCause::ALL.into_iter().filter(|&c| loss.count(c) > 0) {
+        let line = format!("  {} {}", loss.count(cause), cause.describe());
+        push_line(&mut text, &line);
+    }
+    push_line(&mut text, &format!("Repairs: {}", info.repairs.total()));
+    for (_, _, sentence) in info.repairs.iter() {
+        push_line(&mut text, &format!("  {sentence}"));
+    }
+    for (_, count, name) in info.set_aside.iter() {
+        push_line(&mut text, &format!("Kept as they are: {count} {name}"));
+    }
+    for (_, count, name) in info.left_out.iter() {
+        push_line(&mut text, &format!("Not in the profile: {count} {name}"));
+    }
+    text
+}
+
+fn push_tracks(text: &mut String, profile: &Profile, title: &str, tracks: &[Track]) {
+    if tracks.is_empty() {
+        return;
+    }
+    let is_host = tracks[0].device == DeviceKind::Cpu;
+    let (process, number) = if is_host {
+        ("Process", "Thread")
+    } else {
+        ("Device", "Stream")
+    };
+    let rows: Vec<Vec<String>> = tracks
+        .iter()
+        .map(|track| {
+            let thread = &profile.threads()[track.thread.index()];
+            let process = if is_host {
+                thread.process.to_string()
+            } else {
+                format!("{}:{}", device_name(track.device), thread.process)
+            };
+            vec![
+                process,
+                thread.native.to_string(),
+                profile.strings().text(thread.name).to_owned(),
+                track.events.to_string(),
+                time(track.busy),
+            ]
+        })
+        .collect();
+    let columns = [
+        (process, Align::Right),
+        (number, Align::Right),
+        ("Name", Align::Left),
+        ("Events", Align::Right),
+        ("Busy", Align::Right),
+    ];
+    push_line(text, &format!("\n{title}: {}", tracks.len()));
+    push_indented(text, &grid(&columns, &rows));
+}
+
+fn push_steps(text: &mut String, steps: &[Step]) {
+    if steps.is_empty() {
+        return;
+    }
+    let rows: Vec<Vec<String>> = steps
+        .iter()
+        .map(|step| {
+            vec![
+                step.number.to_string(),
+                time(step.start),
+                time(step.duration),
+            ]
+        })
+        .collect();
+    let columns = ["Step", "Start", "Duration"].map(|header| (header, Align::Right));
+    push_line(text, &format!("\nSteps: {}", steps.len()));
+    push_indented(text, &grid(&columns, &rows));
+}
+
+fn push_indented(text: &mut String, block: &str) {
+    for line in block.lines() {
+        push_line(text, &format!("  {line}"));
+    }
+}
+
+fn time(time: Nanos) -> String {
+    time_text(microseconds(time), None)
+}

@@ -1,0 +1,67 @@
+//! The timeline in a few lines: the peak, what is left at the end, and who held the most at the
+//! peak.
+
+use std::fmt::Write;
+
+use mindprof_analyze::{Analysis, MemoryCategory, MemoryDevice};
+use mindprof_formats::{frame_texts, holder_name, memory_category_name, memory_device_name};
+
+use crate::number::memory_text;
+
+/// How many holders and frames the text names; the JSON of `formats` has all.
+const HOLDERS: usize = 10;
+const FRAMES: usize = 3;
+
+/// Returns what there is to say of a device's memory as text.
+pub fn memory_summary(analysis: &Analysis, device: MemoryDevice) -> String {
+    let peak = analysis.memory_timeline().peak(analysis, device);
+    let mut text = String::new();
+    let total: i64 = peak.at_end.iter().sum();
+    let name = memory_device_name(device);
+    let when = peak.time.map_or_else(
+        || "before the window".into(),
+        |time| format!("{:.3} ms after its start", time.0 as f64 / 1e6),
+    );
+    let mut line = |text_of_line: std::fmt::Arguments<'_>| {
+        let _ = writeln!(text, "{text_of_line}");
+    };
+    let amount = |bytes: i64| memory_text(bytes).trim().to_owned();
+    line(format_args!(
+        "device {name}: peak {}, {when}; {} at its end",
+        amount(peak.total()),
+        amount(total)
+    ));
+    line(format_args!("{:16} {:>12} {:>12}", "", "peak", "end"));
+    for category in MemoryCategory::ALL {
+        let [at_peak, at_end] = [&peak.bytes, &peak.at_end].map(|bytes| bytes[category.index()]);
+        line(format_args!(
+            "{:16} {:>12} {:>12}",
+            memory_category_name(category).to_lowercase(),
+            amount(at_peak),
+            amount(at_end)
+        ));
+    }
+    if !peak.holders.is_empty() {
+        line(format_args!("held at the peak:"));
+    }
+    for holder in peak.holders.iter().take(HOLDERS) {
+        line(format_args!(
+            "{:>12}  {:16} {} ({})",
+            amount(holder.bytes as i64),
+            memory_category_name(holder.category).to_lowercase(),
+            holder_name(analysis, holder),
+            match holder.blocks {
+                1 => "1 block".into(),
+                blocks => format!("{blocks} blocks"),
+            }
+        ));
+        for frame in frame_texts(analysis, holder.stack).into_iter().take(FRAMES) {
+            line(format_args!("{:14}{frame}", ""));
+        }
+    }
+    let more = peak.holders.len().saturating_sub(HOLDERS);
+    if more > 0 {
+        line(format_args!("{:14}and {more} more", ""));
+    }
+    text
+}

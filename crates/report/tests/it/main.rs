@@ -1,0 +1,10 @@
+//! Tests of the texts and pictures on real traces.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[expect(dead_code, reason = "the tests of `formats` ask it for more")]
+#[path = "../../../formats/tests/it/corpus.rs"]
+mod corpus;
+mod goldens;
+#[path = "../../../formats/tests/it/torchs_view.rs"]
+mod torchs_view;
