@@ -4,12 +4,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use mindprof_model::{InputsTable, Loss, Metadata, Part, Profile};
+use rustc_hash::FxHashSet;
 
 use crate::assemble;
 use crate::buffer::Buffer;
 use crate::chunk::Chunk;
 use crate::clock::{Anchor, TimeAxis};
-use crate::open::OpenSnapshot;
+use crate::name::NameLease;
+use crate::open::{OpenEntry, OpenSnapshot};
 use crate::options::Calls;
 use crate::raw::Record;
 
@@ -28,6 +30,8 @@ pub struct Capture {
     pub(crate) keep_memory: bool,
     pub(crate) keep_calls: Calls,
     pub(crate) threads: Vec<ThreadCapture>,
+    /// Keeps the names that the records refer to.
+    pub(crate) _names: Option<Arc<NameLease>>,
     /// The windows before this one that the profile is about too.
     pub(crate) earlier: Vec<Capture>,
     /// What others report of this window.
@@ -95,10 +99,10 @@ impl ThreadCapture {
     pub(crate) fn take(buffer: &Arc<Buffer>, lost_before: &Loss) -> Self {
         // Under the lock no other thread ends a scope of this one.
         let contents = buffer.contents();
-        // The open scopes come first: one that closes in between is then found among the records,
-        // and one that is found in both places is told once.
+        // The open scopes come first: one that closes in between is then found among the records.
+        let before = contents.chunks.iter().map(|chunk| chunk.len()).sum();
         let open = buffer.open.snapshot();
-        Self {
+        let mut capture = Self {
             key: buffer.index,
             native: buffer.native(),
             name: buffer.name.clone(),
@@ -111,7 +115,20 @@ impl ThreadCapture {
                 .iter()
                 .map(|chunk| (Arc::clone(chunk), chunk.len()))
                 .collect(),
-        }
+        };
+        capture.forget_closed(before);
+        capture
+    }
+
+    /// Takes out of the open scopes those that have a record too: it is the last one of `before`
+    /// the snapshot, whose scope had still to be closed, or came after them.
+    fn forget_closed(&mut self, before: usize) {
+        let mut cursor = self.cursor(&[]);
+        let last_and_later = before.saturating_sub(1)..self.len();
+        let records = last_and_later.map(|index| cursor.at(index));
+        let closed: FxHashSet<_> = records.map(|record| (record.start, record.name)).collect();
+        let is_open = |entry: &OpenEntry| !closed.contains(&(entry.start, entry.name));
+        self.open.entries.retain(is_open);
     }
 
     /// Walks the records in the order in which the scopes ended.

@@ -42,8 +42,9 @@ pub(crate) fn begin(gate: Gate, name: Name, inputs: u32, stack: Stack) -> Starte
         && inputs != Record::NO_ROOM
         && stack != Stack::NO_ROOM
         && let Some(start) = counter()
+        && let Some(index) = (local.buffer.open).push_first(open_entry(start, name, stack))
     {
-        return local.begin(start, name, stack);
+        return local.started(start, index);
     }
     begin_slowly(gate, name, inputs, stack)
 }
@@ -53,13 +54,25 @@ pub(crate) fn begin(gate: Gate, name: Name, inputs: u32, stack: Stack) -> Starte
 fn begin_slowly(gate: Gate, name: Name, inputs: u32, stack: Stack) -> StartedScope {
     let started = with(|local| {
         local.follow(gate);
-        if name.is_refused() || inputs == Record::NO_ROOM || stack == Stack::NO_ROOM {
+        if name.is_refused() {
+            local.buffer.count_lost_for(LossCause::Names, 1);
+            return None;
+        }
+        if inputs == Record::NO_ROOM || stack == Stack::NO_ROOM {
             local.buffer.count_lost();
             return None;
         }
-        Some(local.begin(ticks(), name, stack))
+        let start = ticks();
+        let index = local.buffer.open.push(open_entry(start, name, stack));
+        Some(local.started(start, index))
     });
     started.flatten().unwrap_or((0, OpenSlot::NOWHERE))
+}
+
+#[inline]
+fn open_entry(start: u64, name: Name, stack: Stack) -> OpenEntry {
+    let (name, stack) = (name.raw(), stack.raw());
+    OpenEntry { start, name, stack }
 }
 
 /// Ends a scope of recording `epoch`.
@@ -283,11 +296,9 @@ impl Local {
     }
 
     #[inline]
-    fn begin(&self, start: u64, name: Name, stack: Stack) -> StartedScope {
-        let (name, stack) = (name.raw(), stack.raw());
-        let depth = self.buffer.open.push(OpenEntry { start, name, stack });
+    fn started(&self, start: u64, index: u32) -> StartedScope {
         self.just_begun.set(start);
-        (start, OpenSlot::new(self.thread, depth))
+        (start, OpenSlot::new(self.thread, index))
     }
 
     /// Returns when an allocation counts as made, if that is not now.

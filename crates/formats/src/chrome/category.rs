@@ -118,6 +118,7 @@ pub(super) fn is_hidden(name: &str) -> bool {
 pub(crate) const fn loss_key(cause: LossCause) -> &'static str {
     match cause {
         LossCause::Budget => "budget",
+        LossCause::Names => "names",
         LossCause::Depth => "depth",
         LossCause::Unseen => "unseen",
         LossCause::Damaged => "damaged",

@@ -86,13 +86,14 @@ fn the_next_recording_begins_with_a_whole_budget() {
 }
 
 #[test]
-fn scopes_open_too_deep_at_the_end_are_counted() {
-    let session = Session::start(Options::default());
-    let open: Vec<Scope> = (0..70).map(|_| scope(&OP)).collect();
+fn scopes_open_at_the_end_beyond_what_the_budget_follows_are_counted() {
+    let session = Session::start(Options {
+        budget_bytes: 0,
+        ..Options::default()
+    });
+    let open: Vec<Scope> = (0..1_100).map(|_| scope(&OP)).collect();
     let profile = session.stop().assemble();
-    assert_eq!(
-        profile.events().len() as u64 + profile.loss().count(LossCause::Depth),
-        70
-    );
+    let lost = profile.loss().count(LossCause::Depth);
+    assert_eq!((profile.events().len(), lost), (1_024, 76));
     open.into_iter().rev().for_each(drop);
 }

@@ -6,6 +6,8 @@
 mod handover;
 mod loss;
 mod memory;
+mod names;
+mod overlap;
 mod scopes;
 mod stacks;
 mod storages;
