@@ -12,6 +12,7 @@ use super::arguments::tensors;
 use super::{Tensor, wrap, written};
 use crate::enter::Enter;
 use crate::error::Error;
+use crate::python_calls::note_stack_around;
 
 thread_local! {
     /// What a Python function raised while the engine was walking: the engine only knows that one did.
@@ -26,7 +27,7 @@ pub(super) fn keep_raised(error: PyErr) -> host::Error {
 
 /// Runs the engine and raises what a Python function inside of it raised.
 fn walk<T: Send>(py: Python<'_>, call: impl FnOnce() -> host::Result<T> + Send) -> PyResult<T> {
-    let result = py.enter(|| call().map_err(Error::from));
+    let result = note_stack_around(|| py.enter(|| call().map_err(Error::from)));
     match RAISED.with(|raised| raised.borrow_mut().take()) {
         Some(raised) if result.is_err() => Err(raised),
         _ => result,
