@@ -10,7 +10,7 @@ use pyo3::types::PyDict;
 
 use super::arguments::tensors;
 use super::{Tensor, wrap, written};
-use crate::enter::Enter;
+use crate::enter::{Enter, leave};
 use crate::error::Error;
 use crate::python_calls::note_stack_around;
 
@@ -151,7 +151,7 @@ impl Tensor {
     /// Calls a function with the gradient when it arrives; what it returns replaces the gradient.
     fn register_hook(&self, hook: Py<PyAny>) -> PyResult<HookHandle> {
         let hook = Hook::new(move |gradient| {
-            Python::attach(|py| {
+            leave(|py| {
                 let returned = hook.call1(py, (Tensor(gradient.clone()),));
                 let returned = returned.map_err(keep_raised)?;
                 if returned.is_none(py) {
