@@ -236,3 +236,37 @@ def test_a_fork_beside_a_backward_pass_that_calls_python() -> None:
         timeout=120,
     )
     assert done.stdout == "{0}\n", done.stderr
+
+
+def test_a_child_multiplies_large_matrices_as_its_parent_did() -> None:
+    """A child has none of the threads that its parent shared such work among, nor has its child."""
+    done = run(
+        """
+        import signal
+        size = 300
+        def work():
+            x = torch.ones((size, size), requires_grad=True)
+            product = x @ x
+            assert product.sum().item() == size ** 3
+            product.sum().backward()
+            large = torch.ones(600_000)
+            assert (large + large).sum().item() == 1_200_000
+            torch.nn.functional.softmax(torch.ones((300, 300)), dim=1)
+            torch.nn.functional.conv2d(torch.ones((4, 3, 32, 32)), torch.ones((8, 3, 3, 3)))
+        def fork(depth):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(60)
+                work()
+                status = fork(depth - 1) if depth else 0
+                work()
+                os._exit(1 if status else 0)
+            return os.waitpid(child, 0)[1]
+        work()
+        statuses = [fork(1), fork(1)]
+        work()
+        print(statuses)
+        """,
+        timeout=120,
+    )
+    assert done.stdout == "[0, 0]\n", done.stderr

@@ -5,7 +5,7 @@
 
 use rayon::prelude::*;
 
-use super::{PARALLEL_CHUNK, PARALLEL_COUNT, Walk};
+use super::{PARALLEL_CHUNK, PARALLEL_COUNT, Walk, in_parallel};
 use crate::layout::Layout;
 use crate::shape::Dims;
 use crate::storage::{self, reserve, zeroed};
@@ -269,14 +269,16 @@ fn map_slice<T: Element, U: Element>(
         return Ok(elements);
     }
     let mut elements = zeroed(operand.len())?;
-    elements
-        .par_chunks_mut(PARALLEL_CHUNK)
-        .zip(operand.par_chunks(PARALLEL_CHUNK))
-        .for_each(|(results, operand)| {
-            for (result, &x) in results.iter_mut().zip(operand) {
-                *result = function(x);
-            }
-        });
+    in_parallel(|| {
+        elements
+            .par_chunks_mut(PARALLEL_CHUNK)
+            .zip(operand.par_chunks(PARALLEL_CHUNK))
+            .for_each(|(results, operand)| {
+                for (result, &x) in results.iter_mut().zip(operand) {
+                    *result = function(x);
+                }
+            });
+    });
     Ok(elements)
 }
 
@@ -291,14 +293,16 @@ fn zip_slices<T: Element, U: Element>(
         return Ok(elements);
     }
     let mut elements = zeroed(left.len())?;
-    elements
-        .par_chunks_mut(PARALLEL_CHUNK)
-        .zip(left.par_chunks(PARALLEL_CHUNK))
-        .zip(right.par_chunks(PARALLEL_CHUNK))
-        .for_each(|((results, left), right)| {
-            for ((result, &x), &y) in results.iter_mut().zip(left).zip(right) {
-                *result = function(x, y);
-            }
-        });
+    in_parallel(|| {
+        elements
+            .par_chunks_mut(PARALLEL_CHUNK)
+            .zip(left.par_chunks(PARALLEL_CHUNK))
+            .zip(right.par_chunks(PARALLEL_CHUNK))
+            .for_each(|((results, left), right)| {
+                for ((result, &x), &y) in results.iter_mut().zip(left).zip(right) {
+                    *result = function(x, y);
+                }
+            });
+    });
     Ok(elements)
 }

@@ -5,7 +5,7 @@
 
 use rayon::prelude::*;
 
-use super::{PARALLEL_CHUNK, PARALLEL_COUNT, Walk, rewrite, widened};
+use super::{PARALLEL_CHUNK, PARALLEL_COUNT, Walk, in_parallel, rewrite, widened};
 use crate::element::Number;
 use crate::layout::Layout;
 use crate::shape::{Dims, Strides};
@@ -101,10 +101,12 @@ fn sum_slice<T: Number>(elements: &[T]) -> T::Total {
     if elements.len() < PARALLEL_COUNT {
         return sum_blocks(elements);
     }
-    elements
-        .par_chunks(PARALLEL_CHUNK)
-        .map(sum_blocks)
-        .reduce(T::Total::default, T::add_totals)
+    in_parallel(|| {
+        elements
+            .par_chunks(PARALLEL_CHUNK)
+            .map(sum_blocks)
+            .reduce(T::Total::default, T::add_totals)
+    })
 }
 
 fn sum_blocks<T: Number>(elements: &[T]) -> T::Total {

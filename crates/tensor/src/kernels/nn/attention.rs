@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::softmax::{Softmax, softmax};
 use crate::element::Real;
-use crate::kernels::{Matrix, Previous, multiply};
+use crate::kernels::{Matrix, Previous, in_parallel, multiply};
 
 /// The sizes of an attention.
 #[derive(Clone, Copy, Debug)]
@@ -59,29 +59,31 @@ pub(crate) fn attention_forward<T: Real>(
     let heads = shape.batch * shape.heads;
     let mut results = vec![T::ZERO; heads * shape.query_size()];
     let mut sums = vec![T::ZERO; heads * shape.queries];
-    results
-        .par_chunks_mut(shape.query_size().max(1))
-        .zip(sums.par_chunks_mut(shape.queries.max(1)))
-        .enumerate()
-        .for_each(|(head, (result, sums))| {
-            let key = piece(key, head, shape.key_size());
-            let scores = shape.scores(piece(query, head, shape.query_size()), key);
-            for (sum, line) in sums.iter_mut().zip(scores.chunks(shape.keys.max(1))) {
-                let highest = line.iter().copied().fold(T::neg_infinity(), T::max);
-                let total: T = line.iter().map(|&score| (score - highest).exp()).sum();
-                *sum = highest + total.ln();
-            }
-            let weights = softmax(&scores, [shape.queries, shape.keys, 1], Softmax::Plain);
-            multiply(
-                rows(&weights, [shape.queries, shape.keys]),
-                rows(
-                    piece(value, head, shape.key_size()),
-                    [shape.keys, shape.width],
-                ),
-                result,
-                Previous::Overwrite,
-            );
-        });
+    in_parallel(|| {
+        results
+            .par_chunks_mut(shape.query_size().max(1))
+            .zip(sums.par_chunks_mut(shape.queries.max(1)))
+            .enumerate()
+            .for_each(|(head, (result, sums))| {
+                let key = piece(key, head, shape.key_size());
+                let scores = shape.scores(piece(query, head, shape.query_size()), key);
+                for (sum, line) in sums.iter_mut().zip(scores.chunks(shape.keys.max(1))) {
+                    let highest = line.iter().copied().fold(T::neg_infinity(), T::max);
+                    let total: T = line.iter().map(|&score| (score - highest).exp()).sum();
+                    *sum = highest + total.ln();
+                }
+                let weights = softmax(&scores, [shape.queries, shape.keys, 1], Softmax::Plain);
+                multiply(
+                    rows(&weights, [shape.queries, shape.keys]),
+                    rows(
+                        piece(value, head, shape.key_size()),
+                        [shape.keys, shape.width],
+                    ),
+                    result,
+                    Previous::Overwrite,
+                );
+            });
+    });
     (results, sums)
 }
 
@@ -94,14 +96,16 @@ pub(crate) fn attention_gradient<T: Real>(known: [&[T]; 6], shape: Attention) ->
     let mut queries = vec![T::ZERO; heads * shape.query_size()];
     let mut keys = vec![T::ZERO; heads * shape.key_size()];
     let mut values = vec![T::ZERO; heads * shape.key_size()];
-    queries
-        .par_chunks_mut(shape.query_size().max(1))
-        .zip(keys.par_chunks_mut(shape.key_size().max(1)))
-        .zip(values.par_chunks_mut(shape.key_size().max(1)))
-        .enumerate()
-        .for_each(|(head, ((query, key), value))| {
-            head_gradient(known, shape, head, [query, key, value]);
-        });
+    in_parallel(|| {
+        queries
+            .par_chunks_mut(shape.query_size().max(1))
+            .zip(keys.par_chunks_mut(shape.key_size().max(1)))
+            .zip(values.par_chunks_mut(shape.key_size().max(1)))
+            .enumerate()
+            .for_each(|(head, ((query, key), value))| {
+                head_gradient(known, shape, head, [query, key, value]);
+            });
+    });
     [queries, keys, values]
 }
 

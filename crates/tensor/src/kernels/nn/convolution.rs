@@ -4,7 +4,7 @@
 use rayon::prelude::*;
 
 use crate::element::Real;
-use crate::kernels::{Matrix, Previous, multiply};
+use crate::kernels::{Matrix, Previous, in_parallel, multiply};
 
 /// The sizes of a convolution: images and windows by rows and columns.
 #[derive(Clone, Copy, Debug)]
@@ -98,29 +98,31 @@ pub(crate) fn convolve<T: Real>(
     let outputs = window.outputs / window.groups;
     let mut results = vec![T::ZERO; window.batch * window.outputs * places];
     let image_size = window.channels * window.image_size();
-    results
-        .par_chunks_mut((window.outputs * places).max(1))
-        .enumerate()
-        .for_each(|(index, result)| {
-            let image = &images[index * image_size..(index + 1) * image_size];
-            for group in 0..window.groups {
-                let columns = window.columns(image, group);
-                let start = group * outputs;
-                let result = &mut result[start * places..(start + outputs) * places];
-                if let Some(bias) = bias {
-                    for (channel, row) in result.chunks_mut(places.max(1)).enumerate() {
-                        row.fill(bias[start + channel]);
+    in_parallel(|| {
+        results
+            .par_chunks_mut((window.outputs * places).max(1))
+            .enumerate()
+            .for_each(|(index, result)| {
+                let image = &images[index * image_size..(index + 1) * image_size];
+                for group in 0..window.groups {
+                    let columns = window.columns(image, group);
+                    let start = group * outputs;
+                    let result = &mut result[start * places..(start + outputs) * places];
+                    if let Some(bias) = bias {
+                        for (channel, row) in result.chunks_mut(places.max(1)).enumerate() {
+                            row.fill(bias[start + channel]);
+                        }
                     }
+                    let depth = window.depth();
+                    multiply(
+                        rows_of(&weights[start * depth..], [outputs, depth]),
+                        rows_of(&columns, [depth, places]),
+                        result,
+                        Previous::Add,
+                    );
                 }
-                let depth = window.depth();
-                multiply(
-                    rows_of(&weights[start * depth..], [outputs, depth]),
-                    rows_of(&columns, [depth, places]),
-                    result,
-                    Previous::Add,
-                );
-            }
-        });
+            });
+    });
     results
 }
 
@@ -134,31 +136,33 @@ pub(crate) fn convolve_input_gradient<T: Real>(
     let outputs = window.outputs / window.groups;
     let size = window.channels * window.image_size();
     let mut results = vec![T::ZERO; window.batch * size];
-    results
-        .par_chunks_mut(size.max(1))
-        .enumerate()
-        .for_each(|(index, result)| {
-            for group in 0..window.groups {
-                let start = group * outputs;
-                let arriving = &gradient[(index * window.outputs + start) * places..];
-                let mut columns = vec![T::ZERO; depth * places];
-                multiply(
-                    Matrix {
-                        elements: &weights[start * depth..],
-                        dims: [depth, outputs],
-                        strides: [1, depth],
-                    },
-                    rows_of(arriving, [outputs, places]),
-                    &mut columns,
-                    Previous::Overwrite,
-                );
-                let first = group * window.channels / window.groups;
-                window.each(|line, place, channel, pixel| {
-                    let target = &mut result[pixel * window.channels + first + channel];
-                    *target = *target + columns[line * places + place];
-                });
-            }
-        });
+    in_parallel(|| {
+        results
+            .par_chunks_mut(size.max(1))
+            .enumerate()
+            .for_each(|(index, result)| {
+                for group in 0..window.groups {
+                    let start = group * outputs;
+                    let arriving = &gradient[(index * window.outputs + start) * places..];
+                    let mut columns = vec![T::ZERO; depth * places];
+                    multiply(
+                        Matrix {
+                            elements: &weights[start * depth..],
+                            dims: [depth, outputs],
+                            strides: [1, depth],
+                        },
+                        rows_of(arriving, [outputs, places]),
+                        &mut columns,
+                        Previous::Overwrite,
+                    );
+                    let first = group * window.channels / window.groups;
+                    window.each(|line, place, channel, pixel| {
+                        let target = &mut result[pixel * window.channels + first + channel];
+                        *target = *target + columns[line * places + place];
+                    });
+                }
+            });
+    });
     results
 }
 

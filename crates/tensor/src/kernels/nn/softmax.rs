@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use crate::element::Real;
-use crate::kernels::PARALLEL_COUNT;
+use crate::kernels::{PARALLEL_COUNT, in_parallel};
 
 /// Probabilities, or their logarithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,11 +83,13 @@ fn each_row<T: Real>(elements: &mut [T], width: usize, work: impl Fn(&mut [T], u
         }
         return;
     }
-    elements
-        .par_chunks_mut(width)
-        .enumerate()
-        .with_min_len(16)
-        .for_each(|(index, row)| work(row, index));
+    in_parallel(|| {
+        elements
+            .par_chunks_mut(width)
+            .enumerate()
+            .with_min_len(16)
+            .for_each(|(index, row)| work(row, index));
+    });
 }
 
 fn row_softmax<T: Real>(row: &mut [T], kind: Softmax) {
