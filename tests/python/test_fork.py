@@ -159,3 +159,114 @@ def test_a_child_reads_the_profile_that_another_thread_was_analysing() -> None:
         timeout=120,
     )
     assert done.stdout == "done\n", done.stderr
+
+
+def test_a_function_of_the_user_may_fork_during_the_backward_pass() -> None:
+    """A hook, the backward half of a function, a backward pass within a hook: both sides go on."""
+    done = run(
+        """
+        import signal
+        def fork(*_):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(30)
+                children.append(True)
+            else:
+                _, status = os.waitpid(child, 0)
+                statuses.append(status)
+        class Twice(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+            @staticmethod
+            def backward(ctx, gradient):
+                fork()
+                return gradient * 2
+        def nested(gradient):
+            with torch.enable_grad():
+                y = torch.ones((2, 2), requires_grad=True)
+                y.register_hook(fork)
+                (y * y).sum().backward()
+        children, statuses = [], []
+        for hook in (fork, nested):
+            x = torch.ones((2, 2), requires_grad=True)
+            x.register_hook(hook)
+            Twice.apply(x * x).sum().backward()
+            assert x.grad.tolist() == [[4.0, 4.0], [4.0, 4.0]]
+            if children:
+                os._exit(0)
+        print(statuses)
+        """,
+        timeout=120,
+    )
+    assert done.stdout == "[0, 0, 0, 0]\n", done.stderr
+
+
+def test_a_fork_beside_a_backward_pass_that_calls_python() -> None:
+    done = run(
+        """
+        import signal
+        stop = threading.Event()
+        def train():
+            while not stop.is_set():
+                x = torch.ones((2, 2), requires_grad=True)
+                y = x
+                for _ in range(20):
+                    y = y * x
+                    y.register_hook(lambda gradient: gradient * 1)
+                y.sum().backward()
+        threads = [threading.Thread(target=train) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        statuses = set()
+        for _ in range(30):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(30)
+                x = torch.ones((2, 2), requires_grad=True)
+                x.register_hook(lambda gradient: gradient * 2)
+                (x * x).sum().backward()
+                os._exit(0 if x.grad.tolist() == [[4.0, 4.0], [4.0, 4.0]] else 1)
+            statuses.add(os.waitpid(child, 0)[1])
+        stop.set()
+        for thread in threads:
+            thread.join()
+        print(statuses)
+        """,
+        timeout=120,
+    )
+    assert done.stdout == "{0}\n", done.stderr
+
+
+def test_a_child_multiplies_large_matrices_as_its_parent_did() -> None:
+    """A child has none of the threads that its parent shared such work among, nor has its child."""
+    done = run(
+        """
+        import signal
+        size = 300
+        def work():
+            x = torch.ones((size, size), requires_grad=True)
+            product = x @ x
+            assert product.sum().item() == size ** 3
+            product.sum().backward()
+            large = torch.ones(600_000)
+            assert (large + large).sum().item() == 1_200_000
+            torch.nn.functional.softmax(torch.ones((300, 300)), dim=1)
+            torch.nn.functional.conv2d(torch.ones((4, 3, 32, 32)), torch.ones((8, 3, 3, 3)))
+        def fork(depth):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(60)
+                work()
+                status = fork(depth - 1) if depth else 0
+                work()
+                os._exit(1 if status else 0)
+            return os.waitpid(child, 0)[1]
+        work()
+        statuses = [fork(1), fork(1)]
+        work()
+        print(statuses)
+        """,
+        timeout=120,
+    )
+    assert done.stdout == "[0, 0]\n", done.stderr

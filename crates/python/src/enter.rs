@@ -2,7 +2,8 @@
 //!
 //! Whoever forks holds the GIL, so that only what runs without it can be cut off in the middle,
 //! with locks that no thread of the child would ever give back. All of that comes through here, and
-//! a fork waits until nobody is inside.
+//! a fork waits until nobody is inside. Functions of the user that the engine calls are outside:
+//! they may fork themselves, or wait for a thread that does.
 
 #![expect(
     unsafe_code,
@@ -10,7 +11,8 @@
 )]
 
 use std::cell::RefCell;
-use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
+use std::mem::ManuallyDrop;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use pyo3::prelude::*;
 
@@ -20,7 +22,8 @@ static INSIDE: RwLock<()> = RwLock::new(());
 /// Calls into the engine from Python.
 pub(crate) trait Enter {
     /// Runs `call` without the GIL; its error becomes a Python exception, and a pending Ctrl-C is
-    /// raised after it. `call` must not ask for the GIL: a fork that waits for it holds that.
+    /// raised after it. `call` asks for the GIL by [`leave`] alone: a fork that waits for it holds
+    /// that.
     fn enter<T: Send, E: Into<crate::error::Error> + Send>(
         self,
         call: impl FnOnce() -> Result<T, E> + Send,
@@ -40,7 +43,7 @@ impl Enter for Python<'_> {
         call: impl FnOnce() -> Result<T, E> + Send,
     ) -> PyResult<T> {
         self.enter_alone(|| {
-            let _inside = INSIDE.read().unwrap_or_else(PoisonError::into_inner);
+            let _inside = Inside::enter();
             call()
         })
     }
@@ -52,6 +55,77 @@ impl Enter for Python<'_> {
         let result = self.detach(|| call().map_err(Into::into));
         self.check_signals()?;
         Ok(result?)
+    }
+}
+
+/// Calls a function of the user from inside of the engine: with the GIL, and outside for as long as
+/// it takes. No lock of the engine is held meanwhile.
+pub(crate) fn leave<T>(call: impl FnOnce(Python<'_>) -> T) -> T {
+    // Dropped after the GIL is given back: a fork that waits for whoever is inside holds that.
+    let _outside = Outside::leave();
+    Python::attach(call)
+}
+
+thread_local! {
+    /// What keeps forks waiting while this thread is inside. Never dropped with the thread, so that
+    /// one that is ending has it too.
+    static GUARD: RefCell<Option<Guard>> = const { RefCell::new(None) };
+}
+
+type Guard = ManuallyDrop<RwLockReadGuard<'static, ()>>;
+
+fn take_guard() {
+    let guard = INSIDE.read().unwrap_or_else(PoisonError::into_inner);
+    GUARD.set(Some(ManuallyDrop::new(guard)));
+}
+
+/// Returns whether there was one to give back.
+fn give_guard_back() -> bool {
+    GUARD.take().map(ManuallyDrop::into_inner).is_some()
+}
+
+/// Keeps forks waiting while it lives. Within another one it does nothing: whoever reads twice
+/// waits for ever once a fork waits in between.
+struct Inside {
+    is_first: bool,
+}
+
+impl Inside {
+    fn enter() -> Self {
+        let is_first = GUARD.with_borrow(Option::is_none);
+        if is_first {
+            take_guard();
+        }
+        Self { is_first }
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        if self.is_first {
+            give_guard_back();
+        }
+    }
+}
+
+/// Lets forks pass while it lives, if this thread was inside.
+struct Outside {
+    was_inside: bool,
+}
+
+impl Outside {
+    fn leave() -> Self {
+        Self {
+            was_inside: give_guard_back(),
+        }
+    }
+}
+
+impl Drop for Outside {
+    fn drop(&mut self) {
+        if self.was_inside {
+            take_guard();
+        }
     }
 }
 

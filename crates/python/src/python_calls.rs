@@ -25,12 +25,14 @@ pub(crate) use self::interpreter::is_supported as find_interpreter;
 
 use self::interpreter::Attached;
 use self::shadow::Shadow;
+use self::thread_state::{HookOwner, ThreadState, find_hook_word};
 use crate::once::{classes, words};
 
 mod interpreter;
 mod modules;
 mod names;
 mod shadow;
+mod thread_state;
 
 /// What the interpreter says has happened.
 mod event {
@@ -90,6 +92,8 @@ impl Key {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner {
     Us,
+    /// Us, from now on.
+    New,
     Another,
 }
 
@@ -118,6 +122,7 @@ impl Following {
             PyErr::warn(py, &category, message, 1)?;
             return Ok(None);
         }
+        find_hook_word(py);
         set_stack_source(operator_stack);
         names::set_roots(wanted.roots);
         let process = std::process::id();
@@ -204,6 +209,8 @@ pub(crate) fn follow_thread(
         return Ok(());
     }
     attached.set_hook(on_event, marker(py)?);
+    // Another tool may have had the hook until now.
+    with_shadow(Shadow::forget);
     join(attached);
     Ok(())
 }
@@ -212,11 +219,8 @@ pub(crate) fn follow_thread(
 fn follow_threads(py: Python<'_>) -> PyResult<()> {
     let attached = Attached::new(py);
     let threading = py.import("threading")?;
-    let is_free = |module: &Bound<'_, PyModule>| -> PyResult<bool> {
-        Ok(module.call_method0("getprofile")?.is_none())
-    };
     // Before the hook is there, so that it does not see our own calls.
-    if is_free(&threading)? && is_free(&py.import("sys")?)? {
+    if threading.call_method0("getprofile")?.is_none() && hook_owner(py)? == HookOwner::Nobody {
         threading.call_method1("setprofile", (marker(py)?,))?;
         attached.set_hook_everywhere(on_event, marker(py)?);
     }
@@ -230,7 +234,7 @@ fn follow_threads(py: Python<'_>) -> PyResult<()> {
 fn unfollow_threads(py: Python<'_>) {
     let attached = Attached::new(py);
     let remove = || -> PyResult<()> {
-        let is_here = is_ours(&py.import("sys")?.call_method0("getprofile")?)?;
+        let is_here = hook_owner(py)? == HookOwner::Us;
         if is_here {
             attached.remove_hook();
         }
@@ -255,20 +259,35 @@ fn unfollow_threads(py: Python<'_>) {
 fn claim_hook(attached: Attached<'_>) -> Owner {
     let py = attached.python();
     let claim = || -> PyResult<Owner> {
-        let found = py
-            .import(words(py).sys.bind(py))?
-            .call_method0(words(py).getprofile.bind(py))?;
-        if found.is_none() {
-            attached.set_hook(on_event, marker(py)?);
-            return Ok(Owner::Us);
-        }
-        Ok(if is_ours(&found)? {
-            Owner::Us
-        } else {
-            Owner::Another
+        Ok(match hook_owner(py)? {
+            HookOwner::Us => Owner::Us,
+            HookOwner::Another | HookOwner::Unknown => Owner::Another,
+            HookOwner::Nobody => {
+                attached.set_hook(on_event, marker(py)?);
+                Owner::New
+            }
         })
     };
     claim().unwrap_or(Owner::Another)
+}
+
+/// Returns whose hook is called in this thread; where that cannot be read, whose function Python
+/// says it is.
+fn hook_owner(py: Python<'_>) -> PyResult<HookOwner> {
+    let owner = ThreadState::current().map(|thread| thread.hook_owner(on_event));
+    if let Some(owner @ (HookOwner::Us | HookOwner::Another | HookOwner::Nobody)) = owner {
+        return Ok(owner);
+    }
+    let found = py
+        .import(words(py).sys.bind(py))?
+        .call_method0(words(py).getprofile.bind(py))?;
+    Ok(if found.is_none() {
+        HookOwner::Nobody
+    } else if is_ours(&found)? {
+        HookOwner::Us
+    } else {
+        HookOwner::Another
+    })
 }
 
 fn is_ours(profile: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -292,6 +311,19 @@ fn join(attached: Attached<'_>) {
 /// Returns the stack that an operator of this thread is called in.
 fn operator_stack() -> Stack {
     with_shadow(Shadow::operator_stack).unwrap_or(Stack::NONE)
+}
+
+/// Calls `action`, which gives up the GIL: operators in it are called where this is.
+pub(crate) fn note_stack_around<T>(action: impl FnOnce() -> T) -> T {
+    if !wants_stacks() {
+        return action();
+    }
+    let before = with_shadow(Shadow::note_stack);
+    let result = action();
+    if let Some(before) = before {
+        with_shadow(|shadow| shadow.restore_note(before));
+    }
+    result
 }
 
 /// Calls `action`, unless the thread is ending or is in such a call already: a finalizer can run

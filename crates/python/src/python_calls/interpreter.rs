@@ -25,14 +25,23 @@ pub(super) type Hook =
 
 type SetProfile = unsafe extern "C" fn(Option<Hook>, *mut PyObject);
 
+type RunningState = unsafe extern "C" fn() -> *mut ffi::PyThreadState;
+
+/// How the state is asked for that holds the GIL.
+#[derive(Clone, Copy)]
+pub(super) enum Running {
+    /// Returns it if it is that of the calling thread. From 3.12 on.
+    OfThisThread(RunningState),
+    /// Returns it whichever thread's it is.
+    OfAnyThread(RunningState),
+}
+
 /// The functions of the running interpreter.
-struct Interpreter {
+pub(super) struct Interpreter {
     set_profile: SetProfile,
     /// From 3.12 on.
     set_profile_all_threads: Option<SetProfile>,
-    is_attached: unsafe extern "C" fn() -> c_int,
-    /// Under this name from 3.13 on.
-    running: Option<unsafe extern "C" fn() -> *mut ffi::PyThreadState>,
+    pub(super) running: Running,
     back: unsafe extern "C" fn(*mut PyFrameObject) -> *mut PyFrameObject,
     /// From 3.11 on.
     instruction: Option<unsafe extern "C" fn(*mut PyFrameObject) -> c_int>,
@@ -48,7 +57,8 @@ pub(crate) fn is_supported() -> bool {
     INTERPRETER.get_or_init(Interpreter::find).is_some()
 }
 
-fn interpreter() -> Option<&'static Interpreter> {
+#[inline]
+pub(super) fn interpreter() -> Option<&'static Interpreter> {
     INTERPRETER.get().and_then(Option::as_ref)
 }
 
@@ -57,12 +67,18 @@ impl Interpreter {
         // SAFETY: each name is that of a function of CPython, which has this signature in every
         // version that has it.
         unsafe {
+            let set_profile_all_threads = symbol(c"PyEval_SetProfileAllThreads");
+            // Under the first name from 3.13 on.
+            let running = symbol(c"PyThreadState_GetUnchecked")
+                .or_else(|| symbol(c"_PyThreadState_UncheckedGet"))?;
             Some(Self {
                 set_profile: symbol(c"PyEval_SetProfile")?,
-                set_profile_all_threads: symbol(c"PyEval_SetProfileAllThreads"),
-                is_attached: symbol(c"PyGILState_Check")?,
-                running: symbol(c"PyThreadState_GetUnchecked")
-                    .or_else(|| symbol(c"_PyThreadState_UncheckedGet")),
+                set_profile_all_threads,
+                // Both came with 3.12.
+                running: match set_profile_all_threads {
+                    Some(_) => Running::OfThisThread(running),
+                    None => Running::OfAnyThread(running),
+                },
                 back: symbol(c"PyFrame_GetBack")?,
                 instruction: symbol(c"PyFrame_GetLasti"),
                 variable: symbol(c"PyFrame_GetVarString"),
@@ -165,49 +181,6 @@ impl<'py> Attached<'py> {
             // SAFETY: the GIL is held.
             unsafe { (interpreter.set_profile)(None, std::ptr::null_mut()) };
         }
-    }
-}
-
-/// Returns the word that this thread holds the GIL, if it does.
-#[inline]
-pub(super) fn attached<'py>() -> Option<Attached<'py>> {
-    let interpreter = interpreter()?;
-    // SAFETY: the function asks for nothing; and if it says that the GIL is held, it is, for as
-    // long as the call into the recorder lasts: whoever called holds it.
-    unsafe {
-        let is_attached = (interpreter.is_attached)() == 1;
-        is_attached.then(|| Attached(Python::assume_attached()))
-    }
-}
-
-/// Returns which thread's state holds the GIL, as the caller sees it; zero if it cannot be told.
-#[inline]
-fn running() -> usize {
-    let running = interpreter().and_then(|interpreter| interpreter.running);
-    // SAFETY: the function asks for nothing. What it returns is compared, never followed.
-    running.map_or(0, |running| unsafe { running() } as usize)
-}
-
-/// The state that the interpreter has for a thread, by its address.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct ThreadState(usize);
-
-impl ThreadState {
-    /// Returns that of this thread.
-    pub(super) fn of(_attached: Attached<'_>) -> Self {
-        Self(running())
-    }
-
-    /// Returns the word that this thread holds the GIL, if it does and this is its state. Asks for
-    /// much less than [`attached`].
-    ///
-    /// # Safety
-    /// The state was this thread's, and frames that ran under it have not all returned.
-    #[inline]
-    pub(super) unsafe fn attached<'py>(self) -> Option<Attached<'py>> {
-        // SAFETY: a state with frames is not freed, so no other thread can have one at its address:
-        // if it is the one that holds the GIL, then this thread does.
-        (self.0 != 0 && self.0 == running()).then(|| Attached(unsafe { Python::assume_attached() }))
     }
 }
 

@@ -1,15 +1,10 @@
 //! The stack of one thread as its calls and returns told of it, so that an operator finds its own
 //! without a walk.
 //!
-//! What was told is never trusted further than it can be checked: a frame is known by its address,
-//! and looked at only if the interpreter says that it is running now. Where the two disagree (a
-//! generator that was thrown into, another tool's hook, a thread that is seen first), the frames
-//! are walked, and what was missed is put right.
-
-#![expect(
-    unsafe_code,
-    reason = "whether this thread holds the GIL follows from the calls that are kept"
-)]
+//! What was told is never trusted further than it can be checked: that our hook is still there, and
+//! that the frame which runs now, by its address and its code, is the one that was told last. Where
+//! this fails (a generator that was thrown into, another tool's hook, a thread that is seen first),
+//! the frames are walked, and what was missed is put right or counted.
 
 use std::ffi::c_int;
 
@@ -18,9 +13,10 @@ use mindprof_record::{
 };
 use pyo3::prelude::*;
 
-use super::interpreter::{Frame, ThreadState, attached};
+use super::interpreter::{Attached, Frame};
 use super::names::Names;
-use super::{Key, Owner, deepest, modules};
+use super::thread_state::{HookOwner, ThreadState};
+use super::{Key, Owner, deepest, modules, on_event};
 
 /// How a thread is followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,8 +26,6 @@ enum State {
     Unseen,
     /// Its calls and returns are told.
     Following,
-    /// Something was called that may have put another hook in the place of ours.
-    Doubtful,
     /// Another tool has the hook: operators walk the frames, calls are not seen.
     Foreign,
 }
@@ -41,11 +35,11 @@ enum State {
 pub(super) struct Shadow {
     key: Key,
     state: State,
-    /// The interpreter's state of the thread, as of when it was last looked at.
-    thread: ThreadState,
     calls: Vec<Call>,
     /// How many more calls there are than are kept.
     beyond: u64,
+    /// The stack of the last call that gave up the GIL, and when that was.
+    noted: Option<(Key, Stack)>,
     names: Names,
 }
 
@@ -61,7 +55,7 @@ struct Call {
     kind: Kind,
     /// Which frame it is; of a native function, which frame called it. Compared, never followed.
     frame: usize,
-    /// Which code the frame runs; zero of a native function.
+    /// Which code that frame runs.
     code: usize,
     name: Name,
     /// Where it was called.
@@ -77,6 +71,13 @@ struct Call {
 const NOWHERE: c_int = c_int::MIN;
 
 impl Call {
+    /// Returns whether `frame` is its own. The address alone would not do: a frame that returned
+    /// untold leaves its place to the next.
+    #[inline]
+    fn is_of(&self, frame: Frame<'_>) -> bool {
+        self.frame == frame.identity() && self.code == frame.code().as_ptr() as usize
+    }
+
     fn close(self) {
         if let Some(scope) = self.scope {
             scope.close();
@@ -94,18 +95,19 @@ impl Shadow {
         let Some(call) = self.calls.last() else {
             return self.find_stack();
         };
+        let Some(thread) = ThreadState::current() else {
+            return self.find_stack();
+        };
+        if thread.hook_owner(on_event) != HookOwner::Us {
+            return self.find_stack();
+        }
         // The line that called the function is told rather than the function, whose name says what
-        // the operator's says.
+        // the operator's says. It waits for the operator, with the GIL or without.
         if call.kind == Kind::Native && self.beyond == 0 {
             return call.callers;
         }
-        // SAFETY: calls are kept from when their frames are seen until these return. A tool that
-        // keeps returns from us makes this thread a doubtful one.
-        let Some(attached) = (unsafe { self.thread.attached() }) else {
-            return self.find_stack();
-        };
-        match attached.current_frame() {
-            Some(frame) if self.beyond == 0 && frame.identity() == call.frame => {
+        match thread.attached().and_then(Attached::current_frame) {
+            Some(frame) if self.beyond == 0 && call.is_of(frame) => {
                 // Mostly a line calls the same operator again.
                 if call.kind == Kind::Function && call.instruction == frame.instruction() {
                     return call.inside;
@@ -189,14 +191,13 @@ impl Shadow {
         let callers = self.stack_at(frame);
         if native.is_switch {
             // Whether its return will be told is not known: it is recorded as over at once.
-            self.state = State::Doubtful;
             let _ = open_call(native.name, callers).map(OpenScope::close);
             return;
         }
         self.calls.push(Call {
             kind: Kind::Native,
             frame: frame.identity(),
-            code: 0,
+            code: self.calls.last().map_or(0, |caller| caller.code),
             name: native.name,
             callers,
             scope: open_call(native.name, callers),
@@ -234,24 +235,46 @@ impl Shadow {
         self.names.clear();
     }
 
+    /// Notes the stack of a call that gives up the GIL, for operators in it that find no frame to
+    /// ask. Returns what was noted before.
+    pub(super) fn note_stack(&mut self) -> Option<(Key, Stack)> {
+        let stack = self.operator_stack();
+        self.noted.replace((Key::now(), stack))
+    }
+
+    /// Notes again what was noted before.
+    pub(super) fn restore_note(&mut self, noted: Option<(Key, Stack)>) {
+        self.noted = noted;
+    }
+
     /// Finds the stack where what was told does not say it.
     #[cold]
     fn find_stack(&mut self) -> Stack {
-        let Some(attached) = attached() else {
+        let Some(thread) = ThreadState::current() else {
             return Stack::NONE;
+        };
+        let Some(attached) = thread.attached() else {
+            return self.noted_stack();
         };
         let Some(frame) = attached.current_frame() else {
             return Stack::NONE;
         };
-        self.thread = ThreadState::of(attached);
         match super::claim_hook(attached) {
-            Owner::Us if self.is_stale() || self.state == State::Foreign => self.begin(frame),
+            Owner::Us | Owner::New if self.is_stale() => self.begin(frame),
+            Owner::Us if self.state == State::Foreign => self.begin(frame),
             Owner::Us if self.beyond > 0 => return self.stack_too_deep(frame),
             Owner::Us => {
+                if let Some(call) = self.calls.last()
+                    && call.kind == Kind::Native
+                    && call.is_of(frame)
+                {
+                    return call.callers;
+                }
                 self.state = State::Following;
                 self.catch_up(frame, Recorded::Yes);
             }
-            Owner::Another => self.look_at(frame),
+            Owner::New => self.look_at(frame, State::Following),
+            Owner::Another => self.look_at(frame, State::Foreign),
         }
         if self.beyond > 0 {
             return self.stack_too_deep(frame);
@@ -259,17 +282,33 @@ impl Shadow {
         self.stack_inside(frame)
     }
 
-    /// Walks all frames, because another tool sees the calls and we do not.
-    fn look_at(&mut self, frame: Frame<'_>) {
+    /// Returns the stack that was noted in this recording. What has none is counted.
+    fn noted_stack(&self) -> Stack {
+        match self.noted {
+            Some((key, stack)) if key == Key::now() => stack,
+            Some(_) | None => {
+                count_unseen_calls(1);
+                Stack::NONE
+            }
+        }
+    }
+
+    /// Walks all frames, because another tool sees the calls, or saw them until now, and we do not.
+    fn look_at(&mut self, frame: Frame<'_>, state: State) {
         if self.is_stale() {
             self.forget();
             self.key = Key::now();
         }
-        self.state = State::Foreign;
+        self.state = state;
         let before: Vec<(usize, usize)> = self.calls.iter().map(|c| (c.frame, c.code)).collect();
         self.close_from(0);
         self.beyond = 0;
-        self.catch_up(frame, Recorded::No);
+        let recorded = if state == State::Foreign {
+            Recorded::No
+        } else {
+            Recorded::Yes
+        };
+        self.catch_up(frame, recorded);
         let now = self.calls.iter().map(|call| (call.frame, call.code));
         let known = now.zip(before).take_while(|(now, before)| now == before);
         let unseen = self.calls.len() - known.count();
@@ -288,7 +327,7 @@ impl Shadow {
 
     /// Returns the stack of what `frame` calls now, having caught up with it.
     fn stack_at(&mut self, frame: Frame<'_>) -> Stack {
-        if self.calls.last().map(|call| call.frame) != Some(frame.identity()) {
+        if !self.calls.last().is_some_and(|call| call.is_of(frame)) {
             self.catch_up(frame, Recorded::Yes);
         }
         self.stack_inside(frame)
@@ -332,7 +371,7 @@ impl Shadow {
         let mut next = Some(frame);
         let mut kept = 0;
         while let Some(frame) = next {
-            let is_it = |call: &Call| call.kind != Kind::Native && call.frame == frame.identity();
+            let is_it = |call: &Call| call.kind != Kind::Native && call.is_of(frame);
             if let Some(position) = self.calls.iter().rposition(is_it) {
                 kept = position + 1;
                 break;

@@ -7,6 +7,7 @@ use pyo3::types::{PyString, PyTuple};
 
 use super::Tensor;
 use super::autograd::keep_raised;
+use crate::enter::leave;
 use mindprof_record::{Name, NameKind, OpenScope, open};
 
 /// A function of the user between its forward half and its node.
@@ -74,7 +75,7 @@ pub(crate) fn finish_function<'py>(
     }
     let places = node.places.clone();
     let call = move |gradients: &[Option<host::Tensor>]| {
-        Python::attach(|py| call_backward(py, &backward, gradients, &places).map_err(keep_raised))
+        leave(|py| call_backward(py, &backward, gradients, &places).map_err(keep_raised))
     };
     let finished = function.finish(&format!("{name}Backward"), results, call);
     let mut finished = finished.into_iter();

@@ -5,11 +5,11 @@
 
 use rayon::prelude::*;
 
-use super::{PARALLEL_CHUNK, PARALLEL_COUNT, Walk};
+use super::{PARALLEL_CHUNK, PARALLEL_COUNT, Walk, in_parallel};
 use crate::layout::Layout;
 use crate::shape::Dims;
 use crate::storage::{self, reserve, zeroed};
-use crate::{Element, Result, Tensor};
+use crate::{Element, Logical, Result, Tensor};
 
 use super::{narrowed, result_layout, rewrite, widened};
 
@@ -203,10 +203,12 @@ pub(crate) fn choose<T: Element>(
         right.layout(),
     ];
     let walk = Walk::over(dims, layouts);
-    let elements = storage::read_one(condition.storage(), |chosen: &[bool]| {
+    let elements = storage::read_one(condition.storage(), |chosen: &[Logical]| {
         storage::read_two([left.storage(), right.storage()], |a: &[T], b: &[T]| {
             let mut elements = reserve(result.count())?;
-            walk.each(|[_, at, x, y]| elements.push(if chosen[at] { a[x] } else { b[y] }));
+            walk.each(|[_, at, x, y]| {
+                elements.push(if chosen[at].is_true() { a[x] } else { b[y] })
+            });
             Ok(elements)
         })
     })?;
@@ -225,9 +227,12 @@ pub(crate) fn pack(operand: &Tensor) -> Result<Tensor> {
 }
 
 /// Gives a function the elements of a contiguous tensor.
-pub(crate) fn with_slice<T: Element, R>(operand: &Tensor, function: impl FnOnce(&[T]) -> R) -> R {
+pub(crate) fn with_slice<T: Element, R>(
+    operand: &Tensor,
+    function: impl FnOnce(&[T]) -> Result<R>,
+) -> Result<R> {
     if operand.dtype() != T::DTYPE {
-        return function(&operand.to_vec());
+        return function(&operand.to_vec()?);
     }
     storage::read_one(operand.storage(), |own: &[T]| {
         function(piece(operand.layout(), own))
@@ -237,10 +242,10 @@ pub(crate) fn with_slice<T: Element, R>(operand: &Tensor, function: impl FnOnce(
 /// Gives a function the elements of two contiguous tensors.
 pub(crate) fn with_slices<T: Element, R>(
     [left, right]: [&Tensor; 2],
-    function: impl FnOnce(&[T], &[T]) -> R,
-) -> R {
+    function: impl FnOnce(&[T], &[T]) -> Result<R>,
+) -> Result<R> {
     if left.dtype() != T::DTYPE || right.dtype() != T::DTYPE {
-        return function(&left.to_vec(), &right.to_vec());
+        return function(&left.to_vec()?, &right.to_vec()?);
     }
     storage::read_two([left.storage(), right.storage()], |a: &[T], b: &[T]| {
         function(piece(left.layout(), a), piece(right.layout(), b))
@@ -269,14 +274,16 @@ fn map_slice<T: Element, U: Element>(
         return Ok(elements);
     }
     let mut elements = zeroed(operand.len())?;
-    elements
-        .par_chunks_mut(PARALLEL_CHUNK)
-        .zip(operand.par_chunks(PARALLEL_CHUNK))
-        .for_each(|(results, operand)| {
-            for (result, &x) in results.iter_mut().zip(operand) {
-                *result = function(x);
-            }
-        });
+    in_parallel(|| {
+        elements
+            .par_chunks_mut(PARALLEL_CHUNK)
+            .zip(operand.par_chunks(PARALLEL_CHUNK))
+            .for_each(|(results, operand)| {
+                for (result, &x) in results.iter_mut().zip(operand) {
+                    *result = function(x);
+                }
+            });
+    });
     Ok(elements)
 }
 
@@ -291,14 +298,16 @@ fn zip_slices<T: Element, U: Element>(
         return Ok(elements);
     }
     let mut elements = zeroed(left.len())?;
-    elements
-        .par_chunks_mut(PARALLEL_CHUNK)
-        .zip(left.par_chunks(PARALLEL_CHUNK))
-        .zip(right.par_chunks(PARALLEL_CHUNK))
-        .for_each(|((results, left), right)| {
-            for ((result, &x), &y) in results.iter_mut().zip(left).zip(right) {
-                *result = function(x, y);
-            }
-        });
+    in_parallel(|| {
+        elements
+            .par_chunks_mut(PARALLEL_CHUNK)
+            .zip(left.par_chunks(PARALLEL_CHUNK))
+            .zip(right.par_chunks(PARALLEL_CHUNK))
+            .for_each(|((results, left), right)| {
+                for ((result, &x), &y) in results.iter_mut().zip(left).zip(right) {
+                    *result = function(x, y);
+                }
+            });
+    });
     Ok(elements)
 }

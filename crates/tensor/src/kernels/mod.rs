@@ -6,6 +6,7 @@ mod elementwise;
 mod extreme;
 mod nn;
 mod order;
+mod parallel;
 mod places;
 mod product;
 mod random;
@@ -20,6 +21,7 @@ pub(crate) use elementwise::{
 pub(crate) use extreme::extreme_places;
 pub(crate) use nn::*;
 pub(crate) use order::result_layout;
+pub(crate) use parallel::in_parallel;
 pub use places::Put;
 pub(crate) use places::{along, clear_triangle, combine, index_offsets, nonzero, put, take};
 pub(crate) use product::{Matrix, Previous, multiply};

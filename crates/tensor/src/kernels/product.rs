@@ -14,6 +14,7 @@ use num_traits::{One, Zero};
 
 use crate::DType;
 use crate::element::Number;
+use crate::kernels::in_parallel;
 
 /// Below this many multiplications a second thread costs more than it saves.
 const PARALLEL_PRODUCTS: usize = 1 << 18;
@@ -77,32 +78,38 @@ pub(crate) fn multiply<T: Number>(
         DType::I64 => return multiply_integers::<T, i64>(left, right, product, adds),
         DType::F32 | DType::F64 => {}
     }
-    // SAFETY: T is f32 or f64, which gemm knows. Every element that sizes and strides reach lies
-    // inside of its slice: the assertion above says so for the operands, and the product is m
-    // rows of n. The product is borrowed mutably, so it overlaps neither operand. It is
-    // initialised.
-    unsafe {
-        gemm::gemm(
-            m,
-            n,
-            k,
-            product.as_mut_ptr(),
-            1,
-            n as isize,
-            adds,
-            left.elements.as_ptr(),
-            left.strides[1] as isize,
-            left.strides[0] as isize,
-            right.elements.as_ptr(),
-            right.strides[1] as isize,
-            right.strides[0] as isize,
-            if adds { T::ONE } else { T::ZERO },
-            T::ONE,
-            false,
-            false,
-            false,
-            parallelism,
-        );
+    let mut multiply = || {
+        // SAFETY: T is f32 or f64, which gemm knows. Every element that sizes and strides reach lies
+        // inside of its slice: the assertion above says so for the operands, and the product is m
+        // rows of n. The product is borrowed mutably, so it overlaps neither operand. It is
+        // initialised.
+        unsafe {
+            gemm::gemm(
+                m,
+                n,
+                k,
+                product.as_mut_ptr(),
+                1,
+                n as isize,
+                adds,
+                left.elements.as_ptr(),
+                left.strides[1] as isize,
+                left.strides[0] as isize,
+                right.elements.as_ptr(),
+                right.strides[1] as isize,
+                right.strides[0] as isize,
+                if adds { T::ONE } else { T::ZERO },
+                T::ONE,
+                false,
+                false,
+                false,
+                parallelism,
+            );
+        }
+    };
+    match parallelism {
+        Parallelism::None => multiply(),
+        Parallelism::Rayon(_) => in_parallel(multiply),
     }
 }
 

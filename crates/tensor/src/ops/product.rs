@@ -10,7 +10,7 @@ use crate::autograd::{Formula, Saved, differentiable, node_site};
 use crate::dispatch::{Site, open};
 use crate::element::{Number, by_number};
 use crate::error::reject;
-use crate::kernels::{Matrix, Previous, multiply, rewrite, widened};
+use crate::kernels::{Matrix, Previous, in_parallel, multiply, rewrite, widened};
 use crate::storage;
 use crate::{DType, Error, Result, Scalar, Tensor};
 
@@ -336,7 +336,7 @@ impl Tensor {
         let value = result_space(&[1, 1], self.dtype())?;
         multiply_into(&value, &row, &column, Previous::Overwrite)?;
         let product = empty(&[], self.dtype(), &Options::like(self))?;
-        let value = value.to_scalars().first().copied();
+        let value = value.to_scalars()?.first().copied();
         product.fill_(value.unwrap_or(Scalar::Int(0)))?;
         Ok(product)
     }
@@ -498,7 +498,7 @@ fn multiply_batches<T: Number>(
     };
     let batches = results.len() / size;
     if batches > 1 && results.len() * left.dims()[left.rank() - 1] >= PARALLEL_BATCH {
-        results.par_chunks_mut(size).enumerate().for_each(work);
+        in_parallel(|| results.par_chunks_mut(size).enumerate().for_each(work));
     } else {
         results.chunks_mut(size).enumerate().for_each(work);
     }

@@ -1,8 +1,9 @@
 //! Every formula against central differences, in double precision.
 
 use mindtorch_tensor::{
-    Approximation, BatchNorm, Convolution, CrossEntropy, DType, Elementwise, End, KeepDims, Pool,
-    Put, Reduction, Result, RetainGraph, Scalar, Tensor, Triangle, backward, gradients,
+    Approximation, BatchNorm, Convolution, CrossEntropy, DType, Elementwise, End, KeepDims,
+    Logical, Pool, Put, Reduction, Result, RetainGraph, Scalar, Tensor, Triangle, backward,
+    gradients,
 };
 
 const STEP: f64 = 1e-6;
@@ -34,8 +35,9 @@ fn check(name: &str, shapes: &[&[i64]], f: impl Fn(&[Tensor]) -> Result<Tensor>)
         let found = operand
             .grad()
             .expect("the result depends on it")
-            .to_f64_vec();
-        let own = operand.to_f64_vec();
+            .to_f64_vec()
+            .unwrap();
+        let own = operand.to_f64_vec().unwrap();
         for place in 0..own.len() {
             let moved = |by: f64| {
                 let mut changed: Vec<Tensor> = operands.iter().map(Tensor::detached).collect();
@@ -43,7 +45,10 @@ fn check(name: &str, shapes: &[&[i64]], f: impl Fn(&[Tensor]) -> Result<Tensor>)
                 values[place] += by;
                 changed[index] =
                     Tensor::from_slice(&values, shapes[index]).expect("the sizes are its own");
-                weigh(&changed).expect("it worked before").to_f64_vec()[0]
+                weigh(&changed)
+                    .expect("it worked before")
+                    .to_f64_vec()
+                    .unwrap()[0]
             };
             let slope = (moved(STEP) - moved(-STEP)) / (2.0 * STEP);
             let error = (found[place] - slope).abs() / slope.abs().max(1.0);
@@ -156,7 +161,7 @@ fn choices_have_their_derivatives() {
     });
     check_unary("max", |x| x.extreme(End::Highest));
     check_unary("masked_fill", |x| {
-        let mask = Tensor::from_slice(&[true, false, true], &[3])?;
+        let mask = Tensor::from_slice(&[true, false, true].map(Logical::from), &[3])?;
         x.masked_fill(&mask, Scalar::Int(7))
     });
     check("embedding", &[&[3, 2]], |x| x[0].embedding(&places, None));
@@ -283,7 +288,7 @@ fn gradients_of_chosen_tensors_leave_leaves_alone() {
         .unwrap()
         .into_iter()
         .flatten()
-        .map(|part| part.to_f64_vec())
+        .map(|part| part.to_f64_vec().unwrap())
         .collect();
     assert_eq!(found, [[6.0, 6.0], [18.0, 18.0]]);
     assert!(x.grad().is_none());
