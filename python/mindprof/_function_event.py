@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mindprof._device_type import DeviceType
+from mindprof._event_keys import KeyedEventMixin
 from mindprof._formatted_times import FormattedTimesMixin, warn_of_former_name
 from mindprof._records import EventMetadata, Interval, Kernel, metadata_of
 
@@ -23,8 +24,10 @@ _WITH_DEVICE_TIME = (
 )
 
 
-class FunctionEvent(FormattedTimesMixin):
+class FunctionEvent(FormattedTimesMixin, KeyedEventMixin):
     """One event. The arguments are torch's, and become attributes of the same names.
+
+    An event also answers by MindTorch v2's keys, as a mapping: `event["kind"]`, `dict(event)`.
 
     Args:
         id: A number of its own.
@@ -141,6 +144,7 @@ class FunctionEvent(FormattedTimesMixin):
         copied = cls(event.id, event.name, event.thread, 0.0, 0.0)
         for name in list(vars(copied)):
             setattr(copied, name, getattr(event, name))
+        copied._recorded_keys = dict(event)
         return copied
 
     # What a recorded event has the same for all.

@@ -3,7 +3,7 @@
 
 use mindprof_model::{
     DeviceKind, Event, EventBatch, Flags, InputsId, LossCause, Nanos, Profile, ProfileBuilder,
-    StackId, StringId, Thread, ThreadId,
+    StackId, StepMark, StringId, Thread, ThreadId,
 };
 use rustc_hash::FxHashSet;
 
@@ -24,6 +24,7 @@ pub(crate) fn assemble(capture: &Capture) -> Profile {
     let opening = capture.window.start.saturating_sub(capture.opened.ticks());
     builder.reference_unix_ns = capture.opened.unix_ns() + scale.duration(opening);
     builder.metadata = capture.metadata.clone();
+    StepMark::write(&step_marks(capture, &builder), &mut builder.metadata);
     let mut names = Names::default();
     add_window(capture, &mut names, &mut builder);
     for earlier in &capture.earlier {
@@ -37,6 +38,16 @@ pub(crate) fn assemble(capture: &Capture) -> Profile {
 /// Returns the scale whose zero is the start of the capture's window.
 fn scale(capture: &Capture) -> Scale {
     Scale::new(capture.window.start, &Anchor::first(), &capture.closed)
+}
+
+/// Returns when the steps of the window began that the profiler told of.
+fn step_marks(capture: &Capture, builder: &ProfileBuilder) -> Vec<StepMark> {
+    let (scale, steps) = (scale(capture), capture.steps.iter());
+    let steps = steps.map(|&(moment, number)| StepMark {
+        number,
+        unix_ns: builder.reference_unix_ns + scale.nanoseconds(moment),
+    });
+    steps.collect()
 }
 
 /// Adds what all threads have for one window.
