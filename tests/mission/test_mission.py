@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -243,6 +244,44 @@ def test_m18_ops_come_through_the_dispatcher_without_another_framework() -> None
     assert loaded.stdout.decode().strip() == "set()"
 
 
+def test_m19_events_answer_by_the_keys_of_mindtorch_v2() -> None:
+    x = torch.ones((2, 2))
+    with profile() as prof:
+        with record_function("outer"):
+            x + x
+        prof.toggle_collection_dynamic(False, [ProfilerActivity.CPU])
+        x * x
+        prof.toggle_collection_dynamic(True, [ProfilerActivity.CPU])
+        prof.step()
+        x + x
+    ops = [event["name"] for event in prof.events() if event["kind"] == "op"]
+    assert ops == ["aten::add", "aten::add"]
+    scopes = [event["name"] for event in prof.events() if event["kind"] == "scope"]
+    assert scopes == ["outer"]
+    assert [event["step"] for event in prof.events()] == [0, 0, 1]
+    for event in prof.events():
+        assert event["device_type"] == "CPU"
+        assert event["end_ns"] - event["start_ns"] == event["duration_ns"] >= 0
+        assert event["start_ns"] / 1000 == event.time_range.start
+        assert event["thread_id"] == threading.get_native_id()
+        assert not {"input_shapes", "stack", "cpu_memory_allocated_delta"} & set(event)
+        with pytest.raises(KeyError, match="no_such_key"):
+            event["no_such_key"]
+    with pytest.raises(TypeError):
+        prof.key_averages()[0]["key"]
+
+
+def test_m19_what_was_recorded_has_its_keys() -> None:
+    prof = add_two_shapes(record_shapes=True, profile_memory=True, with_stack=True)
+    ops = [event for event in prof.events() if event["kind"] == "op"]
+    assert [event["input_shapes"][0] for event in ops] == [[2, 2], [3, 3]]
+    assert all("test_mission" in event["stack"][0] for event in ops)
+    assert len({event["correlation_id"] for event in ops}) == len(ops)
+    for event, taken in zip(ops, [16, 36], strict=True):
+        before, after = (event[f"cpu_memory_allocated_{end}"] for end in ("before", "after"))
+        assert event["cpu_memory_allocated_delta"] == after - before == taken
+
+
 def test_every_line_has_its_test() -> None:
     found = {name.split("_")[1] for name in globals() if name.startswith("test_m")}
-    assert found == {f"m{number}" for number in range(1, 19)}
+    assert found == {f"m{number}" for number in range(1, 20)}

@@ -10,8 +10,8 @@ use mindprof_model::{
 use rustc_hash::FxHashMap;
 
 use crate::{
-    Bytes, Children, Correlation, DeviceTimes, Flows, Keys, MemoryTimeline, MemoryUse,
-    OUT_OF_MEMORY_KEY, PythonCall, PythonCalls, Sources, Tree,
+    Bytes, Children, Correlation, DeviceTimes, Flows, HostTotals, Keys, MemoryTimeline, MemoryUse,
+    OUT_OF_MEMORY_KEY, PythonCall, PythonCalls, Sources, StepNumbers, Tree,
 };
 
 /// What a profile asks to be shown, as it says itself in its metadata.
@@ -33,6 +33,8 @@ pub struct Analysis {
     children: OnceLock<Children>,
     kernels: OnceLock<Kernels>,
     memory_timeline: OnceLock<MemoryTimeline>,
+    host_totals: OnceLock<HostTotals>,
+    step_numbers: OnceLock<StepNumbers>,
     python_calls: OnceLock<FxHashMap<EventId, PythonCall>>,
     accelerator: Option<DeviceKind>,
 }
@@ -57,6 +59,8 @@ impl Analysis {
             children: OnceLock::new(),
             kernels: OnceLock::new(),
             memory_timeline: OnceLock::new(),
+            host_totals: OnceLock::new(),
+            step_numbers: OnceLock::new(),
             python_calls: OnceLock::new(),
             accelerator: accelerator(&profile),
             keys,
@@ -113,6 +117,18 @@ impl Analysis {
     pub fn memory_timeline(&self) -> &MemoryTimeline {
         let build = || MemoryTimeline::build(self);
         self.memory_timeline.get_or_init(build)
+    }
+
+    /// Returns what the host's allocator had handed out when. Worked out by the first call.
+    pub fn host_totals(&self) -> &HostTotals {
+        let build = || HostTotals::build(&self.profile);
+        self.host_totals.get_or_init(build)
+    }
+
+    /// Returns which step of the profiler was under way when. Worked out by the first call.
+    pub fn step_numbers(&self) -> &StepNumbers {
+        let build = || StepNumbers::build(&self.profile);
+        self.step_numbers.get_or_init(build)
     }
 
     /// Returns the stack that is shown for an event. The first call looks for all.

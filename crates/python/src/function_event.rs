@@ -10,7 +10,7 @@
 )]
 
 use mindprof_analyze::{Analysis, Bytes, FlowEnd, Item, PythonCall};
-use mindprof_model::{Category, DeviceKind, Event, EventId, InputsId, InputsIter, Links};
+use mindprof_model::{Category, DeviceKind, Event, EventId, InputsId, InputsIter, Links, Nanos};
 use pyo3::exceptions::PyAttributeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -24,11 +24,17 @@ use crate::once::classes;
 mod amounts;
 mod given;
 mod identity;
+mod mapping;
 
 pub(crate) use self::identity::event_number;
 
 /// A recorded event.
-#[pyclass(frozen, name = "FunctionEvent", module = "mindprof.profiler_util")]
+#[pyclass(
+    frozen,
+    mapping,
+    name = "FunctionEvent",
+    module = "mindprof.profiler_util"
+)]
 pub(crate) struct FunctionEvent {
     store: Py<Events>,
     item: Item,
@@ -66,6 +72,20 @@ impl FunctionEvent {
         match self.item {
             Item::Event(id) => Some((id, self.analysis().profile().event(id))),
             Item::Memory(_) => None,
+        }
+    }
+
+    /// Returns when it began and ended.
+    fn interval(&self) -> (Nanos, Nanos) {
+        match self.item {
+            Item::Event(id) => {
+                let event = self.analysis().profile().event(id);
+                (event.start, event.end())
+            }
+            Item::Memory(record) => {
+                let time = self.analysis().profile().memory().time(record as usize);
+                (time, time)
+            }
         }
     }
 

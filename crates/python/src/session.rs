@@ -113,6 +113,13 @@ impl Session {
         self.toggle(Window::resume)
     }
 
+    /// Notes that a step of the profiler begins now. Returns false if the window is closed.
+    fn mark_step(&self, number: u64) -> bool {
+        let mut state = self.lock();
+        let window = state.window.as_mut();
+        window.map(|window| window.mark_step(number)).is_some()
+    }
+
     /// Closes the window and returns what it holds, the same again at a second call.
     fn stop(&self) -> Profile {
         Profile::from_capture(self.close())

@@ -3,7 +3,7 @@
 
 use mindprof_model::{
     DeviceKind, Event, EventBatch, Flags, ForwardThread, InputsId, Kinship, LinkColumns, Links,
-    LossCause, Nanos, Part, Profile, ProfileBuilder, StackId, StringId, Thread, ThreadId,
+    LossCause, Nanos, Part, Profile, ProfileBuilder, StackId, StepMark, StringId, Thread, ThreadId,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -32,6 +32,16 @@ pub(crate) fn assemble(capture: &Capture) -> Profile {
         .expect("every name and thread was added just now")
 }
 
+/// Returns when the steps of the window began that the profiler told of.
+fn step_marks(capture: &Capture) -> Vec<StepMark> {
+    let axis = capture.axis();
+    let steps = capture.steps.iter().map(|&(moment, number)| StepMark {
+        number,
+        unix_ns: axis.reference_unix_ns() + axis.at_ticks(moment).0,
+    });
+    steps.collect()
+}
+
 /// Makes the part of one window.
 fn part_of(capture: &Capture) -> Part {
     let axis = capture.axis();
@@ -39,6 +49,7 @@ fn part_of(capture: &Capture) -> Part {
     let mut part = Part::new();
     part.reference_unix_ns = axis.reference_unix_ns();
     part.metadata = capture.metadata.clone();
+    StepMark::write(&step_marks(capture), &mut part.metadata);
     part.span = Nanos(scale.nanoseconds(capture.window.end));
     let mut names = Names::default();
     let mut forwards = Forwards::default();

@@ -24,6 +24,8 @@ pub struct Capture {
     pub(crate) window: Range<u64>,
     /// When scopes were not wanted, in ticks, in order.
     pub(crate) pauses: Vec<Range<u64>>,
+    /// When the steps began that the profiler told of: moments in ticks, and numbers.
+    pub(crate) steps: Vec<(u64, u64)>,
     pub(crate) opened: Anchor,
     pub(crate) closed: Anchor,
     pub(crate) keep_inputs: bool,

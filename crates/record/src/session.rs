@@ -3,7 +3,7 @@
 use mindprof_model::Metadata;
 
 use crate::capture::Capture;
-use crate::clock::Anchor;
+use crate::clock::{self, Anchor};
 use crate::fork;
 use crate::options::Options;
 use crate::recorder::{self, ClosedWindow, Window};
@@ -15,6 +15,7 @@ pub struct Session {
     window: Option<Window>,
     opened: Anchor,
     options: Options,
+    steps: Vec<(u64, u64)>,
 }
 
 impl Session {
@@ -26,6 +27,7 @@ impl Session {
             window: Some(recorder::open_window(options)),
             opened,
             options,
+            steps: Vec::new(),
         }
     }
 
@@ -51,6 +53,11 @@ impl Session {
         }
     }
 
+    /// Notes that a step of the profiler begins now, which no scope tells of.
+    pub fn mark_step(&mut self, number: u64) {
+        self.steps.push((clock::ticks(), number));
+    }
+
     /// Closes the window and returns what it holds. Takes time by threads and chunks, not by
     /// events.
     pub fn stop(mut self) -> Capture {
@@ -63,6 +70,7 @@ impl Session {
             metadata: Metadata::default(),
             window: start..taken.end,
             pauses: taken.pauses,
+            steps: std::mem::take(&mut self.steps),
             opened: self.opened,
             closed,
             keep_inputs: self.options.inputs,

@@ -277,6 +277,11 @@ class profile:
         self._stats.profiling_window_duration_sec = window_ns / 1e9
         return True
 
+    def _mark_step(self, number: int) -> None:
+        """Notes that a step begins now, for recordings in which no scope names it."""
+        if self._session is not None:
+            self._session.mark_step(number)
+
     def _recording(self) -> _core.Profile | None:
         """Returns all that results are about, None if there is nothing."""
         if self.experimental_config.trace_only:

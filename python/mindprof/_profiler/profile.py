@@ -191,6 +191,8 @@ class profile(_KinetoProfile):
         if self.record_steps:
             self.step_rec_fn = record_function(f"{PROFILER_STEP_NAME}#{self.step_num}")
             self.step_rec_fn.__enter__()
+        elif self.step_num and self.profiler is not None:
+            self.profiler._mark_step(self.step_num)
 
     def _close_step(self) -> None:
         if self.step_rec_fn:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mindprof._results.device_type import DeviceType
+from mindprof._results.event_keys import KeyedEventMixin
 from mindprof._results.formatted_times import FormattedTimesMixin, warn_of_former_name
 from mindprof._results.records import EventMetadata, Interval, Kernel, metadata_of
 
@@ -24,8 +25,10 @@ _WITH_DEVICE_TIME = (
 )
 
 
-class FunctionEvent(FormattedTimesMixin):
+class FunctionEvent(FormattedTimesMixin, KeyedEventMixin):
     """One event. The arguments are torch's, and become attributes of the same names.
+
+    An event also answers by MindTorch v2's keys, as a mapping: `event["kind"]`, `dict(event)`.
 
     Args:
         id: A number of its own.
@@ -142,6 +145,7 @@ class FunctionEvent(FormattedTimesMixin):
         copied = cls(event.id, event.name, event.thread, 0.0, 0.0)
         for name in list(vars(copied)):
             setattr(copied, name, getattr(event, name))
+        copied._recorded_keys = dict(event)
         return copied
 
     # What a recorded event has the same for all.

@@ -9,6 +9,7 @@ mod files;
 mod goldens;
 mod kept;
 mod memory;
+mod parts;
 mod perfetto;
 mod plain;
 mod round_trip;

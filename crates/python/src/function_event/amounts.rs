@@ -5,7 +5,7 @@
     reason = "a getter takes it, also where it says the same of every event"
 )]
 
-use mindprof_analyze::{Item, elapsed_micros};
+use mindprof_analyze::elapsed_micros;
 use mindprof_model::DeviceKind;
 use mindprof_report::share_text;
 use pyo3::IntoPyObjectExt;
@@ -28,16 +28,7 @@ impl FunctionEvent {
 
     #[getter]
     fn time_range<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let (start, end) = match self.item {
-            Item::Event(id) => {
-                let event = self.analysis().profile().event(id);
-                (event.start, event.end())
-            }
-            Item::Memory(record) => {
-                let time = self.analysis().profile().memory().time(record as usize);
-                (time, time)
-            }
-        };
+        let (start, end) = self.interval();
         let interval = classes(py)?.interval.bind(py);
         interval.call1((microseconds(start), microseconds(end)))
     }

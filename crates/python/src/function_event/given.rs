@@ -7,7 +7,7 @@
 
 use mindprof_analyze::shown_frames;
 use mindprof_formats::input_types;
-use mindprof_model::StackId;
+use mindprof_model::{StackId, StringId};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -18,7 +18,7 @@ use crate::inputs::{Part, shapes, structured, values};
 #[pymethods]
 impl FunctionEvent {
     #[getter]
-    fn input_shapes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+    pub(super) fn input_shapes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         shapes(py, self.inputs())
     }
 
@@ -48,12 +48,18 @@ impl FunctionEvent {
     }
 
     #[getter]
-    fn stack<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+    pub(super) fn stack<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let strings = self.analysis().profile().strings();
+        text_list(py, self.shown_frames().map(|frame| strings.text(frame)))
+    }
+}
+
+impl FunctionEvent {
+    /// Walks the frames that are shown of the event's stack, innermost first.
+    pub(super) fn shown_frames(&self) -> impl Iterator<Item = StringId> {
         let stack = self
             .event()
             .map_or(StackId::NONE, |(id, _)| self.analysis().stack(id));
-        let profile = self.analysis().profile();
-        let frames = shown_frames(profile, stack);
-        text_list(py, frames.map(|frame| profile.strings().text(frame)))
+        shown_frames(self.analysis().profile(), stack)
     }
 }

@@ -28,7 +28,7 @@ impl FunctionEvent {
     }
 
     #[getter]
-    fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         Keys::text(item_name(self.store.get(), self.item))
     }
 

@@ -225,7 +225,7 @@ fn products_follow_the_dimensions() {
     assert_eq!(square.to_vec::<f32>().unwrap(), [14.0, 32.0, 32.0, 77.0]);
     let left = tensor(&[1.0, 10.0], &[2]).matmul(&matrix).unwrap();
     assert_eq!(
-        (left.dims(), left.to_vec()),
+        (left.dims(), left.to_vec().unwrap()),
         ([3].as_slice(), vec![41.0_f32, 52.0, 63.0])
     );
     let counts = integers(&[1, 2, 3, 4], &[2, 2]);
