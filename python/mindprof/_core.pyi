@@ -29,6 +29,7 @@ __all__ = [
     "_set_grad_enabled",
     "adaptive_avg_pool2d",
     "arange",
+    "as_tensor",
     "backward",
     "batch_norm",
     "broadcast_tensors",
@@ -857,6 +858,7 @@ def finish_function(
     differentiable: Callable[[Any], Any],
     backward: Callable[..., Any],
 ) -> Any: ...
+def as_tensor(data: Any, dtype: _core_dtype | None = None, device: _Device = None) -> Tensor: ...
 def from_numpy(ndarray: Any) -> Tensor: ...
 def full(
     size: Sequence[int],

@@ -10,6 +10,7 @@ import builtins
 from mindprof._core import (
     Tensor,
     arange,
+    as_tensor,
     broadcast_tensors,
     cat,
     device,
@@ -165,6 +166,7 @@ __all__ = [
     "argmax",
     "argmin",
     "as_strided",
+    "as_tensor",
     "autocast",
     "autograd",
     "bfloat16",

@@ -23,6 +23,10 @@ METRICS = [
 NEEDS_ALL = (
     "record_shapes=True, profile_memory=True, with_stack=True required for memory profiling."
 )
+OPTIMIZERS = {
+    *("SGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop", "ASGD"),
+    *("Adagrad", "Adadelta", "LBFGS"),
+}
 TWO_FLAGS = {"record_shapes": True, "profile_memory": True}
 
 
@@ -282,6 +286,71 @@ def test_m19_what_was_recorded_has_its_keys() -> None:
         assert event["cpu_memory_allocated_delta"] == after - before == taken
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "SGD",
+        "Adam",
+        "AdamW",
+        "Adamax",
+        "NAdam",
+        "RAdam",
+        "RMSprop",
+        "Rprop",
+        "ASGD",
+        "Adagrad",
+        "Adadelta",
+        "LBFGS",
+    ],
+)
+def test_m20_every_optimizer_lowers_a_loss_with_its_hooks_and_scheduler(name: str) -> None:
+    weight = torch.nn.Parameter(torch.ones(3))
+    optimizer = getattr(torch.optim, name)([weight], lr=0.1)
+    scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+    seen: list[str] = []
+    optimizer.register_step_pre_hook(lambda *given: seen.append("pre"))
+    optimizer.register_step_post_hook(lambda *given: seen.append("post"))
+
+    def closure() -> Any:
+        optimizer.zero_grad()
+        loss = (weight * weight).sum()
+        loss.backward()
+        return loss
+
+    with profile() as prof:
+        for _ in range(5):
+            optimizer.step(closure)
+            scheduler.step()
+    scope = f"Optimizer.step#{name}.step"
+    assert [row.count for row in named(prof.key_averages(), scope)] == [5]
+    assert seen == ["pre", "post"] * 5
+    assert scheduler.get_last_lr() == pytest.approx([0.1 * 0.9**5])
+    assert closure().item() < 3
+    again = getattr(torch.optim, name)([weight], lr=0.5)
+    again.load_state_dict(optimizer.state_dict())
+    assert again.state_dict()["param_groups"] == optimizer.state_dict()["param_groups"]
+
+
+def test_m20_autograd_keeps_detaches_and_hooks() -> None:
+    x = torch.ones((2, 2), requires_grad=True)
+    hidden = x * 3
+    hidden.retain_grad()
+    handle = hidden.register_hook(lambda gradient: gradient * 2)
+    (hidden * hidden.detach()).sum().backward()
+    assert hidden.grad is not None
+    assert x.grad is not None
+    assert hidden.grad.tolist() == [[6.0, 6.0]] * 2
+    assert x.grad.tolist() == [[18.0, 18.0]] * 2
+    handle.remove()
+    linear = torch.nn.Linear(2, 3)
+    for sizes in [(2,), (4, 2), (2, 2, 2), (2, 1, 2, 2)]:
+        assert linear(torch.ones(sizes)).shape == (*sizes[:-1], 3)
+    unused = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="allow_unused"):
+        torch.autograd.grad((x * 3).sum(), [unused])
+    assert torch.autograd.grad((x * 3).sum(), [unused], allow_unused=True) == (None,)
+
+
 def test_every_line_has_its_test() -> None:
     found = {name.split("_")[1] for name in globals() if name.startswith("test_m")}
-    assert found == {f"m{number}" for number in range(1, 20)}
+    assert found == {f"m{number}" for number in range(1, 21)}

@@ -8,12 +8,22 @@ import mindtorch_v2 as torch
 import pytest
 from mindtorch_v2 import optim
 from mindtorch_v2.nn import Parameter
+from mindtorch_v2.optim.optimizer import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
 
 loose: Any = optim  # for calls that the types forbid
 
 
 def parameter(count: int = 2) -> Parameter:
     return Parameter(torch.ones(count))
+
+
+def _sum_of_squares(param: Parameter) -> torch.Tensor:
+    loss = (param * param).sum()
+    loss.backward()
+    return loss
 
 
 @pytest.mark.parametrize(
@@ -43,6 +53,29 @@ def parameter(count: int = 2) -> Parameter:
         (lambda p: loose.RMSprop([p], alpha=-1), ValueError, "Invalid alpha value: -1"),
         (lambda p: loose.Adagrad([p], lr_decay=-1), ValueError, "Invalid lr_decay value: -1"),
         (lambda p: loose.SGD([p]).add_param_group(3), TypeError, "param_group must be a dict"),
+        (lambda p: loose.Adadelta([p], rho=1.1), ValueError, "Invalid rho value: 1.1"),
+        (lambda p: loose.Adamax([p], betas=(0, 1)), ValueError, "at index 1: 1"),
+        (lambda p: loose.NAdam([p], momentum_decay=-0.2), ValueError, "momentum_decay value: -0.2"),
+        (lambda p: loose.RAdam([p], weight_decay=-1), ValueError, "Invalid weight_decay value: -1"),
+        (lambda p: loose.ASGD([p], lambd=-1), ValueError, "Invalid lambd value: -1"),
+        (lambda p: loose.Rprop([p], etas=(1.5, 2)), ValueError, "Invalid eta values: 1.5, 2"),
+        (lambda p: loose.LBFGS([p], lr=-1), ValueError, "Invalid learning rate: -1"),
+        (
+            lambda p: loose.LBFGS([{"params": [p]}, {"params": [parameter()]}]),
+            ValueError,
+            "LBFGS doesn't support per-parameter options (parameter groups)",
+        ),
+        (
+            lambda p: loose.LBFGS([p], line_search_fn="other").step(lambda: _sum_of_squares(p)),
+            RuntimeError,
+            "only 'strong_wolfe' is supported",
+        ),
+        (lambda p: loose.SparseAdam([p], eps=0), ValueError, "Invalid epsilon value: 0"),
+        (
+            lambda p: (_sum_of_squares(p), loose.SparseAdam([p]).step()),
+            RuntimeError,
+            "SparseAdam does not support dense gradients, please consider Adam instead",
+        ),
     ],
 )
 def test_wrong_arguments_raise_what_torch_raises(
@@ -149,6 +182,74 @@ def test_hooks_run_once_when_a_subclass_calls_super() -> None:
     optimizer.register_step_post_hook(lambda own, args, kwargs: seen.append(type(own).__name__))
     optimizer.step()
     assert seen == ["Mine"]
+
+
+def test_hooks_of_every_optimizer_come_before_and_after_its_own() -> None:
+    seen: list[str] = []
+    optimizer = optim.SGD([parameter()])
+    optimizer.register_step_pre_hook(lambda *given: seen.append("own pre"))
+    optimizer.register_step_post_hook(lambda *given: seen.append("own post"))
+    pre = register_optimizer_step_pre_hook(lambda *given: seen.append("pre"))
+    post = register_optimizer_step_post_hook(lambda *given: seen.append("post"))
+    with pre, post:
+        optimizer.step()
+    optimizer.step()
+    assert seen == ["pre", "own pre", "own post", "post", "own pre", "own post"]
+
+
+def test_hooks_see_and_change_the_state_that_is_saved() -> None:
+    optimizer = optim.SGD([parameter()], lr=0.1)
+    seen: list[str] = []
+    optimizer.register_state_dict_pre_hook(lambda own: seen.append("second"))
+    first = optimizer.register_state_dict_pre_hook(lambda own: seen.append("first"), prepend=True)
+    optimizer.register_state_dict_post_hook(lambda own, saved: saved.update(note=len(saved)))
+    optimizer.register_state_dict_post_hook(lambda own, saved: {**saved, "more": 1})
+    saved = optimizer.state_dict()
+    assert seen == ["first", "second"]
+    assert (saved["note"], saved["more"]) == (2, 1)
+    first.remove()
+    optimizer.state_dict()
+    assert seen == ["first", "second", "second"]
+
+
+def test_hooks_see_and_change_the_state_that_is_loaded() -> None:
+    optimizer = optim.SGD([parameter()], lr=0.1)
+    saved = optimizer.state_dict()
+
+    def faster(own: optim.Optimizer, given: dict[str, Any]) -> dict[str, Any]:
+        assert own is optimizer
+        return {**given, "param_groups": [{**given["param_groups"][0], "lr": 0.7}]}
+
+    seen: list[float] = []
+    optimizer.register_load_state_dict_pre_hook(faster)
+    optimizer.register_load_state_dict_post_hook(lambda own: seen.append(own.param_groups[0]["lr"]))
+    optimizer.load_state_dict(saved)
+    assert seen == [0.7]
+    assert saved["param_groups"][0]["lr"] == 0.1
+
+
+def test_names_stay_when_a_state_without_them_is_loaded() -> None:
+    saved = optim.SGD([parameter()], lr=0.5).state_dict()
+    optimizer = optim.SGD([("weight", parameter())])
+    optimizer.load_state_dict({**saved, "state": {0: {}, 7: {"of": "another"}}})
+    assert optimizer.param_groups[0]["param_names"] == ["weight"]
+    assert optimizer.param_groups[0]["lr"] == 0.5
+    assert optimizer.state_dict()["param_groups"][0]["params"] == [0]
+
+
+def test_lbfgs_stops_where_the_gradient_vanishes() -> None:
+    param = parameter()
+    optimizer = optim.LBFGS([param], line_search_fn="strong_wolfe")
+
+    def closure() -> torch.Tensor:
+        optimizer.zero_grad()
+        return _sum_of_squares(param)
+
+    assert float(optimizer.step(closure)) == 2.0
+    evaluated = optimizer.state[param]["func_evals"]
+    assert param.abs().max().item() < 1e-6
+    optimizer.step(closure)
+    assert optimizer.state[param]["func_evals"] == evaluated + 1
 
 
 def test_a_state_dict_that_does_not_fit_is_refused() -> None:

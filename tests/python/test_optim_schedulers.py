@@ -11,7 +11,7 @@ from mindtorch_v2 import optim
 from mindtorch_v2.nn import Parameter
 from mindtorch_v2.optim import lr_scheduler
 
-from tests.python.host_fixtures import cases
+from tests.python.host_fixtures import scheduler_cases
 from tests.python.host_fixtures.compare import RECORDED, near
 
 loose: Any = lr_scheduler  # for calls that the types forbid
@@ -21,18 +21,18 @@ def sgd(momentum: float = 0.9) -> optim.SGD:
     return optim.SGD([Parameter(torch.ones(2))], lr=0.1, momentum=momentum)
 
 
-@pytest.mark.parametrize("name", list(cases.SCHEDULERS))
+@pytest.mark.parametrize("name", list(scheduler_cases.SCHEDULERS))
 def test_rates_over_thirty_epochs_are_those_of_torch(name: str) -> None:
     expected = RECORDED["schedulers"][name]
-    found = cases.run_scheduler(torch, name)
-    assert found["rates"] == near(expected["rates"])
-    assert found["momenta"] == near(expected["momenta"])
+    found = scheduler_cases.run_scheduler(torch, name)
+    assert found["rates"] == expected["rates"]
+    assert found["momenta"] == expected["momenta"]
 
 
-@pytest.mark.parametrize("name", list(cases.SCHEDULERS))
+@pytest.mark.parametrize("name", list(scheduler_cases.SCHEDULERS))
 def test_state_is_that_of_torch(name: str) -> None:
     expected = RECORDED["schedulers"][name]["state"]
-    found = cases.run_scheduler(torch, name)["state"]
+    found = scheduler_cases.run_scheduler(torch, name)["state"]
     assert list(found) == list(expected)
     assert found == near(expected)
 
@@ -164,6 +164,84 @@ def test_an_epoch_can_be_named(make: Any, expected: float) -> None:
             ValueError,
             "optimizer must support momentum or beta1",
         ),
+        (
+            lambda o: loose.MultiplicativeLR(o, 3),
+            TypeError,
+            "lr_lambda should be a function, but got int",
+        ),
+        (lambda o: lr_scheduler.ConstantLR(o, 1.5), ValueError, "expected to be between 0 and 1"),
+        (lambda o: lr_scheduler.LinearLR(o, 0), ValueError, "greater than 0 and less or equal to"),
+        (lambda o: lr_scheduler.LinearLR(o, 1, 2), ValueError, "Ending multiplicative factor"),
+        (
+            lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 0),
+            ValueError,
+            "Expected positive integer T_0, but got 0",
+        ),
+        (
+            lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 3, 0),
+            ValueError,
+            "Expected integer T_mult >= 1, but got 0",
+        ),
+        (
+            lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 3).step(-1),
+            ValueError,
+            "Expected non-negative epoch, but got -1",
+        ),
+        (
+            lambda o: loose.CyclicLR(o, 0.1, 1.0, mode="x"),
+            ValueError,
+            "mode is invalid and scale_fn is None",
+        ),
+        (lambda o: loose.CyclicLR(3, 0.1, 1.0), TypeError, "int is not an Optimizer"),
+        (
+            lambda o: lr_scheduler.CyclicLR(optim.Adagrad([Parameter(torch.ones(1))]), 0.1, 1.0),
+            ValueError,
+            "optimizer must support momentum or beta1",
+        ),
+        (lambda o: lr_scheduler.ReduceLROnPlateau(o, factor=1.0), ValueError, "Factor should be"),
+        (lambda o: loose.ReduceLROnPlateau(o, "mid"), ValueError, "mode mid is unknown!"),
+        (
+            lambda o: loose.ReduceLROnPlateau(o, threshold_mode="x"),
+            ValueError,
+            "threshold mode x is unknown!",
+        ),
+        (
+            lambda o: lr_scheduler.ReduceLROnPlateau(o, min_lr=[0.1, 0.2]),
+            ValueError,
+            "expected 1 min_lrs, got 2",
+        ),
+        (
+            lambda o: lr_scheduler.SequentialLR(o, [], []),
+            ValueError,
+            "expects at least one scheduler, but got no scheduler",
+        ),
+        (
+            lambda o: lr_scheduler.SequentialLR(o, [lr_scheduler.StepLR(o, 2)], [3]),
+            ValueError,
+            "number of schedulers provided to be one more",
+        ),
+        (
+            lambda o: lr_scheduler.SequentialLR(o, [lr_scheduler.ReduceLROnPlateau(o)], []),
+            ValueError,
+            "does not support `ReduceLROnPlateau` scheduler",
+        ),
+        (
+            lambda o: lr_scheduler.ChainedScheduler(
+                [lr_scheduler.StepLR(o, 2), lr_scheduler.StepLR(sgd(), 2)]
+            ),
+            ValueError,
+            "expects all schedulers to belong to the same optimizer",
+        ),
+        (
+            lambda o: lr_scheduler.ChainedScheduler([]),
+            ValueError,
+            "expects at least one scheduler to be chained",
+        ),
+        (
+            lambda o: loose.ChainedScheduler([3], o),
+            TypeError,
+            "should have `optimizer` as its attribute",
+        ),
     ],
 )
 def test_wrong_arguments_raise_what_torch_raises(
@@ -172,6 +250,55 @@ def test_wrong_arguments_raise_what_torch_raises(
     with pytest.raises(error) as raised:
         make(sgd())
     assert message in str(raised.value)
+
+
+@pytest.mark.parametrize("name", list(scheduler_cases.SCHEDULERS))
+def test_every_scheduler_goes_on_from_its_state(name: str) -> None:
+    def made() -> tuple[optim.SGD, Any]:
+        groups = [{"params": [Parameter(torch.ones(1))]} for _ in range(2)]
+        optimizer = optim.SGD(groups, lr=0.1, momentum=0.9)
+        optimizer.step()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return optimizer, scheduler_cases.SCHEDULERS[name](lr_scheduler, optimizer)
+
+    def step(optimizer: optim.SGD, scheduler: Any, epochs: range) -> None:
+        optimizer.step()
+        for epoch in epochs:
+            plateau = name.startswith("ReduceLROnPlateau")
+            scheduler.step(*([scheduler_cases.metric(epoch)] if plateau else []))
+
+    optimizer, scheduler = made()
+    step(optimizer, scheduler, range(9))
+    other, loaded = made()
+    loaded.load_state_dict(scheduler.state_dict())
+    other.load_state_dict(optimizer.state_dict())
+    step(optimizer, scheduler, range(9, 20))
+    step(other, loaded, range(9, 20))
+    assert loaded.get_last_lr() == scheduler.get_last_lr()
+    assert other.param_groups[0]["momentum"] == optimizer.param_groups[0]["momentum"]
+
+
+def test_a_new_group_takes_part_in_plateaus() -> None:
+    optimizer = sgd()
+    scheduler = lr_scheduler.ReduceLROnPlateau(optimizer, patience=0, min_lr=0.02)
+    optimizer.add_param_group({"params": [Parameter(torch.ones(1))], "lr": 0.4})
+    for _ in range(2):
+        scheduler.step(1.0)
+    assert scheduler.get_last_lr() == pytest.approx([0.02, 0.04])
+    strict = lr_scheduler.ReduceLROnPlateau(optimizer, patience=0, min_lr=[0.0, 0.0])
+    optimizer.add_param_group({"params": [Parameter(torch.ones(1))]})
+    strict.step(1.0)
+    with pytest.raises(RuntimeError, match="The number of param groups in the `optimizer`"):
+        strict.step(1.0)
+
+
+def test_restarts_can_go_to_a_part_of_an_epoch() -> None:
+    scheduler = lr_scheduler.CosineAnnealingWarmRestarts(sgd(), 4, T_mult=2)
+    scheduler.step(13.5)
+    assert (scheduler.T_i, scheduler.T_cur, scheduler.last_epoch) == (16, 1.5, 13)
+    scheduler.step(2)
+    assert scheduler.get_last_lr() == pytest.approx([0.05])
 
 
 def test_one_cycle_ends() -> None:

@@ -2,54 +2,74 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import mindtorch_v2 as torch
 import pytest
 
-from tests.python.host_fixtures import cases
-from tests.python.host_fixtures.compare import RECORDED, near, operators
+from tests.python.host_fixtures import cases, optimizer_cases
+from tests.python.host_fixtures.compare import RECORDED, near, operators, recorded_step
 
-NAMES = list(cases.OPTIMIZERS)
+NAMES = [*optimizer_cases.OPTIMIZERS, *optimizer_cases.SEARCHERS]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_parameters_and_state_after_five_steps_are_those_of_torch(name: str) -> None:
+def test_parameters_and_state_after_twenty_steps_are_those_of_torch(name: str) -> None:
     expected = RECORDED["optimizers"][name]
-    found = cases.run_optimizer(torch, name)
-    assert found["parameters"] == near(expected["parameters"])
+    found = optimizer_cases.run_optimizer(torch, name)
+    assert found["parameters"] == near(expected["parameters"], 1e-5)
     assert found["state"] == near(expected["state"])
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_options_and_text_are_those_of_torch(name: str) -> None:
     expected = RECORDED["optimizers"][name]
-    found = cases.run_optimizer(torch, name)
+    found = optimizer_cases.run_optimizer(torch, name)
     assert found["options"] == expected["options"]
     assert list(found["options"]) == list(expected["options"])
     assert found["text"] == expected["text"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_step_runs_the_operators_of_torch(name: str, tmp_path: Path) -> None:
-    params = cases.parameters(torch)
-    optimizer = cases.OPTIMIZERS[name](torch.optim, params)
+def test_a_step_runs_the_operators_of_torch(name: str) -> None:
+    params = optimizer_cases.params_of(torch, name)
+    optimizer = optimizer_cases.make(torch, name, params)
     found: list[list[str]] = []
     for step in range(3):
-        cases.set_gradients(torch, params, step)
-        found.append(operators(optimizer.step, tmp_path / f"{step}.json"))
-    assert found[0] == RECORDED["steps"][name]["first"]
-    assert found[2] == RECORDED["steps"][name]["later"]
+        run = optimizer_cases.prepare(torch, name, params, optimizer, step)
+        found.append(operators(run))
+    known = recorded_step(name, "first"), recorded_step(name, "later")
+    if name in optimizer_cases.SEARCHERS:
+        assert (without_inner(found[0]), without_inner(found[2])) == tuple(
+            map(without_inner, known)
+        )
+    else:
+        assert (found[0], found[2]) == known
+
+
+def without_inner(lines: list[str]) -> list[str]:
+    """Leaves out what a copy in a given order and a power show inside of them, as here they do not.
+
+    docs/compat.md names both.
+    """
+    kept: list[str] = []
+    hidden_below: int | None = None
+    for line in lines:
+        depth = len(line) - len(line.lstrip())
+        if hidden_below is not None and depth > hidden_below:
+            continue
+        hidden_below = depth if line.strip() in ("aten::clone", "aten::pow") else None
+        kept.append(line)
+    return kept
 
 
 @pytest.mark.parametrize("set_to_none", [True, False])
-def test_zero_grad_clears_in_a_scope_of_its_own(set_to_none: bool, tmp_path: Path) -> None:
+def test_zero_grad_clears_in_a_scope_of_its_own(set_to_none: bool) -> None:
     params = cases.parameters(torch)
     optimizer = torch.optim.SGD(params)
     cases.set_gradients(torch, params, 0)
-    found = operators(lambda: optimizer.zero_grad(set_to_none), tmp_path / "trace.json")
-    assert found == RECORDED["steps"]["SGD"]["none" if set_to_none else "zeros"]
+    found = operators(lambda: optimizer.zero_grad(set_to_none))
+    assert found == recorded_step("SGD", "none" if set_to_none else "zeros")
     if set_to_none:
         assert all(param.grad is None for param in params)
     else:
@@ -60,17 +80,15 @@ def test_a_training_loop_follows_that_of_torch() -> None:
     assert cases.run_training(torch) == near(RECORDED["training"])
 
 
-@pytest.mark.parametrize("name", ["SGD momentum", "Adam amsgrad", "RMSprop centered", "Adagrad"])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_loaded_optimizer_goes_on_where_the_saved_one_was(name: str) -> None:
-    params = cases.parameters(torch)
-    make = cases.OPTIMIZERS[name]
-    optimizer = make(torch.optim, params)
-    for step in range(cases.STEPS):
+    params = optimizer_cases.params_of(torch, name)
+    optimizer = optimizer_cases.make(torch, name, params)
+    for step in range(optimizer_cases.STEPS):
         if step == 2:
             saved = optimizer.state_dict()
-            optimizer = make(torch.optim, params)
+            optimizer = optimizer_cases.make(torch, name, params)
             optimizer.load_state_dict(saved)
-        cases.set_gradients(torch, params, step)
-        optimizer.step()
+        optimizer_cases.prepare(torch, name, params, optimizer, step)()
     expected: Any = RECORDED["optimizers"][name]["parameters"]
-    assert [param.tolist() for param in params] == near(expected)
+    assert [param.tolist() for param in params] == near(expected, 1e-5)

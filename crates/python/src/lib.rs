@@ -93,8 +93,8 @@ mod _core {
     use crate::table::sort_keys;
     #[pymodule_export]
     use crate::tensor::{
-        DType, Device, FunctionNode, HookHandle, Tensor, adaptive_avg_pool2d, arange, backward,
-        batch_norm, broadcast_tensors, cat, clear_autocast_cache, conv2d, cross_entropy,
+        DType, Device, FunctionNode, HookHandle, Tensor, adaptive_avg_pool2d, arange, as_tensor,
+        backward, batch_norm, broadcast_tensors, cat, clear_autocast_cache, conv2d, cross_entropy,
         current_autocast, dropout, embedding, empty, enter_autocast, eye, finish_function,
         from_numpy, full, gelu, grad, is_grad_enabled, layer_norm, leave_autocast, linear,
         linspace, live_bytes, manual_seed, max_pool2d, maximum, minimum, mse_loss, nll_loss, ones,

@@ -312,6 +312,14 @@ impl Tensor {
         })
     }
 
+    /// Takes the place of the tensor that it is a view of, which nobody else holds.
+    pub(crate) fn into_owner(self) -> Self {
+        Self {
+            role: Role::Owner,
+            ..self
+        }
+    }
+
     /// Uses only the first elements of its storage from here on, or of an empty one none.
     pub(crate) fn shrunk(self, layout: Layout) -> Self {
         Self { layout, ..self }

@@ -116,6 +116,8 @@ def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] |
     """Returns averages of regions, as many as asked for."""
     if output_size is None or isinstance(output_size, int):
         sizes = (output_size, output_size)
+    elif input.dim() <= len(output_size):
+        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
     else:
         sizes = (output_size[0], output_size[1])
     return _core.adaptive_avg_pool2d(input, sizes)

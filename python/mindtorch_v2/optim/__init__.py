@@ -11,11 +11,35 @@ True
 """
 
 from mindtorch_v2.optim import lr_scheduler
+from mindtorch_v2.optim.adadelta import Adadelta
 from mindtorch_v2.optim.adagrad import Adagrad
 from mindtorch_v2.optim.adam import Adam
+from mindtorch_v2.optim.adamax import Adamax
 from mindtorch_v2.optim.adamw import AdamW
+from mindtorch_v2.optim.asgd import ASGD
+from mindtorch_v2.optim.lbfgs import LBFGS
+from mindtorch_v2.optim.nadam import NAdam
 from mindtorch_v2.optim.optimizer import Optimizer
+from mindtorch_v2.optim.radam import RAdam
 from mindtorch_v2.optim.rmsprop import RMSprop
+from mindtorch_v2.optim.rprop import Rprop
 from mindtorch_v2.optim.sgd import SGD
+from mindtorch_v2.optim.sparse_adam import SparseAdam
 
-__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]
+__all__ = [
+    "ASGD",
+    "LBFGS",
+    "SGD",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "SparseAdam",
+    "lr_scheduler",
+]

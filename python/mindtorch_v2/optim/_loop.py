@@ -33,10 +33,7 @@ class LoopOptimizer(Optimizer):
         Returns:
             What the closure returned, or None.
         """
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
+        loss = self._evaluate(closure)
         with torch.no_grad():
             for group in self.param_groups:
                 pairs = [(p, p.grad) for p in group["params"] if p.grad is not None]
@@ -61,3 +58,9 @@ def require(valid: bool, message: str) -> None:
     """Raises ValueError with `message` unless an option is valid."""
     if not valid:
         raise ValueError(message)
+
+
+def require_betas(betas: tuple[float, float]) -> None:
+    """Raises ValueError unless both are parts that an average can keep."""
+    for index, beta in enumerate(betas):
+        require(0 <= beta < 1, f"Invalid beta parameter at index {index}: {beta}")

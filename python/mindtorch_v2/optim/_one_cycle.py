@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, Literal
 
+from mindtorch_v2.optim._momentum import per_group, set_momentum, uses_beta1
 from mindtorch_v2.optim._scheduler import LRScheduler
 from mindtorch_v2.optim.optimizer import Optimizer
 
@@ -67,18 +67,18 @@ class OneCycleLR(LRScheduler):
         self._schedule_phases = _phases(self.total_steps, pct_start, three_phase)
         self._anneal_func_type = anneal_strategy
         self.cycle_momentum = cycle_momentum
-        peaks = _per_group("max_lr", optimizer, max_lr)
+        peaks = per_group("max_lr", optimizer, max_lr)
         if last_epoch == -1:
             for group, peak in zip(optimizer.param_groups, peaks, strict=True):
                 first = peak / div_factor
                 group.update(initial_lr=first, max_lr=peak, min_lr=first / final_div_factor)
         if cycle_momentum:
-            self.use_beta1 = _uses_beta1(optimizer)
-            highs = _per_group("max_momentum", optimizer, max_momentum)
-            lows = _per_group("base_momentum", optimizer, base_momentum)
+            self.use_beta1 = uses_beta1(optimizer)
+            highs = per_group("max_momentum", optimizer, max_momentum)
+            lows = per_group("base_momentum", optimizer, base_momentum)
             if last_epoch == -1:
                 for group, high, low in zip(optimizer.param_groups, highs, lows, strict=True):
-                    self._set_momentum(group, high)
+                    set_momentum(group, high, self.use_beta1)
                     group.update(max_momentum=high, base_momentum=low)
         super().__init__(optimizer, last_epoch)
 
@@ -96,7 +96,7 @@ class OneCycleLR(LRScheduler):
             rates.append(self._between(group[phase["start_lr"]], group[phase["end_lr"]], progress))
             if self.cycle_momentum:
                 ends = group[phase["start_momentum"]], group[phase["end_momentum"]]
-                self._set_momentum(group, self._between(*ends, progress))
+                set_momentum(group, self._between(*ends, progress), self.use_beta1)
         return rates
 
     def _progress(self) -> tuple[dict[str, Any], float]:
@@ -113,12 +113,6 @@ class OneCycleLR(LRScheduler):
         if self._anneal_func_type == "linear":
             return (end - start) * progress + start
         return end + (start - end) / 2.0 * (math.cos(math.pi * progress) + 1)
-
-    def _set_momentum(self, group: dict[str, Any], momentum: float) -> None:
-        if self.use_beta1:
-            group["betas"] = (momentum, *group["betas"][1:])
-        else:
-            group["momentum"] = momentum
 
 
 def _total_steps(total_steps: int | None, epochs: int | None, steps_per_epoch: int | None) -> int:
@@ -157,23 +151,3 @@ def _phase(end_step: float, rates: str, momenta: str) -> dict[str, Any]:
         "start_momentum": start_momentum,
         "end_momentum": end_momentum,
     }
-
-
-def _uses_beta1(optimizer: Optimizer) -> bool:
-    if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
-        raise ValueError(
-            "optimizer must support momentum or beta1 with `cycle_momentum` option enabled"
-        )
-    return "betas" in optimizer.defaults
-
-
-def _per_group(name: str, optimizer: Optimizer, value: float | Sequence[float]) -> list[float]:
-    groups = len(optimizer.param_groups)
-    if isinstance(value, int | float):
-        return [value] * groups
-    if len(value) != groups:
-        raise ValueError(
-            f"{name} must have the same length as optimizer.param_groups. "
-            f"{name} has {len(value)} values, param_groups has {groups}."
-        )
-    return list(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from mindtorch_v2.optim.optimizer import Optimizer
@@ -19,6 +20,10 @@ class LRScheduler:
         last_epoch: The epoch to go on from; -1 to begin.
     """
 
+    _step_count: int
+    _is_initial: bool = False
+    _get_lr_called_within_step: bool = False
+
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
@@ -30,12 +35,17 @@ class LRScheduler:
                 raise KeyError(_NO_INITIAL_LR.format(number))
         self.base_lrs: list[float] = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_epoch = last_epoch
+        optimizer.__dict__.setdefault("_opt_called", False)  # from now on its steps are noted
+        self._initial_step()
+
+    def _initial_step(self) -> None:
+        """Sets the rates of the first epoch."""
         self._step_count = 0
         self._is_initial = True
-        self._get_lr_called_within_step = False
-        optimizer.__dict__.setdefault("_opt_called", False)  # from now on its steps are noted
-        self._advance(None)
-        self._is_initial = False
+        try:
+            self.step()
+        finally:
+            self._is_initial = False
 
     def get_lr(self) -> list[float]:
         """Computes the rates of the epoch that `last_epoch` says, from those before it."""
@@ -53,9 +63,10 @@ class LRScheduler:
         """
         if self._step_count == 1:
             self._warn_about_order()
+        self._step_count += 1
         if epoch is not None:
-            warnings.warn(_EPOCH, UserWarning, stacklevel=2)
-        self._advance(epoch)
+            warnings.warn(EPOCH_WARNING, UserWarning, stacklevel=2)
+        self._update_lr(epoch)
 
     def state_dict(self) -> dict[str, Any]:
         """Returns all that the scheduler knows but its optimizer."""
@@ -65,20 +76,27 @@ class LRScheduler:
         """Takes over what `state_dict` returned."""
         self.__dict__.update(state_dict)
 
-    def _advance(self, epoch: int | None) -> None:
-        self._step_count += 1
+    def _update_lr(self, epoch: int | None = None) -> None:
+        """Sets the rates of an epoch, of the next one if none is named."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if epoch is not None and hasattr(self, "_get_closed_form_lr"):
             rates = self._get_closed_form_lr()
         else:
-            self._get_lr_called_within_step = True
-            try:
-                rates = self.get_lr()
-            finally:
-                self._get_lr_called_within_step = False
+            rates = self._rates()
+        self._set(rates)
+
+    def _rates(self) -> list[float]:
+        """Returns the rates of this epoch, without the warning that asking for them causes."""
+        self._get_lr_called_within_step = True
+        try:
+            return self.get_lr()
+        finally:
+            self._get_lr_called_within_step = False
+
+    def _set(self, rates: Sequence[float]) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             group["lr"] = rate
-        self._last_lr: list[float] = [group["lr"] for group in self.optimizer.param_groups]
+        self._last_lr: list[float] = self._current()
 
     def _current(self) -> list[float]:
         return [group["lr"] for group in self.optimizer.param_groups]
@@ -107,7 +125,7 @@ _OVERRIDDEN = (
     "See more details at "
     "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
 )
-_EPOCH = (
+EPOCH_WARNING = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where "
     "possible. Please use `scheduler.step()` to step the scheduler. During the deprecation, if "
     "epoch is different from None, the closed form is used instead of the new chainable form, "

@@ -21,7 +21,8 @@ def save(optimizer: Optimizer) -> dict[str, Any]:
         saved = {option: value for option, value in group.items() if option != "params"}
         saved["params"] = [numbers[parameter] for parameter in group["params"]]
         groups.append(saved)
-    state = {numbers[parameter]: values for parameter, values in optimizer.state.items()}
+    # What belongs to no parameter keeps its key.
+    state = {numbers.get(key, key): values for key, values in optimizer.state.items()}
     return {"state": state, "param_groups": groups}
 
 
@@ -43,13 +44,20 @@ def load(optimizer: Optimizer, saved: dict[str, Any]) -> None:
     }
     optimizer.state.clear()
     for number, values in saved["state"].items():
+        if number not in parameters:
+            optimizer.state[number] = values  # of no parameter, so that there is nothing to fit
+            continue
         parameter = parameters[number]
         optimizer.state[parameter] = {
             name: _fit(name, value, parameter) for name, value in values.items()
         }
-    optimizer.param_groups = [
-        {**optimizer.defaults, **new, "params": own["params"]} for own, new in pairs
-    ]
+    optimizer.param_groups = [_joined(optimizer.defaults, own, new) for own, new in pairs]
+
+
+def _joined(defaults: dict[str, Any], own: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Returns a loaded group with the parameters of the group whose place it takes."""
+    names = {"param_names": own["param_names"]} if "param_names" in own else {}
+    return {**defaults, **names, **new, "params": own["params"]}
 
 
 def _parameters(optimizer: Optimizer) -> list[torch.Tensor]:
@@ -57,6 +65,8 @@ def _parameters(optimizer: Optimizer) -> list[torch.Tensor]:
 
 
 def _fit(name: str, value: Any, parameter: torch.Tensor) -> Any:
+    if isinstance(value, list | tuple):
+        return type(value)(_fit(name, entry, parameter) for entry in value)
     # A counter of steps keeps its own type, whatever the parameter is made of.
     if not isinstance(value, torch.Tensor) or name == "step":
         return value

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import mindtorch_v2 as torch
-from mindtorch_v2.optim._loop import LoopOptimizer, require
+from mindtorch_v2.optim._loop import LoopOptimizer, require, require_betas
 from mindtorch_v2.optim.optimizer import Params
 
 
@@ -46,8 +46,7 @@ class Adam(LoopOptimizer):
     ) -> None:
         require(lr >= 0, f"Invalid learning rate: {lr}")
         require(eps >= 0, f"Invalid epsilon value: {eps}")
-        for index, beta in enumerate(betas):
-            require(0 <= beta < 1, f"Invalid beta parameter at index {index}: {beta}")
+        require_betas(betas)
         require(weight_decay >= 0, f"Invalid weight_decay value: {weight_decay}")
         defaults = {
             "lr": lr,

@@ -21,6 +21,17 @@ Params: TypeAlias = (
     "Iterable[torch.Tensor] | Iterable[tuple[str, torch.Tensor]] | Iterable[dict[str, Any]]"
 )
 Closure: TypeAlias = Callable[[], Any]
+_Hooks: TypeAlias = "OrderedDict[int, Callable[..., Any]]"
+
+# When hooks of an optimizer are called.
+_MOMENTS = [
+    f"{what}_{when}"
+    for what in ("step", "state_dict", "load_state_dict")
+    for when in ("pre", "post")
+]
+# The hooks of every optimizer.
+_EVERY_PRE: _Hooks = OrderedDict()
+_EVERY_POST: _Hooks = OrderedDict()
 
 
 class Optimizer:
@@ -36,6 +47,12 @@ class Optimizer:
     """
 
     _opt_called: bool
+    _optimizer_step_pre_hooks: _Hooks
+    _optimizer_step_post_hooks: _Hooks
+    _optimizer_state_dict_pre_hooks: _Hooks
+    _optimizer_state_dict_post_hooks: _Hooks
+    _optimizer_load_state_dict_pre_hooks: _Hooks
+    _optimizer_load_state_dict_post_hooks: _Hooks
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         if isinstance(params, torch.Tensor):
@@ -52,8 +69,8 @@ class Optimizer:
         self.defaults = defaults
         self.state: defaultdict[torch.Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
-        self._step_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
-        self._step_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+        for moment in _MOMENTS:
+            self.__dict__[f"_optimizer_{moment}_hooks"] = OrderedDict()
         given: list[Any] = list(params)
         if not given:
             raise ValueError("optimizer got an empty parameter list")
@@ -76,6 +93,14 @@ class Optimizer:
             What the closure returned, or None.
         """
         raise NotImplementedError
+
+    @staticmethod
+    def _evaluate(closure: Closure | None) -> Any:
+        """Computes the loss anew, with its gradients, if there is a closure to do so."""
+        if closure is None:
+            return None
+        with torch.enable_grad():
+            return closure()
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clears the gradients of all parameters: drops them, or fills them with zeros."""
@@ -111,7 +136,12 @@ class Optimizer:
 
     def state_dict(self) -> dict[str, Any]:
         """Returns state and options, with parameters by their number."""
-        return _state.save(self)
+        for pre_hook in self._optimizer_state_dict_pre_hooks.values():
+            pre_hook(self)
+        saved = _state.save(self)
+        for post_hook in self._optimizer_state_dict_post_hooks.values():
+            saved = _unless_none(post_hook(self, saved), saved)
+        return saved
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes over state and options that `state_dict` returned; tensors are shared, not copied.
@@ -119,18 +149,53 @@ class Optimizer:
         Raises:
             ValueError: The groups are not as many, or not as large, as this optimizer's.
         """
-        _state.load(self, state_dict)
+        saved = dict(state_dict)
+        for pre_hook in self._optimizer_load_state_dict_pre_hooks.values():
+            saved = _unless_none(pre_hook(self, saved), saved)
+        _state.load(self, saved)
+        for post_hook in self._optimizer_load_state_dict_post_hooks.values():
+            post_hook(self)
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Registers `hook(optimizer, args, kwargs)`, called before each step.
 
         It may return new `(args, kwargs)` for the step; the first of `args` is the optimizer.
         """
-        return register(self._step_pre_hooks, hook)
+        return register(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Callable[..., None]) -> RemovableHandle:
         """Registers `hook(optimizer, args, kwargs)`, called after each step."""
-        return register(self._step_post_hooks, hook)
+        return register(self._optimizer_step_post_hooks, hook)
+
+    def register_state_dict_pre_hook(
+        self, hook: Callable[..., None], prepend: bool = False
+    ) -> RemovableHandle:
+        """Registers `hook(optimizer)`, called before `state_dict` looks at state and options."""
+        return register(self._optimizer_state_dict_pre_hooks, hook, prepend=prepend)
+
+    def register_state_dict_post_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Registers `hook(optimizer, state_dict)`, called with what `state_dict` would return.
+
+        It may change that, or return another in its place.
+        """
+        return register(self._optimizer_state_dict_post_hooks, hook, prepend=prepend)
+
+    def register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Registers `hook(optimizer, state_dict)`, called before `load_state_dict` looks at it.
+
+        It may return another in its place.
+        """
+        return register(self._optimizer_load_state_dict_pre_hooks, hook, prepend=prepend)
+
+    def register_load_state_dict_post_hook(
+        self, hook: Callable[..., None], prepend: bool = False
+    ) -> RemovableHandle:
+        """Registers `hook(optimizer)`, called after `load_state_dict`."""
+        return register(self._optimizer_load_state_dict_post_hooks, hook, prepend=prepend)
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
@@ -138,6 +203,20 @@ class Optimizer:
             lines.append(f"Parameter Group {number}")
             lines.extend(f"    {key}: {group[key]}" for key in sorted(group) if key != "params")
         return "\n".join([*lines, ")"])
+
+
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Registers `hook(optimizer, args, kwargs)`, called before each step of any optimizer."""
+    return register(_EVERY_PRE, hook)
+
+
+def register_optimizer_step_post_hook(hook: Callable[..., None]) -> RemovableHandle:
+    """Registers `hook(optimizer, args, kwargs)`, called after each step of any optimizer."""
+    return register(_EVERY_POST, hook)
+
+
+def _unless_none(given: Any, otherwise: dict[str, Any]) -> Any:
+    return otherwise if given is None else given
 
 
 def _with_scope_and_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -148,7 +227,7 @@ def _with_scope_and_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
             # Reached by `super().step()`: scope and hooks are those of the step that called it.
             return step(*args, **kwargs)
         with record_function(f"Optimizer.step#{type(self).__name__}.step"):
-            for pre_hook in list(self._step_pre_hooks.values()):
+            for pre_hook in [*_EVERY_PRE.values(), *self._optimizer_step_pre_hooks.values()]:
                 result = pre_hook(self, args, kwargs)
                 if result is None:
                     continue
@@ -163,7 +242,7 @@ def _with_scope_and_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
             note_optimizer(self)
             if "_opt_called" in self.__dict__:  # a scheduler asks whether it comes first
                 self._opt_called = True
-            for post_hook in list(self._step_post_hooks.values()):
+            for post_hook in [*self._optimizer_step_post_hooks.values(), *_EVERY_POST.values()]:
                 post_hook(self, args, kwargs)
             return output
 

@@ -10,55 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 STEPS = 5
-EPOCHS = 30
 SHAPES = [(3, 4), (4,)]
-
-OPTIMIZERS: dict[str, Callable[[Any, Any], Any]] = {
-    "SGD": lambda optim, params: optim.SGD(params, lr=0.1),
-    "SGD momentum": lambda optim, params: optim.SGD(params, lr=0.1, momentum=0.9),
-    "SGD nesterov": lambda optim, params: optim.SGD(
-        params, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.1
-    ),
-    "SGD dampening": lambda optim, params: optim.SGD(
-        params, lr=0.1, momentum=0.9, dampening=0.3, maximize=True
-    ),
-    "Adam": lambda optim, params: optim.Adam(params, lr=0.01),
-    "Adam decay": lambda optim, params: optim.Adam(params, lr=0.01, weight_decay=0.1),
-    "Adam amsgrad": lambda optim, params: optim.Adam(params, betas=(0.5, 0.7), amsgrad=True),
-    "Adam maximize": lambda optim, params: optim.Adam(params, maximize=True),
-    "AdamW": lambda optim, params: optim.AdamW(params, lr=0.01),
-    "AdamW without decay": lambda optim, params: optim.AdamW(params, weight_decay=0.0),
-    "RMSprop": lambda optim, params: optim.RMSprop(params),
-    "RMSprop centered": lambda optim, params: optim.RMSprop(
-        params, centered=True, momentum=0.9, weight_decay=0.1
-    ),
-    "RMSprop maximize": lambda optim, params: optim.RMSprop(params, maximize=True),
-    "Adagrad": lambda optim, params: optim.Adagrad(params, lr=0.1),
-    "Adagrad decay": lambda optim, params: optim.Adagrad(
-        params, lr_decay=0.1, weight_decay=0.1, initial_accumulator_value=0.5
-    ),
-    "Adagrad maximize": lambda optim, params: optim.Adagrad(params, maximize=True),
-}
-
-SCHEDULERS: dict[str, Callable[[Any, Any], Any]] = {
-    "StepLR": lambda lr_scheduler, optimizer: lr_scheduler.StepLR(optimizer, 7, gamma=0.5),
-    "LambdaLR": lambda lr_scheduler, optimizer: lr_scheduler.LambdaLR(
-        optimizer, lambda epoch: 0.9**epoch
-    ),
-    "ExponentialLR": lambda lr_scheduler, optimizer: lr_scheduler.ExponentialLR(optimizer, 0.8),
-    "CosineAnnealingLR": lambda lr_scheduler, optimizer: lr_scheduler.CosineAnnealingLR(
-        optimizer, 10, eta_min=0.01
-    ),
-    "OneCycleLR": lambda lr_scheduler, optimizer: lr_scheduler.OneCycleLR(
-        optimizer, 1.0, total_steps=EPOCHS
-    ),
-    "OneCycleLR linear": lambda lr_scheduler, optimizer: lr_scheduler.OneCycleLR(
-        optimizer, [1.0, 2.0], epochs=6, steps_per_epoch=5, anneal_strategy="linear"
-    ),
-    "OneCycleLR in three phases": lambda lr_scheduler, optimizer: lr_scheduler.OneCycleLR(
-        optimizer, 1.0, total_steps=EPOCHS, three_phase=True, cycle_momentum=False
-    ),
-}
 
 MODULES: dict[str, Callable[[Any], Any]] = {
     "linear": lambda nn: nn.Linear(3, 4),
@@ -116,41 +68,6 @@ def set_gradients(torch: Any, params: list[Any], step: int) -> None:
     """Gives the parameters the gradients of a step."""
     for number, param in enumerate(params):
         param.grad = values(torch, SHAPES[number], 10 * step + number + 5)
-
-
-def run_optimizer(torch: Any, name: str) -> dict[str, Any]:
-    """Runs an optimizer for a few steps; returns parameters, state and options after them."""
-    params = parameters(torch)
-    optimizer = OPTIMIZERS[name](torch.optim, params)
-    for step in range(STEPS):
-        set_gradients(torch, params, step)
-        optimizer.step()
-    saved = optimizer.state_dict()
-    return {
-        "parameters": [param.tolist() for param in params],
-        "state": {
-            str(number): {key: value.tolist() for key, value in state.items()}
-            for number, state in saved["state"].items()
-        },
-        "options": {key: plain(value) for key, value in saved["param_groups"][0].items()},
-        "text": repr(optimizer),
-    }
-
-
-def run_scheduler(torch: Any, name: str) -> dict[str, Any]:
-    """Runs a scheduler; returns the rates and the momentum of each epoch and its state."""
-    first, second = parameters(torch)
-    groups = [{"params": [first]}, {"params": [second], "lr": 0.3}]
-    optimizer = torch.optim.SGD(groups, lr=0.1, momentum=0.9)
-    scheduler = SCHEDULERS[name](torch.optim.lr_scheduler, optimizer)
-    rates, momenta = [], []
-    for _ in range(EPOCHS - 1):
-        rates.append(scheduler.get_last_lr())
-        momenta.append([group["momentum"] for group in optimizer.param_groups])
-        optimizer.step()
-        scheduler.step()
-    rates.append(scheduler.get_last_lr())
-    return {"rates": rates, "momenta": momenta, "state": plain(scheduler.state_dict())}
 
 
 def run_modules(torch: Any) -> dict[str, Any]:
@@ -222,7 +139,7 @@ def set_parameters(torch: Any, module: Any) -> Any:
 def plain(value: Any) -> Any:
     """Returns a value as JSON gives it back."""
     if isinstance(value, dict):
-        return {key: plain(entry) for key, entry in value.items()}
+        return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [plain(entry) for entry in value]
-    return value
+    return value.tolist() if hasattr(value, "tolist") else value

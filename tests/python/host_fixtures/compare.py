@@ -13,18 +13,23 @@ from mindtorch_v2.profiler import profile
 RECORDED: dict[str, Any] = json.loads(Path(__file__).with_name("torch.json").read_text())
 
 
-def near(expected: Any) -> Any:
-    """Returns what compares equal to numbers within 1e-4 of those expected, however nested."""
+def near(expected: Any, rel: float = 1e-4) -> Any:
+    """Returns what compares equal to numbers within `rel` of those expected, however nested."""
     if isinstance(expected, dict):
-        return {key: near(value) for key, value in expected.items()}
+        return {key: near(value, rel) for key, value in expected.items()}
     if isinstance(expected, list):
-        return [near(value) for value in expected]
+        return [near(value, rel) for value in expected]
     if isinstance(expected, float):
-        return pytest.approx(expected, rel=1e-4, abs=1e-6)
+        return pytest.approx(expected, rel=rel, abs=rel / 100)
     return expected
 
 
-def operators(run: Callable[[], Any], trace: Path) -> list[str]:
+def recorded_step(name: str, which: str) -> list[str]:
+    """Returns the operators of a step of torch's, as `operators` does."""
+    return [RECORDED["lines"][number] for number in RECORDED["steps"][name][which]]
+
+
+def operators(run: Callable[[], Any]) -> list[str]:
     """Returns the names of what a profile sees, each below its parent and indented.
 
     ```text
@@ -36,17 +41,14 @@ def operators(run: Callable[[], Any], trace: Path) -> list[str]:
     """
     with profile() as prof:
         run()
-    prof.export_chrome_trace(str(trace))
-    events = [
-        event
-        for event in json.loads(trace.read_text())["traceEvents"]
-        if event.get("cat") in ("cpu_op", "user_annotation")
-    ]
-    lines = []
-    ends: list[float] = []
-    for event in sorted(events, key=lambda event: (event["ts"], -event["dur"])):
-        while ends and ends[-1] <= event["ts"]:
-            ends.pop()
-        lines.append("  " * len(ends) + event["name"])
-        ends.append(event["ts"] + event["dur"])
+    lines: list[str] = []
+
+    def walk(event: Any, depth: int) -> None:
+        lines.append("  " * depth + event.name)
+        for child in event.cpu_children:
+            walk(child, depth + 1)
+
+    for event in prof.events():
+        if event.cpu_parent is None:
+            walk(event, 0)
     return lines

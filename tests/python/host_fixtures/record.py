@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.python.host_fixtures import cases
+from tests.python.host_fixtures import cases, optimizer_cases, scheduler_cases
 
 
 def main() -> None:
@@ -19,11 +19,14 @@ def main() -> None:
     import torch  # type: ignore[import-not-found]  # what is installed here is the host
 
     torch.set_num_threads(1)
+    optimizers = [*optimizer_cases.OPTIMIZERS, *optimizer_cases.SEARCHERS]
     found = {
         "torch": torch.__version__,
-        "optimizers": {name: cases.run_optimizer(torch, name) for name in cases.OPTIMIZERS},
-        "steps": {name: step_operators(torch, name) for name in cases.OPTIMIZERS},
-        "schedulers": {name: cases.run_scheduler(torch, name) for name in cases.SCHEDULERS},
+        "optimizers": {name: optimizer_cases.run_optimizer(torch, name) for name in optimizers},
+        **numbered({name: step_operators(torch, name) for name in optimizers}),
+        "schedulers": {
+            name: scheduler_cases.run_scheduler(torch, name) for name in scheduler_cases.SCHEDULERS
+        },
         "modules": {name: describe(make(torch.nn)) for name, make in cases.MODULES.items()},
         "outputs": cases.run_modules(torch),
         "batch norm": cases.run_batch_norm(torch, 0.1),
@@ -34,6 +37,17 @@ def main() -> None:
     Path(__file__).with_name("torch.json").write_text(text.replace('"},"', '"},\n"') + "\n")
 
 
+def numbered(steps: dict[str, dict[str, list[str]]]) -> dict[str, Any]:
+    """Returns steps with numbers for lines, and the lines: few of them differ."""
+    lines = sorted({line for step in steps.values() for found in step.values() for line in found})
+    numbers = {line: number for number, line in enumerate(lines)}
+    steps_of_numbers = {
+        name: {which: [numbers[line] for line in found] for which, found in step.items()}
+        for name, step in steps.items()
+    }
+    return {"lines": lines, "steps": steps_of_numbers}
+
+
 def describe(module: Any) -> dict[str, Any]:
     """Returns a module's text and the shapes of its state."""
     state = {name: list(tensor.shape) for name, tensor in module.state_dict().items()}
@@ -42,15 +56,17 @@ def describe(module: Any) -> dict[str, Any]:
 
 def step_operators(torch: Any, name: str) -> dict[str, list[str]]:
     """Returns the operators of the first and of a later step, and of both ways to clear."""
-    params = cases.parameters(torch)
-    optimizer = cases.OPTIMIZERS[name](torch.optim, params)
-    traces = {}
-    for step in range(3):
-        cases.set_gradients(torch, params, step)
-        traces[step] = operators(torch, optimizer.step)
-    zeros = operators(torch, lambda: optimizer.zero_grad(set_to_none=False))
-    none = operators(torch, optimizer.zero_grad)
-    return {"first": traces[0], "later": traces[2], "zeros": zeros, "none": none}
+    params = optimizer_cases.params_of(torch, name)
+    optimizer = optimizer_cases.make(torch, name, params)
+    traces = [
+        operators(torch, optimizer_cases.prepare(torch, name, params, optimizer, step))
+        for step in range(3)
+    ]
+    found = {"first": traces[0], "later": traces[2]}
+    if name == "SGD":
+        found["zeros"] = operators(torch, lambda: optimizer.zero_grad(set_to_none=False))
+        found["none"] = operators(torch, optimizer.zero_grad)
+    return found
 
 
 def operators(torch: Any, run: Any) -> list[str]:

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
 
 use super::Tensor;
+use crate::error::Error;
 
 /// A Python number, of the kind it is.
 #[derive(Clone, Copy)]
@@ -16,6 +17,13 @@ impl<'py> FromPyObject<'_, 'py> for Number {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        // A tensor without dimensions stands for its number, unless its gradient would get lost.
+        if let Ok(tensor) = object.cast::<Tensor>()
+            && tensor.get().0.rank() == 0
+            && !tensor.get().0.requires_grad()
+        {
+            return Ok(Self(tensor.get().0.item().map_err(Error::from)?));
+        }
         match number(object)? {
             Some(number) => Ok(Self(number)),
             None => Err(PyTypeError::new_err(format!(

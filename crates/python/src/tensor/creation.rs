@@ -215,22 +215,85 @@ pub(crate) fn tensor(
         let made = array.0.to(dtype).and_then(|array| array.duplicate());
         return tracked(wrap(made), requires_grad);
     }
-    let mut found = Found::default();
-    found.collect(data, 0)?;
-    let kind = found.numbers.iter().map(|number| number.dtype()).max();
-    let dtype = match (dtype, kind) {
-        (Some(dtype), _) => dtype.0,
-        (None, Some(host::DType::F64) | None) => host::DType::DEFAULT,
-        (None, Some(kind)) => kind,
-    };
-    let made = if dtype.is_float() {
-        let values: Vec<f64> = found.numbers.into_iter().map(Scalar::to_f64).collect();
-        host::Tensor::from_values(&values, &found.sizes, dtype)
-    } else {
-        let values: Vec<i64> = found.numbers.into_iter().map(to_i64).collect();
-        host::Tensor::from_values(&values, &found.sizes, dtype)
+    let numbers = Numbers::collect(data, dtype)?;
+    let made = match &numbers.elements {
+        Elements::Floats(values) => {
+            host::Tensor::from_values(values, &numbers.sizes, numbers.dtype)
+        }
+        Elements::Integers(values) => {
+            host::Tensor::from_values(values, &numbers.sizes, numbers.dtype)
+        }
     };
     tracked(wrap(made), requires_grad)
+}
+
+/// Returns `data` as a tensor, without a copy where there need not be one: a tensor itself, an
+/// array's elements where they lie.
+#[pyfunction]
+#[pyo3(signature = (data, dtype = None, device = None))]
+pub(crate) fn as_tensor<'py>(
+    data: &Bound<'py, PyAny>,
+    dtype: Option<DType>,
+    device: Option<DeviceArgument>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let _ = device;
+    let made = if let Ok(tensor) = data.cast::<Tensor>() {
+        let tensor = &tensor.get().0;
+        let dtype = host_dtype(dtype).unwrap_or(tensor.dtype());
+        let converted = tensor.to(dtype);
+        if dtype == tensor.dtype() {
+            return Ok(data.clone());
+        }
+        converted
+    } else if data.hasattr("__array_interface__")? {
+        let array = super::numpy::from_numpy(data)?;
+        array.0.to(host_dtype(dtype).unwrap_or(array.0.dtype()))
+    } else {
+        let numbers = Numbers::collect(data, dtype)?;
+        match &numbers.elements {
+            Elements::Floats(values) => host::Tensor::lifted(values, &numbers.sizes, numbers.dtype),
+            Elements::Integers(values) => {
+                host::Tensor::lifted(values, &numbers.sizes, numbers.dtype)
+            }
+        }
+    };
+    Ok(Bound::new(data.py(), wrap(made)?)?.into_any())
+}
+
+/// Numbers out of Python, of the type that a tensor of them has.
+struct Numbers {
+    elements: Elements,
+    sizes: Vec<i64>,
+    dtype: host::DType,
+}
+
+enum Elements {
+    Floats(Vec<f64>),
+    Integers(Vec<i64>),
+}
+
+impl Numbers {
+    fn collect(data: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Self> {
+        let mut found = Found::default();
+        found.collect(data, 0)?;
+        let kind = found.numbers.iter().map(|number| number.dtype()).max();
+        let dtype = match (dtype, kind) {
+            (Some(dtype), _) => dtype.0,
+            (None, Some(host::DType::F64) | None) => host::DType::DEFAULT,
+            (None, Some(kind)) => kind,
+        };
+        let numbers = found.numbers.into_iter();
+        let elements = if dtype.is_float() {
+            Elements::Floats(numbers.map(Scalar::to_f64).collect())
+        } else {
+            Elements::Integers(numbers.map(to_i64).collect())
+        };
+        Ok(Self {
+            elements,
+            sizes: found.sizes,
+            dtype,
+        })
+    }
 }
 
 fn to_i64(number: Scalar) -> i64 {

@@ -141,7 +141,7 @@ impl Tensor {
 
     /// Changes the signs.
     fn neg_(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
-        written(slf, |tensor| tensor.mul_(Scalar::Int(-1)))
+        written(slf, host::Tensor::neg_)
     }
 
     /// Draws from `from` to before `to`, all equally likely.

@@ -32,6 +32,14 @@ impl Tensor {
     }
 
     fn __setitem__(&self, index: &Bound<'_, PyAny>, value: Operand<'_, '_>) -> PyResult<()> {
+        if let Operand::Number(number) = &value
+            && let Some(mask) = only_mask(index)
+            && self.0.dims().starts_with(mask.dims())
+        {
+            let mask = (mask.rank()..self.0.rank()).try_fold(mask, |mask, _| mask.unsqueeze(-1));
+            let filled = mask.and_then(|mask| self.0.masked_fill_(&mask, *number));
+            return Ok(filled.map_err(Error::from)?);
+        }
         let value = match &value {
             Operand::Tensor(tensor) => tensor.get().0.clone(),
             Operand::Number(number) => {
@@ -73,6 +81,17 @@ impl Tensor {
     fn nonzero(&self) -> PyResult<Self> {
         wrap(self.0.nonzero())
     }
+}
+
+/// Returns the mask that is all there is of an index.
+fn only_mask(index: &Bound<'_, PyAny>) -> Option<host::Tensor> {
+    let sole = match index.cast::<PyTuple>() {
+        Ok(tuple) if tuple.len() == 1 => tuple.get_item(0).ok()?,
+        Ok(_) => return None,
+        Err(_) => index.clone(),
+    };
+    let mask = sole.cast::<Tensor>().ok()?.get().0.clone();
+    (mask.dtype() == host::DType::Bool && mask.rank() > 0).then_some(mask)
 }
 
 fn indexed_once(tensor: &host::Tensor, place: i64) -> host::Result<host::Tensor> {

@@ -27,8 +27,8 @@ pub(crate) use autograd::{
     GradientNode, HookHandle, backward, grad, is_grad_enabled, set_grad_enabled,
 };
 pub(crate) use creation::{
-    arange, empty, eye, full, linspace, live_bytes, manual_seed, ones, rand, randint, randn,
-    randperm, tensor, zeros,
+    arange, as_tensor, empty, eye, full, linspace, live_bytes, manual_seed, ones, rand, randint,
+    randn, randperm, tensor, zeros,
 };
 pub(crate) use dtype::{DType, Device};
 pub(crate) use function::{FunctionNode, finish_function};

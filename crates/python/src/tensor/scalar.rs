@@ -34,7 +34,7 @@ impl Tensor {
 
     fn __bool__(&self) -> PyResult<bool> {
         match self.0.count() {
-            1 => Ok(self.0.to_bools().map_err(Error::from)?[0]),
+            1 => Ok(self.0.is_nonzero().map_err(Error::from)?),
             0 => Err(PyRuntimeError::new_err(
                 "Boolean value of Tensor with no values is ambiguous",
             )),

@@ -126,8 +126,7 @@ impl Tensor {
 
     /// Returns a view of the shape of another tensor.
     fn view_as(&self, other: &Self) -> PyResult<Self> {
-        let shape: Vec<i64> = other.0.dims().iter().map(|&dim| dim as i64).collect();
-        wrap(self.0.view(&shape))
+        wrap(self.0.view_as(&other.0))
     }
 
     /// Returns the elements in another shape.

@@ -238,8 +238,8 @@ impl Tensor {
             [],
             || {
                 self.check_shape(mask)?;
-                let number = Self::from_scalar(value).as_type(self.dtype())?.into_owned();
                 let filled = by_dtype!(self.dtype(), T => {
+                    let number = Self::from_slice(&[T::from_scalar(value)], &[])?;
                     kernels::choose::<T>(self.dims(), mask, [&number, self])
                 })?;
                 kernels::copy_into(self, &filled);
@@ -266,7 +266,7 @@ impl Tensor {
             || {
                 let bounds = check_bounds(lowest, highest)?;
                 let dtype = bounded_type(self, bounds);
-                let operand = self.as_type(dtype)?;
+                let operand = self.to(dtype)?;
                 by_number!(dtype, T => kernels::map(&operand, bounded::<T>(lowest, highest)))
             },
             |_| clamp_formula(self, lowest, highest),
@@ -290,6 +290,7 @@ impl Tensor {
             [],
             || {
                 check_bounds(lowest, highest)?;
+                drop(self.to(self.dtype())?);
                 by_number!(self.dtype(), T => kernels::update_each(self, bounded::<T>(lowest, highest)))
             },
             || clamp_formula(&before, lowest, highest),

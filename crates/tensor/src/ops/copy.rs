@@ -16,6 +16,7 @@ static CLONE: Site = Site::operator("aten::clone");
 static CONTIGUOUS: Site = Site::operator("aten::contiguous");
 static COPY: Site = Site::operator("aten::copy_");
 static FILL: Site = Site::operator("aten::fill_");
+static IS_NONZERO: Site = Site::operator("aten::is_nonzero");
 static ITEM: Site = Site::operator("aten::item");
 static LOCAL_SCALAR_DENSE: Site = Site::operator("aten::_local_scalar_dense");
 static TO: Site = Site::operator("aten::to");
@@ -245,6 +246,19 @@ impl Tensor {
             });
         }
         Ok(self.to_scalars()?[0])
+    }
+
+    /// Returns whether the only element is other than zero.
+    ///
+    /// # Errors
+    /// When there is not just one.
+    pub fn is_nonzero(&self) -> Result<bool> {
+        let _scope = open(&IS_NONZERO, (self,));
+        Ok(match self.item()? {
+            Scalar::Bool(value) => value,
+            Scalar::Int(value) => value != 0,
+            Scalar::Float(value) => value != 0.0,
+        })
     }
 
     pub(in crate::ops) fn duplicate_contiguous(&self) -> Result<Self> {

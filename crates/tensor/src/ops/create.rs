@@ -218,7 +218,19 @@ impl Tensor {
     /// When the sizes call for another number of elements, an element does not fit the type, or
     /// there is no memory.
     pub fn from_values<T: Element>(elements: &[T], sizes: &[i64], dtype: DType) -> Result<Self> {
-        let below = Below::enter();
+        let tensor = Self::lifted(elements, sizes, dtype)?;
+        let _scope = open(&DETACH, (&tensor,));
+        let _below = Below::enter();
+        drop(open(&DETACH_NODE, (&tensor,)));
+        Ok(tensor)
+    }
+
+    /// Copies elements as `from_values` does, for whoever does not ask for a tensor of its own.
+    ///
+    /// # Errors
+    /// As `from_values`.
+    pub fn lifted<T: Element>(elements: &[T], sizes: &[i64], dtype: DType) -> Result<Self> {
+        let _below = Below::enter();
         let source = Self::from_slice(elements, sizes)?;
         if !dtype.is_float() {
             let name = if dtype == DType::I32 {
@@ -230,18 +242,10 @@ impl Tensor {
                 super::copy::check_range(element.to_scalar(), dtype, name)?;
             }
         }
-        let options = Options {
-            layout: Some(STRIDED),
-            ..Options::of(Some(dtype)).pinned(false)
-        };
-        let tensor = empty(sizes, dtype, &options)?;
+        let tensor = empty(sizes, dtype, &Options::strided(dtype).pinned(false))?;
         kernels::copy_into(&tensor, &source);
         drop(open(&TO, (&tensor, Absent, dtype, false, false, Absent)));
         drop(open(&LIFT_FRESH, (&tensor,)));
-        drop(below);
-        let _scope = open(&DETACH, (&tensor,));
-        let _below = Below::enter();
-        drop(open(&DETACH_NODE, (&tensor,)));
         Ok(tensor)
     }
 }
@@ -256,6 +260,13 @@ pub(in crate::ops) struct Options {
 }
 
 impl Options {
+    pub(in crate::ops) fn strided(dtype: DType) -> Self {
+        Self {
+            layout: Some(STRIDED),
+            ..Self::of(Some(dtype))
+        }
+    }
+
     pub(in crate::ops) fn of(dtype: Option<DType>) -> Self {
         Self {
             dtype,
@@ -265,11 +276,7 @@ impl Options {
 
     /// The options of a tensor that is made to be like another one.
     pub(in crate::ops) fn like(tensor: &Tensor) -> Self {
-        Self {
-            dtype: Some(tensor.dtype()),
-            layout: Some(STRIDED),
-            ..Self::default()
-        }
+        Self::strided(tensor.dtype())
     }
 
     pub(in crate::ops) fn pinned(self, pinned: bool) -> Self {

@@ -1,6 +1,6 @@
 //! Operators that look for elements along dimensions: `max`, `argmax`, `any`, `all`; and `var`.
 
-use super::create::result_space;
+use super::create::{Options, empty, result_space};
 use super::reduce::{KeepDims, reduced_dims, restore};
 use crate::autograd::{Formula, Saved, differentiable, differentiable_first, node_site};
 use crate::dispatch::{Site, open};
@@ -59,8 +59,8 @@ impl Tensor {
             || {
                 let flat = kernels::pack(self)?;
                 let place = kernels::extreme_places(&flat, [1, self.count(), 1], end)?[0];
-                let result = result_space(&[], self.dtype())?;
-                kernels::fill(&result, flat.to_scalars()?[place]);
+                let result = empty(&[], self.dtype(), &Options::like(self))?;
+                result.fill_(flat.to_scalars()?[place])?;
                 Ok(result)
             },
             |result| {

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use super::create::{Options, empty};
 use crate::autograd::{Formula, NodeSite, Saved, differentiable, in_place, node_site};
 use crate::dispatch::{Absent, Site, open};
 use crate::element::{Number, by_dtype, by_float, by_number};
@@ -10,6 +11,7 @@ use crate::{DType, Element, Error, Result, Scalar, Tensor};
 
 static CLAMP_MIN: Site = Site::operator("aten::clamp_min");
 static NEG: Site = Site::operator("aten::neg");
+static NEG_IN_PLACE: Site = Site::operator("aten::neg_");
 static RECIPROCAL: Site = Site::operator("aten::reciprocal");
 static RELU: Site = Site::operator("aten::relu");
 static RELU_IN_PLACE: Site = Site::operator("aten::relu_");
@@ -186,6 +188,11 @@ impl Tensor {
             names.node,
             [self],
             || {
+                // The one function that torch computes by its form with a given result.
+                let space = (function == Elementwise::Abs)
+                    .then(|| empty(&[0], self.dtype(), &Options::strided(self.dtype())))
+                    .transpose()?;
+                let _scope = space.map(|space| open(&names.site, (self, &space)));
                 if function.keeps_integers() && !self.dtype().is_float() {
                     return self.of_integers(function, names.kernel);
                 }
@@ -220,6 +227,8 @@ impl Tensor {
             self,
             [],
             || {
+                let _scope =
+                    (function == Elementwise::Abs).then(|| open(&names.site, (self, self)));
                 if !self.dtype().is_float() {
                     if function.keeps_integers() {
                         let result = self.of_integers(function, names.kernel)?;
@@ -270,6 +279,24 @@ impl Tensor {
             [self],
             || by_number!(self.dtype(), T => kernels::map(self, T::negated)),
             |_| Formula::unary(Tensor::neg),
+        )
+    }
+
+    /// Changes the sign, in place.
+    ///
+    /// # Errors
+    /// When the elements are truth values.
+    pub fn neg_(&self) -> Result<()> {
+        let _scope = open(&NEG_IN_PLACE, (self,));
+        if self.dtype() == DType::Bool {
+            return Err(Error::BooleanNegation);
+        }
+        in_place(
+            &NEG_NODE,
+            self,
+            [],
+            || by_number!(self.dtype(), T => kernels::update_each(self, T::negated)),
+            || Formula::unary(Tensor::neg),
         )
     }
 

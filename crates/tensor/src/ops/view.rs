@@ -28,6 +28,7 @@ static TRANSPOSE: Site = Site::operator("aten::transpose");
 static UNSAFE_VIEW: Site = Site::operator("aten::_unsafe_view");
 static UNSQUEEZE: Site = Site::operator("aten::unsqueeze");
 static VIEW: Site = Site::operator("aten::view");
+static VIEW_AS: Site = Site::operator("aten::view_as");
 
 node_site! {
     ALIAS_NODE = "AliasBackward0";
@@ -371,7 +372,7 @@ impl Tensor {
                     &AS_STRIDED_IN_PLACE,
                     (&self, layout.dims(), layout.strides(), Absent),
                 );
-                self.with_layout(layout.clone())
+                Ok(self.with_layout(layout.clone())?.into_owner())
             },
             |_| Formula::unary(move |gradient| gradient.reshape(&sizes)),
         )
@@ -383,7 +384,10 @@ impl Tensor {
         differentiable(
             &UNSAFE_VIEW_NODE,
             [&self],
-            || self.viewed(sizes)?.ok_or(Error::ViewNeedsCopy),
+            || {
+                let view = self.viewed(sizes)?.ok_or(Error::ViewNeedsCopy)?;
+                Ok(view.into_owner())
+            },
             |_| reshape_formula(&self),
         )
     }
@@ -400,6 +404,15 @@ impl Tensor {
             &AS_STRIDED_IN_PLACE,
             (self, self.dims(), self.strides(), Absent),
         ));
+    }
+
+    /// Returns a view with the sizes of another tensor.
+    ///
+    /// # Errors
+    /// As `view`.
+    pub fn view_as(&self, other: &Self) -> Result<Self> {
+        let _scope = open(&VIEW_AS, (self, other));
+        self.view(&signed(other.dims()))
     }
 
     /// Returns the same elements as a tensor of its own to autograd.

@@ -1,5 +1,7 @@
 //! `linear`: a product with a transposed matrix, and a sum.
 
+use std::borrow::Cow;
+
 use crate::autocast::Casting;
 use crate::dispatch::{Site, open};
 use crate::error::reject;
@@ -30,21 +32,28 @@ impl Tensor {
         let Some(bias) = bias else {
             return self.matmul(&weight.t()?);
         };
-        if self.rank() == 2 && weight.rank() == 2 {
+        if self.rank() == 2 {
             return bias.addmm(self, &weight.t()?);
         }
-        if self.rank() == 3 && self.is_contiguous() && weight.rank() == 2 {
-            let width = self.dims()[2];
-            let rows = (self.dims()[0] * self.dims()[1]) as i64;
-            let product = self
-                .view(&[rows, width as i64])
-                .and_then(|long| bias.addmm(&long, &weight.t()?))?;
-            let mut sizes = signed(self.dims());
-            sizes[2] = weight.dims()[0] as i64;
-            return product.unsafe_view(&sizes);
+        let bias = if bias.rank() == 1 {
+            Cow::Borrowed(bias)
+        } else {
+            Cow::Owned(bias.squeeze_all()?)
+        };
+        match self.dims().split_last() {
+            Some((&width, leading)) if self.is_contiguous() && bias.rank() == 1 => {
+                let rows = leading.iter().product::<usize>() as i64;
+                let long = self.view(&[rows, width as i64])?;
+                let product = bias.addmm(&long, &weight.t()?)?;
+                let mut sizes = signed(leading);
+                sizes.push(weight.dims()[0] as i64);
+                product.unsafe_view(&sizes)
+            }
+            Some(_) | None => {
+                let product = self.matmul(&weight.t()?)?;
+                product.add_(&*bias)?;
+                Ok(product)
+            }
         }
-        let product = self.matmul(&weight.t()?)?;
-        product.add_(bias)?;
-        Ok(product)
     }
 }

@@ -1,0 +1,90 @@
+"""Schedulers that ask a function: `LambdaLR`, `MultiplicativeLR`."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from mindtorch_v2.optim._scheduler import LRScheduler
+from mindtorch_v2.optim.optimizer import Optimizer
+
+_Lambda: TypeAlias = "Callable[[int], float]"
+
+
+class LambdaLR(LRScheduler):
+    """Multiplies the first rates by what a function says of the epoch.
+
+    Args:
+        optimizer: Whose groups' learning rates are set.
+        lr_lambda: The function, or one for each group.
+        last_epoch: The epoch to go on from; -1 to begin.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, lr_lambda: _Lambda | list[_Lambda], last_epoch: int = -1
+    ) -> None:
+        groups = len(optimizer.param_groups)
+        if isinstance(lr_lambda, list | tuple):
+            if len(lr_lambda) != groups:
+                raise ValueError(f"Expected {groups} lr_lambdas, but got {len(lr_lambda)}")
+            self.lr_lambdas: list[_Lambda] = list(lr_lambda)
+        else:
+            self.lr_lambdas = [lr_lambda] * groups
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """Computes the rates from the first ones."""
+        self._warn_outside_step()
+        pairs = zip(self.base_lrs, self.lr_lambdas, strict=True)
+        return [base * function(self.last_epoch) for base, function in pairs]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns all that the scheduler knows but its optimizer and its functions.
+
+        Of callable objects their attributes are kept, of plain functions nothing.
+        """
+        state = super().state_dict()
+        del state["lr_lambdas"]
+        state["lr_lambdas"] = [
+            None if isinstance(function, types.FunctionType) else function.__dict__.copy()
+            for function in self.lr_lambdas
+        ]
+        return state
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes over what `state_dict` returned, into the functions that are there."""
+        state = dict(state_dict)
+        for function, saved in zip(self.lr_lambdas, state.pop("lr_lambdas"), strict=True):
+            if saved is not None:
+                function.__dict__.update(saved)
+        super().load_state_dict(state)
+
+
+class MultiplicativeLR(LambdaLR):
+    """Multiplies the rates by what a function says of the epoch.
+
+    Args:
+        optimizer: Whose groups' learning rates are set.
+        lr_lambda: The function, or one for each group.
+        last_epoch: The epoch to go on from; -1 to begin.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, lr_lambda: _Lambda | list[_Lambda], last_epoch: int = -1
+    ) -> None:
+        given = lr_lambda if isinstance(lr_lambda, list | tuple) else [lr_lambda]
+        for function in given:
+            if not callable(function):
+                raise TypeError(
+                    f"lr_lambda should be a function, but got {type(function).__name__}"
+                )
+        super().__init__(optimizer, lr_lambda, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """Computes the rates from those before."""
+        self._warn_outside_step()
+        if self._is_initial:
+            return self._current()
+        pairs = zip(self._current(), self.lr_lambdas, strict=True)
+        return [rate * function(self.last_epoch) for rate, function in pairs]

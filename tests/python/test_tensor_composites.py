@@ -1,0 +1,54 @@
+"""Operators made of others, against torch: one to five dimensions, with and without gradients."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import mindtorch_v2 as torch
+import pytest
+
+from tests.host import composites
+
+KNOWN: dict[str, dict[str, Any]] = json.loads(
+    (Path(__file__).parent.parent / "host" / "composites.json").read_text()
+)
+WHERE = composites.WHERE
+
+
+def close(expected: Any) -> Any:
+    """Returns what compares equal to numbers that were rounded, however nested."""
+    if isinstance(expected, dict):
+        return {key: close(value) for key, value in expected.items()}
+    if isinstance(expected, list):
+        return [close(value) for value in expected]
+    if isinstance(expected, float):
+        return pytest.approx(expected, rel=1e-5, abs=2e-5)
+    return expected
+
+
+@pytest.mark.parametrize("where", WHERE)
+@pytest.mark.parametrize("name", composites.CASES)
+def test_values_and_gradients_are_those_of_torch(name: str, where: str) -> None:
+    found, known = composites.run(torch, name, where, tracked=True), KNOWN[name][where]
+    if known.get("gradients") == composites.REFUSED:
+        assert found["gradients"] != composites.REFUSED  # torch's backward asks for more order
+        assert found["output"] == close(known["output"])
+    else:
+        assert found == close(known)
+
+
+@pytest.mark.parametrize("where", WHERE)
+@pytest.mark.parametrize("name", composites.CASES)
+def test_values_are_the_same_without_gradients(name: str, where: str) -> None:
+    known = KNOWN[name][where]
+    expected = close({key: known[key] for key in known if key != "gradients"})
+    assert composites.run(torch, name, where, tracked=False) == expected
+    with torch.no_grad():
+        assert composites.run(torch, name, where, tracked=False) == expected
+
+
+def test_every_case_is_recorded() -> None:
+    assert list(KNOWN) == list(composites.CASES)
+    assert all(list(found) == WHERE for found in KNOWN.values())
