@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import re
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import mindtorch_v2 as torch
@@ -270,3 +271,15 @@ def test_hooks_without_a_name_fail_as_unknown() -> None:
     x.register_hook(Callable())
     with pytest.raises(RuntimeError, match="hook '<unknown>' has changed the size of value"):
         (x * x).sum().backward()
+
+
+def test_the_gradient_of_a_graph_that_was_made_on_two_threads() -> None:
+    x = torch.ones(3, requires_grad=True)
+    doubled = x
+    for _ in range(10):
+        doubled = doubled * 2.0
+    # The numbers of this thread's nodes begin anew.
+    with ThreadPoolExecutor(1) as pool:
+        result = pool.submit(lambda: (doubled * 3.0).sum()).result()
+    (gradient,) = torch.autograd.grad(result, [x])
+    assert gradient.tolist() == [3.0 * 2**10] * 3

@@ -3,6 +3,7 @@
 //! The recorder is one per process, so these tests run one at a time: nextest gives each a process,
 //! `cargo test` is told so.
 
+mod attach;
 mod handover;
 mod loss;
 mod memory;

@@ -1,0 +1,111 @@
+//! What arrives when a window is closed, and where forward operators ran.
+
+use std::thread;
+
+use mindprof_model::{
+    Category, DeviceKind, Event, EventId, ForwardThread, Links, Nanos, Part, Profile, StringId,
+    StringTable, Thread,
+};
+use mindprof_record::{Name, NameKind, Options, Session, Site, ThreadKey, open, scope, ticks};
+
+static OP: Site = Site::operator("op");
+
+/// A kernel of a device, from `start` on for `duration` after the part's time zero.
+fn kernel(reference_unix_ns: u64, start: u64) -> Part {
+    let mut part = Part::new();
+    part.reference_unix_ns = reference_unix_ns;
+    let name = part.strings.intern("kernel");
+    let stream = part.add_thread(Thread {
+        process: 0,
+        native: 7,
+        name: StringTable::EMPTY,
+        device: DeviceKind::Cuda,
+    });
+    let event = Event::new(Category::Kernel, name, stream, Nanos(start), Nanos(5));
+    part.add_linked_event(event, Links::new(0, 3));
+    part
+}
+
+fn named<'a>(profile: &'a Profile, name: &str) -> (EventId, &'a Event) {
+    let events = (0..).map(EventId::from_index).zip(profile.events());
+    let mut found = events.filter(|(_, event)| profile.name(event) == name);
+    let event = found.next().expect("it was recorded");
+    assert!(found.next().is_none());
+    event
+}
+
+#[test]
+fn what_a_device_reports_late_lies_on_the_axis_of_the_window() {
+    let session = Session::start(Options::default());
+    let before = ticks();
+    drop(scope(&OP));
+    let mut capture = session.stop();
+    let axis = capture.axis();
+    let at = axis.at_ticks(before);
+    assert_eq!(axis.at_unix_ns(axis.reference_unix_ns() + at.0), at);
+    let early = axis.reference_unix_ns() - 1_000;
+    capture.attach(kernel(early, 1_000 + at.0)).unwrap();
+    let profile = capture.assemble();
+    // The axis begins with the earlier of the two.
+    assert_eq!(profile.reference_unix_ns(), early);
+    let (id, event) = named(&profile, "kernel");
+    assert_eq!(event.start, Nanos(1_000 + at.0));
+    assert_eq!(profile.links(id).unwrap().correlation, 3);
+    assert!(named(&profile, "op").1.start >= event.start);
+    let device = profile.threads()[event.thread.index()].device;
+    assert_eq!(device, DeviceKind::Cuda);
+}
+
+#[test]
+fn a_part_that_names_what_it_does_not_hold_is_refused() {
+    let mut capture = Session::start(Options::default()).stop();
+    let mut part = kernel(0, 0);
+    let stream = part.threads().len() as u32 - 1;
+    let stream = mindprof_model::ThreadId::from_raw(stream);
+    let unknown = StringId::from_raw(99);
+    let event = Event::new(Category::Kernel, unknown, stream, Nanos(0), Nanos(1));
+    part.add_event(event);
+    assert!(capture.attach(part).is_err());
+    assert!(capture.assemble().events().is_empty());
+}
+
+fn backward(sequence: u32, thread: ThreadKey) {
+    let name = Name::intern("MulBackward0", NameKind::Backward);
+    let mut node = open(name).expect("a window is open");
+    node.set_forward(sequence, thread);
+    node.close();
+}
+
+#[test]
+fn a_node_knows_the_thread_that_its_forward_ran_on() {
+    let here = ThreadKey::current();
+    for is_recorded in [true, false] {
+        let session = Session::start(Options::default());
+        if is_recorded {
+            scope(&OP).set_sequence(5);
+        }
+        thread::spawn(move || backward(5, here)).join().unwrap();
+        let profile = session.stop().assemble();
+        let (id, event) = named(&profile, "MulBackward0");
+        assert_eq!(event.sequence(), Some(5));
+        let forward = profile.links(id).unwrap().forward_thread();
+        if is_recorded {
+            let thread = named(&profile, "op").1.thread;
+            assert_ne!(thread, event.thread);
+            assert_eq!(forward, ForwardThread::At(thread));
+        } else {
+            assert_eq!(forward, ForwardThread::Elsewhere);
+        }
+    }
+}
+
+#[test]
+fn a_node_that_runs_where_its_forward_ran_needs_no_record_of_it() {
+    let session = Session::start(Options::default());
+    backward(7, ThreadKey::current());
+    let profile = session.stop().assemble();
+    let (id, event) = named(&profile, "MulBackward0");
+    let forward = profile.links(id).unwrap().forward_thread();
+    assert_eq!(forward, ForwardThread::At(event.thread));
+    assert_eq!(event.sequence(), Some(7));
+}
