@@ -49,7 +49,7 @@ impl HostTotals {
 
 #[cfg(test)]
 mod tests {
-    use mindprof_model::{DeviceKind, ProfileBuilder, StackId, Thread};
+    use mindprof_model::{DeviceKind, Part, StackId, Thread};
 
     use super::*;
 
@@ -58,7 +58,7 @@ mod tests {
     //          10   20   30
     #[test]
     fn totals_are_the_hosts_own() {
-        let mut builder = ProfileBuilder::new();
+        let mut builder = Part::new();
         let name = builder.strings.intern("main");
         let thread = builder.add_thread(Thread {
             process: 1,
@@ -84,7 +84,7 @@ mod tests {
                 device_index: -1,
             },
         ));
-        let totals = HostTotals::build(&builder.build().expect("the thread was added"));
+        let totals = HostTotals::build(&builder.into_profile().expect("the thread was added"));
         assert_eq!([0, 10].map(|at| totals.before(Nanos(at))), [100, 100]);
         assert_eq!([0, 10].map(|at| totals.after(Nanos(at))), [100, 164]);
         assert_eq!([20, 30].map(|at| totals.before(Nanos(at))), [164, 164]);
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn without_records_nothing_was_handed_out() {
-        let profile = ProfileBuilder::new().build().expect("nothing was added");
+        let profile = Part::new().into_profile().expect("nothing was added");
         assert_eq!(HostTotals::build(&profile).after(Nanos(5)), 0);
     }
 }

@@ -207,7 +207,7 @@ pub(crate) fn choose<T: Element>(
         storage::read_two([left.storage(), right.storage()], |a: &[T], b: &[T]| {
             let mut elements = reserve(result.count())?;
             walk.each(|[_, at, x, y]| {
-                elements.push(if chosen[at].is_true() { a[x] } else { b[y] })
+                elements.push(if chosen[at].is_true() { a[x] } else { b[y] });
             });
             Ok(elements)
         })

@@ -36,8 +36,8 @@ fn check(name: &str, shapes: &[&[i64]], f: impl Fn(&[Tensor]) -> Result<Tensor>)
             .grad()
             .expect("the result depends on it")
             .to_f64_vec()
-            .unwrap();
-        let own = operand.to_f64_vec().unwrap();
+            .expect("it is small");
+        let own = operand.to_f64_vec().expect("it is small");
         for place in 0..own.len() {
             let moved = |by: f64| {
                 let mut changed: Vec<Tensor> = operands.iter().map(Tensor::detached).collect();
@@ -48,7 +48,7 @@ fn check(name: &str, shapes: &[&[i64]], f: impl Fn(&[Tensor]) -> Result<Tensor>)
                 weigh(&changed)
                     .expect("it worked before")
                     .to_f64_vec()
-                    .unwrap()[0]
+                    .expect("it is small")[0]
             };
             let slope = (moved(STEP) - moved(-STEP)) / (2.0 * STEP);
             let error = (found[place] - slope).abs() / slope.abs().max(1.0);
