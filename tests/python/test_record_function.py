@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 
 import pytest
 from hypothesis import given
@@ -52,14 +53,48 @@ def test_scopes_closed_out_of_turn_are_all_recorded() -> None:
     assert [row.key for row in prof.key_averages()] == ["first", "second"]
 
 
-def test_a_scope_closed_by_another_thread_is_recorded() -> None:
-    with profile() as prof:
-        scope = record_function("handed over")
+def test_a_scope_closed_by_another_thread_is_of_its_own_thread() -> None:
+    with profile(with_stack=True, record_shapes=True) as prof:
+        scope = record_function("handed over", "arguments")
         scope.__enter__()
         thread = threading.Thread(target=scope.__exit__, args=(None, None, None))
         thread.start()
         thread.join()
-    assert [(row.key, row.count) for row in prof.key_averages()] == [("handed over", 1)]
+        with record_function("after"):
+            pass
+    events = {event.name: event for event in prof.events()}
+    handed_over, after = events["handed over"], events["after"]
+    assert handed_over.is_async
+    assert not after.is_async
+    assert handed_over.thread == after.thread
+    assert any(__name__.rpartition(".")[2] in line for line in handed_over.stack)
+    assert handed_over.input_shapes == [[]]
+
+
+def test_ranges_of_requests_in_flight_are_neither_lost_nor_left_out() -> None:
+    in_flight: deque[record_function] = deque()
+    with profile() as prof:
+        for number in range(3000):
+            in_flight.append(record_function(f"request {number}").__enter__())
+            if len(in_flight) > 20:
+                in_flight.popleft().__exit__(None, None, None)
+    for request in in_flight:
+        request.__exit__(None, None, None)
+    assert len(prof.key_averages()) == 3000
+    assert prof.lost_events == 0
+
+
+def test_names_are_within_the_budget_and_leave_room_for_the_next_profile() -> None:
+    with profile(budget_bytes=1 << 20) as prof:
+        for number in range(50):
+            with record_function(f"{number:08}" + "x" * (1 << 20)):
+                pass
+    assert prof.lost_events == 50
+    assert "50 with names over the byte budget" in prof.key_averages().table()
+    with profile() as prof, record_function("short"):
+        pass
+    assert [row.key for row in prof.key_averages()] == ["short"]
+    assert prof.lost_events == 0
 
 
 @given(name=st.text())

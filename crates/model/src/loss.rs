@@ -5,6 +5,8 @@
 pub enum LossCause {
     /// The byte budget of the recording was spent.
     Budget,
+    /// Its name was beyond the byte budget of the recording, or one of too many functions.
+    Names,
     /// It was nested deeper than the recorder follows: a scope that was still open at the end, or a
     /// Python call.
     Depth,
@@ -17,12 +19,19 @@ pub enum LossCause {
 
 impl LossCause {
     /// Every cause, in the order in which they are shown.
-    pub const ALL: [Self; 4] = [Self::Budget, Self::Depth, Self::Unseen, Self::Damaged];
+    pub const ALL: [Self; 5] = [
+        Self::Budget,
+        Self::Names,
+        Self::Depth,
+        Self::Unseen,
+        Self::Damaged,
+    ];
 
     /// Returns the cause in words, to follow "lost".
     pub const fn describe(self) -> &'static str {
         match self {
             Self::Budget => "over the byte budget",
+            Self::Names => "with names over the byte budget",
             Self::Depth => "nested too deep",
             Self::Unseen => "in Python calls that another tool hides",
             Self::Damaged => "in a damaged part of the file",

@@ -1,6 +1,6 @@
 //! Ranges by pairs of calls and with arguments, which frameworks open around their own code.
 
-use mindprof_record::{Name, NameKind, OpenScope, is_recording, open_with};
+use mindprof_record::{NameKind, OpenScope, is_recording, open_range};
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyString, PyTuple};
 
@@ -16,9 +16,8 @@ pub(crate) struct RangeHandle {
 impl RangeHandle {
     fn open(name: &Bound<'_, PyString>, kind: NameKind, arguments: &[Bound<'_, PyAny>]) -> Self {
         let open = if is_recording() {
-            let name = Name::intern(&name.to_string_lossy(), kind);
             let arguments: Vec<Argument> = arguments.iter().map(Argument::from_python).collect();
-            open_with(name, |inputs| {
+            open_range(&name.to_string_lossy(), kind, |inputs| {
                 for argument in &arguments {
                     argument.encode(inputs);
                 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mindprof_record::{Name, NameKind, OpenScope, is_recording, open_with};
+use mindprof_record::{NameKind, OpenScope, is_recording, open_range};
 use pyo3::exceptions::{PyAssertionError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -79,8 +79,7 @@ impl RecordFunction {
         let scope = if is_recording() {
             // A name with lone surrogates is no UTF-8; it is shown with replacement characters.
             let text = name.to_string_lossy();
-            let name = Name::intern(&text, NameKind::Annotation);
-            open_with(name, |inputs| {
+            open_range(&text, NameKind::Annotation, |inputs| {
                 if args.is_some() {
                     inputs.other();
                 }

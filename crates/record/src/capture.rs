@@ -10,6 +10,7 @@ use crate::assemble;
 use crate::buffer::Buffer;
 use crate::chunk::Chunk;
 use crate::clock::Anchor;
+use crate::name::NameLease;
 use crate::open::{OpenEntry, OpenSnapshot};
 use crate::options::Calls;
 use crate::raw::Record;
@@ -29,6 +30,8 @@ pub struct Capture {
     pub(crate) keep_memory: bool,
     pub(crate) keep_calls: Calls,
     pub(crate) threads: Vec<ThreadCapture>,
+    /// Keeps the names that the records refer to.
+    pub(crate) _names: Option<Arc<NameLease>>,
     /// The windows before this one that the profile is about too.
     pub(crate) earlier: Vec<Capture>,
 }

@@ -41,7 +41,7 @@ mod hooks {
     struct ForkLocks {
         recorder: MutexGuard<'static, Recorder>,
         registry: MutexGuard<'static, Registry>,
-        _names: MutexGuard<'static, NameTable>,
+        names: MutexGuard<'static, NameTable>,
         spare: SpareGuard,
     }
 
@@ -61,7 +61,7 @@ mod hooks {
             locks.replace(Some(ForkLocks {
                 recorder: recorder::recorder(),
                 registry: registry::registry(),
-                _names: name::table(),
+                names: name::table(),
                 spare: chunk::spare_guard(),
             }));
         };
@@ -76,7 +76,9 @@ mod hooks {
     /// Forgets what was being recorded: sessions that were open at the fork are closed and empty.
     extern "C" fn in_child() {
         let Some(mut locks) = release() else { return };
-        // The buffers of threads that are no more end here, and give their chunks back.
+        // The buffers of threads that are no more end here, and give their chunks back; so does the
+        // recording, with its names.
+        drop(locks.names);
         drop(locks.spare);
         let own = local::own_buffer();
         if let Some(buffer) = &own {

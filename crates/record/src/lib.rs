@@ -40,7 +40,8 @@ pub use options::{Calls, Options};
 pub use raw::Stack;
 pub use roles::{tensor_role, wants_storages};
 pub use scope::{
-    OpenScope, Scope, is_profiling, is_recording, open, open_call, open_with, scope, scope_with,
+    OpenScope, Scope, is_profiling, is_recording, open, open_call, open_range, open_with, scope,
+    scope_with,
 };
 pub use session::Session;
 pub use stack::{

@@ -54,7 +54,11 @@ pub(crate) fn begin(gate: Gate, name: Name, inputs: u32, stack: Stack) -> Starte
 fn begin_slowly(gate: Gate, name: Name, inputs: u32, stack: Stack) -> StartedScope {
     let started = with(|local| {
         local.follow(gate);
-        if name.is_refused() || inputs == Record::NO_ROOM || stack == Stack::NO_ROOM {
+        if name.is_refused() {
+            local.buffer.count_lost_for(LossCause::Names, 1);
+            return None;
+        }
+        if inputs == Record::NO_ROOM || stack == Stack::NO_ROOM {
             local.buffer.count_lost();
             return None;
         }

@@ -5,7 +5,7 @@
 //! when they meet a new epoch.
 
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mindprof_model::Loss;
 
@@ -13,16 +13,20 @@ use crate::budget;
 use crate::capture::ThreadCapture;
 use crate::clock::ticks;
 use crate::gate::{self, Gate, Wanted};
+use crate::name::NameLease;
 use crate::options::Options;
 use crate::registry::registry;
 
 static RECORDER: Mutex<Recorder> = Mutex::new(Recorder {
     epoch: 0,
+    names: None,
     windows: Vec::new(),
 });
 
 pub(crate) struct Recorder {
     epoch: u32,
+    /// Keeps the names of the recording while a window is open.
+    names: Option<Arc<NameLease>>,
     windows: Vec<OpenWindow>,
 }
 
@@ -60,6 +64,8 @@ pub(crate) struct ClosedWindow {
     pub(crate) pauses: Vec<Range<u64>>,
     /// What every thread has for it.
     pub(crate) threads: Vec<ThreadCapture>,
+    /// Keeps the names that the threads' records refer to.
+    pub(crate) names: Option<Arc<NameLease>>,
 }
 
 /// Locks the recorder.
@@ -74,6 +80,7 @@ pub(crate) fn open_window(options: Options) -> Window {
         recorder.epoch += 1;
         registry().forget_ended();
         budget::reset();
+        recorder.names = Some(NameLease::begin(recorder.epoch));
     }
     let not_lost_here = recorder.losses();
     // Two windows never share a start: the lock is held, and reading the clock takes several ticks.
@@ -131,13 +138,16 @@ pub(crate) fn close_window(window: Window) -> ClosedWindow {
         .of_epoch(recorder.epoch)
         .map(|buffer| ThreadCapture::take(buffer, &closed.not_lost_here.of(buffer.index)))
         .collect();
+    let names = recorder.names.clone();
     if recorder.windows.is_empty() {
         registry.release();
+        recorder.names = None;
     }
     ClosedWindow {
         end,
         pauses: closed.pauses,
         threads,
+        names,
     }
 }
 
@@ -172,6 +182,7 @@ impl Recorder {
     /// Forgets all windows: what a forked child begins with.
     pub(crate) fn start_over(&mut self) {
         self.windows.clear();
+        self.names = None;
         self.set_gate();
     }
 

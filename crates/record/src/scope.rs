@@ -12,7 +12,7 @@ use mindprof_model::InputsRewriter;
 use crate::clock::ticks;
 use crate::gate::Gate;
 use crate::local;
-use crate::name::{Name, Site};
+use crate::name::{Name, NameKind, Site};
 use crate::open::OpenSlot;
 use crate::raw::{Record, Stack};
 use crate::stack;
@@ -52,6 +52,31 @@ pub fn open_with(name: Name, inputs: impl FnOnce(&mut InputsRewriter<'_>)) -> Op
     if !gate.is_open() {
         return None;
     }
+    open_range_at(gate, name, inputs)
+}
+
+/// As [`open_with`], under a text that is charged to the recording and freed with it: for texts
+/// that there may be any number of.
+#[inline]
+pub fn open_range(
+    text: &str,
+    kind: NameKind,
+    inputs: impl FnOnce(&mut InputsRewriter<'_>),
+) -> Option<OpenScope> {
+    let gate = Gate::load();
+    if !gate.is_open() {
+        return None;
+    }
+    let name = Name::of_recording(text, kind, gate.epoch());
+    open_range_at(gate, name, inputs)
+}
+
+#[inline]
+fn open_range_at(
+    gate: Gate,
+    name: Name,
+    inputs: impl FnOnce(&mut InputsRewriter<'_>),
+) -> Option<OpenScope> {
     let open = OpenScope::begin(gate, name, inputs);
     // A range is open for any time before something in it takes memory.
     if gate.wants_memory() {

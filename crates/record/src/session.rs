@@ -69,6 +69,7 @@ impl Session {
             keep_memory: self.options.memory,
             keep_calls: self.options.calls,
             threads: taken.threads,
+            _names: taken.names,
             earlier: Vec::new(),
         }
     }

@@ -131,6 +131,7 @@ pub(super) fn wrapped_node(name: &str) -> Option<&str> {
 pub(crate) const fn loss_key(cause: LossCause) -> &'static str {
     match cause {
         LossCause::Budget => "budget",
+        LossCause::Names => "names",
         LossCause::Depth => "depth",
         LossCause::Unseen => "unseen",
         LossCause::Damaged => "damaged",

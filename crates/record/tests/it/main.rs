@@ -6,6 +6,7 @@
 mod handover;
 mod loss;
 mod memory;
+mod names;
 mod overlap;
 mod scopes;
 mod stacks;

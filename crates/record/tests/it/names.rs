@@ -1,0 +1,120 @@
+//! Texts that the user makes are of the recording: within its budget, and gone with it.
+
+use std::fs;
+
+use mindprof_model::{LossCause, Profile};
+use mindprof_record::{NameKind, Options, Session, Site, open_range, scope};
+use proptest::prelude::*;
+
+use super::{names, record};
+
+fn range(text: &str) {
+    if let Some(open) = open_range(text, NameKind::Annotation, |_| ()) {
+        open.close();
+    }
+}
+
+fn with_budget(budget_bytes: usize) -> Options {
+    Options {
+        budget_bytes,
+        ..Options::default()
+    }
+}
+
+/// Returns how many pages of the process are in memory.
+fn resident_pages() -> u64 {
+    let statistics = fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let resident = statistics.split(' ').nth(1);
+    resident.and_then(|pages| pages.parse().ok()).unwrap_or(0)
+}
+
+#[test]
+fn names_as_long_as_the_budget_are_lost_and_take_no_memory() {
+    const RANGES: u64 = 1_000;
+    let before = resident_pages();
+    let mut text = "x".repeat(1 << 20);
+    let profile = record(with_budget(1 << 20), || {
+        for number in 0..RANGES {
+            text.replace_range(..8, &format!("{number:08}"));
+            range(&text);
+        }
+    });
+    assert_eq!(profile.events().len(), 0);
+    assert_eq!(profile.loss().count(LossCause::Names), RANGES);
+    assert_eq!(profile.loss().total(), RANGES);
+    let grown = resident_pages().saturating_sub(before) * 4096;
+    assert!(grown < 64 << 20, "{grown} bytes");
+}
+
+#[test]
+fn operators_are_recorded_after_any_number_of_names() {
+    static OP: Site = Site::operator("names::never seen before");
+    drop(record(with_budget(32 << 20), || {
+        (0..1_100_000).for_each(|number| range(&number.to_string()));
+    }));
+    let profile = record(Options::default(), || {
+        drop(scope(&OP));
+        range("a new name");
+    });
+    assert_eq!(names(&profile), ["names::never seen before", "a new name"]);
+    assert_eq!(profile.loss().total(), 0);
+}
+
+#[test]
+fn each_capture_keeps_its_names_whatever_comes_after() {
+    let capture = |own: usize| {
+        let session = Session::start(Options::default());
+        for number in 0..100 {
+            range("shared");
+            range(&format!("{own} {number}"));
+        }
+        session.stop()
+    };
+    let expect_own = |profile: &Profile, own: usize| {
+        let of_number = |number| ["shared".to_owned(), format!("{own} {number}")];
+        let expected: Vec<String> = (0..100).flat_map(of_number).collect();
+        assert_eq!(names(profile), expected);
+    };
+    let first = capture(1);
+    drop(capture(2));
+    let third = capture(3);
+    let copy = first.clone();
+    drop(first);
+    expect_own(&copy.assemble(), 1);
+    drop(copy);
+    let fourth = capture(4);
+    expect_own(&third.assemble(), 3);
+    expect_own(&fourth.assemble(), 4);
+}
+
+#[test]
+fn windows_of_one_recording_share_its_names() {
+    let outer = Session::start(Options::default());
+    range("shared");
+    let inner = Session::start(Options::default());
+    range("shared");
+    let outer = outer.stop().assemble();
+    range("last");
+    assert_eq!(names(&outer), ["shared", "shared"]);
+    assert_eq!(names(&inner.stop().assemble()), ["shared", "last"]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn ranges_of_any_names_in_are_ranges_out_and_lost(
+        budget_bytes in 0_usize..200_000,
+        lengths in prop::collection::vec(0_usize..2_000, 1..300),
+    ) {
+        let profile = record(with_budget(budget_bytes), || {
+            for (number, length) in lengths.iter().enumerate() {
+                range(&format!("{number} {}", "x".repeat(*length)));
+            }
+        });
+        let (kept, lost) = (profile.events().len(), profile.loss().total() as usize);
+        prop_assert_eq!(kept + lost, lengths.len());
+        let texts: usize = names(&profile).iter().map(|name| name.len()).sum();
+        prop_assert!(texts + 32 * kept <= budget_bytes);
+    }
+}
