@@ -5,7 +5,7 @@ use mindprof_model::{
     DeviceKind, Event, EventBatch, Flags, ForwardThread, InputsId, Kinship, LinkColumns, Links,
     LossCause, Nanos, Part, Profile, ProfileBuilder, StackId, StepMark, StringId, Thread, ThreadId,
 };
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::capture::{Capture, ThreadCapture};
 use crate::clock::Scale;
@@ -239,13 +239,9 @@ impl Found {
                     || capture.keep_calls != Calls::Modules
                     || names.is_module(record, part))
         };
-        let mut ended_late = FxHashSet::default();
         for record in thread.records() {
             if record.is_scope() && is_wanted(record) {
                 found.nesting.push(record.start);
-                if record.end >= capture.window.end {
-                    ended_late.insert((record.start, record.name));
-                }
                 continue;
             }
             found.nesting.pass_by();
@@ -253,9 +249,7 @@ impl Found {
             found.pieces += usize::from(is_piece);
             found.has_forwards |= record.name == Record::FORWARD;
         }
-        found.open.retain(|record| {
-            !ended_late.contains(&(record.start, record.name)) && is_wanted(record)
-        });
+        found.open.retain(is_wanted);
         for record in &found.open {
             found.nesting.push(record.start);
         }
