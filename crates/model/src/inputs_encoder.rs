@@ -6,14 +6,14 @@
 )]
 
 use crate::DType;
+use crate::diffing_writer::{DiffingWriter, WordSink};
 use crate::inputs::{InputKind, header};
-use crate::rewritten::{Rewritten, Words};
 
 /// Writes one list of inputs as words.
 pub type InputsEncoder = Encoder<Vec<u64>>;
 
 /// Writes one list of inputs in the place of another, and knows whether it is the same.
-pub type InputsRewriter<'a> = Encoder<Rewritten<'a>>;
+pub type InputsRewriter<'a> = Encoder<DiffingWriter<'a>>;
 
 /// Writes one list of inputs, as words that go to a `W`.
 #[derive(Clone, Debug, Default)]
@@ -51,8 +51,8 @@ impl<'a> InputsRewriter<'a> {
     #[inline]
     pub fn new(words: &'a mut Vec<u64>, storages: &'a mut Vec<u64>) -> Self {
         Self {
-            words: Rewritten::new(words),
-            storages: Rewritten::new(storages),
+            words: DiffingWriter::new(words),
+            storages: DiffingWriter::new(storages),
         }
     }
 
@@ -66,7 +66,7 @@ impl<'a> InputsRewriter<'a> {
     }
 }
 
-impl<W: Words> Encoder<W> {
+impl<W: WordSink> Encoder<W> {
     /// Says where the storage of the tensor lies that is added next.
     #[inline(always)]
     pub fn storage(&mut self, address: u64) {

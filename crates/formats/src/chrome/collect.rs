@@ -1,8 +1,8 @@
 //! Makes a part from the events of a trace, as they come by.
 
 use mindprof_model::{
-    Category, DeviceKind, Event, ExtraKind, Flags, ForwardThread, InputsEncoder, InputsId,
-    LinkColumns, Links, LossCause, MemoryRecord, Nanos, Part, StackId,
+    Category, DeviceKind, Event, Flags, ForwardThread, InputsEncoder, InputsId, LinkColumns, Links,
+    LossCause, MemoryRecord, Nanos, Part, PassthroughKind, StackId,
 };
 use rustc_hash::FxHashMap;
 use serde_json::Value;
@@ -202,7 +202,7 @@ impl Collector {
         self.keep_fields(index, rest);
         self.keep_arguments(&Leftover {
             index,
-            kind: ExtraKind::Arguments,
+            kind: PassthroughKind::Arguments,
             keys: left,
             arguments,
             texts,
@@ -263,7 +263,7 @@ impl Collector {
         }
         self.keep_arguments(&Leftover {
             index: self.memory.len(),
-            kind: ExtraKind::MemoryArguments,
+            kind: PassthroughKind::MemoryArguments,
             keys: left,
             arguments,
             texts,

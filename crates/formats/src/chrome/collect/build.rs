@@ -64,7 +64,7 @@ impl Collector {
         let events = self.events.iter_mut().map(|event| &mut event.thread);
         let memory = self.memory.iter_mut().map(|record| &mut record.thread);
         let roles = self.tensors.roles.iter_mut();
-        let records = self.part.extras.records_mut().iter_mut();
+        let records = self.part.passthrough.unknown_events_mut().iter_mut();
         let mut named: Vec<&mut ThreadId> = events
             .chain(memory)
             .chain(roles.map(|role| &mut role.thread))
@@ -101,7 +101,7 @@ impl Collector {
             let order = order::find(&self.events);
             self.tensors.reorder(&order);
             self.links = self.links.reordered(&order);
-            order::apply(order, &mut self.events, &mut self.part.extras);
+            order::apply(order, &mut self.events, &mut self.part.passthrough);
         }
         0
     }
@@ -140,7 +140,7 @@ impl Collector {
         for role in &mut self.tensors.roles {
             role.time = since(zero, role.time);
         }
-        for record in self.part.extras.records_mut() {
+        for record in self.part.passthrough.unknown_events_mut() {
             let is_timeless = record.time_ns == i64::MAX;
             record.time_ns = if is_timeless {
                 0

@@ -1,6 +1,6 @@
 //! Ends of events, and what they say: it belongs to the events that they end.
 
-use mindprof_model::{ExtraKind, ForwardThread, TextId};
+use mindprof_model::{ForwardThread, PassthroughKind, TextId};
 use rustc_hash::FxHashMap;
 
 use super::Collector;
@@ -34,7 +34,7 @@ impl Collector {
             self.add_late_arguments(begun, &event.arguments, texts, rest);
             if !rest.fields.is_empty() {
                 let fields = self.sound(&rest.fields, |_| true);
-                self.amend(ExtraKind::Fields, begun, |begins| {
+                self.amend(PassthroughKind::Fields, begun, |begins| {
                     join(&fields, begins, |_| true)
                 });
             }
@@ -65,7 +65,7 @@ impl Collector {
         let mut entries = Vec::new();
         let leftover = Leftover {
             index,
-            kind: ExtraKind::Arguments,
+            kind: PassthroughKind::Arguments,
             keys: left.without(OF_BEGINS),
             arguments,
             texts,
@@ -82,19 +82,21 @@ impl Collector {
     /// Forgets an argument that is kept as text, for the event itself says it now.
     pub(super) fn forget_argument(&mut self, index: usize, argument: ArgumentKey) {
         let is_other = |key: &str| ArgumentKey::of(key.as_bytes()) != argument;
-        self.amend(ExtraKind::Arguments, index, |said| join(said, "", is_other));
+        self.amend(PassthroughKind::Arguments, index, |said| {
+            join(said, "", is_other)
+        });
     }
 
     /// Makes other entries of those that are kept of an event. What becomes of them is put into its
     /// place when all is known.
-    fn amend(&mut self, kind: ExtraKind, index: usize, amended: impl FnOnce(&str) -> String) {
+    fn amend(&mut self, kind: PassthroughKind, index: usize, amended: impl FnOnce(&str) -> String) {
         if self.kept.unknown == Unknown::Count {
             return;
         }
-        let extras = &self.part.extras;
+        let passthrough = &self.part.passthrough;
         let known = self.amended.of(kind).get(&index).copied();
-        let old = known.unwrap_or_else(|| extras.of(kind, index));
-        let old = old.map_or_else(String::new, |text| extras.texts.text(text));
+        let old = known.unwrap_or_else(|| passthrough.of(kind, index));
+        let old = old.map_or_else(String::new, |text| passthrough.texts.text(text));
         let new = amended(&old);
         if new == old {
             return;
@@ -106,17 +108,17 @@ impl Collector {
         let text = if new.is_empty() {
             None
         } else {
-            self.part.extras.texts.add(&new)
+            self.part.passthrough.texts.add(&new)
         };
         self.amended.of(kind).insert(index, text);
     }
 
     /// Puts what was amended into its place.
     pub(super) fn settle_amended(&mut self) {
-        for kind in [ExtraKind::Fields, ExtraKind::Arguments] {
+        for kind in [PassthroughKind::Fields, PassthroughKind::Arguments] {
             let changes = std::mem::take(self.amended.of(kind));
             if !changes.is_empty() {
-                self.part.extras.replace(kind, &changes);
+                self.part.passthrough.replace(kind, &changes);
             }
         }
     }
@@ -132,13 +134,13 @@ pub(super) struct Amended {
 type Changes = FxHashMap<usize, Option<TextId>>;
 
 impl Amended {
-    const fn of(&mut self, kind: ExtraKind) -> &mut Changes {
+    const fn of(&mut self, kind: PassthroughKind) -> &mut Changes {
         match kind {
-            ExtraKind::Fields => &mut self.fields,
-            ExtraKind::Category
-            | ExtraKind::Arguments
-            | ExtraKind::MemoryArguments
-            | ExtraKind::Track => &mut self.arguments,
+            PassthroughKind::Fields => &mut self.fields,
+            PassthroughKind::Category
+            | PassthroughKind::Arguments
+            | PassthroughKind::MemoryArguments
+            | PassthroughKind::Track => &mut self.arguments,
         }
     }
 }

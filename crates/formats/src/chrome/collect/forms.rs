@@ -1,6 +1,6 @@
 //! How texts are kept that differ in their numbers alone: worked out once for all of one form.
 
-use mindprof_model::{PackedTexts, PatternId, SplitText, TextId};
+use mindprof_model::{PackedTexts, PatternId, TextId, TextTemplate};
 
 use crate::scan::text_hash;
 
@@ -13,7 +13,7 @@ const LONGEST: usize = 2_000;
 pub(super) struct Forms {
     slots: Vec<Slot>,
     /// The last text that was looked for, taken apart.
-    split: SplitText,
+    split: TextTemplate,
     slot: usize,
 }
 
@@ -50,7 +50,7 @@ impl Default for Forms {
     fn default() -> Self {
         Self {
             slots: vec![Slot::default(); SLOTS],
-            split: SplitText::default(),
+            split: TextTemplate::default(),
             slot: 0,
         }
     }
@@ -92,12 +92,12 @@ impl Forms {
     ) {
         self.slots[self.slot].was_tried = true;
         let raw = self.split.distinct();
-        let split = SplitText::of(&raw);
+        let split = TextTemplate::of(&raw);
         if split.pattern() != self.split.pattern() {
             return;
         }
         let Some(text) = kept_of(&raw) else { return };
-        let kept = SplitText::of(text.as_bytes());
+        let kept = TextTemplate::of(text.as_bytes());
         let place =
             |index| (0..split.len()).position(|other| split.part(other) == kept.part(index));
         let places: Option<Vec<usize>> = (0..kept.len()).map(place).collect();
@@ -130,7 +130,7 @@ pub(super) enum Found<'a> {
 /// A text of a form that is known.
 pub(super) struct Known<'a> {
     form: &'a Form,
-    split: &'a SplitText,
+    split: &'a TextTemplate,
 }
 
 impl Known<'_> {

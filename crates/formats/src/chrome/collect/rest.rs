@@ -3,7 +3,7 @@
 //! Most texts come again, and are then known by a look into a small table. All of them together
 //! stay a small part of the trace: what is beyond is counted.
 
-use mindprof_model::{Category, ExtraKind, ForeignRecord, StringId, TextId};
+use mindprof_model::{Category, PassthroughKind, StringId, TextId, UnknownEvent};
 
 use super::Collector;
 use super::forms::{Forms, Found, Use};
@@ -75,7 +75,7 @@ impl KeptTexts {
 /// What is left to say of an event.
 pub(super) struct Leftover<'a> {
     pub(super) index: usize,
-    pub(super) kind: ExtraKind,
+    pub(super) kind: PassthroughKind,
     /// The arguments that are known, but not to the kind of event.
     pub(super) keys: ArgumentKeys,
     pub(super) arguments: &'a RawArguments<'a>,
@@ -123,7 +123,7 @@ impl Collector {
     #[inline]
     pub(super) fn keep_fields(&mut self, index: usize, rest: &Rest) {
         if !rest.fields.is_empty() {
-            self.keep(ExtraKind::Fields, index, &rest.fields);
+            self.keep(PassthroughKind::Fields, index, &rest.fields);
         }
     }
 
@@ -144,7 +144,7 @@ impl Collector {
             return;
         }
         let raw = texts.text(event.category);
-        self.keep(ExtraKind::Category, self.events.len(), raw);
+        self.keep(PassthroughKind::Category, self.events.len(), raw);
     }
 
     /// Keeps a whole event of a kind that a profile does not know.
@@ -175,7 +175,7 @@ impl Collector {
         };
         self.set_aside.add(event.phase);
         if self.kept.unknown == Unknown::Keep {
-            self.part.extras.add_record(ForeignRecord {
+            self.part.passthrough.add_unknown_event(UnknownEvent {
                 time_ns: time.unwrap_or(i64::MAX),
                 thread,
                 text,
@@ -183,7 +183,7 @@ impl Collector {
         }
     }
 
-    fn keep(&mut self, kind: ExtraKind, index: usize, raw: &[u8]) {
+    fn keep(&mut self, kind: PassthroughKind, index: usize, raw: &[u8]) {
         let slot = (text_hash(raw) >> 32) as usize % SLOTS;
         if self.kept.slots[slot].raw != raw {
             if !self.has_room() {
@@ -191,14 +191,14 @@ impl Collector {
                 return;
             }
             let text = match kind {
-                ExtraKind::Category => {
+                PassthroughKind::Category => {
                     let text = json_string(&decode(inside_quotes(raw).unwrap_or(raw)).0);
-                    self.part.extras.texts.add(&text)
+                    self.part.passthrough.texts.add(&text)
                 }
-                ExtraKind::Fields
-                | ExtraKind::Arguments
-                | ExtraKind::MemoryArguments
-                | ExtraKind::Track => self.keep_text(raw, Use::Entries),
+                PassthroughKind::Fields
+                | PassthroughKind::Arguments
+                | PassthroughKind::MemoryArguments
+                | PassthroughKind::Track => self.keep_text(raw, Use::Entries),
             };
             let slot = &mut self.kept.slots[slot];
             slot.raw.clear();
@@ -207,7 +207,7 @@ impl Collector {
         }
         match self.kept.slots[slot].text {
             Some(_) if self.kept.unknown == Unknown::Count => {}
-            Some(text) => self.part.extras.set(kind, index, text),
+            Some(text) => self.part.passthrough.set(kind, index, text),
             None => self.left_out.add(DETAILS),
         }
     }
@@ -216,7 +216,7 @@ impl Collector {
     /// where nothing is left of them, or there is no room.
     fn keep_text(&mut self, entries: &[u8], use_of: Use) -> Option<TextId> {
         let is_kept = self.kept.unknown == Unknown::Keep;
-        let texts = &mut self.part.extras.texts;
+        let texts = &mut self.part.passthrough.texts;
         let found = self.kept.forms.find(entries, use_of);
         let is_again = match found {
             Found::Known(text) if is_kept => return text.keep(texts),
@@ -233,7 +233,7 @@ impl Collector {
             self.learn_form(use_of);
         }
         if is_kept {
-            self.part.extras.texts.add(&text)
+            self.part.passthrough.texts.add(&text)
         } else {
             Some(NOT_KEPT)
         }
@@ -242,7 +242,7 @@ impl Collector {
     /// Works out what becomes of texts like the last one, which was sound.
     fn learn_form(&mut self, use_of: Use) {
         let mut forms = std::mem::take(&mut self.kept.forms);
-        let mut texts = std::mem::take(&mut self.part.extras.texts);
+        let mut texts = std::mem::take(&mut self.part.passthrough.texts);
         forms.learn(use_of, &mut texts, |raw| {
             let bad_before = self.kept.bad_texts;
             let text = self.sound(raw, use_of.is_wanted());
@@ -251,14 +251,14 @@ impl Collector {
             Some(text).filter(|text| is_sound && !text.is_empty())
         });
         self.kept.forms = forms;
-        self.part.extras.texts = texts;
+        self.part.passthrough.texts = texts;
     }
 
     pub(super) fn has_room(&self) -> bool {
-        let (read, extras) = (self.kept.read_bytes, self.part.extras.bytes());
+        let (read, passthrough) = (self.kept.read_bytes, self.part.passthrough.bytes());
         let others = self.events.len() * EVENT_BYTES + self.memory.len() * MEMORY_BYTES;
         let left = ((read as f64 * WHOLE_PART) as usize).saturating_sub(others);
-        extras < ROOM_BYTES.max(left).max(read / ROOM_PART)
+        passthrough < ROOM_BYTES.max(left).max(read / ROOM_PART)
     }
 
     /// Counts an event of which not all is kept.

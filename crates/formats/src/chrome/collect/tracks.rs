@@ -1,6 +1,6 @@
 //! The tracks of a trace: which process and thread an event names, and on what kind of device.
 
-use mindprof_model::{DeviceKind, ExtraKind, Part, StringId, StringTable, Thread, ThreadId};
+use mindprof_model::{DeviceKind, Part, PassthroughKind, StringId, StringTable, Thread, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::chrome::event::RawEvent;
@@ -281,8 +281,8 @@ impl Tracks {
             }
         }
         for (index, facts) in kept {
-            if let Some(text) = part.extras.texts.add(&facts.to_text()) {
-                part.extras.set(ExtraKind::Track, index, text);
+            if let Some(text) = part.passthrough.texts.add(&facts.to_text()) {
+                part.passthrough.set(PassthroughKind::Track, index, text);
             }
         }
     }

@@ -26,8 +26,8 @@ impl Writer<'_> {
         text.push_number(record.address);
         text.push(",");
         text.push(self.pieces.stack(record.stack));
-        let extra = self.extras.of_memory(index);
-        self.push_extra_arguments(extra);
+        let further = self.passthrough.of_memory(index);
+        self.push_further_arguments(further);
         self.text.push("\"finished\":false,\"Ev Idx\":");
         self.text.push_number(self.profile.events().len() + index);
         self.text.push("}}");

@@ -6,7 +6,7 @@
 )]
 
 /// Where words go, one after the other.
-pub trait Words {
+pub trait WordSink {
     /// Adds words.
     fn put<const N: usize>(&mut self, words: [u64; N]);
 
@@ -14,7 +14,7 @@ pub trait Words {
     fn extend(&mut self, words: impl Iterator<Item = u64>);
 }
 
-impl Words for Vec<u64> {
+impl WordSink for Vec<u64> {
     #[inline]
     fn put<const N: usize>(&mut self, words: [u64; N]) {
         self.extend_from_slice(&words);
@@ -30,14 +30,14 @@ impl Words for Vec<u64> {
 ///
 /// Where it has not, it is only read.
 #[derive(Debug)]
-pub struct Rewritten<'a> {
+pub struct DiffingWriter<'a> {
     words: &'a mut Vec<u64>,
     /// How many words are written since it was begun anew; what follows them is old.
     len: usize,
     is_changed: bool,
 }
 
-impl<'a> Rewritten<'a> {
+impl<'a> DiffingWriter<'a> {
     /// Begins the list anew.
     #[inline]
     pub(crate) fn new(words: &'a mut Vec<u64>) -> Self {
@@ -59,7 +59,7 @@ impl<'a> Rewritten<'a> {
     }
 }
 
-impl Words for Rewritten<'_> {
+impl WordSink for DiffingWriter<'_> {
     #[inline(always)]
     fn put<const N: usize>(&mut self, words: [u64; N]) {
         let begin = self.len;
@@ -129,9 +129,9 @@ mod tests {
             let mut words = Vec::new();
             let mut before: &[u64] = &[];
             for list in &lists {
-                let mut rewritten = Rewritten::new(&mut words);
-                rewritten.extend(list.iter().copied());
-                prop_assert_eq!(rewritten.finish(), list != before);
+                let mut writer = DiffingWriter::new(&mut words);
+                writer.extend(list.iter().copied());
+                prop_assert_eq!(writer.finish(), list != before);
                 prop_assert_eq!(&words, list);
                 before = list;
             }
