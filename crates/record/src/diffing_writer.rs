@@ -1,30 +1,12 @@
-//! Words that are written again and again and mostly come out the same.
+//! Writes words that come again and again and are mostly the same: the inputs of scopes, for
+//! `inputs`, which looks a list up only where it differs from the last one.
 
 #![expect(
     clippy::inline_always,
     reason = "what is known of a list while it is written is in registers, which a call would spill"
 )]
 
-/// Where words go, one after the other.
-pub trait WordSink {
-    /// Adds words.
-    fn put<const N: usize>(&mut self, words: [u64; N]);
-
-    /// Adds any number of words.
-    fn extend(&mut self, words: impl Iterator<Item = u64>);
-}
-
-impl WordSink for Vec<u64> {
-    #[inline]
-    fn put<const N: usize>(&mut self, words: [u64; N]) {
-        self.extend_from_slice(&words);
-    }
-
-    #[inline]
-    fn extend(&mut self, words: impl Iterator<Item = u64>) {
-        Extend::extend(self, words);
-    }
-}
+use mindprof_model::WordSink;
 
 /// A list that is written anew in its old place, and tells whether it has changed.
 ///
