@@ -10,9 +10,9 @@ use mindprof_model::{
     Category, Event, EventId, Flags, ForwardThread, Metadata, Nanos, Profile, ThreadNumbers,
 };
 
+use self::json_cache::JsonCache;
 use self::memory::memory_head;
 use self::passthrough::{EventPassthrough, PassthroughTexts};
-use self::pieces::Pieces;
 use self::tensors::Carried;
 use self::text::Text;
 use self::tracks::{Tracks, drawn};
@@ -22,9 +22,9 @@ use super::text::json_string;
 use super::time::base_ns;
 use crate::error::Result;
 
+mod json_cache;
 mod memory;
 mod passthrough;
-mod pieces;
 mod python;
 mod tensors;
 #[cfg(test)]
@@ -103,7 +103,7 @@ struct Writer<'a> {
     profile: &'a Profile,
     base_ns: u64,
     text: Text,
-    pieces: Pieces<'a>,
+    json: JsonCache<'a>,
     memory_head: String,
     tracks: Tracks,
     flows: Flows,
@@ -119,7 +119,7 @@ impl<'a> Writer<'a> {
             profile,
             base_ns: base_ns(profile.reference_unix_ns()),
             text: Text::new(),
-            pieces: Pieces::new(profile),
+            json: JsonCache::new(profile),
             memory_head: memory_head(),
             tracks: Tracks::build(profile),
             flows: Flows::build(profile),
@@ -139,10 +139,10 @@ impl<'a> Writer<'a> {
                 self.push_foreign_head(&category, event);
             }
             None if event.flags.contains(Flags::INSTANT) => {
-                let category = json_string(self.pieces.category(event));
+                let category = json_string(self.json.category(event));
                 self.push_foreign_head(&category, event);
             }
-            None => self.text.push(self.pieces.head(event)),
+            None => self.text.push(self.json.head(event)),
         }
         self.text.push(self.tracks.of_event(id, event));
         self.push_since_reference(start.0, DEVICE_ANNOTATION_MARGIN);
@@ -162,7 +162,7 @@ impl<'a> Writer<'a> {
                 self.text.push(",\"args\":{");
                 self.push_python_numbers(event, passthrough);
                 self.push_links(id);
-                self.text.push(self.pieces.stack(event.stack));
+                self.text.push(self.json.stack(event.stack));
             }
             Category::Runtime | Category::Kernel | Category::DeviceAnnotation | Category::Other => {
                 self.text.push(",\"args\":{");
@@ -254,12 +254,12 @@ impl<'a> Writer<'a> {
             self.text.push("\"Async\":true,");
         }
         if passthrough.keys.within(ArgumentKeys::INPUTS).is_empty() {
-            self.text.push(self.pieces.inputs(event));
+            self.text.push(self.json.inputs(event));
         } else {
-            let inputs = self.pieces.inputs_without(event, passthrough.keys);
+            let inputs = self.json.inputs_without(event, passthrough.keys);
             self.text.push(&inputs);
         }
-        self.text.push(self.pieces.stack(event.stack));
+        self.text.push(self.json.stack(event.stack));
     }
 
     /// Writes by which numbers a device's work is tied to the host's.

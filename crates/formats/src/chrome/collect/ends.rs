@@ -4,11 +4,11 @@ use mindprof_model::{ForwardThread, PassthroughKind, TextId};
 use rustc_hash::FxHashMap;
 
 use super::Collector;
-use super::meaning::Role;
-use super::rest::{Leftover, each_entry, push_string};
+use super::passthrough::{UnclaimedArgs, each_entry, push_string};
+use super::vocabulary::Role;
 use crate::chrome::event::{RawArguments, RawEvent, Rest, Texts};
 use crate::chrome::keys::{ArgumentKey, ArgumentKeys};
-use crate::chrome::reading::Unknown;
+use crate::chrome::options::UnknownArgs;
 use crate::scan::decode;
 
 /// What only our own traces say, which have no ends, or what has to be known at the beginning.
@@ -25,7 +25,7 @@ impl Collector {
         let Some(time) = self.time(event.start) else {
             return;
         };
-        let device = self.meanings.category(event.category, texts).device;
+        let device = self.vocabulary.category(event.category, texts).device;
         let strings = &mut self.part.strings;
         let thread = self
             .tracks
@@ -63,7 +63,7 @@ impl Collector {
             self.links.set(index, links);
         }
         let mut entries = Vec::new();
-        let leftover = Leftover {
+        let unclaimed = UnclaimedArgs {
             index,
             kind: PassthroughKind::Arguments,
             keys: left.without(OF_BEGINS),
@@ -71,10 +71,10 @@ impl Collector {
             texts,
             rest: &rest.arguments,
         };
-        leftover.push_to(&mut entries);
+        unclaimed.push_to(&mut entries);
         let entries = self.sound(&entries, |_| true);
         let is_unsaid = |key: &str| !said.contains(ArgumentKey::of(key.as_bytes()));
-        self.amend(leftover.kind, index, |begins| {
+        self.amend(unclaimed.kind, index, |begins| {
             join(begins, &entries, is_unsaid)
         });
     }
@@ -90,7 +90,7 @@ impl Collector {
     /// Makes other entries of those that are kept of an event. What becomes of them is put into its
     /// place when all is known.
     fn amend(&mut self, kind: PassthroughKind, index: usize, amended: impl FnOnce(&str) -> String) {
-        if self.kept.unknown == Unknown::Count {
+        if self.store.unknown == UnknownArgs::Count {
             return;
         }
         let passthrough = &self.part.passthrough;

@@ -25,7 +25,7 @@ impl Writer<'_> {
         text.push(",\"Addr\":");
         text.push_number(record.address);
         text.push(",");
-        text.push(self.pieces.stack(record.stack));
+        text.push(self.json.stack(record.stack));
         let further = self.passthrough.of_memory(index);
         self.push_further_arguments(further);
         self.text.push("\"finished\":false,\"Ev Idx\":");

@@ -20,14 +20,14 @@ const LONGEST_KEPT: usize = 1 << 12;
 pub(super) struct PassthroughTexts<'a> {
     passthrough: &'a PassthroughArgs,
     walks: [PassthroughWalk<'a>; PassthroughKind::ALL.len()],
-    slots: Vec<(Option<TextId>, Piece)>,
+    slots: Vec<(Option<TextId>, KeyedText)>,
     /// The one that was too long to keep.
-    passing: Piece,
+    passing: KeyedText,
 }
 
 /// A text, with the keys in it that the writer knows.
 #[derive(Clone, Default)]
-struct Piece {
+struct KeyedText {
     text: String,
     keys: ArgumentKeys,
 }
@@ -49,7 +49,7 @@ impl<'a> PassthroughTexts<'a> {
             passthrough,
             walks: PassthroughKind::ALL.map(|kind| passthrough.walk(kind)),
             slots: vec![Default::default(); SLOTS],
-            passing: Piece::default(),
+            passing: KeyedText::default(),
         }
     }
 
@@ -65,7 +65,7 @@ impl<'a> PassthroughTexts<'a> {
             keys: ArgumentKeys::NONE,
         };
         if let Some(text) = arguments {
-            found.keys = self.piece(text).keys;
+            found.keys = self.keyed_text(text).keys;
         }
         found
     }
@@ -77,7 +77,7 @@ impl<'a> PassthroughTexts<'a> {
 
     /// Returns a text that goes with events.
     pub(super) fn text(&mut self, id: TextId) -> &str {
-        &self.piece(id).text
+        &self.keyed_text(id).text
     }
 
     /// Returns a text that is asked for once.
@@ -87,21 +87,21 @@ impl<'a> PassthroughTexts<'a> {
         &self.passing.text
     }
 
-    fn piece(&mut self, id: TextId) -> &Piece {
+    fn keyed_text(&mut self, id: TextId) -> &KeyedText {
         let slot = (id.to_raw().wrapping_mul(0x9e37_79b1) >> 20) as usize % SLOTS;
         if self.slots[slot].0 != Some(id) {
-            let piece = Piece::new(self.passthrough.texts.text(id));
-            if piece.text.len() > LONGEST_KEPT {
-                self.passing = piece;
+            let text = KeyedText::new(self.passthrough.texts.text(id));
+            if text.text.len() > LONGEST_KEPT {
+                self.passing = text;
                 return &self.passing;
             }
-            self.slots[slot] = (Some(id), piece);
+            self.slots[slot] = (Some(id), text);
         }
         &self.slots[slot].1
     }
 }
 
-impl Piece {
+impl KeyedText {
     fn new(text: String) -> Self {
         let mut keys = ArgumentKeys::NONE;
         // What is no list of entries, such as a category, has no keys.

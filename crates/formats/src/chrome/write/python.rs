@@ -13,7 +13,7 @@ impl Writer<'_> {
         let call = self.python.next(self.profile, event);
         let is_free = |key: ArgumentKey| !passthrough.keys.contains(key);
         if call.has_line && is_free(ArgumentKey::CallFrom) {
-            self.text.push(self.pieces.call_place(event.stack));
+            self.text.push(self.json.call_place(event.stack));
         }
         if let Some(caller) = call.caller.filter(|_| is_free(ArgumentKey::PythonParent)) {
             self.text.push_argument("Python parent id", caller);
