@@ -24,8 +24,8 @@ fuzz_target!(|bytes: &[u8]| {
         reading.profile.memory().len()
     );
     assert_eq!(
-        again.profile.extras().records().len(),
-        reading.profile.extras().records().len()
+        again.profile.passthrough().unknown_events().len(),
+        reading.profile.passthrough().unknown_events().len()
     );
     serde_json::from_slice::<serde::de::IgnoredAny>(&text).expect("what we wrote is JSON");
 });

@@ -5,7 +5,7 @@
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use mindprof_formats::{ARGUMENT_KEYS, EVENT_KEYS, ReadOptions, read_trace_with, write_trace};
-use mindprof_model::{ExtraKind, Profile};
+use mindprof_model::{PassthroughKind, Profile};
 
 #[derive(Arbitrary, Debug)]
 struct Trace {
@@ -134,8 +134,8 @@ fuzz_target!(|trace: Trace| {
         let again = read_trace_with(&written, &ReadOptions::default()).expect("it is a trace");
         assert_eq!(again.profile.events().len(), reading.profile.events().len());
         let said = |profile: &Profile| {
-            let extras = profile.extras();
-            (extras.records().len(), ExtraKind::ALL.map(|kind| extras.count(kind)))
+            let passthrough = profile.passthrough();
+            (passthrough.unknown_events().len(), PassthroughKind::ALL.map(|kind| passthrough.count(kind)))
         };
         assert_eq!(said(&again.profile), said(&reading.profile));
     }

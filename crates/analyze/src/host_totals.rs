@@ -58,9 +58,9 @@ mod tests {
     //          10   20   30
     #[test]
     fn totals_are_the_hosts_own() {
-        let mut builder = Part::new();
-        let name = builder.strings.intern("main");
-        let thread = builder.add_thread(Thread {
+        let mut part = Part::new();
+        let name = part.strings.intern("main");
+        let thread = part.add_thread(Thread {
             process: 1,
             native: 1,
             name,
@@ -71,20 +71,22 @@ mod tests {
             (20, 8, 8, DeviceKind::Cuda),
             (30, -64, 100, DeviceKind::Cpu),
         ];
-        builder.add_memory_records(drawn.into_iter().map(
-            |(time, bytes, total_allocated, device)| MemoryRecord {
-                time: Nanos(time),
-                address: 0,
-                bytes,
-                total_allocated,
-                total_reserved: 0,
-                thread,
-                stack: StackId::NONE,
-                device,
-                device_index: -1,
-            },
-        ));
-        let totals = HostTotals::build(&builder.into_profile().expect("the thread was added"));
+        part.add_memory_records(
+            drawn
+                .into_iter()
+                .map(|(time, bytes, total_allocated, device)| MemoryRecord {
+                    time: Nanos(time),
+                    address: 0,
+                    bytes,
+                    total_allocated,
+                    total_reserved: 0,
+                    thread,
+                    stack: StackId::NONE,
+                    device,
+                    device_index: -1,
+                }),
+        );
+        let totals = HostTotals::build(&part.into_profile().expect("the thread was added"));
         assert_eq!([0, 10].map(|at| totals.before(Nanos(at))), [100, 100]);
         assert_eq!([0, 10].map(|at| totals.after(Nanos(at))), [100, 164]);
         assert_eq!([20, 30].map(|at| totals.before(Nanos(at))), [164, 164]);

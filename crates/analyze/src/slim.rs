@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 
 use mindprof_model::{
-    Event, EventId, Flags, ForeignRecord, MemoryRecord, Nanos, Part, Profile, Selection, ThreadId,
+    Event, EventId, Flags, MemoryRecord, Nanos, Part, Profile, Selection, ThreadId, UnknownEvent,
 };
 
 use self::fate::Fates;
@@ -132,7 +132,7 @@ impl Selection for Keep<'_> {
         is_kept
     }
 
-    fn keeps_foreign(&mut self, record: &ForeignRecord) -> bool {
+    fn keeps_unknown(&mut self, record: &UnknownEvent) -> bool {
         let time = Nanos(record.time_ns.max(0) as u64);
         let is_kept = !self.cut.without_foreign && self.is_within(time, record.thread);
         self.report.foreign += 1;

@@ -80,12 +80,12 @@ mod tests {
 
     #[test]
     fn marks_count_from_the_reference_time() {
-        let mut builder = Part::new();
-        builder.reference_unix_ns = 1_000;
+        let mut part = Part::new();
+        part.reference_unix_ns = 1_000;
         let marks = [(1, 1_010), (2, 1_020)];
         let marks = marks.map(|(number, unix_ns)| StepMark { number, unix_ns });
-        StepMark::write(&marks, &mut builder.metadata);
-        let steps = StepNumbers::build(&builder.into_profile().expect("nothing was added"));
+        StepMark::write(&marks, &mut part.metadata);
+        let steps = StepNumbers::build(&part.into_profile().expect("nothing was added"));
         let at = [0, 9, 10, 19, 20, 99].map(|moment| steps.at(Nanos(moment)));
         assert_eq!(at, [0, 0, 1, 1, 2, 2]);
     }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use mindprof_formats::{
-    ReadOptions, Reading, Result, Unknown, read_trace_file_with, read_trace_from,
+    ReadOptions, Reading, Result, UnknownArgs, read_trace_file_with, read_trace_from,
 };
 
 use crate::progress::Progress;
@@ -22,14 +22,14 @@ pub(crate) fn read(path: &Path) -> Result<Reading> {
 
 /// As [`read`], without what profiles do not know: for commands that write no trace.
 pub(crate) fn read_known(path: &Path) -> Result<Reading> {
-    let reading = read_with(path, Unknown::Count)?;
+    let reading = read_with(path, UnknownArgs::Count)?;
     warn(path, &reading);
     Ok(reading)
 }
 
 /// Reads a trace without a word about repairs, for commands that tell of them themselves.
 pub(crate) fn read_quietly(path: &Path) -> Result<Reading> {
-    read_with(path, Unknown::Keep)
+    read_with(path, UnknownArgs::Keep)
 }
 
 fn warn(path: &Path, reading: &Reading) {
@@ -39,7 +39,7 @@ fn warn(path: &Path, reading: &Reading) {
     }
 }
 
-fn read_with(path: &Path, unknown: Unknown) -> Result<Reading> {
+fn read_with(path: &Path, unknown: UnknownArgs) -> Result<Reading> {
     let progress = Progress::new(path);
     let report = |done, total| progress.report(done, total);
     let options = ReadOptions {

@@ -32,7 +32,7 @@ mod whole_file;
 pub use arrow::record_batch;
 pub use chrome::{
     ARGUMENT_KEYS, EVENT_KEYS, PhaseCounts, Progress, ReadOptions, Reading, Repair, Repairs,
-    TraceOptions, Unknown, category_name, input_types, read_trace, read_trace_file,
+    TraceOptions, UnknownArgs, category_name, input_types, read_trace, read_trace_file,
     read_trace_file_with, read_trace_from, read_trace_with, write_trace, write_trace_file,
     write_trace_with,
 };

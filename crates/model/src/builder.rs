@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 
 use self::append::Appender;
-use crate::{Event, ExtraKind, Nanos, Origins, Part, Profile, Result};
+use crate::{Event, Nanos, Origins, Part, PassthroughKind, Profile, Result};
 
 mod append;
 #[cfg(test)]
@@ -63,7 +63,7 @@ impl ProfileBuilder {
         self.whole.check()?;
         let whole = &mut self.whole;
         if let Some(order) = whole.memory.settle() {
-            (whole.extras).reorder(ExtraKind::MemoryArguments, &order);
+            (whole.passthrough).reorder(PassthroughKind::MemoryArguments, &order);
         }
         let mut last_end = Nanos(whole.events.extremes.last_end);
         if let Some(last) = whole.memory.len().checked_sub(1) {
@@ -75,7 +75,7 @@ impl ProfileBuilder {
             sort_events(whole);
         }
         whole.storages.settle();
-        whole.extras.settle();
+        whole.passthrough.settle();
         Ok(Profile {
             contents: self.whole,
             origins: self.origins,
@@ -88,7 +88,7 @@ impl ProfileBuilder {
 fn sort_events(whole: &mut Part) {
     let key = |event: &Event| (event.start, Reverse(event.end()));
     let events = &mut whole.events.events;
-    if whole.links.is_empty() && whole.storages.is_empty() && whole.extras.is_empty() {
+    if whole.links.is_empty() && whole.storages.is_empty() && whole.passthrough.is_empty() {
         events.sort_by_key(key);
         return;
     }
@@ -97,7 +97,7 @@ fn sort_events(whole: &mut Part) {
     *events = order.iter().map(|&index| events[index as usize]).collect();
     whole.links = whole.links.reordered(&order);
     whole.storages.reorder(&order);
-    for kind in ExtraKind::OF_EVENTS {
-        whole.extras.reorder(kind, &order);
+    for kind in PassthroughKind::OF_EVENTS {
+        whole.passthrough.reorder(kind, &order);
     }
 }

@@ -70,7 +70,7 @@ id!(
 );
 
 id!(
-    /// Says where a text of a profile's extras begins among what is packed.
+    /// Says where a text that a profile passes through begins among what is packed.
     TextId,
     "text"
 );

@@ -7,28 +7,16 @@
 
 use crate::DType;
 use crate::inputs::{InputKind, header};
-use crate::rewritten::{Rewritten, Words};
+use crate::word_sink::WordSink;
 
 /// Writes one list of inputs as words.
 pub type InputsEncoder = Encoder<Vec<u64>>;
-
-/// Writes one list of inputs in the place of another, and knows whether it is the same.
-pub type InputsRewriter<'a> = Encoder<Rewritten<'a>>;
 
 /// Writes one list of inputs, as words that go to a `W`.
 #[derive(Clone, Debug, Default)]
 pub struct Encoder<W> {
     words: W,
     storages: W,
-}
-
-/// What a list of inputs has that the one in its place before had not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rewrite {
-    /// Whether it is another list.
-    pub is_changed: bool,
-    /// Whether its tensors lie elsewhere.
-    pub is_moved: bool,
 }
 
 impl InputsEncoder {
@@ -44,29 +32,21 @@ impl InputsEncoder {
     }
 }
 
-impl<'a> InputsRewriter<'a> {
-    /// Begins a list in the place of the one that these hold: its words, and where its tensors lie,
-    /// one address for each of them. The latter are not part of the list itself: equal lists are
-    /// held once, wherever their tensors lie.
+impl<W: WordSink> Encoder<W> {
+    /// Begins a list. Its words go to the one, and where its tensors lie to the other, one address
+    /// for each of them. The latter are not part of the list itself: equal lists are held once,
+    /// wherever their tensors lie.
     #[inline]
-    pub fn new(words: &'a mut Vec<u64>, storages: &'a mut Vec<u64>) -> Self {
-        Self {
-            words: Rewritten::new(words),
-            storages: Rewritten::new(storages),
-        }
+    pub const fn new(words: W, storages: W) -> Self {
+        Self { words, storages }
     }
 
-    /// Ends the list.
+    /// Ends the list. Returns where its words and where its addresses went.
     #[inline]
-    pub fn finish(self) -> Rewrite {
-        Rewrite {
-            is_changed: self.words.finish(),
-            is_moved: self.storages.finish(),
-        }
+    pub fn into_parts(self) -> (W, W) {
+        (self.words, self.storages)
     }
-}
 
-impl<W: Words> Encoder<W> {
     /// Says where the storage of the tensor lies that is added next.
     #[inline(always)]
     pub fn storage(&mut self, address: u64) {

@@ -5,7 +5,7 @@ use std::hash::Hasher;
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 
-use crate::{DeviceKind, HalvedWords, Nanos, StackId, ThreadId};
+use crate::{DeviceKind, Nanos, SplitU64Column, StackId, ThreadId};
 
 /// One allocation or release of a block of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,8 +43,8 @@ pub struct MemoryRecord {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct MemoryRecords {
-    times: HalvedWords,
-    totals: HalvedWords,
+    times: SplitU64Column,
+    totals: SplitU64Column,
     blocks: Vec<u32>,
     table: Vec<Block>,
     /// The numbers of blocks by what they are; empty once the records are settled.
@@ -119,7 +119,7 @@ impl MemoryRecords {
     /// Moves all records to later times.
     pub(crate) fn shift(&mut self, later: Nanos) {
         let times = self.times.iter().map(|time| time.saturating_add(later.0));
-        let mut shifted = HalvedWords::default();
+        let mut shifted = SplitU64Column::default();
         shifted.reserve(self.times.len());
         times.for_each(|time| shifted.push(time));
         self.times = shifted;

@@ -4,9 +4,9 @@
 //! [`crate::ProfileBuilder`] puts parts together.
 
 use crate::{
-    Event, EventBatch, Extras, InputsTable, LinkColumns, Links, Loss, LossCause, MemoryRecord,
-    MemoryRecords, Metadata, Nanos, Profile, ProfileBuilder, Result, RoleRecord, StackTable,
-    StorageLists, StringTable, Thread, ThreadId,
+    Event, EventBatch, InputsTable, LinkColumns, Links, Loss, LossCause, MemoryRecord,
+    MemoryRecords, Metadata, Nanos, PassthroughArgs, Profile, ProfileBuilder, Result, RoleRecord,
+    StackTable, StorageLists, StringTable, Thread, ThreadId,
 };
 
 mod check;
@@ -32,7 +32,7 @@ pub struct Part {
     pub metadata: Metadata,
     /// What a file says beyond what a profile knows. Of events and memory records it goes by the
     /// order in which they were added.
-    pub extras: Extras,
+    pub passthrough: PassthroughArgs,
     pub(crate) threads: Vec<Thread>,
     pub(crate) events: EventBatch,
     pub(crate) links: LinkColumns,

@@ -1,8 +1,9 @@
 //! The waist of the program: one immutable profile, however it came about.
 
 use crate::{
-    DeviceKind, Event, EventId, Extras, InputsTable, Links, Loss, MemoryRecords, Nanos, Origins,
-    Part, RoleRecord, StackTable, StorageLists, StringTable, Thread, ThreadId, ThreadNumbers,
+    DeviceKind, Event, EventId, InputsTable, Links, Loss, MemoryRecords, Nanos, Origins, Part,
+    PassthroughArgs, RoleRecord, StackTable, StorageLists, StringTable, Thread, ThreadId,
+    ThreadNumbers,
 };
 
 /// Everything that is known of one window of time. Made by [`crate::ProfileBuilder`].
@@ -125,8 +126,8 @@ impl Profile {
     }
 
     /// Returns what is said beyond what is known.
-    pub const fn extras(&self) -> &Extras {
-        &self.contents.extras
+    pub const fn passthrough(&self) -> &PassthroughArgs {
+        &self.contents.passthrough
     }
 
     /// Returns the counts of events that were not kept.

@@ -1,8 +1,8 @@
 //! A part of a profile: what is chosen of it, copied.
 
 use crate::{
-    Event, EventId, ExtraKind, ForeignRecord, ForwardThread, Links, MemoryRecord, Nanos, Part,
-    Profile, ThreadId,
+    Event, EventId, ForwardThread, Links, MemoryRecord, Nanos, Part, PassthroughKind, Profile,
+    ThreadId, UnknownEvent,
 };
 
 /// Chooses what is kept of a profile. By itself it keeps everything.
@@ -17,8 +17,8 @@ pub trait Selection {
         true
     }
 
-    /// Returns whether a record of a foreign kind is kept.
-    fn keeps_foreign(&mut self, _record: &ForeignRecord) -> bool {
+    /// Returns whether an event of an unknown kind is kept.
+    fn keeps_unknown(&mut self, _record: &UnknownEvent) -> bool {
         true
     }
 }
@@ -40,14 +40,14 @@ impl Part {
             loss: *profile.loss(),
             ..Self::default()
         };
-        copy.extras.texts = profile.extras().texts.clone();
+        copy.passthrough.texts = profile.passthrough().texts.clone();
         copy.copy_events(profile, begin, selection);
         copy.copy_memory(profile, begin, selection);
-        for record in profile.extras().records() {
-            if selection.keeps_foreign(record) {
+        for record in profile.passthrough().unknown_events() {
+            if selection.keeps_unknown(record) {
                 let mut record = *record;
                 record.time_ns = record.time_ns.saturating_sub_unsigned(begin.0);
-                copy.extras.add_record(record);
+                copy.passthrough.add_unknown_event(record);
             }
         }
         for record in profile.roles() {
@@ -55,15 +55,16 @@ impl Part {
             record.time = record.time.saturating_sub(begin);
             copy.add_role(record);
         }
-        for (index, text) in profile.extras().rows(ExtraKind::Track) {
-            copy.extras.set(ExtraKind::Track, index, text);
+        for (index, text) in profile.passthrough().rows(PassthroughKind::Track) {
+            copy.passthrough.set(PassthroughKind::Track, index, text);
         }
         copy.drop_unused_threads();
         copy
     }
 
     fn copy_events(&mut self, profile: &Profile, begin: Nanos, selection: &mut impl Selection) {
-        let mut extras = ExtraKind::OF_EVENTS.map(|kind| (kind, profile.extras().walk(kind)));
+        let mut passthrough =
+            PassthroughKind::OF_EVENTS.map(|kind| (kind, profile.passthrough().walk(kind)));
         for (index, event) in profile.events().iter().enumerate() {
             let id = EventId::from_index(index);
             let Some(mut event) = selection.event(id, event) else {
@@ -75,9 +76,9 @@ impl Part {
             if !addresses.is_empty() {
                 self.set_storages(place, addresses);
             }
-            for (kind, walk) in &mut extras {
+            for (kind, walk) in &mut passthrough {
                 if let Some(text) = walk.at(index) {
-                    self.extras.set(*kind, place, text);
+                    self.passthrough.set(*kind, place, text);
                 }
             }
             match profile.links(id) {
@@ -88,14 +89,15 @@ impl Part {
     }
 
     fn copy_memory(&mut self, profile: &Profile, begin: Nanos, selection: &mut impl Selection) {
-        let mut extras = profile.extras().walk(ExtraKind::MemoryArguments);
+        let mut passthrough = profile.passthrough().walk(PassthroughKind::MemoryArguments);
         for (index, mut record) in profile.memory().iter().enumerate() {
             if !selection.keeps_memory(&record) {
                 continue;
             }
-            if let Some(text) = extras.at(index) {
+            if let Some(text) = passthrough.at(index) {
                 let place = self.memory.len();
-                self.extras.set(ExtraKind::MemoryArguments, place, text);
+                self.passthrough
+                    .set(PassthroughKind::MemoryArguments, place, text);
             }
             record.time = record.time.saturating_sub(begin);
             self.add_memory(record);
@@ -109,7 +111,11 @@ impl Part {
         let events = self.events.events.iter().map(|event| event.thread);
         let memory = self.memory.distinct().map(|record| record.thread);
         let roles = self.roles.iter().map(|role| role.thread);
-        let records = self.extras.records().iter().map(|record| record.thread);
+        let records = self
+            .passthrough
+            .unknown_events()
+            .iter()
+            .map(|record| record.thread);
         for thread in events.chain(memory).chain(roles).chain(records) {
             if let Some(is_used) = is_used.get_mut(thread.index()) {
                 *is_used = true;
@@ -131,7 +137,7 @@ impl Part {
         for role in &mut self.roles {
             role.thread = moved(role.thread);
         }
-        for record in self.extras.records_mut() {
+        for record in self.passthrough.unknown_events_mut() {
             record.thread = moved(record.thread);
         }
         let forward = |thread: ThreadId| match ids[thread.index()] {
@@ -139,7 +145,7 @@ impl Part {
             None => ForwardThread::Elsewhere,
         };
         self.links.map_forward_threads(|raw| raw.map(forward));
-        self.extras.retain_tracks(&ids);
+        self.passthrough.retain_tracks(&ids);
         let mut used = is_used.into_iter();
         self.threads.retain(|_| used.next().unwrap_or(false));
     }

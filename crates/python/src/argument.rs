@@ -1,6 +1,7 @@
 //! Python values as the inputs of a range.
 
-use mindprof_model::{DType, InputsRewriter};
+use mindprof_model::DType;
+use mindprof_record::InputsRewriter;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple};
 

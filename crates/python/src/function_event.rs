@@ -19,7 +19,7 @@ use pyo3::{PyTraverseError, PyVisit};
 use rustc_hash::FxHashSet;
 
 use crate::events::{Events, ItemKey};
-use crate::once::classes;
+use crate::py_cache::classes;
 
 mod amounts;
 mod given;

@@ -21,16 +21,16 @@ mod event_export;
 mod events;
 mod export;
 mod function_event;
-mod given;
-mod held;
+mod gil_cell;
+mod handmade_events;
 mod inputs;
 mod load;
 mod memory_timeline;
 mod names;
 mod numbers;
-mod once;
 mod pickle;
 mod profile;
+mod py_cache;
 mod python_calls;
 mod range;
 mod record_function;
@@ -63,7 +63,7 @@ mod _core {
     #[pymodule_export]
     use crate::function_event::FunctionEvent;
     #[pymodule_export]
-    use crate::given::{given_groups, given_table, given_tree};
+    use crate::handmade_events::{given_groups, given_table, given_tree};
     #[pymodule_export]
     use crate::load::{load_profile, profile_loss, profile_metadata};
     #[pymodule_export]
@@ -71,11 +71,11 @@ mod _core {
     #[pymodule_export]
     use crate::numbers::{format_memory, format_time, format_time_share, is_shown_frame};
     #[pymodule_export]
-    use crate::once::{look_up_classes, look_up_sizes};
-    #[pymodule_export]
     use crate::pickle::{event_at, events_of_trace, profile_of_trace};
     #[pymodule_export]
     use crate::profile::Profile;
+    #[pymodule_export]
+    use crate::py_cache::{look_up_classes, look_up_sizes};
     #[pymodule_export]
     use crate::python_calls::{follow_thread, name_module_calls};
     #[pymodule_export]
@@ -106,11 +106,11 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        crate::held::require_lock(module.py())?;
+        crate::gil_cell::require_lock(module.py())?;
         // The earlier the clock has its first anchor, the better its rate is known.
         mindprof_record::Session::prepare();
         crate::enter::watch_forks();
-        crate::once::fill(module.py());
+        crate::py_cache::fill(module.py());
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

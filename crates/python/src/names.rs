@@ -3,7 +3,7 @@
 use mindprof_model::{DeviceKind, ScopeKind};
 use pyo3::prelude::*;
 
-use crate::once::classes;
+use crate::py_cache::classes;
 
 pub(crate) use mindprof_formats::device_name;
 

@@ -17,8 +17,8 @@ use crate::enter::Enter;
 use crate::error::Error;
 use crate::events::{Events, ItemKey};
 use crate::function_event::FunctionEvent;
-use crate::once::classes;
 use crate::profile::Profile;
+use crate::py_cache::classes;
 
 /// What was set on items, as it travels.
 type Changes<'py> = Vec<(ItemKey, Bound<'py, PyDict>)>;

@@ -26,7 +26,7 @@ pub(crate) use self::interpreter::is_supported as find_interpreter;
 use self::interpreter::Attached;
 use self::shadow::Shadow;
 use self::thread_state::{HookOwner, ThreadState, find_hook_word};
-use crate::once::{classes, words};
+use crate::py_cache::{classes, interned_names};
 
 mod interpreter;
 mod modules;
@@ -279,8 +279,8 @@ fn hook_owner(py: Python<'_>) -> PyResult<HookOwner> {
         return Ok(owner);
     }
     let found = py
-        .import(words(py).sys.bind(py))?
-        .call_method0(words(py).getprofile.bind(py))?;
+        .import(interned_names(py).sys.bind(py))?
+        .call_method0(interned_names(py).getprofile.bind(py))?;
     Ok(if found.is_none() {
         HookOwner::Nobody
     } else if is_ours(&found)? {

@@ -5,12 +5,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyString, PyTuple};
 
 use crate::argument::Argument;
-use crate::held::Held;
+use crate::gil_cell::GilCell;
 
 /// An open range.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct RangeHandle {
-    open: Held<Option<OpenScope>>,
+    open: GilCell<Option<OpenScope>>,
 }
 
 impl RangeHandle {
@@ -26,7 +26,7 @@ impl RangeHandle {
             None
         };
         Self {
-            open: Held::new(open),
+            open: GilCell::new(open),
         }
     }
 
@@ -59,7 +59,7 @@ pub(crate) fn record_function_with_args_exit(py: Python<'_>, handle: &RangeHandl
 pub(crate) struct RecordFunctionFast {
     name: Py<PyString>,
     input_values: Vec<Py<PyAny>>,
-    handle: Held<Option<RangeHandle>>,
+    handle: GilCell<Option<RangeHandle>>,
 }
 
 #[pymethods]
@@ -78,7 +78,7 @@ impl RecordFunctionFast {
         Self {
             name,
             input_values: input_values.unwrap_or_default(),
-            handle: Held::default(),
+            handle: GilCell::default(),
         }
     }
 

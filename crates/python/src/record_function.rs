@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyAssertionError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::held::Held;
+use crate::gil_cell::GilCell;
 
 /// Marks a range of the program in every profile that is being recorded.
 #[pyclass(frozen, name = "record_function", module = "mindprof", subclass)]
@@ -18,7 +18,7 @@ pub(crate) struct RecordFunction {
     args: Option<Py<PyAny>>,
     /// Whether leaving the range ends it; else a future does.
     ends_on_exit: AtomicBool,
-    state: Held<State>,
+    state: GilCell<State>,
 }
 
 /// The ranges that were entered and not left: one instance may be entered again before it is left.
@@ -40,7 +40,7 @@ impl RecordFunction {
             name,
             args,
             ends_on_exit: AtomicBool::new(true),
-            state: Held::default(),
+            state: GilCell::default(),
         }
     }
 

@@ -5,15 +5,19 @@
 
 use std::{array, mem};
 
-use mindprof_model::InputsRewriter;
+use mindprof_model::Encoder;
 use rustc_hash::FxHashMap;
 
 use crate::budget;
 use crate::buffer::Buffer;
+use crate::diffing_writer::DiffingWriter;
 use crate::gate::Gate;
 use crate::name::Name;
 use crate::raw::Record;
 use crate::storages::{self, SLOTS};
+
+/// Writes one list of inputs over another, and knows whether it is the same.
+pub type InputsRewriter<'a> = Encoder<DiffingWriter<'a>>;
 
 /// The lists of one thread, in the present recording.
 #[derive(Default)]
@@ -57,15 +61,18 @@ impl KnownInputs {
         // If the closure panics, what it has written so far is not the list of the number.
         let id = mem::replace(&mut recent.id, Record::NO_ROOM);
         let is_written = mem::take(&mut recent.is_written);
-        let mut rewriter = InputsRewriter::new(&mut recent.words, &mut recent.storages);
+        let words = DiffingWriter::new(&mut recent.words);
+        let storages = DiffingWriter::new(&mut recent.storages);
+        let mut rewriter = InputsRewriter::new(words, storages);
         inputs(&mut rewriter);
-        let rewrite = rewriter.finish();
-        recent.id = if rewrite.is_changed || id == Record::NO_ROOM {
+        let (words, storages) = rewriter.into_parts();
+        let (is_changed, is_moved) = (words.finish(), storages.finish());
+        recent.id = if is_changed || id == Record::NO_ROOM {
             find(&mut self.ids, &recent.words, buffer)
         } else {
             id
         };
-        recent.is_written = is_written && !rewrite.is_moved;
+        recent.is_written = is_written && !is_moved;
         match recent.id {
             Record::NO_ROOM => Record::NO_ROOM,
             id if !gate.wants_storages() || recent.storages.is_empty() => id,

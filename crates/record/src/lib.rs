@@ -12,6 +12,7 @@ mod buffer;
 mod capture;
 mod chunk;
 mod clock;
+mod diffing_writer;
 mod fast_thread_local;
 mod fork;
 mod gate;
@@ -35,7 +36,9 @@ mod thread_key;
 
 pub use capture::Capture;
 pub use clock::{TimeAxis, ticks};
+pub use diffing_writer::DiffingWriter;
 pub use fast_thread_local::{CacheColumn, FastThreadLocal, ThreadValue};
+pub use inputs::InputsRewriter;
 pub use memory::memory;
 pub use name::{Name, NameKind, Site};
 pub use options::{Calls, Options};

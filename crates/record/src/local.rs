@@ -13,14 +13,14 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::ptr;
 use std::sync::Arc;
 
-use mindprof_model::{InputsRewriter, LossCause};
+use mindprof_model::LossCause;
 use rustc_hash::FxHashMap;
 
 use crate::buffer::Buffer;
 use crate::chunk::{Chunk, FIRST, FULL, GROWTH};
 use crate::clock::{counter, ticks};
 use crate::gate::{self, Gate};
-use crate::inputs::KnownInputs;
+use crate::inputs::{InputsRewriter, KnownInputs};
 use crate::name::Name;
 use crate::open::{OpenEntry, OpenSlot};
 use crate::raw::{Record, Stack};

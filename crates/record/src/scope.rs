@@ -7,10 +7,9 @@
 
 use std::marker::PhantomData;
 
-use mindprof_model::InputsRewriter;
-
 use crate::clock::ticks;
 use crate::gate::Gate;
+use crate::inputs::InputsRewriter;
 use crate::local;
 use crate::name::{Name, NameKind, Site};
 use crate::open::OpenSlot;

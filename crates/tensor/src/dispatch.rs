@@ -9,9 +9,8 @@
     reason = "whether a list is the one before is told in registers, which a call would spill"
 )]
 
-use mindprof_model::InputsRewriter;
+use mindprof_record::{InputsRewriter, is_recording, scope_with};
 pub(crate) use mindprof_record::{Scope, Site};
-use mindprof_record::{is_recording, scope_with};
 use smallvec::SmallVec;
 
 use crate::autograd::next_sequence;

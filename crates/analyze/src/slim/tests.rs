@@ -1,6 +1,6 @@
 use mindprof_model::{
-    Category, DeviceKind, ExtraKind, Links, RoleRecord, StackId, StringTable, TensorRole, Thread,
-    Timeline,
+    Category, DeviceKind, Links, PassthroughKind, RoleRecord, StackId, StringTable, TensorRole,
+    Thread, Timeline,
 };
 use proptest::prelude::*;
 
@@ -302,10 +302,10 @@ fn what_is_not_known_stays_with_its_events_and_in_the_window() {
         let (start, duration) = (Nanos(start), Nanos(9));
         builder.add_event(Event::new(Category::Kernel, name, thread, start, duration));
     }
-    let text = builder.extras.texts.add("\"grid\":[1]").unwrap();
-    builder.extras.set(ExtraKind::Arguments, 1, text);
+    let text = builder.passthrough.texts.add("\"grid\":[1]").unwrap();
+    builder.passthrough.set(PassthroughKind::Arguments, 1, text);
     for time_ns in [15, 25, 35] {
-        builder.extras.add_record(ForeignRecord {
+        builder.passthrough.add_unknown_event(UnknownEvent {
             time_ns,
             thread,
             text,
@@ -316,10 +316,10 @@ fn what_is_not_known_stays_with_its_events_and_in_the_window() {
         ..Cut::default()
     };
     let slimmed = slim(&builder.into_profile().unwrap(), &cut);
-    let extras = slimmed.profile.extras();
-    assert_eq!(extras.of(ExtraKind::Arguments, 0), Some(text));
-    let times: Vec<_> = extras
-        .records()
+    let passthrough = slimmed.profile.passthrough();
+    assert_eq!(passthrough.of(PassthroughKind::Arguments, 0), Some(text));
+    let times: Vec<_> = passthrough
+        .unknown_events()
         .iter()
         .map(|record| record.time_ns)
         .collect();

@@ -1,26 +1,26 @@
 //! Makes a part from the events of a trace, as they come by.
 
 use mindprof_model::{
-    Category, DeviceKind, Event, ExtraKind, Flags, ForwardThread, InputsEncoder, InputsId,
-    LinkColumns, Links, LossCause, MemoryRecord, Nanos, Part, StackId,
+    Category, DeviceKind, Event, Flags, ForwardThread, InputsEncoder, InputsId, LinkColumns, Links,
+    LossCause, MemoryRecord, Nanos, Part, PassthroughKind, StackId,
 };
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use self::ends::Amended;
-use self::meaning::{Meanings, Role};
 use self::order::IsOrdered;
+use self::passthrough::{OF_MEMORY, PassthroughStore, UnclaimedArgs};
 use self::python::PythonCalls;
-use self::rest::{KeptTexts, Leftover, OF_MEMORY};
 use self::spans::Spans;
 use self::tensors::Tensors;
 use self::tracks::Tracks;
+use self::vocabulary::{Role, Vocabulary};
 use super::category;
 use super::event::{RawEvent, Rest, Texts};
 use super::integer::{integer_of, number_of};
 use super::keys::{ArgumentKey, ArgumentKeys};
+use super::options::UnknownArgs;
 use super::phase_counts::PhaseCounts;
-use super::reading::Unknown;
 use super::repairs::{Repair, Repairs};
 use crate::scan::Fragment;
 
@@ -28,17 +28,17 @@ mod arguments;
 mod build;
 mod ends;
 mod facts;
-mod forms;
-mod meaning;
 mod order;
+mod passthrough;
 mod python;
-mod rest;
 mod spans;
+mod template_cache;
 mod tensors;
 mod times;
 mod tracks;
+mod vocabulary;
 
-pub(crate) use self::rest::each_entry;
+pub(crate) use self::passthrough::each_entry;
 
 /// The part so far.
 ///
@@ -64,13 +64,13 @@ pub(super) struct Collector {
     tracks: Tracks,
     /// The kind of the devices, where a category says that it is not CUDA.
     device: Option<DeviceKind>,
-    meanings: Meanings,
+    vocabulary: Vocabulary,
     /// By their lists, the inputs, and which of the lists they do not tell.
     inputs: FxHashMap<[Fragment; 5], (InputsId, ArgumentKeys)>,
     python: PythonCalls,
     spans: Spans,
     encoder: InputsEncoder,
-    kept: KeptTexts,
+    store: PassthroughStore,
     amended: Amended,
     /// Whether a time is finer than a microsecond.
     has_nanoseconds: bool,
@@ -86,7 +86,7 @@ const ROOM_TO_SPARE: f64 = 1.2;
 impl Collector {
     /// Takes what a profile keeps of one event; `rest` is what it says beyond what is known.
     pub(super) fn add(&mut self, event: &RawEvent<'_>, texts: &Texts, rest: &Rest) {
-        self.kept.pass(event.whole.len());
+        self.store.pass(event.whole.len());
         match event.phase {
             b'X' => self.add_complete(event, texts, rest),
             b'B' => self.add_begin(event, texts, rest),
@@ -100,8 +100,8 @@ impl Collector {
     }
 
     /// Says what becomes of what is not known.
-    pub(super) const fn set_unknown(&mut self, unknown: Unknown) {
-        self.kept.unknown = unknown;
+    pub(super) const fn set_unknown(&mut self, unknown: UnknownArgs) {
+        self.store.unknown = unknown;
     }
 
     /// Makes room for what is still to come of a file, of which a part was read.
@@ -155,23 +155,23 @@ impl Collector {
         rest: &Rest,
         (mut start, mut duration): (i64, Nanos),
     ) {
-        let meant = self.meanings.category(event.category, texts);
-        if meant.is_window && (event.process, event.thread) == category::WINDOW_TRACK {
+        let meaning = self.vocabulary.category(event.category, texts);
+        if meaning.is_window && (event.process, event.thread) == category::WINDOW_TRACK {
             self.window = Some((start, duration));
             return;
         }
-        let (mut category, device) = (meant.category, meant.device);
+        let (mut category, device) = (meaning.category, meaning.device);
         // The older exporter of torch's event lists writes operators without a category.
         if event.category == Fragment::NONE && event.process == b"\"CPU functions\"" {
             category = Category::Operator;
         }
-        self.device = self.device.or(meant.other_device);
+        self.device = self.device.or(meaning.other_device);
         if category == Category::DeviceAnnotation {
             start += category::DEVICE_ANNOTATION_MARGIN as i64;
             duration = duration.saturating_sub(Nanos(2 * category::DEVICE_ANNOTATION_MARGIN));
         }
         let strings = &mut self.part.strings;
-        let name = self.meanings.name(event.name, texts, strings);
+        let name = self.vocabulary.name(event.name, texts, strings);
         let track = self.tracks.track_of(device, event, strings);
         let mut kept = Event::new(category, name.string, track, Nanos(start as u64), duration);
         if name.role.is_hidden() {
@@ -187,7 +187,7 @@ impl Collector {
         match category {
             Category::PythonFunction => left.add_all(self.add_call(&mut kept, arguments, texts)),
             Category::Runtime | Category::Kernel | Category::Other => {
-                self.keep_category(event, texts, meant, kept.name);
+                self.keep_category(event, texts, meaning, kept.name);
             }
             Category::Operator | Category::Annotation | Category::DeviceAnnotation => {}
         }
@@ -200,9 +200,9 @@ impl Collector {
             left.remove(ArgumentKey::Roles);
         }
         self.keep_fields(index, rest);
-        self.keep_arguments(&Leftover {
+        self.keep_arguments(&UnclaimedArgs {
             index,
-            kind: ExtraKind::Arguments,
+            kind: PassthroughKind::Arguments,
             keys: left,
             arguments,
             texts,
@@ -224,7 +224,7 @@ impl Collector {
     /// Takes a moment: memory, or what becomes an event without a duration.
     fn add_instant(&mut self, event: &RawEvent<'_>, texts: &Texts, rest: &Rest) {
         let strings = &mut self.part.strings;
-        let name = self.meanings.name(event.name, texts, strings);
+        let name = self.vocabulary.name(event.name, texts, strings);
         if name.role == Role::Mark && event.category == Fragment::NONE {
             return;
         }
@@ -261,9 +261,9 @@ impl Collector {
         if arguments.said.contains(ArgumentKey::CallStack) && record.stack == StackId::NONE {
             left.add(ArgumentKey::CallStack);
         }
-        self.keep_arguments(&Leftover {
+        self.keep_arguments(&UnclaimedArgs {
             index: self.memory.len(),
-            kind: ExtraKind::MemoryArguments,
+            kind: PassthroughKind::MemoryArguments,
             keys: left,
             arguments,
             texts,

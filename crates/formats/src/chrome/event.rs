@@ -5,7 +5,7 @@
 
 use super::keys::{ArgumentKey, ArgumentKeys};
 use super::time::Stated;
-use crate::scan::{Fragment, Fragments, Step};
+use crate::scan::{Fragment, Fragments, Prefix};
 
 /// What a fragment is: each kind is guessed by itself. Arguments come first, by their keys.
 pub(super) const CATEGORY: usize = ArgumentKey::TEXTS;
@@ -23,8 +23,8 @@ pub(super) struct RawEvent<'w> {
     pub(super) name: Fragment,
     pub(super) process: &'w [u8],
     pub(super) thread: &'w [u8],
-    /// The step that says both process and thread.
-    pub(super) track: Option<Step>,
+    /// The prefix that says both process and thread.
+    pub(super) track: Option<Prefix>,
     pub(super) start: Option<Stated>,
     pub(super) duration: Option<Stated>,
     pub(super) arguments: RawArguments<'w>,

@@ -1,32 +1,32 @@
 //! Reads the events of a trace one by one, and gets faster with what it has seen.
 //!
 //! Between two values that differ from event to event stands mostly the same text, other values
-//! included: it is passed in one step, see [`Steps`]. What is not known is set aside.
+//! included: it is passed in one step, see [`PrefixPredictor`]. What is not known is set aside.
 
-use self::meaning::{Meaning, Span, phase_of};
-use self::place::Place;
-use self::strange::{Strange, push_entries};
+use self::key_position::KeyPosition;
+use self::step_effect::{Span, StepEffect, phase_of};
+use self::unknown_run::{UnknownRun, push_entries};
 use super::event::{CATEGORY, NAME, RawEvent, Rest, Texts};
 use super::keys::{ArgumentKey, EventKey, Key};
 use super::time::Stated;
-use crate::scan::{Cursor, Fragment, Scan, Step, Steps};
+use crate::scan::{Cursor, Fragment, Prefix, PrefixPredictor, Scan};
 
-mod meaning;
-mod place;
-mod strange;
+mod key_position;
+mod step_effect;
+mod unknown_run;
 
-/// Values that are longer are not passed within a step, and not in one that is longer.
+/// Values that are longer are not passed within a prefix, and not in one that is longer.
 const LONGEST_PASSED: usize = 32;
-const LONGEST_STEP: usize = 256;
+const LONGEST_PREFIX: usize = 256;
 
 /// Reads events.
 pub(super) struct EventScanner {
     pub(super) texts: Texts,
     /// What the last event said beyond what is known.
     pub(super) rest: Rest,
-    steps: Steps<Meaning>,
-    /// The last step of the last event.
-    last: Step,
+    predictor: PrefixPredictor<StepEffect>,
+    /// The last prefix in the last event.
+    last: Prefix,
 }
 
 impl EventScanner {
@@ -34,8 +34,8 @@ impl EventScanner {
         Self {
             texts: Texts::new(),
             rest: Rest::default(),
-            steps: Steps::new(),
-            last: Step::BEGIN,
+            predictor: PrefixPredictor::new(),
+            last: Prefix::BEGIN,
         }
     }
 
@@ -50,29 +50,29 @@ impl EventScanner {
         self.rest.clear();
         cursor.peek()?;
         let begin = cursor.at();
-        let mut step = std::mem::take(&mut self.last);
-        let mut strange = Strange::default();
+        let mut prefix = std::mem::take(&mut self.last);
+        let mut unknown = UnknownRun::default();
         loop {
             let before = cursor.at();
-            step = match self.steps.take(cursor, step) {
-                Some(step) => step,
-                None => self.walk(cursor, step)?,
+            prefix = match self.predictor.match_next(cursor, prefix) {
+                Some(prefix) => prefix,
+                None => self.walk(cursor, prefix)?,
             };
-            let meaning = self.steps.meaning(step);
-            if meaning.says_more {
+            let effect = self.predictor.effect(prefix);
+            if effect.says_more {
                 let text = cursor.since(before);
-                if meaning.opens_arguments {
+                if effect.opens_arguments {
                     event.arguments.clear();
                     self.rest.arguments.clear();
-                    strange = Strange::default();
+                    unknown = UnknownRun::default();
                 }
-                meaning.say(event, text, step);
-                if let Some(place) = meaning.strange {
+                effect.say(event, text, prefix);
+                if let Some(place) = effect.unknown {
                     let (from, to) = (before + place.begin, before + place.end);
-                    strange.add(from, to, cursor.passed(), &mut self.rest);
+                    unknown.add(from, to, cursor.passed(), &mut self.rest);
                 }
             }
-            match meaning.key {
+            match effect.key {
                 Key::Field(EventKey::Name) => {
                     event.name = self.texts.scan(cursor, NAME, event.category)?;
                 }
@@ -80,9 +80,9 @@ impl EventScanner {
                 Key::Field(EventKey::Duration) => event.duration = Some(Stated::scan(cursor)?),
                 Key::End => break,
                 Key::Argument(ArgumentKey::Other) => {
-                    let from = before + meaning.entry;
+                    let from = before + effect.entry;
                     cursor.value()?;
-                    strange.add(from, cursor.at(), cursor.passed(), &mut self.rest);
+                    unknown.add(from, cursor.at(), cursor.passed(), &mut self.rest);
                 }
                 Key::Argument(key) if key.is_text() => {
                     let text = self.texts.scan(cursor, key as usize, event.name)?;
@@ -99,70 +99,70 @@ impl EventScanner {
                     let value = cursor.value()?;
                     event.arguments.clear();
                     self.rest.arguments.clear();
-                    strange = Strange::default();
+                    unknown = UnknownRun::default();
                     // It is one argument, under the name that it has.
                     self.rest.arguments.extend_from_slice(b"\"args\":");
                     push_entries(&mut self.rest.arguments, value);
                 }
                 Key::Field(EventKey::Other) => {
-                    let from = before + meaning.entry;
+                    let from = before + effect.entry;
                     cursor.value()?;
                     push_entries(&mut self.rest.fields, cursor.since(from));
                 }
             }
         }
-        strange.set_aside(cursor.passed(), &mut self.rest);
+        unknown.set_aside(cursor.passed(), &mut self.rest);
         event.whole = cursor.since(begin);
-        self.last = step;
+        self.last = prefix;
         Ok(())
     }
 
-    /// Goes a step that did not come after `from` lately.
+    /// Passes a prefix that did not come after `from` lately.
     #[cold]
-    fn walk(&mut self, cursor: &mut Cursor<'_>, from: Step) -> Scan<Step> {
+    fn walk(&mut self, cursor: &mut Cursor<'_>, from: Prefix) -> Scan<Prefix> {
         let begin = cursor.at();
-        let may_pass = self.steps.may_pass(from);
-        let mut place = Place::behind(self.steps.meaning(from).key);
-        let mut meaning = Meaning::default();
+        let may_pass = self.predictor.may_pass(from);
+        let mut position = KeyPosition::behind(self.predictor.effect(from).key);
+        let mut effect = StepEffect::default();
         loop {
-            let (entry, key) = place.next_key(cursor)?;
+            let (entry, key) = position.next_key(cursor)?;
             let value_begin = cursor.at();
             if key == Key::Field(EventKey::Arguments) {
                 if cursor.peek()? == b'{' {
                     cursor.pass();
-                    place = Place::ARGUMENTS;
-                    meaning.open_arguments();
+                    position = KeyPosition::ARGUMENTS;
+                    effect.open_arguments();
                     continue;
                 }
                 if cursor.value()? == b"null" {
-                    meaning.open_arguments();
+                    effect.open_arguments();
                     continue;
                 }
                 // The text up to here would also be that before a brace: it is not remembered.
                 cursor.back_to(value_begin);
-                meaning.key = key;
-                return Ok(self.steps.hold(meaning));
+                effect.key = key;
+                return Ok(self.predictor.hold(effect));
             }
             if may_pass && key.is_steady() {
                 let value = cursor.value()?;
                 let value_place = Span::new(value_begin - begin, cursor.at() - begin);
                 let entry_place = Span::new(entry - begin, cursor.at() - begin);
                 if is_short(value, value_place)
-                    && meaning.pass(key, value, (value_place, entry_place), &mut self.texts)
+                    && effect.pass(key, value, (value_place, entry_place), &mut self.texts)
                 {
                     continue;
                 }
                 cursor.back_to(value_begin);
             }
-            (meaning.key, meaning.entry) = (key, entry - begin);
-            return Ok(self.steps.learn(from, cursor.since(begin), meaning));
+            (effect.key, effect.entry) = (key, entry - begin);
+            return Ok(self.predictor.train(from, cursor.since(begin), effect));
         }
     }
 }
 
 fn is_short(value: &[u8], place: Span) -> bool {
     let is_list = matches!(value.first(), Some(b'[' | b'{'));
-    !is_list && value.len() <= LONGEST_PASSED && place.end <= LONGEST_STEP
+    !is_list && value.len() <= LONGEST_PASSED && place.end <= LONGEST_PREFIX
 }
 
 #[cfg(test)]
@@ -181,7 +181,7 @@ mod tests {
         let text = br#"{"args": {"correlation": 7, "correlation": 8, "x": {"name": 1}}, "tid": 1,
             "name": "a", "\u0070h": "\u0058", "tid": 2, "cat": "c"}"#;
         let mut scanner = EventScanner::new();
-        // The second time the steps are known.
+        // The second time the prefixes are known.
         for _ in 0..2 {
             let event = scan(&mut scanner, text).unwrap();
             assert_eq!((event.phase, event.thread), (b'X', &b"2"[..]));
@@ -241,7 +241,11 @@ mod tests {
             assert_eq!(scanner.rest.arguments, arguments.as_bytes());
             assert_eq!(scanner.rest.fields, br#""id":3,"#);
         }
-        assert!(scanner.steps.len() < 400, "{} steps", scanner.steps.len());
+        assert!(
+            scanner.predictor.len() < 400,
+            "{} prefixes",
+            scanner.predictor.len()
+        );
     }
 
     #[test]

@@ -6,8 +6,9 @@ use std::path::Path;
 
 use mindprof_model::Profile;
 
+use super::options::ReadOptions;
 use super::read::{read_from, read_trace_with};
-use super::reading::{ReadOptions, Reading};
+use super::result::Reading;
 use super::write::write_trace;
 use crate::error::{Error, Result};
 use crate::whole_file::write_file;

@@ -14,8 +14,9 @@ use self::entries::Entry;
 use self::events::Events;
 use super::category::loss_key;
 use super::collect::Collector;
-use super::reading::{ReadOptions, Reading};
+use super::options::ReadOptions;
 use super::repairs::Repair;
+use super::result::Reading;
 use crate::error::{Error, Result};
 use crate::scan::{Source, Stop};
 

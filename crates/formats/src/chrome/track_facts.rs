@@ -1,7 +1,7 @@
 //! What a trace says of processes and threads: what a writer finds by itself, and what is kept
 //! because it says something else.
 
-use mindprof_model::{DeviceKind, ExtraKind, Profile, StringTable, Thread};
+use mindprof_model::{DeviceKind, PassthroughKind, Profile, StringTable, Thread};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -75,11 +75,11 @@ impl TrackFacts {
 
 /// Returns what is said of each thread: what the profile keeps, else what is found.
 pub(crate) fn facts_of(profile: &Profile) -> Vec<TrackFacts> {
-    let (threads, extras) = (profile.threads(), profile.extras());
+    let (threads, passthrough) = (profile.threads(), profile.passthrough());
     let found = FoundFacts::new(profile.strings(), threads);
     let of_thread = |index| {
-        let kept = extras.of(ExtraKind::Track, index);
-        let said = kept.map(|text| TrackFacts::from_text(&extras.texts.text(text)));
+        let kept = passthrough.of(PassthroughKind::Track, index);
+        let said = kept.map(|text| TrackFacts::from_text(&passthrough.texts.text(text)));
         let said = said.unwrap_or_default();
         let found = found.of(index, said.tid.as_deref());
         said.or(found)

@@ -10,9 +10,9 @@ use mindprof_model::{
     Category, Event, EventId, Flags, ForwardThread, Metadata, Nanos, Profile, ThreadNumbers,
 };
 
-use self::extras::{EventExtras, ExtraPieces};
+use self::json_cache::JsonCache;
 use self::memory::memory_head;
-use self::pieces::Pieces;
+use self::passthrough::{EventPassthrough, PassthroughTexts};
 use self::tensors::Carried;
 use self::text::Text;
 use self::tracks::{Tracks, drawn};
@@ -22,9 +22,9 @@ use super::text::json_string;
 use super::time::base_ns;
 use crate::error::Result;
 
-mod extras;
+mod json_cache;
 mod memory;
-mod pieces;
+mod passthrough;
 mod python;
 mod tensors;
 #[cfg(test)]
@@ -86,7 +86,7 @@ pub fn write_trace_with(
         writer.push_memory(index, &record);
         writer.text.hand_over(&mut out)?;
     }
-    for record in profile.extras().records() {
+    for record in profile.passthrough().unknown_events() {
         writer.push_record(record);
         writer.text.hand_over(&mut out)?;
     }
@@ -103,13 +103,13 @@ struct Writer<'a> {
     profile: &'a Profile,
     base_ns: u64,
     text: Text,
-    pieces: Pieces<'a>,
+    json: JsonCache<'a>,
     memory_head: String,
     tracks: Tracks,
     flows: Flows,
     python: PythonCalls,
     roles: Carried,
-    extras: ExtraPieces<'a>,
+    passthrough: PassthroughTexts<'a>,
     thread_numbers: ThreadNumbers,
 }
 
@@ -119,30 +119,30 @@ impl<'a> Writer<'a> {
             profile,
             base_ns: base_ns(profile.reference_unix_ns()),
             text: Text::new(),
-            pieces: Pieces::new(profile),
+            json: JsonCache::new(profile),
             memory_head: memory_head(),
             tracks: Tracks::build(profile),
             flows: Flows::build(profile),
             python: PythonCalls::new(profile),
             roles: Carried::build(profile, leave_out),
-            extras: ExtraPieces::new(profile),
+            passthrough: PassthroughTexts::new(profile),
             thread_numbers: profile.thread_numbers(),
         }
     }
 
     fn push_event(&mut self, id: EventId, event: &Event) {
         let (start, end) = drawn(event);
-        let extras = self.extras.of_event(id);
-        match extras.category {
+        let passthrough = self.passthrough.of_event(id);
+        match passthrough.category {
             Some(category) => {
-                let category = self.extras.text(category).to_owned();
+                let category = self.passthrough.text(category).to_owned();
                 self.push_foreign_head(&category, event);
             }
             None if event.flags.contains(Flags::INSTANT) => {
-                let category = json_string(self.pieces.category(event));
+                let category = json_string(self.json.category(event));
                 self.push_foreign_head(&category, event);
             }
-            None => self.text.push(self.pieces.head(event)),
+            None => self.text.push(self.json.head(event)),
         }
         self.text.push(self.tracks.of_event(id, event));
         self.push_since_reference(start.0, DEVICE_ANNOTATION_MARGIN);
@@ -150,31 +150,31 @@ impl<'a> Writer<'a> {
             self.text.push(",\"dur\":");
             self.text.push_microseconds((end - start).0);
         }
-        if let Some(fields) = extras.fields {
+        if let Some(fields) = passthrough.fields {
             self.text.push(",");
-            self.text.push(self.extras.text(fields));
+            self.text.push(self.passthrough.text(fields));
         }
         match event.category {
             Category::Operator | Category::Annotation => {
-                self.push_scope_arguments(id, event, extras);
+                self.push_scope_arguments(id, event, passthrough);
             }
             Category::PythonFunction => {
                 self.text.push(",\"args\":{");
-                self.push_python_numbers(event, extras);
+                self.push_python_numbers(event, passthrough);
                 self.push_links(id);
-                self.text.push(self.pieces.stack(event.stack));
+                self.text.push(self.json.stack(event.stack));
             }
             Category::Runtime | Category::Kernel | Category::DeviceAnnotation | Category::Other => {
                 self.text.push(",\"args\":{");
                 self.push_links(id);
             }
         }
-        let is_said = extras.keys.contains(ArgumentKey::Finished);
+        let is_said = passthrough.keys.contains(ArgumentKey::Finished);
         if event.flags.contains(Flags::UNFINISHED) && !is_said {
             self.text.push("\"finished\":false,");
         }
         self.push_tensors(id, event.start);
-        self.push_extra_arguments(extras.arguments);
+        self.push_further_arguments(passthrough.arguments);
         self.text.push("\"Ev Idx\":");
         self.text.push_number(id.to_raw());
         self.text.push("}}");
@@ -221,7 +221,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes the arguments that operators and annotations have, each with a comma after it.
-    fn push_scope_arguments(&mut self, id: EventId, event: &Event, extras: EventExtras) {
+    fn push_scope_arguments(&mut self, id: EventId, event: &Event, passthrough: EventPassthrough) {
         let links = self.profile.links(id).unwrap_or_default();
         let external = if links.external == 0 {
             id.to_raw() + 1
@@ -229,13 +229,13 @@ impl<'a> Writer<'a> {
             links.external
         };
         self.text.push(",\"args\":{");
-        if !extras.keys.contains(ArgumentKey::External) {
+        if !passthrough.keys.contains(ArgumentKey::External) {
             self.text.push_argument("External id", external);
         }
         if links.correlation != 0 {
             self.text.push_argument("correlation", links.correlation);
         }
-        if !extras.keys.contains(ArgumentKey::RecordFunction) {
+        if !passthrough.keys.contains(ArgumentKey::RecordFunction) {
             self.text.push("\"Record function id\":0,");
         }
         if let Some(sequence) = event.sequence() {
@@ -253,13 +253,13 @@ impl<'a> Writer<'a> {
         if event.flags.contains(Flags::ASYNC) {
             self.text.push("\"Async\":true,");
         }
-        if extras.keys.within(ArgumentKeys::INPUTS).is_empty() {
-            self.text.push(self.pieces.inputs(event));
+        if passthrough.keys.within(ArgumentKeys::INPUTS).is_empty() {
+            self.text.push(self.json.inputs(event));
         } else {
-            let inputs = self.pieces.inputs_without(event, extras.keys);
+            let inputs = self.json.inputs_without(event, passthrough.keys);
             self.text.push(&inputs);
         }
-        self.text.push(self.pieces.stack(event.stack));
+        self.text.push(self.json.stack(event.stack));
     }
 
     /// Writes by which numbers a device's work is tied to the host's.

@@ -2,7 +2,7 @@
 //!
 //! Keys and texts are told once for a sequence; what comes again as it was is not made anew.
 
-use mindprof_model::{Extras, TextId};
+use mindprof_model::{PassthroughArgs, TextId};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
@@ -44,7 +44,7 @@ impl Annotations {
     /// `texts` counts the texts of the sequence.
     pub(super) fn push(
         &mut self,
-        (extras, id): (&Extras, TextId),
+        (passthrough, id): (&PassthroughArgs, TextId),
         texts: &mut u64,
         news: &mut Message,
         event: &mut Message,
@@ -54,7 +54,7 @@ impl Annotations {
             return;
         }
         let mut made = Message::default();
-        self.push_entries(&extras.texts.text(id), texts, news, &mut made);
+        self.push_entries(&passthrough.texts.text(id), texts, news, &mut made);
         event.append(made.as_bytes());
         if self.kept_bytes < KEPT_BYTES {
             self.kept_bytes += made.as_bytes().len();

@@ -4,7 +4,7 @@
 use std::io::Write;
 
 use mindprof_analyze::FlowSide;
-use mindprof_model::{ForeignRecord, Nanos, Profile};
+use mindprof_model::{Nanos, Profile, UnknownEvent};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
@@ -58,13 +58,13 @@ impl<'a> ForeignTracks<'a> {
 
     /// Writes all records.
     pub(super) fn write(mut self, packets: &mut Packets<impl Write>) -> Result<()> {
-        let records = self.profile.extras().records();
+        let records = self.profile.passthrough().unknown_events();
         if records.is_empty() {
             return Ok(());
         }
         packets.add(|packet| self.sequence.open(packet))?;
         for record in records {
-            let said = Record::read(&self.profile.extras().texts.text(record.text));
+            let said = Record::read(&self.profile.passthrough().texts.text(record.text));
             match said.phase.as_str() {
                 "C" => self.write_counter(record, &said, packets)?,
                 "b" | "S" => self.write_async(record, &said, field::BEGIN, packets)?,
@@ -79,7 +79,7 @@ impl<'a> ForeignTracks<'a> {
     /// Writes each series of a counter on a track of its own.
     fn write_counter(
         &mut self,
-        record: &ForeignRecord,
+        record: &UnknownEvent,
         said: &Record,
         packets: &mut Packets<impl Write>,
     ) -> Result<()> {
@@ -102,7 +102,7 @@ impl<'a> ForeignTracks<'a> {
 
     fn write_async(
         &mut self,
-        record: &ForeignRecord,
+        record: &UnknownEvent,
         said: &Record,
         kind: u64,
         packets: &mut Packets<impl Write>,
@@ -115,7 +115,7 @@ impl<'a> ForeignTracks<'a> {
     /// Writes a moment; those of arrows are their ends.
     fn write_moment(
         &mut self,
-        record: &ForeignRecord,
+        record: &UnknownEvent,
         said: &Record,
         packets: &mut Packets<impl Write>,
     ) -> Result<()> {
@@ -135,7 +135,7 @@ impl<'a> ForeignTracks<'a> {
 
     fn add(
         &mut self,
-        record: &ForeignRecord,
+        record: &UnknownEvent,
         said: &Record,
         (kind, track, flow): (u64, u64, Option<(u64, FlowSide)>),
         packets: &mut Packets<impl Write>,
@@ -160,7 +160,7 @@ impl<'a> ForeignTracks<'a> {
     /// it is first met.
     fn track(
         &mut self,
-        record: &ForeignRecord,
+        record: &UnknownEvent,
         name: &str,
         kind: Kind,
         packets: &mut Packets<impl Write>,
@@ -231,6 +231,6 @@ impl Record {
 }
 
 /// What was before the beginning of the profile is shown at its beginning.
-fn time_of(record: &ForeignRecord) -> Nanos {
+fn time_of(record: &UnknownEvent) -> Nanos {
     Nanos(record.time_ns.max(0) as u64)
 }

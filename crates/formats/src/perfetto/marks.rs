@@ -52,7 +52,7 @@ impl Sequence<'_> {
                 annotate(mark, CALL_STACK, annotation::INTERNED_TEXT, stack);
             }
             if let Some(text) = further {
-                let kept = (self.profile.extras(), text);
+                let kept = (self.profile.passthrough(), text);
                 let (texts, news) = (&mut self.texts, &mut self.news);
                 self.annotations.push(kept, texts, news, mark);
             }

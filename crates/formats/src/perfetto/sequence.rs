@@ -133,9 +133,9 @@ impl<'a> Sequence<'a> {
         }
         self.news.clear();
         let (name, mut category) = self.intern_name(event);
-        let extras = self.profile.extras();
+        let passthrough = self.profile.passthrough();
         if let Some(text) = said.category {
-            let text = extras.texts.text(text);
+            let text = passthrough.texts.text(text);
             category = self.intern_category(&serde_json::from_str(&text).unwrap_or(text));
         }
         let inputs = self.intern_inputs(event.inputs);
@@ -143,7 +143,7 @@ impl<'a> Sequence<'a> {
         let is_seen = event.category == Category::PythonFunction;
         let stack = (!is_seen).then(|| self.intern_stack(event.stack)).flatten();
         self.at(event.start, packet);
-        let arguments = said.arguments.map(|text| extras.texts.text(text));
+        let arguments = said.arguments.map(|text| passthrough.texts.text(text));
         let is_free = |name: &str| {
             let is_in = |arguments: &str| arguments.contains(&format!("\"{name}\":"));
             !arguments.as_deref().is_some_and(is_in)
@@ -182,7 +182,7 @@ impl<'a> Sequence<'a> {
                 annotate(slice, FINISHED, annotation::TRUTH, 0);
             }
             for text in [said.arguments, said.fields].into_iter().flatten() {
-                let kept = (extras, text);
+                let kept = (passthrough, text);
                 let (texts, news) = (&mut self.texts, &mut self.news);
                 self.annotations.push(kept, texts, news, slice);
             }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use mindprof_analyze::{Flows, Lanes};
 use mindprof_model::{
-    Category, DeviceKind, Event, EventId, ExtraKind, Links, LossCause, Nanos, Profile,
+    Category, DeviceKind, Event, EventId, Links, LossCause, Nanos, PassthroughKind, Profile,
 };
 use rustc_hash::FxHashMap;
 
@@ -144,10 +144,13 @@ fn write_slices(
     packets: &mut Packets<impl Write>,
 ) -> Result<()> {
     let flows = Flows::build(profile);
-    let extras = profile.extras();
-    let [mut categories, mut fields, mut arguments] =
-        [ExtraKind::Category, ExtraKind::Fields, ExtraKind::Arguments]
-            .map(|kind| extras.walk(kind));
+    let passthrough = profile.passthrough();
+    let [mut categories, mut fields, mut arguments] = [
+        PassthroughKind::Category,
+        PassthroughKind::Fields,
+        PassthroughKind::Arguments,
+    ]
+    .map(|kind| passthrough.walk(kind));
     let threads = profile.threads().len();
     for (index, event) in profile.events().iter().enumerate() {
         if options.leave_out.contains(&event.category) {
@@ -202,7 +205,7 @@ fn write_memory(profile: &Profile, first: u64, packets: &mut Packets<impl Write>
     let mut sequence = Sequence::new(profile, first);
     packets.add(|packet| sequence.open(packet))?;
     let mut tracks: FxHashMap<(DeviceKind, i16, &str), u64> = FxHashMap::default();
-    let mut further = profile.extras().walk(ExtraKind::MemoryArguments);
+    let mut further = profile.passthrough().walk(PassthroughKind::MemoryArguments);
     for (index, record) in profile.memory().iter().enumerate() {
         let track = track_of_thread(record.thread);
         let further = further.at(index);

@@ -2,7 +2,7 @@
 //!
 //! It takes what JSON allows and, inside of values that are only passed over, somewhat more.
 
-use super::StepText;
+use super::PrefixText;
 use super::digits::{digits_in, thousandths};
 use super::value_end::{IS_WORD, container_end, plain_number, string_end, word_end};
 
@@ -83,13 +83,13 @@ impl<'w> Cursor<'w> {
         comes
     }
 
-    /// Passes the text of a step if it comes next.
+    /// Passes the text of a prefix if it comes next.
     #[inline(always)]
     #[expect(
         clippy::inline_always,
         reason = "it is most of what reading a trace is"
     )]
-    pub(crate) fn pass_step(&mut self, text: &StepText) -> bool {
+    pub(crate) fn pass_prefix(&mut self, text: &PrefixText) -> bool {
         let comes = text.begins(&self.bytes[self.at..]);
         if comes {
             self.at += text.bytes().len();

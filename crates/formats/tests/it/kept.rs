@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use mindprof_formats::{ReadOptions, Reading, Unknown, read_trace_with};
-use mindprof_model::ExtraKind;
+use mindprof_formats::{ReadOptions, Reading, UnknownArgs, read_trace_with};
+use mindprof_model::PassthroughKind;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::extras::extras_of;
+use crate::passthrough::passthrough_of;
 
-fn read(trace: &str, unknown: Unknown) -> Reading {
+fn read(trace: &str, unknown: UnknownArgs) -> Reading {
     let options = ReadOptions {
         unknown,
         ..ReadOptions::default()
@@ -81,12 +81,13 @@ const KINDS: [(&str, Event); 4] = [
 fn what_is_kept_is_a_small_part_of_the_trace() {
     for (name, event) in KINDS {
         let trace = trace(20_000, event);
-        let reading = read(&trace, Unknown::Keep);
+        let reading = read(&trace, UnknownArgs::Keep);
         assert!(reading.left_out.is_empty(), "{name}");
-        let extras = reading.profile.extras();
-        let kept = extras.count(ExtraKind::Arguments) + extras.records().len();
+        let passthrough = reading.profile.passthrough();
+        let kept =
+            passthrough.count(PassthroughKind::Arguments) + passthrough.unknown_events().len();
         assert_eq!(kept, 20_000, "{name}");
-        let part = extras.bytes() as f64 / trace.len() as f64;
+        let part = passthrough.bytes() as f64 / trace.len() as f64;
         assert!(part < 0.25, "{name}: {part:.2} of the trace");
     }
 }
@@ -95,8 +96,9 @@ fn what_is_kept_is_a_small_part_of_the_trace() {
 fn what_is_only_counted_takes_no_memory() {
     for (name, event) in KINDS {
         let trace = trace(1_000, event);
-        let [kept, counted] = [Unknown::Keep, Unknown::Count].map(|unknown| read(&trace, unknown));
-        assert!(counted.profile.extras().is_empty(), "{name}");
+        let [kept, counted] =
+            [UnknownArgs::Keep, UnknownArgs::Count].map(|unknown| read(&trace, unknown));
+        assert!(counted.profile.passthrough().is_empty(), "{name}");
         assert_eq!(counted.set_aside, kept.set_aside, "{name}");
         assert_eq!(counted.profile.events(), kept.profile.events(), "{name}");
     }
@@ -106,8 +108,8 @@ fn what_is_only_counted_takes_no_memory() {
 fn what_is_only_counted_is_repaired_alike() {
     let bad = r#"[{"ph":"X","name":"a","ts":1,"dur":1,"args":{"bad":"\q1"}},{"ph":"C","ts":1,"args":{"x":01}}]"#;
     let repairs = |unknown| read(bad, unknown).repairs.total();
-    assert_eq!(repairs(Unknown::Count), repairs(Unknown::Keep));
-    assert_eq!(repairs(Unknown::Keep), 2);
+    assert_eq!(repairs(UnknownArgs::Count), repairs(UnknownArgs::Keep));
+    assert_eq!(repairs(UnknownArgs::Keep), 2);
 }
 
 fn any_value() -> impl Strategy<Value = String> {
@@ -133,15 +135,15 @@ proptest! {
             let entries = entries.join(", ");
             format!(r#"{{"ph":"{phase}","pid":1,"tid":1,"ts":{index},"dur":1,"args":{{{entries}}},"id":7}}"#)
         };
-        let alone: Vec<_> = rows.iter().map(|row| extras_of(&read(&format!("[{}]", event(0, row)), Unknown::Keep).profile)).collect();
+        let alone: Vec<_> = rows.iter().map(|row| passthrough_of(&read(&format!("[{}]", event(0, row)), UnknownArgs::Keep).profile)).collect();
         // The third of each is kept by what was worked out for the second.
         let events: Vec<_> = rows.iter().flat_map(|row| [row; 3]).enumerate().map(|(index, row)| event(index, row)).collect();
-        let together = read(&format!("[{}]", events.join(",")), Unknown::Keep);
+        let together = read(&format!("[{}]", events.join(",")), UnknownArgs::Keep);
         let texts = |lines: &[String], phase: &str| -> Vec<String> {
             let words = if phase == "X" { 2 } else { 3 };
             lines.iter().map(|line| line.splitn(words + 1, ' ').last().unwrap().to_owned()).collect()
         };
-        let found = texts(&extras_of(&together.profile), phase);
+        let found = texts(&passthrough_of(&together.profile), phase);
         for (place, row) in alone.iter().enumerate() {
             for text in texts(row, phase) {
                 prop_assert!(found.iter().filter(|other| **other == text).count() >= 3, "{place} {text}\n{found:?}");

@@ -4,12 +4,12 @@
 
 mod corpus;
 mod damage;
-mod extras;
 mod files;
 mod goldens;
 mod kept;
 mod memory;
 mod parts;
+mod passthrough;
 mod perfetto;
 mod plain;
 mod round_trip;

@@ -3,8 +3,8 @@
 use mindprof_analyze::{Analysis, FlowKind, FlowSide, Flows, GroupBy, averages, merge};
 use mindprof_formats::{read_trace_file, write_trace};
 use mindprof_model::{
-    DeviceKind, Event, EventId, ForeignRecord, Kinship, MemoryRecord, Nanos, Part, Profile,
-    ProfileBuilder, Selection, ThreadId,
+    DeviceKind, Event, EventId, Kinship, MemoryRecord, Nanos, Part, Profile, ProfileBuilder,
+    Selection, ThreadId, UnknownEvent,
 };
 use rustc_hash::FxHashMap;
 
@@ -32,7 +32,7 @@ impl Selection for Side<'_> {
         self.has(record.thread)
     }
 
-    fn keeps_foreign(&mut self, record: &ForeignRecord) -> bool {
+    fn keeps_unknown(&mut self, record: &UnknownEvent) -> bool {
         self.has(record.thread)
     }
 }

@@ -62,7 +62,7 @@ fn what_an_end_says_of_an_operator_is_understood() {
     ]));
     let event = reading.profile.events()[0];
     assert_eq!(event.sequence(), Some(5));
-    assert!(reading.profile.extras().is_empty());
+    assert!(reading.profile.passthrough().is_empty());
     let links = reading.profile.links(EventId::from_raw(0)).unwrap();
     assert_eq!(links.external, 3);
 }

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use crate::corpus::Session;
-use crate::extras::extras_of;
+use crate::passthrough::passthrough_of;
 
 fn written(profile: &Profile) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -65,7 +65,7 @@ pub(crate) fn describe(profile: &Profile) -> Vec<String> {
         };
         format!("{shown:?} {}", thread.native)
     }));
-    lines.extend(extras_of(profile));
+    lines.extend(passthrough_of(profile));
     lines
 }
 

@@ -4,8 +4,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Kinship, ProfileBuilder};
 use crate::{
-    Event, EventBatch, ExtraKind, Extras, ForwardThread, InputsId, LinkColumns, Links, Nanos, Part,
-    StackId, StorageLists, StringId, Thread, ThreadId,
+    Event, EventBatch, ForwardThread, InputsId, LinkColumns, Links, Nanos, Part, PassthroughArgs,
+    PassthroughKind, StackId, StorageLists, StringId, Thread, ThreadId,
 };
 
 /// Appends one part to the whole.
@@ -76,12 +76,20 @@ impl<'a> Appender<'a> {
             role.thread = tables.thread(role.thread);
             role
         }));
-        let offset = |kind: ExtraKind, index: usize| match kind {
-            ExtraKind::Category | ExtraKind::Fields | ExtraKind::Arguments => events + index,
-            ExtraKind::MemoryArguments => records + index,
-            ExtraKind::Track => tables.thread(ThreadId::from_index(index)).index(),
+        let offset = |kind: PassthroughKind, index: usize| match kind {
+            PassthroughKind::Category | PassthroughKind::Fields | PassthroughKind::Arguments => {
+                events + index
+            }
+            PassthroughKind::MemoryArguments => records + index,
+            PassthroughKind::Track => tables.thread(ThreadId::from_index(index)).index(),
         };
-        append_extras(&mut whole.extras, &part.extras, offset, &tables, later);
+        append_passthrough(
+            &mut whole.passthrough,
+            &part.passthrough,
+            offset,
+            &tables,
+            later,
+        );
         whole.loss.merge(&part.loss);
         for (key, value) in part.metadata.iter() {
             if whole.metadata.get(key).is_none() {
@@ -215,7 +223,7 @@ impl Part {
         for role in &mut self.roles {
             role.time = role.time.saturating_add(later);
         }
-        for record in self.extras.records_mut() {
+        for record in self.passthrough.unknown_events_mut() {
             record.time_ns = record.time_ns.saturating_add_unsigned(later.0);
         }
         self.span = self.span.saturating_add(later);
@@ -294,27 +302,27 @@ fn append_storages(whole: &mut StorageLists, events: usize, part: &StorageLists,
     }
 }
 
-fn append_extras(
-    whole: &mut Extras,
-    part: &Extras,
-    offset: impl Fn(ExtraKind, usize) -> usize,
+fn append_passthrough(
+    whole: &mut PassthroughArgs,
+    part: &PassthroughArgs,
+    offset: impl Fn(PassthroughKind, usize) -> usize,
     tables: &Tables,
     later: Nanos,
 ) {
-    for kind in ExtraKind::ALL {
+    for kind in PassthroughKind::ALL {
         for (index, text) in part.rows(kind) {
             if let Some(text) = whole.texts.add(&part.texts.text(text)) {
                 whole.set(kind, offset(kind, index), text);
             }
         }
     }
-    for record in part.records() {
+    for record in part.unknown_events() {
         let mut record = *record;
         record.time_ns = record.time_ns.saturating_add_unsigned(later.0);
         record.thread = tables.thread(record.thread);
         if let Some(text) = whole.texts.add(&part.texts.text(record.text)) {
             record.text = text;
-            whole.add_record(record);
+            whole.add_unknown_event(record);
         }
     }
 }

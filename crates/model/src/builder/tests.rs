@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    Category, DeviceKind, Error, EventId, ForeignRecord, ForwardThread, Links, MemoryRecord,
-    RoleRecord, Selection, StackId, StringTable, TensorRole, Thread, ThreadId,
+    Category, DeviceKind, Error, EventId, ForwardThread, Links, MemoryRecord, RoleRecord,
+    Selection, StackId, StringTable, TensorRole, Thread, ThreadId, UnknownEvent,
 };
 
 /// A part with a thread of `process`, one event at `start` named `name`, and everything that an
@@ -43,11 +43,11 @@ fn part(process: u64, name: &str, start: u64) -> Part {
         thread,
         role: TensorRole::Parameter,
     });
-    let text = part.extras.texts.add("\"said\":1").unwrap();
-    for kind in ExtraKind::ALL {
-        part.extras.set(kind, 0, text);
+    let text = part.passthrough.texts.add("\"said\":1").unwrap();
+    for kind in PassthroughKind::ALL {
+        part.passthrough.set(kind, 0, text);
     }
-    part.extras.add_record(ForeignRecord {
+    part.passthrough.add_unknown_event(UnknownEvent {
         time_ns: start as i64,
         thread,
         text,
@@ -88,7 +88,7 @@ fn parts_share_one_time_axis_that_begins_with_the_earlier() {
         assert_eq!(found, [("a", 50), ("b", 70)]);
         assert_eq!(profile.memory().time(0), Nanos(50));
         assert_eq!(profile.roles()[0].time, Nanos(50));
-        assert_eq!(profile.extras().records()[1].time_ns, 70);
+        assert_eq!(profile.passthrough().unknown_events()[1].time_ns, 70);
         assert_eq!(profile.span(), Nanos(75));
     }
 }
@@ -108,17 +108,17 @@ fn ids_of_a_part_become_those_of_the_whole() {
             links(&profile)[index].forward_thread(),
             ForwardThread::At(event.thread)
         );
-        for kind in ExtraKind::OF_EVENTS
+        for kind in PassthroughKind::OF_EVENTS
             .into_iter()
-            .chain([ExtraKind::MemoryArguments])
+            .chain([PassthroughKind::MemoryArguments])
         {
-            let text = profile.extras().of(kind, index).unwrap();
-            assert_eq!(profile.extras().texts.text(text), "\"said\":1");
+            let text = profile.passthrough().of(kind, index).unwrap();
+            assert_eq!(profile.passthrough().texts.text(text), "\"said\":1");
         }
         assert!(
             profile
-                .extras()
-                .of(ExtraKind::Track, event.thread.index())
+                .passthrough()
+                .of(PassthroughKind::Track, event.thread.index())
                 .is_some()
         );
         assert_eq!(profile.memory().at(index).thread, event.thread);
@@ -201,7 +201,7 @@ impl Selection for OnThread {
         (record.thread == self.0) == self.1
     }
 
-    fn keeps_foreign(&mut self, record: &ForeignRecord) -> bool {
+    fn keeps_unknown(&mut self, record: &UnknownEvent) -> bool {
         (record.thread == self.0) == self.1
     }
 }

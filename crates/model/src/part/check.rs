@@ -21,7 +21,11 @@ impl Part {
             self.check_memory(&record)?;
         }
         let roles = self.roles.iter().map(|record: &RoleRecord| record.thread);
-        let records = self.extras.records().iter().map(|record| record.thread);
+        let records = self
+            .passthrough
+            .unknown_events()
+            .iter()
+            .map(|record| record.thread);
         for thread in roles.chain(records) {
             self.check_thread(thread)?;
         }

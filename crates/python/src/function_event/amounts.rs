@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use super::FunctionEvent;
 use crate::averages::microseconds;
 use crate::events::ListTotals;
-use crate::once::classes;
+use crate::py_cache::classes;
 
 /// What torch has for a share before the list was shown.
 const UNSHOWN: i64 = -1;

@@ -15,7 +15,7 @@ use super::FunctionEvent;
 use crate::averages::microseconds;
 use crate::events::item_name;
 use crate::names::{device_name, device_type, scope_number};
-use crate::once::classes;
+use crate::py_cache::classes;
 
 #[pymethods]
 impl FunctionEvent {

@@ -17,7 +17,7 @@ use pyo3::ffi::{self, PyFrameObject, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::once::words;
+use crate::py_cache::interned_names;
 
 /// What the interpreter calls at every call and return.
 pub(super) type Hook =
@@ -238,7 +238,7 @@ impl<'py> Frame<'py> {
     fn instruction_by_name(self) -> c_int {
         let position = self
             .object()
-            .getattr(words(self.py()).frame_instruction.bind(self.py()));
+            .getattr(interned_names(self.py()).frame_instruction.bind(self.py()));
         position
             .and_then(|position| position.extract())
             .unwrap_or(-1)
@@ -267,7 +267,7 @@ impl<'py> Frame<'py> {
         }
         let locals = self
             .object()
-            .getattr(words(self.py()).frame_locals.bind(self.py()));
+            .getattr(interned_names(self.py()).frame_locals.bind(self.py()));
         let name = PyString::new(self.py(), name.to_str().ok()?);
         locals.and_then(|locals| locals.get_item(name)).ok()
     }

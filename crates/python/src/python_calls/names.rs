@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use super::interpreter::{Frame, native_function};
 use super::modules;
-use crate::once::words;
+use crate::py_cache::interned_names;
 
 /// Functions that can put another hook in the place of ours, by their names.
 const SWITCHES: [&str; 4] = ["setprofile", "_setprofileallthreads", "enable", "disable"];
@@ -86,7 +86,7 @@ impl Names {
 
     #[cold]
     fn add_function(&mut self, code: &Bound<'_, PyAny>) -> Function {
-        let line = code.getattr(words(code.py()).code_line.bind(code.py()));
+        let line = code.getattr(interned_names(code.py()).code_line.bind(code.py()));
         let line = line.and_then(|line| line.extract()).unwrap_or(0);
         let function = Function {
             name: place_name(code, line),
@@ -141,9 +141,9 @@ fn place_name(code: &Bound<'_, PyAny>, line: c_int) -> Name {
         let value: PyResult<Bound<'_, PyAny>> = code.getattr(attribute);
         value.map_or_else(|_| String::from("?"), |value| value.to_string())
     };
-    let words = words(code.py());
-    let file = text(words.code_file.bind(code.py()));
-    let function = text(words.code_name.bind(code.py()));
+    let names = interned_names(code.py());
+    let file = text(names.code_file.bind(code.py()));
+    let function = text(names.code_name.bind(code.py()));
     let file = shortened(&file);
     Name::intern(&format!("{file}({line}): {function}"), NameKind::Function)
 }

@@ -7,7 +7,7 @@ use pyo3::types::{PyBool, PyIterator, PyList, PyTuple};
 
 use super::Tensor;
 use crate::error::Error;
-use crate::once::size_class;
+use crate::py_cache::size_class;
 
 #[pymethods]
 impl Tensor {

@@ -3,8 +3,10 @@
 use std::sync::Barrier;
 use std::thread;
 
-use mindprof_model::{DType, EventId, InputsRewriter, Profile, TensorRole};
-use mindprof_record::{Options, Session, Site, scope_with, tensor_role, wants_storages};
+use mindprof_model::{DType, EventId, Profile, TensorRole};
+use mindprof_record::{
+    InputsRewriter, Options, Session, Site, scope_with, tensor_role, wants_storages,
+};
 use proptest::prelude::*;
 
 use super::record;

@@ -6,8 +6,8 @@ use mindprof_model::{
     ThreadId,
 };
 
-use super::meaning::Role;
-use super::rest::keys_of;
+use super::passthrough::keys_of;
+use super::vocabulary::Role;
 use super::{Collector, python};
 use crate::chrome::event::{RawArguments, Texts};
 use crate::chrome::inputs::RawInputs;
@@ -138,9 +138,10 @@ impl Collector {
         let call_from = arguments.text(ArgumentKey::CallFrom);
         if call_from != Fragment::NONE {
             let frame = self.part.stacks.frames(kept.stack).next();
-            let meanings = &mut self.meanings;
+            let vocabulary = &mut self.vocabulary;
             let is_told = has_line
-                && frame.is_some_and(|frame| meanings.is_line_of(call_from, texts, frame, strings));
+                && frame
+                    .is_some_and(|frame| vocabulary.is_line_of(call_from, texts, frame, strings));
             if !is_told {
                 left.add(ArgumentKey::CallFrom);
             }
@@ -181,7 +182,7 @@ impl Collector {
         if fragment == Fragment::NONE {
             return StackId::NONE;
         }
-        self.meanings.stack(fragment, texts, &mut self.part)
+        self.vocabulary.stack(fragment, texts, &mut self.part)
     }
 }
 

@@ -8,7 +8,7 @@ use mindprof_model::{
 use super::Collector;
 use super::order::{self, Nesting};
 use crate::chrome::keys::ArgumentKey;
-use crate::chrome::reading::Unknown;
+use crate::chrome::options::UnknownArgs;
 use crate::chrome::repairs::Repair;
 use crate::{Reading, Result};
 
@@ -36,7 +36,7 @@ impl Collector {
         let zero = self.order_events(zero);
         self.settle_forward_threads();
         let events = self.settle_events(zero);
-        let bad_texts = self.meanings.bad_texts() + self.kept.bad_texts();
+        let bad_texts = self.vocabulary.bad_texts() + self.store.bad_texts();
         self.repairs.add(Repair::BadText, bad_texts);
         self.tracks.add_to(&mut self.part, self.device);
         self.part.add_linked_events(events, self.links);
@@ -53,7 +53,7 @@ impl Collector {
     /// Lets go of numbers that tie nothing together, unless the trace is written again.
     fn forget_idle_links(&mut self) {
         let are_idle = !self.has_device_events && !self.has_forward_threads;
-        if are_idle && self.kept.unknown == Unknown::Count {
+        if are_idle && self.store.unknown == UnknownArgs::Count {
             self.links = LinkColumns::default();
         }
     }
@@ -64,7 +64,7 @@ impl Collector {
         let events = self.events.iter_mut().map(|event| &mut event.thread);
         let memory = self.memory.iter_mut().map(|record| &mut record.thread);
         let roles = self.tensors.roles.iter_mut();
-        let records = self.part.extras.records_mut().iter_mut();
+        let records = self.part.passthrough.unknown_events_mut().iter_mut();
         let mut named: Vec<&mut ThreadId> = events
             .chain(memory)
             .chain(roles.map(|role| &mut role.thread))
@@ -101,7 +101,7 @@ impl Collector {
             let order = order::find(&self.events);
             self.tensors.reorder(&order);
             self.links = self.links.reordered(&order);
-            order::apply(order, &mut self.events, &mut self.part.extras);
+            order::apply(order, &mut self.events, &mut self.part.passthrough);
         }
         0
     }
@@ -140,7 +140,7 @@ impl Collector {
         for role in &mut self.tensors.roles {
             role.time = since(zero, role.time);
         }
-        for record in self.part.extras.records_mut() {
+        for record in self.part.passthrough.unknown_events_mut() {
             let is_timeless = record.time_ns == i64::MAX;
             record.time_ns = if is_timeless {
                 0

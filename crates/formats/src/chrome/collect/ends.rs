@@ -1,14 +1,14 @@
 //! Ends of events, and what they say: it belongs to the events that they end.
 
-use mindprof_model::{ExtraKind, ForwardThread, TextId};
+use mindprof_model::{ForwardThread, PassthroughKind, TextId};
 use rustc_hash::FxHashMap;
 
 use super::Collector;
-use super::meaning::Role;
-use super::rest::{Leftover, each_entry, push_string};
+use super::passthrough::{UnclaimedArgs, each_entry, push_string};
+use super::vocabulary::Role;
 use crate::chrome::event::{RawArguments, RawEvent, Rest, Texts};
 use crate::chrome::keys::{ArgumentKey, ArgumentKeys};
-use crate::chrome::reading::Unknown;
+use crate::chrome::options::UnknownArgs;
 use crate::scan::decode;
 
 /// What only our own traces say, which have no ends, or what has to be known at the beginning.
@@ -25,7 +25,7 @@ impl Collector {
         let Some(time) = self.time(event.start) else {
             return;
         };
-        let device = self.meanings.category(event.category, texts).device;
+        let device = self.vocabulary.category(event.category, texts).device;
         let strings = &mut self.part.strings;
         let thread = self
             .tracks
@@ -34,7 +34,7 @@ impl Collector {
             self.add_late_arguments(begun, &event.arguments, texts, rest);
             if !rest.fields.is_empty() {
                 let fields = self.sound(&rest.fields, |_| true);
-                self.amend(ExtraKind::Fields, begun, |begins| {
+                self.amend(PassthroughKind::Fields, begun, |begins| {
                     join(&fields, begins, |_| true)
                 });
             }
@@ -63,18 +63,18 @@ impl Collector {
             self.links.set(index, links);
         }
         let mut entries = Vec::new();
-        let leftover = Leftover {
+        let unclaimed = UnclaimedArgs {
             index,
-            kind: ExtraKind::Arguments,
+            kind: PassthroughKind::Arguments,
             keys: left.without(OF_BEGINS),
             arguments,
             texts,
             rest: &rest.arguments,
         };
-        leftover.push_to(&mut entries);
+        unclaimed.push_to(&mut entries);
         let entries = self.sound(&entries, |_| true);
         let is_unsaid = |key: &str| !said.contains(ArgumentKey::of(key.as_bytes()));
-        self.amend(leftover.kind, index, |begins| {
+        self.amend(unclaimed.kind, index, |begins| {
             join(begins, &entries, is_unsaid)
         });
     }
@@ -82,19 +82,21 @@ impl Collector {
     /// Forgets an argument that is kept as text, for the event itself says it now.
     pub(super) fn forget_argument(&mut self, index: usize, argument: ArgumentKey) {
         let is_other = |key: &str| ArgumentKey::of(key.as_bytes()) != argument;
-        self.amend(ExtraKind::Arguments, index, |said| join(said, "", is_other));
+        self.amend(PassthroughKind::Arguments, index, |said| {
+            join(said, "", is_other)
+        });
     }
 
     /// Makes other entries of those that are kept of an event. What becomes of them is put into its
     /// place when all is known.
-    fn amend(&mut self, kind: ExtraKind, index: usize, amended: impl FnOnce(&str) -> String) {
-        if self.kept.unknown == Unknown::Count {
+    fn amend(&mut self, kind: PassthroughKind, index: usize, amended: impl FnOnce(&str) -> String) {
+        if self.store.unknown == UnknownArgs::Count {
             return;
         }
-        let extras = &self.part.extras;
+        let passthrough = &self.part.passthrough;
         let known = self.amended.of(kind).get(&index).copied();
-        let old = known.unwrap_or_else(|| extras.of(kind, index));
-        let old = old.map_or_else(String::new, |text| extras.texts.text(text));
+        let old = known.unwrap_or_else(|| passthrough.of(kind, index));
+        let old = old.map_or_else(String::new, |text| passthrough.texts.text(text));
         let new = amended(&old);
         if new == old {
             return;
@@ -106,17 +108,17 @@ impl Collector {
         let text = if new.is_empty() {
             None
         } else {
-            self.part.extras.texts.add(&new)
+            self.part.passthrough.texts.add(&new)
         };
         self.amended.of(kind).insert(index, text);
     }
 
     /// Puts what was amended into its place.
     pub(super) fn settle_amended(&mut self) {
-        for kind in [ExtraKind::Fields, ExtraKind::Arguments] {
+        for kind in [PassthroughKind::Fields, PassthroughKind::Arguments] {
             let changes = std::mem::take(self.amended.of(kind));
             if !changes.is_empty() {
-                self.part.extras.replace(kind, &changes);
+                self.part.passthrough.replace(kind, &changes);
             }
         }
     }
@@ -132,13 +134,13 @@ pub(super) struct Amended {
 type Changes = FxHashMap<usize, Option<TextId>>;
 
 impl Amended {
-    const fn of(&mut self, kind: ExtraKind) -> &mut Changes {
+    const fn of(&mut self, kind: PassthroughKind) -> &mut Changes {
         match kind {
-            ExtraKind::Fields => &mut self.fields,
-            ExtraKind::Category
-            | ExtraKind::Arguments
-            | ExtraKind::MemoryArguments
-            | ExtraKind::Track => &mut self.arguments,
+            PassthroughKind::Fields => &mut self.fields,
+            PassthroughKind::Category
+            | PassthroughKind::Arguments
+            | PassthroughKind::MemoryArguments
+            | PassthroughKind::Track => &mut self.arguments,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Facts about processes and threads.
 
 use super::Collector;
-use super::rest::each_entry;
+use super::passthrough::each_entry;
 use crate::chrome::event::{RawEvent, Rest, Texts};
 use crate::chrome::integer::integer_of;
 use crate::chrome::keys::ArgumentKey;

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use mindprof_model::{Category, Event, ExtraKind, Extras, Flags, Nanos};
+use mindprof_model::{Category, Event, Flags, Nanos, PassthroughArgs, PassthroughKind};
 
 /// Whether events were added in the order of a profile, found out as they come: to look at all of
 /// them once more would cost a twentieth of the time that a trace takes.
@@ -55,9 +55,13 @@ pub(super) fn find(events: &[Event]) -> Vec<u32> {
 }
 
 /// Moves what stands at `order[i]` to `i` in place, one cycle of places after another.
-pub(super) fn apply(mut order: Vec<u32>, events: &mut [Event], extras: &mut Extras) {
-    for kind in [ExtraKind::Category, ExtraKind::Fields, ExtraKind::Arguments] {
-        extras.reorder(kind, &order);
+pub(super) fn apply(mut order: Vec<u32>, events: &mut [Event], passthrough: &mut PassthroughArgs) {
+    for kind in [
+        PassthroughKind::Category,
+        PassthroughKind::Fields,
+        PassthroughKind::Arguments,
+    ] {
+        passthrough.reorder(kind, &order);
     }
     for begin in 0..order.len() {
         let mut to = begin;
@@ -168,7 +172,7 @@ mod tests {
             }
             let order = find(&events);
             let links = links.reordered(&order);
-            apply(order, &mut events, &mut Extras::default());
+            apply(order, &mut events, &mut PassthroughArgs::default());
             let mut expected: Vec<_> = times.iter().zip(0_u32..).collect();
             expected.sort_by_key(|&(&(start, duration), _)| (start, Reverse(duration)));
             let found: Vec<_> = events.iter().enumerate().map(|(index, event)| ((event.start.0, event.duration.0), links.at(index).external)).collect();

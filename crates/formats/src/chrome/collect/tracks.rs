@@ -1,6 +1,6 @@
 //! The tracks of a trace: which process and thread an event names, and on what kind of device.
 
-use mindprof_model::{DeviceKind, ExtraKind, Part, StringId, StringTable, Thread, ThreadId};
+use mindprof_model::{DeviceKind, Part, PassthroughKind, StringId, StringTable, Thread, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::chrome::event::RawEvent;
@@ -21,8 +21,8 @@ pub(super) struct Tracks {
     spare: FxHashMap<(Label, Label), Label>,
     /// Where the last event lay, since the next one mostly lies there too.
     last: Option<Last>,
-    /// The tracks that steps say.
-    by_step: Vec<Option<(DeviceKind, ThreadId)>>,
+    /// The tracks that prefixes say.
+    by_prefix: Vec<Option<(DeviceKind, ThreadId)>>,
 }
 
 /// A track as the last event named it.
@@ -102,17 +102,17 @@ impl Tracks {
         event: &RawEvent<'_>,
         strings: &mut StringTable,
     ) -> ThreadId {
-        let Some(step) = event.track else {
+        let Some(prefix) = event.track else {
             return self.track(device, event.process, event.thread, strings);
         };
-        match self.by_step.get(step.index()) {
+        match self.by_prefix.get(prefix.index()) {
             Some(&Some((known, id))) if known == device => id,
             Some(_) | None => {
                 let id = self.track(device, event.process, event.thread, strings);
-                if self.by_step.len() <= step.index() {
-                    self.by_step.resize(step.index() + 1, None);
+                if self.by_prefix.len() <= prefix.index() {
+                    self.by_prefix.resize(prefix.index() + 1, None);
                 }
-                self.by_step[step.index()] = Some((device, id));
+                self.by_prefix[prefix.index()] = Some((device, id));
                 id
             }
         }
@@ -160,7 +160,7 @@ impl Tracks {
     /// Takes what lies on a track for what lies on the thread `of`; each is JSON.
     pub(super) fn add_spare(&mut self, [process, track, of]: [&str; 3], strings: &mut StringTable) {
         self.last = None;
-        self.by_step.clear();
+        self.by_prefix.clear();
         let [process, track, of] =
             [process, track, of].map(|raw| Label::read(raw.as_bytes(), strings));
         self.spare.insert((process, track), of);
@@ -281,8 +281,8 @@ impl Tracks {
             }
         }
         for (index, facts) in kept {
-            if let Some(text) = part.extras.texts.add(&facts.to_text()) {
-                part.extras.set(ExtraKind::Track, index, text);
+            if let Some(text) = part.passthrough.texts.add(&facts.to_text()) {
+                part.passthrough.set(PassthroughKind::Track, index, text);
             }
         }
     }

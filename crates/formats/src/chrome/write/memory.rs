@@ -25,9 +25,9 @@ impl Writer<'_> {
         text.push(",\"Addr\":");
         text.push_number(record.address);
         text.push(",");
-        text.push(self.pieces.stack(record.stack));
-        let extra = self.extras.of_memory(index);
-        self.push_extra_arguments(extra);
+        text.push(self.json.stack(record.stack));
+        let further = self.passthrough.of_memory(index);
+        self.push_further_arguments(further);
         self.text.push("\"finished\":false,\"Ev Idx\":");
         self.text.push_number(self.profile.events().len() + index);
         self.text.push("}}");

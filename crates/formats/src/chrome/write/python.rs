@@ -3,17 +3,17 @@
 use mindprof_model::Event;
 
 use super::Writer;
-use super::extras::EventExtras;
+use super::passthrough::EventPassthrough;
 use crate::chrome::keys::ArgumentKey;
 
 impl Writer<'_> {
     /// Writes where a call was made, its number, those of its caller and of its module, each with a
     /// comma after it.
-    pub(super) fn push_python_numbers(&mut self, event: &Event, extras: EventExtras) {
+    pub(super) fn push_python_numbers(&mut self, event: &Event, passthrough: EventPassthrough) {
         let call = self.python.next(self.profile, event);
-        let is_free = |key: ArgumentKey| !extras.keys.contains(key);
+        let is_free = |key: ArgumentKey| !passthrough.keys.contains(key);
         if call.has_line && is_free(ArgumentKey::CallFrom) {
-            self.text.push(self.pieces.call_place(event.stack));
+            self.text.push(self.json.call_place(event.stack));
         }
         if let Some(caller) = call.caller.filter(|_| is_free(ArgumentKey::PythonParent)) {
             self.text.push_argument("Python parent id", caller);

@@ -1,11 +1,6 @@
-//! What reading a trace is asked for and what it gives.
+//! What reading a trace is asked for.
 
 use std::fmt;
-
-use mindprof_model::Profile;
-
-use super::phase_counts::PhaseCounts;
-use super::repairs::Repairs;
 
 /// How a trace is read.
 #[derive(Clone, Copy, Default)]
@@ -13,13 +8,13 @@ pub struct ReadOptions<'a> {
     /// Is told now and then how many of the file's bytes were read, and how many there are.
     pub progress: Option<Progress<'a>>,
     /// What becomes of what the trace says beyond what profiles know.
-    pub unknown: Unknown,
+    pub unknown: UnknownArgs,
 }
 
 /// What becomes of what a trace says beyond what profiles know, such as counters and arguments of
 /// kernels. It is looked at and repaired alike.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Unknown {
+pub enum UnknownArgs {
     /// It is kept, for who writes the trace again.
     #[default]
     Keep,
@@ -40,17 +35,4 @@ impl fmt::Debug for ReadOptions<'_> {
             .field("unknown", &self.unknown)
             .finish()
     }
-}
-
-/// A trace that was read: the profile, and what had to be put right for it.
-#[derive(Clone, Debug)]
-pub struct Reading {
-    /// The profile.
-    pub profile: Profile,
-    /// What was wrong with the trace, by kind and number; empty for a sound one.
-    pub repairs: Repairs,
-    /// What the profile keeps as it is without knowing what it means, such as counters.
-    pub set_aside: PhaseCounts,
-    /// What would have been set aside too, but took too large a part of the trace.
-    pub left_out: PhaseCounts,
 }

@@ -1,43 +1,25 @@
-//! Words that are written again and again and mostly come out the same.
+//! Writes words that come again and again and are mostly the same: the inputs of scopes, for
+//! `inputs`, which looks a list up only where it differs from the last one.
 
 #![expect(
     clippy::inline_always,
     reason = "what is known of a list while it is written is in registers, which a call would spill"
 )]
 
-/// Where words go, one after the other.
-pub trait Words {
-    /// Adds words.
-    fn put<const N: usize>(&mut self, words: [u64; N]);
-
-    /// Adds any number of words.
-    fn extend(&mut self, words: impl Iterator<Item = u64>);
-}
-
-impl Words for Vec<u64> {
-    #[inline]
-    fn put<const N: usize>(&mut self, words: [u64; N]) {
-        self.extend_from_slice(&words);
-    }
-
-    #[inline]
-    fn extend(&mut self, words: impl Iterator<Item = u64>) {
-        Extend::extend(self, words);
-    }
-}
+use mindprof_model::WordSink;
 
 /// A list that is written anew in its old place, and tells whether it has changed.
 ///
 /// Where it has not, it is only read.
 #[derive(Debug)]
-pub struct Rewritten<'a> {
+pub struct DiffingWriter<'a> {
     words: &'a mut Vec<u64>,
     /// How many words are written since it was begun anew; what follows them is old.
     len: usize,
     is_changed: bool,
 }
 
-impl<'a> Rewritten<'a> {
+impl<'a> DiffingWriter<'a> {
     /// Begins the list anew.
     #[inline]
     pub(crate) fn new(words: &'a mut Vec<u64>) -> Self {
@@ -59,7 +41,7 @@ impl<'a> Rewritten<'a> {
     }
 }
 
-impl Words for Rewritten<'_> {
+impl WordSink for DiffingWriter<'_> {
     #[inline(always)]
     fn put<const N: usize>(&mut self, words: [u64; N]) {
         let begin = self.len;
@@ -129,9 +111,9 @@ mod tests {
             let mut words = Vec::new();
             let mut before: &[u64] = &[];
             for list in &lists {
-                let mut rewritten = Rewritten::new(&mut words);
-                rewritten.extend(list.iter().copied());
-                prop_assert_eq!(rewritten.finish(), list != before);
+                let mut writer = DiffingWriter::new(&mut words);
+                writer.extend(list.iter().copied());
+                prop_assert_eq!(writer.finish(), list != before);
                 prop_assert_eq!(&words, list);
                 before = list;
             }

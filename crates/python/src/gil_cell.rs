@@ -32,12 +32,12 @@ pub(crate) fn require_lock(py: Python<'_>) -> PyResult<()> {
 ///
 /// The module is not loaded into an interpreter that runs without it: see [`require_lock`].
 #[derive(Default)]
-pub(crate) struct Held<T>(UnsafeCell<T>);
+pub(crate) struct GilCell<T>(UnsafeCell<T>);
 
 // SAFETY: `with` is the only way to the value and takes a proof that the caller holds the lock.
-unsafe impl<T: Send> Sync for Held<T> {}
+unsafe impl<T: Send> Sync for GilCell<T> {}
 
-impl<T> Held<T> {
+impl<T> GilCell<T> {
     /// Makes a cell that holds `value`.
     pub(crate) const fn new(value: T) -> Self {
         Self(UnsafeCell::new(value))

@@ -4,14 +4,14 @@ use crate::chrome::keys::{ArgumentKey, EventKey, Key};
 use crate::scan::{Cursor, Scan, Stop, decode, inside_quotes};
 
 /// Where in an event the next key is looked for.
-pub(super) struct Place {
+pub(super) struct KeyPosition {
     is_outside: bool,
     in_arguments: bool,
     /// Whether no comma comes before the key.
     is_first: bool,
 }
 
-impl Place {
+impl KeyPosition {
     /// Behind the opening brace of the arguments.
     pub(super) const ARGUMENTS: Self = Self {
         is_outside: false,
@@ -19,7 +19,7 @@ impl Place {
         is_first: true,
     };
 
-    /// Returns the place behind the value of a key.
+    /// Returns the position behind the value of a key.
     pub(super) const fn behind(key: Key) -> Self {
         let is_end = matches!(key, Key::End);
         Self {
@@ -54,14 +54,14 @@ impl Place {
             }
             let key = cursor.string()?;
             cursor.expect(b':', "expected `:`")?;
-            // White space before the value belongs to the step.
+            // White space before the value belongs to the prefix.
             cursor.peek()?;
             let inside = inside_quotes(key).unwrap_or_default();
-            return Ok((entry, self.meaning(inside)));
+            return Ok((entry, self.key_of(inside)));
         }
     }
 
-    fn meaning(&self, key: &[u8]) -> Key {
+    fn key_of(&self, key: &[u8]) -> Key {
         let decoded;
         let key = if key.contains(&b'\\') {
             decoded = decode(key).0;

@@ -3,32 +3,33 @@
 
 use std::fmt::Write as _;
 
-/// Stand in a pattern where a part was taken out: a number, one of hexadecimal digits, a word of
-/// hexadecimal digits, a word of letters and digits, a universally unique identifier.
-pub(crate) const STAND_INS: [u8; 5] = [DECIMAL, HEXADECIMAL, HEXADECIMAL_WORD, WORD, UNIQUE];
+/// The placeholders of a pattern, each for a part that was taken out: a number, one of hexadecimal
+/// digits, a word of hexadecimal digits, a word of letters and digits, a universally unique
+/// identifier.
+pub(crate) const PLACEHOLDERS: [u8; 5] = [DECIMAL, HEXADECIMAL, HEXADECIMAL_WORD, WORD, UNIQUE];
 pub(crate) const DECIMAL: u8 = 0;
 pub(crate) const HEXADECIMAL: u8 = 1;
 pub(crate) const HEXADECIMAL_WORD: u8 = 2;
 pub(crate) const WORD: u8 = 3;
 pub(crate) const UNIQUE: u8 = 4;
-/// Stands for a stand-in that was in the text itself: no part begins with it.
+/// Stands for a placeholder that was in the text itself: no part begins with it.
 pub(crate) const LITERAL: u8 = 0xff;
 
 /// Before which digits of a universally unique identifier a hyphen stands.
 pub(crate) const HYPHENS: [usize; 4] = [8, 12, 16, 20];
 
 /// Appends a part to a text, and returns what is packed behind it.
-pub(crate) fn push_part<'a>(stand_in: u8, packed: &'a [u8], out: &mut String) -> &'a [u8] {
-    match (stand_in, packed.split_first()) {
+pub(crate) fn push_part<'a>(placeholder: u8, packed: &'a [u8], out: &mut String) -> &'a [u8] {
+    match (placeholder, packed.split_first()) {
         (_, None) => packed,
         (_, Some((&LITERAL, rest))) => {
-            out.push(char::from(stand_in));
+            out.push(char::from(placeholder));
             rest
         }
         (DECIMAL | HEXADECIMAL, Some(_)) => {
             let mut rest = packed;
             let number = take_number(&mut rest);
-            let written = if stand_in == DECIMAL {
+            let written = if placeholder == DECIMAL {
                 write!(out, "{number}")
             } else {
                 write!(out, "{number:x}")
@@ -37,13 +38,13 @@ pub(crate) fn push_part<'a>(stand_in: u8, packed: &'a [u8], out: &mut String) ->
             rest
         }
         (_, Some((&length, rest))) => {
-            let bits = bits_of(stand_in);
+            let bits = bits_of(placeholder);
             let bytes = (usize::from(length) * bits as usize).div_ceil(8);
             let (word, rest) = rest.split_at(bytes.min(rest.len()));
             let (mut waiting, mut count) = (0_u32, 0);
             let mut word = word.iter();
             for place in 0..usize::from(length) {
-                if stand_in == UNIQUE && HYPHENS.contains(&place) {
+                if placeholder == UNIQUE && HYPHENS.contains(&place) {
                     out.push('-');
                 }
                 if count < bits {
@@ -93,16 +94,16 @@ pub(crate) fn take_number(packed: &mut &[u8]) -> u64 {
 }
 
 /// Returns how many bits a letter of a word takes.
-pub(crate) const fn bits_of(stand_in: u8) -> u32 {
-    if stand_in == WORD { 6 } else { 4 }
+pub(crate) const fn bits_of(placeholder: u8) -> u32 {
+    if placeholder == WORD { 6 } else { 4 }
 }
 
 /// Returns the number that stands for a letter of a word.
-pub(crate) const fn value_of(byte: u8, stand_in: u8) -> u8 {
+pub(crate) const fn value_of(byte: u8, placeholder: u8) -> u8 {
     match byte {
         b'0'..=b'9' => byte - b'0',
         b'a'..=b'z' => byte - b'a' + 10,
-        _ if stand_in == WORD => byte - b'A' + 36,
+        _ if placeholder == WORD => byte - b'A' + 36,
         _ => 0,
     }
 }

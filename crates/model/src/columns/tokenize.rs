@@ -1,7 +1,7 @@
-//! Where in a text something stands that tells it from others: runs of letters and digits, and
+//! Finds the tokens of a text that tell it from others: runs of letters and digits, and
 //! universally unique identifiers.
 
-use crate::text_part::{HYPHENS, STAND_INS};
+use super::text_part::{HYPHENS, PLACEHOLDERS};
 
 /// How long a universally unique identifier is.
 pub(crate) const UNIQUE_LENGTH: usize = 36;
@@ -27,7 +27,7 @@ pub(crate) fn unique_around(text: &[u8], after: usize, at: usize) -> Option<(usi
 }
 
 /// A run of letters and digits.
-pub(crate) struct Run {
+pub(crate) struct Token {
     pub(crate) begin: usize,
     pub(crate) end: usize,
     pub(crate) digits: usize,
@@ -35,8 +35,8 @@ pub(crate) struct Run {
     pub(crate) letters: usize,
 }
 
-impl Run {
-    /// Returns the run around a digit, which is the first one behind `after`.
+impl Token {
+    /// Returns the token around a digit, which is the first one behind `after`.
     #[inline]
     pub(crate) fn around(text: &[u8], after: usize, at: usize) -> Self {
         let before = text[after..at].iter().rev();
@@ -60,7 +60,7 @@ impl Run {
     }
 }
 
-/// Returns the place of the next digit or stand-in, eight bytes at a time.
+/// Returns the place of the next digit or placeholder, eight bytes at a time.
 #[inline]
 pub(crate) fn find(text: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
@@ -71,15 +71,15 @@ pub(crate) fn find(text: &[u8], from: usize) -> Option<usize> {
         }
         at += 8;
     }
-    let is_found = |byte: &u8| byte.is_ascii_digit() || STAND_INS.contains(byte);
+    let is_found = |byte: &u8| byte.is_ascii_digit() || PLACEHOLDERS.contains(byte);
     text[at..].iter().position(is_found).map(|found| at + found)
 }
 
-/// Sets the high bit of each byte that is a digit or a stand-in.
+/// Sets the high bit of each byte that is a digit or a placeholder.
 const fn marks(word: u64) -> u64 {
     const LOWS: u64 = 0x7f7f_7f7f_7f7f_7f7f;
     let digits = word ^ u64::from_le_bytes([b'0'; 8]);
     let above_nine = ((digits & LOWS) + 0x7676_7676_7676_7676) | digits;
-    let above_stand_ins = ((word & LOWS) + 0x7b7b_7b7b_7b7b_7b7b) | word;
-    !(above_nine & above_stand_ins) & !LOWS
+    let above_placeholders = ((word & LOWS) + 0x7b7b_7b7b_7b7b_7b7b) | word;
+    !(above_nine & above_placeholders) & !LOWS
 }

@@ -3,15 +3,15 @@
 //! Most texts come again, and are then known by a look into a small table. All of them together
 //! stay a small part of the trace: what is beyond is counted.
 
-use mindprof_model::{Category, ExtraKind, ForeignRecord, StringId, TextId};
+use mindprof_model::{Category, PassthroughKind, StringId, TextId, UnknownEvent};
 
 use super::Collector;
-use super::forms::{Forms, Found, Use};
-use super::meaning::MeantCategory;
+use super::template_cache::{Lookup, TemplateCache, Use};
+use super::vocabulary::CategoryMeaning;
 use crate::chrome::category;
 use crate::chrome::event::{RawArguments, RawEvent, Rest, Texts};
 use crate::chrome::keys::{ArgumentKey, ArgumentKeys, EventKey};
-use crate::chrome::reading::Unknown;
+use crate::chrome::options::UnknownArgs;
 use crate::chrome::text::{is_json, json_string};
 use crate::scan::{Cursor, Fragment, Scan, decode, inside_quotes, text_hash};
 
@@ -30,11 +30,11 @@ const EVENT_BYTES: usize = 70;
 const MEMORY_BYTES: usize = 100;
 
 /// How texts were kept so far.
-pub(super) struct KeptTexts {
+pub(super) struct PassthroughStore {
     /// Whether they are kept at all, or just looked at.
-    pub(super) unknown: Unknown,
+    pub(super) unknown: UnknownArgs,
     slots: Vec<Slot>,
-    forms: Forms,
+    templates: TemplateCache,
     /// How much of the trace was read.
     read_bytes: usize,
     entries: Vec<u8>,
@@ -47,12 +47,12 @@ struct Slot {
     text: Option<TextId>,
 }
 
-impl Default for KeptTexts {
+impl Default for PassthroughStore {
     fn default() -> Self {
         Self {
-            unknown: Unknown::Keep,
+            unknown: UnknownArgs::Keep,
             slots: vec![Slot::default(); SLOTS],
-            forms: Forms::default(),
+            templates: TemplateCache::default(),
             read_bytes: 0,
             entries: Vec::new(),
             bad_texts: 0,
@@ -60,7 +60,7 @@ impl Default for KeptTexts {
     }
 }
 
-impl KeptTexts {
+impl PassthroughStore {
     /// Returns how many texts were not written as JSON wants it.
     pub(super) const fn bad_texts(&self) -> u64 {
         self.bad_texts
@@ -73,9 +73,9 @@ impl KeptTexts {
 }
 
 /// What is left to say of an event.
-pub(super) struct Leftover<'a> {
+pub(super) struct UnclaimedArgs<'a> {
     pub(super) index: usize,
-    pub(super) kind: ExtraKind,
+    pub(super) kind: PassthroughKind,
     /// The arguments that are known, but not to the kind of event.
     pub(super) keys: ArgumentKeys,
     pub(super) arguments: &'a RawArguments<'a>,
@@ -84,7 +84,7 @@ pub(super) struct Leftover<'a> {
     pub(super) rest: &'a [u8],
 }
 
-impl Leftover<'_> {
+impl UnclaimedArgs<'_> {
     /// Appends all of it, with a comma behind each entry.
     pub(super) fn push_to(&self, entries: &mut Vec<u8>) {
         entries.extend_from_slice(self.rest);
@@ -105,25 +105,25 @@ impl Leftover<'_> {
 impl Collector {
     /// Keeps arguments that have no place in the profile.
     #[inline]
-    pub(super) fn keep_arguments(&mut self, leftover: &Leftover<'_>) {
-        if leftover.keys.is_empty() {
-            if !leftover.rest.is_empty() {
-                self.keep(leftover.kind, leftover.index, leftover.rest);
+    pub(super) fn keep_arguments(&mut self, unclaimed: &UnclaimedArgs<'_>) {
+        if unclaimed.keys.is_empty() {
+            if !unclaimed.rest.is_empty() {
+                self.keep(unclaimed.kind, unclaimed.index, unclaimed.rest);
             }
             return;
         }
-        let mut entries = std::mem::take(&mut self.kept.entries);
+        let mut entries = std::mem::take(&mut self.store.entries);
         entries.clear();
-        leftover.push_to(&mut entries);
-        self.keep(leftover.kind, leftover.index, &entries);
-        self.kept.entries = entries;
+        unclaimed.push_to(&mut entries);
+        self.keep(unclaimed.kind, unclaimed.index, &entries);
+        self.store.entries = entries;
     }
 
     /// Keeps fields that have no place in the profile.
     #[inline]
     pub(super) fn keep_fields(&mut self, index: usize, rest: &Rest) {
         if !rest.fields.is_empty() {
-            self.keep(ExtraKind::Fields, index, &rest.fields);
+            self.keep(PassthroughKind::Fields, index, &rest.fields);
         }
     }
 
@@ -132,19 +132,19 @@ impl Collector {
         &mut self,
         event: &RawEvent<'_>,
         texts: &Texts,
-        meant: MeantCategory,
+        meaning: CategoryMeaning,
         name: StringId,
     ) {
-        if event.category == Fragment::NONE || self.kept.unknown == Unknown::Count {
+        if event.category == Fragment::NONE || self.store.unknown == UnknownArgs::Count {
             return;
         }
         let name = self.part.strings.text(name);
-        let told = category::to_name(meant.category, name, meant.other_device);
-        if told == meant.known {
+        let told = category::to_name(meaning.category, name, meaning.other_device);
+        if told == meaning.known {
             return;
         }
         let raw = texts.text(event.category);
-        self.keep(ExtraKind::Category, self.events.len(), raw);
+        self.keep(PassthroughKind::Category, self.events.len(), raw);
     }
 
     /// Keeps a whole event of a kind that a profile does not know.
@@ -158,7 +158,7 @@ impl Collector {
             };
             Some(time)
         };
-        let device = self.meanings.category(event.category, texts).device;
+        let device = self.vocabulary.category(event.category, texts).device;
         if !self.has_room() {
             self.left_out.add(event.phase);
             return;
@@ -174,8 +174,8 @@ impl Collector {
             return;
         };
         self.set_aside.add(event.phase);
-        if self.kept.unknown == Unknown::Keep {
-            self.part.extras.add_record(ForeignRecord {
+        if self.store.unknown == UnknownArgs::Keep {
+            self.part.passthrough.add_unknown_event(UnknownEvent {
                 time_ns: time.unwrap_or(i64::MAX),
                 thread,
                 text,
@@ -183,31 +183,31 @@ impl Collector {
         }
     }
 
-    fn keep(&mut self, kind: ExtraKind, index: usize, raw: &[u8]) {
+    fn keep(&mut self, kind: PassthroughKind, index: usize, raw: &[u8]) {
         let slot = (text_hash(raw) >> 32) as usize % SLOTS;
-        if self.kept.slots[slot].raw != raw {
+        if self.store.slots[slot].raw != raw {
             if !self.has_room() {
                 self.left_out.add(DETAILS);
                 return;
             }
             let text = match kind {
-                ExtraKind::Category => {
+                PassthroughKind::Category => {
                     let text = json_string(&decode(inside_quotes(raw).unwrap_or(raw)).0);
-                    self.part.extras.texts.add(&text)
+                    self.part.passthrough.texts.add(&text)
                 }
-                ExtraKind::Fields
-                | ExtraKind::Arguments
-                | ExtraKind::MemoryArguments
-                | ExtraKind::Track => self.keep_text(raw, Use::Entries),
+                PassthroughKind::Fields
+                | PassthroughKind::Arguments
+                | PassthroughKind::MemoryArguments
+                | PassthroughKind::Track => self.keep_text(raw, Use::Entries),
             };
-            let slot = &mut self.kept.slots[slot];
+            let slot = &mut self.store.slots[slot];
             slot.raw.clear();
             slot.raw.extend_from_slice(raw);
             slot.text = text;
         }
-        match self.kept.slots[slot].text {
-            Some(_) if self.kept.unknown == Unknown::Count => {}
-            Some(text) => self.part.extras.set(kind, index, text),
+        match self.store.slots[slot].text {
+            Some(_) if self.store.unknown == UnknownArgs::Count => {}
+            Some(text) => self.part.passthrough.set(kind, index, text),
             None => self.left_out.add(DETAILS),
         }
     }
@@ -215,50 +215,50 @@ impl Collector {
     /// Keeps what is wanted of entries, or looks whether that would be possible. Returns nothing
     /// where nothing is left of them, or there is no room.
     fn keep_text(&mut self, entries: &[u8], use_of: Use) -> Option<TextId> {
-        let is_kept = self.kept.unknown == Unknown::Keep;
-        let texts = &mut self.part.extras.texts;
-        let found = self.kept.forms.find(entries, use_of);
+        let is_kept = self.store.unknown == UnknownArgs::Keep;
+        let texts = &mut self.part.passthrough.texts;
+        let found = self.store.templates.find(entries, use_of);
         let is_again = match found {
-            Found::Known(text) if is_kept => return text.keep(texts),
-            Found::Known(_) => return Some(NOT_KEPT),
-            Found::Again => true,
-            Found::New => false,
+            Lookup::Known(text) if is_kept => return text.keep(texts),
+            Lookup::Known(_) => return Some(NOT_KEPT),
+            Lookup::Again => true,
+            Lookup::New => false,
         };
-        let bad_before = self.kept.bad_texts;
+        let bad_before = self.store.bad_texts;
         let text = self.sound(entries, use_of.is_wanted());
         if text.is_empty() {
             return None;
         }
-        if is_again && self.kept.bad_texts == bad_before {
-            self.learn_form(use_of);
+        if is_again && self.store.bad_texts == bad_before {
+            self.train_template(use_of);
         }
         if is_kept {
-            self.part.extras.texts.add(&text)
+            self.part.passthrough.texts.add(&text)
         } else {
             Some(NOT_KEPT)
         }
     }
 
     /// Works out what becomes of texts like the last one, which was sound.
-    fn learn_form(&mut self, use_of: Use) {
-        let mut forms = std::mem::take(&mut self.kept.forms);
-        let mut texts = std::mem::take(&mut self.part.extras.texts);
-        forms.learn(use_of, &mut texts, |raw| {
-            let bad_before = self.kept.bad_texts;
+    fn train_template(&mut self, use_of: Use) {
+        let mut templates = std::mem::take(&mut self.store.templates);
+        let mut texts = std::mem::take(&mut self.part.passthrough.texts);
+        templates.train(use_of, &mut texts, |raw| {
+            let bad_before = self.store.bad_texts;
             let text = self.sound(raw, use_of.is_wanted());
-            let is_sound = self.kept.bad_texts == bad_before;
-            self.kept.bad_texts = bad_before;
+            let is_sound = self.store.bad_texts == bad_before;
+            self.store.bad_texts = bad_before;
             Some(text).filter(|text| is_sound && !text.is_empty())
         });
-        self.kept.forms = forms;
-        self.part.extras.texts = texts;
+        self.store.templates = templates;
+        self.part.passthrough.texts = texts;
     }
 
     pub(super) fn has_room(&self) -> bool {
-        let (read, extras) = (self.kept.read_bytes, self.part.extras.bytes());
+        let (read, passthrough) = (self.store.read_bytes, self.part.passthrough.bytes());
         let others = self.events.len() * EVENT_BYTES + self.memory.len() * MEMORY_BYTES;
         let left = ((read as f64 * WHOLE_PART) as usize).saturating_sub(others);
-        extras < ROOM_BYTES.max(left).max(read / ROOM_PART)
+        passthrough < ROOM_BYTES.max(left).max(read / ROOM_PART)
     }
 
     /// Counts an event of which not all is kept.
@@ -272,7 +272,7 @@ impl Collector {
         let entries = entries.strip_suffix(b",").unwrap_or(entries);
         let object = [b"{", entries, b"}"].concat();
         let is_sound = std::str::from_utf8(&object).is_ok_and(is_json);
-        self.kept.bad_texts += u64::from(!is_sound);
+        self.store.bad_texts += u64::from(!is_sound);
         let mut sound = String::with_capacity(entries.len());
         // What cannot be told apart is dropped: the scanner has passed it, so it is next to nothing.
         let _ = each_entry(&object[1..], |key, value| {

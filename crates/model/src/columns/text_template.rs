@@ -6,11 +6,11 @@
 //! parts     1f          512        0625            5f3e8a1
 //! ```
 
-use crate::text_part::{
-    DECIMAL, HEXADECIMAL, HEXADECIMAL_WORD, LITERAL, STAND_INS, UNIQUE, WORD, bits_of, push_number,
-    value_of,
+use super::text_part::{
+    DECIMAL, HEXADECIMAL, HEXADECIMAL_WORD, LITERAL, PLACEHOLDERS, UNIQUE, WORD, bits_of,
+    push_number, value_of,
 };
-use crate::text_run::{Run, UNIQUE_LENGTH, find, unique_around};
+use super::tokenize::{Token, UNIQUE_LENGTH, find, unique_around};
 
 /// More digits may not fit into a number.
 const MOST_DECIMALS: usize = 18;
@@ -21,21 +21,22 @@ const LONGEST_WORD: usize = 250;
 /// What a word of letters and digits needs in order to be taken for one that tells things apart.
 const SHORTEST_WORD: usize = 12;
 const FEWEST_DIGITS: usize = 4;
+
 /// A text taken apart. It is made to be used again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SplitText {
+pub struct TextTemplate {
     pattern: Vec<u8>,
     /// The parts one behind another, packed, and where each ends.
     packed: Vec<u8>,
     ends: Vec<u32>,
 }
 
-impl SplitText {
+impl TextTemplate {
     /// Takes a text apart.
     pub fn of(text: &[u8]) -> Self {
-        let mut split = Self::default();
-        split.split(text);
-        split
+        let mut template = Self::default();
+        template.split(text);
+        template
     }
 
     /// Takes another text apart.
@@ -57,10 +58,10 @@ impl SplitText {
                 begin = place + UNIQUE_LENGTH;
                 continue;
             }
-            let run = Run::around(text, begin, at);
-            self.pattern.extend_from_slice(&text[begin..run.begin]);
-            self.split_run(&text[run.begin..run.end], &run);
-            begin = run.end;
+            let token = Token::around(text, begin, at);
+            self.pattern.extend_from_slice(&text[begin..token.begin]);
+            self.split_token(&text[token.begin..token.end], &token);
+            begin = token.end;
         }
         self.pattern.extend_from_slice(&text[begin..]);
     }
@@ -100,7 +101,7 @@ impl SplitText {
         let mut text = Vec::with_capacity(2 * self.pattern.len());
         let mut number = 0;
         for &byte in &self.pattern {
-            if !STAND_INS.contains(&byte) {
+            if !PLACEHOLDERS.contains(&byte) {
                 text.push(byte);
                 continue;
             }
@@ -125,13 +126,13 @@ impl SplitText {
         self.ends.push(self.packed.len() as u32);
     }
 
-    /// Takes a run of letters and digits apart.
-    fn split_run(&mut self, text: &[u8], run: &Run) {
-        if run.digits == text.len() {
+    /// Takes a token apart.
+    fn split_token(&mut self, text: &[u8], token: &Token) {
+        if token.digits == text.len() {
             return self.split_digits(text);
         }
         if let Some(digits) = text.strip_prefix(b"0x")
-            && run.letters == 1
+            && token.letters == 1
             && !digits.is_empty()
         {
             self.pattern.extend_from_slice(b"0x");
@@ -144,10 +145,10 @@ impl SplitText {
                 .fold(0, |number, digit| number << 4 | value(digit));
             return self.take_number(number, HEXADECIMAL);
         }
-        if run.letters == 0 && text.len() >= SHORTEST_HEXADECIMAL_WORD {
+        if token.letters == 0 && text.len() >= SHORTEST_HEXADECIMAL_WORD {
             return self.take_word(text, HEXADECIMAL_WORD);
         }
-        if text.len() >= SHORTEST_WORD && run.digits >= FEWEST_DIGITS {
+        if text.len() >= SHORTEST_WORD && token.digits >= FEWEST_DIGITS {
             return self.take_word(text, WORD);
         }
         for piece in text.chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit()) {
@@ -174,23 +175,23 @@ impl SplitText {
         }
     }
 
-    fn take_number(&mut self, number: u64, stand_in: u8) {
-        self.pattern.push(stand_in);
+    fn take_number(&mut self, number: u64, placeholder: u8) {
+        self.pattern.push(placeholder);
         push_number(&mut self.packed, number);
         self.ends.push(self.packed.len() as u32);
     }
 
-    fn take_word(&mut self, text: &[u8], stand_in: u8) {
+    fn take_word(&mut self, text: &[u8], placeholder: u8) {
         if text.len() > LONGEST_WORD {
             self.pattern.extend_from_slice(text);
             return;
         }
-        self.pattern.push(stand_in);
+        self.pattern.push(placeholder);
         self.packed.push(text.len() as u8);
-        let bits = bits_of(stand_in);
+        let bits = bits_of(placeholder);
         let (mut waiting, mut count) = (0_u32, 0);
         for &byte in text {
-            waiting |= u32::from(value_of(byte, stand_in)) << count;
+            waiting |= u32::from(value_of(byte, placeholder)) << count;
             count += bits;
             while count >= 8 {
                 self.packed.push(waiting as u8);
@@ -215,10 +216,10 @@ mod tests {
     fn a_distinct_text_has_the_same_pattern() {
         let text =
             "\"a\":1,\"b\":1.0625e-05,\"c\":\"0x1f 550e8400-e29b\",\"d\":[1,1,1],\"e\":\"\u{2}\"";
-        let split = SplitText::of(text.as_bytes());
-        let distinct = SplitText::of(&split.distinct());
-        assert_eq!(distinct.pattern(), split.pattern());
-        assert_eq!(distinct.len(), split.len());
+        let template = TextTemplate::of(text.as_bytes());
+        let distinct = TextTemplate::of(&template.distinct());
+        assert_eq!(distinct.pattern(), template.pattern());
+        assert_eq!(distinct.len(), template.len());
     }
 
     #[test]
@@ -235,8 +236,12 @@ mod tests {
             ("C9927B96FA2043DE conv2d_3", "\u{3} conv\0d_\0"),
             ("007 deadbeef a1", "007 deadbeef a\0"),
         ] {
-            let split = SplitText::of(text.as_bytes());
-            assert_eq!(std::str::from_utf8(split.pattern()), Ok(pattern), "{text}");
+            let template = TextTemplate::of(text.as_bytes());
+            assert_eq!(
+                std::str::from_utf8(template.pattern()),
+                Ok(pattern),
+                "{text}"
+            );
         }
     }
 
@@ -245,8 +250,8 @@ mod tests {
         fn no_two_parts_of_a_distinct_text_are_alike(
             text in "([0-9]{1,20}|0x[0-9a-g]{1,18}|[0-9a-f]{3,9}|[0-9a-zA-Z]{9,15}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[\\x00-\\x05é\",.-]|0){0,9}"
         ) {
-            let split = SplitText::of(text.as_bytes());
-            let distinct = SplitText::of(&split.distinct());
+            let template = TextTemplate::of(text.as_bytes());
+            let distinct = TextTemplate::of(&template.distinct());
             // A number within a word may make another kind of word of it.
             for index in 0..distinct.len() {
                 let is_alike = |other: &usize| distinct.part(*other) == distinct.part(index);

@@ -1,4 +1,4 @@
-//! The pieces that events are put together from: what many events share is made into JSON once.
+//! What many events share, made into JSON once: events are put together from it.
 
 use mindprof_model::{Category, DeviceKind, Event, InputsIter, Profile, StackId, StringId};
 use rustc_hash::FxHashMap;
@@ -12,8 +12,8 @@ use crate::chrome::text::{call_place, json_string};
 /// stacks it would be more than the trace itself.
 const KEPT_STACK_BYTES: usize = 32 << 20;
 
-/// The pieces made so far.
-pub(super) struct Pieces<'a> {
+/// The JSON made so far.
+pub(super) struct JsonCache<'a> {
     profile: &'a Profile,
     /// The kind of the devices, if there are any.
     device: Option<DeviceKind>,
@@ -30,7 +30,7 @@ pub(super) struct Pieces<'a> {
     passing_stack: Box<str>,
 }
 
-impl<'a> Pieces<'a> {
+impl<'a> JsonCache<'a> {
     pub(super) fn new(profile: &'a Profile) -> Self {
         let mut devices = profile.threads().iter().map(|thread| thread.device);
         Self {
@@ -38,7 +38,7 @@ impl<'a> Pieces<'a> {
             device: devices.find(|&device| device != DeviceKind::Cpu),
             heads: vec![None; profile.strings().len()],
             other_heads: FxHashMap::default(),
-            inputs: inputs_pieces(profile),
+            inputs: inputs_json(profile),
             stacks: vec![None; profile.stacks().len()],
             call_places: vec![None; profile.stacks().len()],
             stack_bytes: 0,
@@ -99,7 +99,7 @@ impl<'a> Pieces<'a> {
         self.call_places[stack.index()].get_or_insert_with(|| {
             let frame = profile.stacks().frames(stack).next();
             frame.map_or_else(Box::default, |frame| {
-                call_place_piece(profile.strings().text(frame))
+                call_place_json(profile.strings().text(frame))
             })
         })
     }
@@ -111,19 +111,19 @@ impl<'a> Pieces<'a> {
         }
         let slot = &mut self.stacks[stack.index()];
         if slot.is_none() {
-            let piece = stack_piece(self.profile, stack);
-            if self.stack_bytes + piece.len() > KEPT_STACK_BYTES {
-                self.passing_stack = piece;
+            let json = stack_json(self.profile, stack);
+            if self.stack_bytes + json.len() > KEPT_STACK_BYTES {
+                self.passing_stack = json;
                 return &self.passing_stack;
             }
-            self.stack_bytes += piece.len();
-            *slot = Some(piece);
+            self.stack_bytes += json.len();
+            *slot = Some(json);
         }
         slot.as_deref().unwrap_or_default()
     }
 }
 
-fn call_place_piece(frame: &str) -> Box<str> {
+fn call_place_json(frame: &str) -> Box<str> {
     call_place(frame).map_or_else(Box::default, |place| {
         format!("\"CallFrom\":{},", json_string(&place)).into()
     })
@@ -131,9 +131,9 @@ fn call_place_piece(frame: &str) -> Box<str> {
 
 /// Returns the arguments of each list of inputs. Where tensors lie is only of use with their sizes,
 /// so that the types of those in lists are told as well.
-fn inputs_pieces(profile: &Profile) -> Vec<String> {
+fn inputs_json(profile: &Profile) -> Vec<String> {
     let has_storages = !profile.storages().is_empty();
-    let piece = |words: &[u64]| {
+    let json = |words: &[u64]| {
         if words.is_empty() {
             return String::new();
         }
@@ -145,10 +145,10 @@ fn inputs_pieces(profile: &Profile) -> Vec<String> {
         }
         text
     };
-    profile.inputs().iter().map(piece).collect()
+    profile.inputs().iter().map(json).collect()
 }
 
-fn stack_piece(profile: &Profile, stack: StackId) -> Box<str> {
+fn stack_json(profile: &Profile, stack: StackId) -> Box<str> {
     let frames = profile.stacks().frames(stack);
     let text: String = frames
         .flat_map(|frame| [profile.strings().text(frame), ";"])
@@ -171,7 +171,7 @@ mod tests {
             ("<built-in function len>", ""),
             ("nn.Module: Linear_0", ""),
         ] {
-            assert_eq!(&*call_place_piece(frame), expected);
+            assert_eq!(&*call_place_json(frame), expected);
         }
     }
 }

@@ -1,15 +1,16 @@
-//! What a step over the text of an event says by itself, and what it leads to.
+//! What a step of the scanner does: the prefix that it passes sets fields of an event by itself,
+//! and leads to the next value.
 
 use crate::chrome::event::{RawEvent, Texts};
 use crate::chrome::keys::{ArgumentKey, EventKey, Key};
-use crate::scan::{Fragment, Step, decode, inside_quotes};
+use crate::scan::{Fragment, Prefix, decode, inside_quotes};
 
-/// What a step says by itself, and what it leads to.
+/// What the text of a prefix sets by itself, and what it leads to.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Meaning {
-    /// What the step leads to.
+pub(super) struct StepEffect {
+    /// What the prefix leads to.
     pub(super) key: Key,
-    /// Where in the step the entry begins that it leads to.
+    /// Where in the prefix the entry begins that it leads to.
     pub(super) entry: usize,
     /// Whether there is more to it than that.
     pub(super) says_more: bool,
@@ -20,10 +21,10 @@ pub(super) struct Meaning {
     thread: Option<Span>,
     values: Vec<(ArgumentKey, Span)>,
     /// Arguments side by side that are not known.
-    pub(super) strange: Option<Span>,
+    pub(super) unknown: Option<Span>,
 }
 
-/// A part of a step.
+/// A part of a prefix.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Span {
     pub(super) begin: usize,
@@ -36,16 +37,16 @@ impl Span {
     }
 }
 
-impl Meaning {
+impl StepEffect {
     /// Notes that arguments begin: those that were said before do not count.
     pub(super) fn open_arguments(&mut self) {
         self.says_more = true;
         self.opens_arguments = true;
         self.values.clear();
-        self.strange = None;
+        self.unknown = None;
     }
 
-    /// Notes a value, which lies in the step together with its entry. Returns whether there is room
+    /// Notes a value, which lies in the prefix together with its entry. Returns whether there is room
     /// for it.
     pub(super) fn pass(
         &mut self,
@@ -59,10 +60,10 @@ impl Meaning {
             Key::Field(EventKey::Category) => self.category = Some(texts.intern(value)),
             Key::Field(EventKey::Process) => self.process = Some(place),
             Key::Field(EventKey::Thread) => self.thread = Some(place),
-            Key::Argument(ArgumentKey::Other) => match &mut self.strange {
-                Some(strange) if strange.end == entry.begin => strange.end = entry.end,
+            Key::Argument(ArgumentKey::Other) => match &mut self.unknown {
+                Some(unknown) if unknown.end == entry.begin => unknown.end = entry.end,
                 Some(_) => return false,
-                None => self.strange = Some(entry),
+                None => self.unknown = Some(entry),
             },
             Key::Argument(key) if !key.is_text() => self.values.push((key, place)),
             // Texts, times and lists are read where they stand.
@@ -80,9 +81,9 @@ impl Meaning {
         true
     }
 
-    /// Tells an event what a step with this text says.
+    /// Tells an event what a prefix with this text says.
     #[inline]
-    pub(super) fn say<'w>(&self, event: &mut RawEvent<'w>, text: &'w [u8], step: Step) {
+    pub(super) fn say<'w>(&self, event: &mut RawEvent<'w>, text: &'w [u8], prefix: Prefix) {
         if let Some(phase) = self.phase {
             event.phase = phase;
         }
@@ -93,7 +94,7 @@ impl Meaning {
             (Some(process), Some(thread)) => {
                 event.process = &text[process.begin..process.end];
                 event.thread = &text[thread.begin..thread.end];
-                event.track = step.known();
+                event.track = prefix.known();
             }
             (Some(process), None) => event.set_process(&text[process.begin..process.end]),
             (None, Some(thread)) => event.set_thread(&text[thread.begin..thread.end]),

@@ -1,4 +1,4 @@
-//! What is looked up in Python once and kept: words, and classes of the Python packages.
+//! What is looked up in Python once and cached: interned names, and classes of the Python packages.
 //!
 //! A cell that one thread is filling while another forks stays half full in the child, where
 //! whoever asks for it waits for ever. So all cells of the module are here, and are filled when the
@@ -12,12 +12,12 @@ use pyo3::types::{PyList, PyString, PyType};
 use crate::python_calls::find_interpreter;
 use crate::tensor::GradientNode;
 
-static WORDS: PyOnceLock<Words> = PyOnceLock::new();
+static NAMES: PyOnceLock<InternedNames> = PyOnceLock::new();
 static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
 static SIZE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
 /// Names that the interpreter is asked for while calls are followed.
-pub(crate) struct Words {
+pub(crate) struct InternedNames {
     pub(crate) code_file: Py<PyString>,
     pub(crate) code_line: Py<PyString>,
     pub(crate) code_name: Py<PyString>,
@@ -42,10 +42,10 @@ pub(crate) struct Classes {
     pub(crate) marker: Py<PyAny>,
 }
 
-/// Returns the words.
-pub(crate) fn words(py: Python<'_>) -> &'static Words {
+/// Returns the interned names.
+pub(crate) fn interned_names(py: Python<'_>) -> &'static InternedNames {
     let intern = |text| PyString::intern(py, text).unbind();
-    WORDS.get_or_init(py, || Words {
+    NAMES.get_or_init(py, || InternedNames {
         code_file: intern("co_filename"),
         code_line: intern("co_firstlineno"),
         code_name: intern("co_name"),
@@ -85,7 +85,7 @@ pub(crate) fn size_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
 
 /// Fills what needs no package of ours.
 pub(crate) fn fill(py: Python<'_>) {
-    words(py);
+    interned_names(py);
     find_interpreter();
     // Types that nobody exports are made when the first of their objects is.
     py.get_type::<GradientNode>();

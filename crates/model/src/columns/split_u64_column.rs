@@ -7,7 +7,7 @@
 ///                                                 highs   1 from 0 on, 2 from 2 on
 /// ```
 #[derive(Clone, Debug, Default)]
-pub(crate) struct HalvedWords {
+pub(crate) struct SplitU64Column {
     lows: Vec<u32>,
     highs: Vec<High>,
 }
@@ -19,7 +19,7 @@ struct High {
     half: u32,
 }
 
-impl HalvedWords {
+impl SplitU64Column {
     pub(crate) fn len(&self) -> usize {
         self.lows.len()
     }
@@ -80,7 +80,7 @@ mod tests {
         fn words_come_out_as_they_went_in(
             given in prop::collection::vec(prop_oneof![0_u64..9, any::<u64>()], 0..99),
         ) {
-            let mut words = HalvedWords::default();
+            let mut words = SplitU64Column::default();
             for &word in &given {
                 words.push(word);
             }

@@ -6,8 +6,8 @@ use mindprof_formats::{
     ReadOptions, Reading, read_trace, read_trace_file, read_trace_with, write_trace,
 };
 use mindprof_model::{
-    Category, DeviceKind, Event, ExtraKind, ForeignRecord, Nanos, Part, Profile, StringTable,
-    Thread,
+    Category, DeviceKind, Event, Nanos, Part, PassthroughKind, Profile, StringTable, Thread,
+    UnknownEvent,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -25,32 +25,32 @@ fn read(text: &str) -> Reading {
 }
 
 /// Everything that is said beyond what is known, in words that do not depend on the order of ids.
-pub(crate) fn extras_of(profile: &Profile) -> Vec<String> {
-    let extras = profile.extras();
+pub(crate) fn passthrough_of(profile: &Profile) -> Vec<String> {
+    let passthrough = profile.passthrough();
     let most = profile.events().len().max(profile.memory().len());
     let mut lines = Vec::new();
-    for kind in ExtraKind::ALL {
-        if kind == ExtraKind::Track {
+    for kind in PassthroughKind::ALL {
+        if kind == PassthroughKind::Track {
             continue;
         }
-        let texts = (0..most).filter_map(|index| Some((index, extras.of(kind, index)?)));
+        let texts = (0..most).filter_map(|index| Some((index, passthrough.of(kind, index)?)));
         lines.extend(
-            texts.map(|(index, text)| format!("{kind:?} {index} {}", extras.texts.text(text))),
+            texts.map(|(index, text)| format!("{kind:?} {index} {}", passthrough.texts.text(text))),
         );
     }
     let of_threads = lines.len();
     for (index, thread) in profile.threads().iter().enumerate() {
-        let text = extras.of(ExtraKind::Track, index);
+        let text = passthrough.of(PassthroughKind::Track, index);
         lines.extend(text.map(|text| {
             let (process, native, device) = (thread.process, thread.native, thread.device);
-            let text = extras.texts.text(text);
+            let text = passthrough.texts.text(text);
             format!("Track {process} {native} {device:?} {text}")
         }));
     }
     lines[of_threads..].sort();
-    lines.extend(extras.records().iter().map(|record| {
+    lines.extend(passthrough.unknown_events().iter().map(|record| {
         let thread = profile.threads()[record.thread.index()];
-        let text = extras.texts.text(record.text);
+        let text = passthrough.texts.text(record.text);
         format!(
             "{} {} {} {text}",
             record.time_ns, thread.process, thread.native
@@ -63,7 +63,7 @@ pub(crate) fn extras_of(profile: &Profile) -> Vec<String> {
 fn a_phase_that_is_no_letter_makes_no_event() {
     let trace = r#"[{"ph":"é","ts":1},{"ph":"\\","ts":1},{"ph":"C","ts":1,"args":{"x":1}}]"#;
     let reading = read(trace);
-    assert_eq!(reading.profile.extras().records().len(), 1);
+    assert_eq!(reading.profile.passthrough().unknown_events().len(), 1);
     let again = read(&String::from_utf8(written(&reading.profile)).unwrap());
     assert!(again.repairs.iter().next().is_none());
 }
@@ -154,7 +154,11 @@ fn recorded_traces_keep_what_is_not_known_twice() {
     for session in Session::ALL {
         let profile = read_trace_file(&session.trace_path()).unwrap();
         let again = read_trace(&written(&profile)).unwrap();
-        assert_eq!(extras_of(&again), extras_of(&profile), "{session:?}");
+        assert_eq!(
+            passthrough_of(&again),
+            passthrough_of(&profile),
+            "{session:?}"
+        );
     }
 }
 
@@ -190,7 +194,7 @@ fn counters_async_events_and_foreign_arrows_are_given_back() {
         ]
     );
     let again = read_trace(&bytes).unwrap();
-    assert_eq!(extras_of(&again), extras_of(&reading.profile));
+    assert_eq!(passthrough_of(&again), passthrough_of(&reading.profile));
 }
 
 #[test]
@@ -205,7 +209,7 @@ fn categories_fields_and_arguments_that_are_not_known_are_given_back() {
     let reading = read(text);
     assert_eq!(reading.repairs.total(), 0);
     assert_eq!(
-        extras_of(&reading.profile),
+        passthrough_of(&reading.profile),
         [
             r#"Category 0 "cuda_sync""#,
             r#"Category 1 "gc""#,
@@ -217,7 +221,7 @@ fn categories_fields_and_arguments_that_are_not_known_are_given_back() {
         ]
     );
     let again = read_trace(&written(&reading.profile)).unwrap();
-    assert_eq!(extras_of(&again), extras_of(&reading.profile));
+    assert_eq!(passthrough_of(&again), passthrough_of(&reading.profile));
 }
 
 #[test]
@@ -238,7 +242,7 @@ fn what_is_no_json_becomes_a_text() {
 }
 
 /// A profile of some events on one thread, each with the arguments that are given.
-fn profile_with(extras: &[Vec<(String, Value)>], records: &[(i64, String)]) -> Profile {
+fn profile_with(passthrough: &[Vec<(String, Value)>], records: &[(i64, String)]) -> Profile {
     let mut builder = Part::new();
     builder.reference_unix_ns = 1 << 60;
     let name = builder.strings.intern("a");
@@ -248,7 +252,7 @@ fn profile_with(extras: &[Vec<(String, Value)>], records: &[(i64, String)]) -> P
         name: StringTable::EMPTY,
         device: DeviceKind::Cpu,
     });
-    for (index, entries) in extras.iter().enumerate() {
+    for (index, entries) in passthrough.iter().enumerate() {
         // Later ones come first, so that they have to be put into order.
         let start = Nanos(1000 - index as u64);
         let category = [Category::Operator, Category::Runtime, Category::Other][index % 3];
@@ -258,15 +262,15 @@ fn profile_with(extras: &[Vec<(String, Value)>], records: &[(i64, String)]) -> P
             .map(|(key, value)| format!("{}:{value}", Value::from(format!("x {key}"))))
             .collect();
         if !entries.is_empty() {
-            let text = builder.extras.texts.add(&entries.join(",")).unwrap();
-            let kind = [ExtraKind::Arguments, ExtraKind::Fields][index / 3 % 2];
-            builder.extras.set(kind, index, text);
+            let text = builder.passthrough.texts.add(&entries.join(",")).unwrap();
+            let kind = [PassthroughKind::Arguments, PassthroughKind::Fields][index / 3 % 2];
+            builder.passthrough.set(kind, index, text);
         }
     }
     for (time_ns, name) in records {
         let text = format!("\"ph\":\"C\",\"name\":{}", Value::from(name.as_str()));
-        let text = builder.extras.texts.add(&text).unwrap();
-        builder.extras.add_record(ForeignRecord {
+        let text = builder.passthrough.texts.add(&text).unwrap();
+        builder.passthrough.add_unknown_event(UnknownEvent {
             time_ns: *time_ns,
             thread,
             text,
@@ -287,12 +291,12 @@ fn any_value() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn anything_that_is_not_known_survives_being_written(
-        extras in prop::collection::vec(prop::collection::vec((any::<String>(), any_value()), 0..4), 1..12),
+        passthrough in prop::collection::vec(prop::collection::vec((any::<String>(), any_value()), 0..4), 1..12),
         records in prop::collection::vec((-1_i64 << 40..1 << 40, any::<String>()), 0..4),
     ) {
-        let profile = profile_with(&extras, &records);
+        let profile = profile_with(&passthrough, &records);
         let again = read_trace_with(&written(&profile), &ReadOptions::default()).unwrap();
         prop_assert_eq!(again.repairs.total(), 0);
-        prop_assert_eq!(extras_of(&again.profile), extras_of(&profile));
+        prop_assert_eq!(passthrough_of(&again.profile), passthrough_of(&profile));
     }
 }

@@ -4,12 +4,12 @@ use crate::chrome::event::Rest;
 
 /// Arguments that are not known and stand side by side, which are set aside at once.
 #[derive(Default)]
-pub(super) struct Strange {
+pub(super) struct UnknownRun {
     begin: usize,
     end: usize,
 }
 
-impl Strange {
+impl UnknownRun {
     /// Adds the entry at a place of what was `passed`.
     #[inline]
     pub(super) fn add(&mut self, begin: usize, end: usize, passed: &[u8], rest: &mut Rest) {

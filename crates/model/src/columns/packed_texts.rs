@@ -1,13 +1,13 @@
 //! Many texts that differ in little but their numbers, in little memory.
 //!
-//! A text is held as its pattern, which many share, and its parts, see [`SplitText`].
+//! A text is held as its pattern, which many share, and its parts, see [`TextTemplate`].
 
 use std::hash::{BuildHasher, Hasher};
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::text_part::{STAND_INS, push_number, push_part, take_number};
-use crate::{SplitText, TextId};
+use super::text_part::{PLACEHOLDERS, push_number, push_part, take_number};
+use crate::{TextId, TextTemplate};
 
 /// Texts by id, which is where their parts begin. A text that is added twice has two ids.
 #[derive(Clone, Debug, Default)]
@@ -19,7 +19,7 @@ pub struct PackedTexts {
     pattern_ids: FxHashMap<u64, PatternId>,
     /// The number of its pattern and the parts of each text.
     packed: Vec<u8>,
-    split: SplitText,
+    template: TextTemplate,
 }
 
 /// The number of a pattern that texts share.
@@ -29,18 +29,18 @@ pub struct PatternId(u32);
 impl PackedTexts {
     /// Adds a text; nothing when there is no room for it.
     pub fn add(&mut self, text: &str) -> Option<TextId> {
-        let mut split = std::mem::take(&mut self.split);
-        split.split(text.as_bytes());
+        let mut template = std::mem::take(&mut self.template);
+        template.split(text.as_bytes());
         let id = self
-            .add_pattern(&split)
-            .and_then(|pattern| self.add_parts(pattern, [split.packed()]));
-        self.split = split;
+            .add_pattern(&template)
+            .and_then(|pattern| self.add_parts(pattern, [template.packed()]));
+        self.template = template;
         id
     }
 
     /// Adds the pattern of a text, if it is new; nothing when there is no room for it.
-    pub fn add_pattern(&mut self, split: &SplitText) -> Option<PatternId> {
-        let pattern = std::str::from_utf8(split.pattern()).ok()?;
+    pub fn add_pattern(&mut self, template: &TextTemplate) -> Option<PatternId> {
+        let pattern = std::str::from_utf8(template.pattern()).ok()?;
         let hash = hash(pattern);
         if let Some(&id) = self.pattern_ids.get(&hash)
             && self.pattern(id) == pattern
@@ -76,8 +76,9 @@ impl PackedTexts {
     pub fn push_to(&self, id: TextId, out: &mut String) {
         let mut packed = &self.packed[id.index()..];
         let mut pattern = self.pattern(PatternId(take_number(&mut packed) as u32));
-        let is_stand_in = |character: char| STAND_INS.iter().any(|&s| char::from(s) == character);
-        while let Some(at) = pattern.find(is_stand_in) {
+        let is_placeholder =
+            |character: char| PLACEHOLDERS.iter().any(|&s| char::from(s) == character);
+        while let Some(at) = pattern.find(is_placeholder) {
             out.push_str(&pattern[..at]);
             packed = push_part(pattern.as_bytes()[at], packed, out);
             pattern = &pattern[at + 1..];

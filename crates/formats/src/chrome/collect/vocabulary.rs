@@ -10,9 +10,9 @@ use crate::scan::{Fragment, decode, inside_quotes};
 
 /// What is known of fragments so far, by their number.
 #[derive(Default)]
-pub(super) struct Meanings {
-    categories: Memo<MeantCategory>,
-    names: Memo<MeantName>,
+pub(super) struct Vocabulary {
+    categories: Memo<CategoryMeaning>,
+    names: Memo<NameMeaning>,
     stacks: Memo<StackId>,
     /// The frame that the place of a call was found to be the line of.
     call_places: Memo<StringId>,
@@ -21,7 +21,7 @@ pub(super) struct Meanings {
 
 /// What a category stands for.
 #[derive(Clone, Copy)]
-pub(super) struct MeantCategory {
+pub(super) struct CategoryMeaning {
     pub(super) category: Category,
     pub(super) device: DeviceKind,
     pub(super) other_device: Option<DeviceKind>,
@@ -32,7 +32,7 @@ pub(super) struct MeantCategory {
 
 /// What a name stands for.
 #[derive(Clone, Copy)]
-pub(super) struct MeantName {
+pub(super) struct NameMeaning {
     pub(super) string: StringId,
     pub(super) role: Role,
 }
@@ -68,26 +68,26 @@ impl Role {
     }
 }
 
-impl Meanings {
+impl Vocabulary {
     /// Returns how many texts were not written as JSON wants it.
     pub(super) const fn bad_texts(&self) -> u64 {
         self.bad_texts
     }
 
-    pub(super) fn category(&mut self, fragment: Fragment, texts: &Texts) -> MeantCategory {
+    pub(super) fn category(&mut self, fragment: Fragment, texts: &Texts) -> CategoryMeaning {
         if let Some(known) = self.categories.get(fragment) {
             return known;
         }
         let text = decode(inside_quotes(texts.text(fragment)).unwrap_or_default()).0;
         let (category, device) = category::from_name(&text);
-        let meant = MeantCategory {
+        let meaning = CategoryMeaning {
             category,
             device,
             other_device: category::other_device(&text),
             is_window: text == category::WINDOW,
             known: category::known(&text),
         };
-        self.categories.set(fragment, meant)
+        self.categories.set(fragment, meaning)
     }
 
     pub(super) fn name(
@@ -95,7 +95,7 @@ impl Meanings {
         fragment: Fragment,
         texts: &Texts,
         strings: &mut StringTable,
-    ) -> MeantName {
+    ) -> NameMeaning {
         if let Some(known) = self.names.get(fragment) {
             return known;
         }
@@ -103,11 +103,11 @@ impl Meanings {
         // A name that is no text is called as it is written.
         let (text, is_sound) = decode(inside_quotes(raw).unwrap_or(raw));
         self.bad_texts += u64::from(!is_sound);
-        let meant = MeantName {
+        let meaning = NameMeaning {
             string: strings.intern(&text),
             role: Role::of(&text),
         };
-        self.names.set(fragment, meant)
+        self.names.set(fragment, meaning)
     }
 
     /// Reads a stack: frames with a `;` behind each, innermost first.
@@ -126,7 +126,7 @@ impl Meanings {
     }
 }
 
-impl Meanings {
+impl Vocabulary {
     /// Returns whether the place of a call is the line of a frame.
     pub(super) fn is_line_of(
         &mut self,

@@ -1,15 +1,15 @@
-//! The text of a step, laid out to be compared with what comes next.
+//! The text of a prefix, laid out to be compared with what comes next.
 
 /// A text of at most [`Self::LONGEST`] bytes, laid out to be compared in words of sixteen bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct StepText {
+pub(crate) struct PrefixText {
     bytes: Box<[u8]>,
     /// The first word, and which of its bits are of the text.
     first: u128,
     mask: u128,
 }
 
-impl StepText {
+impl PrefixText {
     pub(crate) const LONGEST: usize = 256;
     const WORD: usize = 16;
 

@@ -1,6 +1,8 @@
 //! What a trace said beyond what a profile knows, given back as it was.
 
-use mindprof_model::{EventId, ExtraKind, ExtraWalk, Extras, ForeignRecord, Profile, TextId};
+use mindprof_model::{
+    EventId, PassthroughArgs, PassthroughKind, PassthroughWalk, Profile, TextId, UnknownEvent,
+};
 
 use super::Writer;
 use crate::chrome::collect::each_entry;
@@ -15,24 +17,24 @@ const SLOTS: usize = 1 << 12;
 const LONGEST_KEPT: usize = 1 << 12;
 
 /// The texts that go with events, as the events go by.
-pub(super) struct ExtraPieces<'a> {
-    extras: &'a Extras,
-    walks: [ExtraWalk<'a>; ExtraKind::ALL.len()],
-    slots: Vec<(Option<TextId>, Piece)>,
+pub(super) struct PassthroughTexts<'a> {
+    passthrough: &'a PassthroughArgs,
+    walks: [PassthroughWalk<'a>; PassthroughKind::ALL.len()],
+    slots: Vec<(Option<TextId>, KeyedText)>,
     /// The one that was too long to keep.
-    passing: Piece,
+    passing: KeyedText,
 }
 
 /// A text, with the keys in it that the writer knows.
 #[derive(Clone, Default)]
-struct Piece {
+struct KeyedText {
     text: String,
     keys: ArgumentKeys,
 }
 
 /// The texts of one event.
 #[derive(Clone, Copy, Default)]
-pub(super) struct EventExtras {
+pub(super) struct EventPassthrough {
     pub(super) category: Option<TextId>,
     pub(super) fields: Option<TextId>,
     pub(super) arguments: Option<TextId>,
@@ -40,66 +42,66 @@ pub(super) struct EventExtras {
     pub(super) keys: ArgumentKeys,
 }
 
-impl<'a> ExtraPieces<'a> {
+impl<'a> PassthroughTexts<'a> {
     pub(super) fn new(profile: &'a Profile) -> Self {
-        let extras = profile.extras();
+        let passthrough = profile.passthrough();
         Self {
-            extras,
-            walks: ExtraKind::ALL.map(|kind| extras.walk(kind)),
+            passthrough,
+            walks: PassthroughKind::ALL.map(|kind| passthrough.walk(kind)),
             slots: vec![Default::default(); SLOTS],
-            passing: Piece::default(),
+            passing: KeyedText::default(),
         }
     }
 
     /// Returns what goes with an event. Events come in their order.
     #[inline]
-    pub(super) fn of_event(&mut self, id: EventId) -> EventExtras {
+    pub(super) fn of_event(&mut self, id: EventId) -> EventPassthrough {
         let [category, fields, arguments, ..] = &mut self.walks;
         let arguments = arguments.at(id.index());
-        let mut found = EventExtras {
+        let mut found = EventPassthrough {
             category: category.at(id.index()),
             fields: fields.at(id.index()),
             arguments,
             keys: ArgumentKeys::NONE,
         };
         if let Some(text) = arguments {
-            found.keys = self.piece(text).keys;
+            found.keys = self.keyed_text(text).keys;
         }
         found
     }
 
     /// Returns what goes with a memory record. They come in their order.
     pub(super) fn of_memory(&mut self, index: usize) -> Option<TextId> {
-        self.walks[ExtraKind::MemoryArguments as usize].at(index)
+        self.walks[PassthroughKind::MemoryArguments as usize].at(index)
     }
 
     /// Returns a text that goes with events.
     pub(super) fn text(&mut self, id: TextId) -> &str {
-        &self.piece(id).text
+        &self.keyed_text(id).text
     }
 
     /// Returns a text that is asked for once.
     fn passing_text(&mut self, id: TextId) -> &str {
         self.passing.text.clear();
-        self.extras.texts.push_to(id, &mut self.passing.text);
+        self.passthrough.texts.push_to(id, &mut self.passing.text);
         &self.passing.text
     }
 
-    fn piece(&mut self, id: TextId) -> &Piece {
+    fn keyed_text(&mut self, id: TextId) -> &KeyedText {
         let slot = (id.to_raw().wrapping_mul(0x9e37_79b1) >> 20) as usize % SLOTS;
         if self.slots[slot].0 != Some(id) {
-            let piece = Piece::new(self.extras.texts.text(id));
-            if piece.text.len() > LONGEST_KEPT {
-                self.passing = piece;
+            let text = KeyedText::new(self.passthrough.texts.text(id));
+            if text.text.len() > LONGEST_KEPT {
+                self.passing = text;
                 return &self.passing;
             }
-            self.slots[slot] = (Some(id), piece);
+            self.slots[slot] = (Some(id), text);
         }
         &self.slots[slot].1
     }
 }
 
-impl Piece {
+impl KeyedText {
     fn new(text: String) -> Self {
         let mut keys = ArgumentKeys::NONE;
         // What is no list of entries, such as a category, has no keys.
@@ -115,17 +117,17 @@ impl Piece {
 
 impl Writer<'_> {
     /// Writes further arguments, with a comma after them.
-    pub(super) fn push_extra_arguments(&mut self, text: Option<TextId>) {
+    pub(super) fn push_further_arguments(&mut self, text: Option<TextId>) {
         if let Some(text) = text {
-            self.text.push(self.extras.text(text));
+            self.text.push(self.passthrough.text(text));
             self.text.push(",");
         }
     }
 
     /// Writes a record of a foreign kind.
-    pub(super) fn push_record(&mut self, record: &ForeignRecord) {
+    pub(super) fn push_record(&mut self, record: &UnknownEvent) {
         self.text.push(",\n{");
-        self.text.push(self.extras.passing_text(record.text));
+        self.text.push(self.passthrough.passing_text(record.text));
         self.text.push(self.tracks.of_thread(record.thread));
         let before = record.time_ns.min(0).unsigned_abs();
         self.push_since_reference(record.time_ns.max(0) as u64, before);
