@@ -5,7 +5,7 @@
 
 use smallvec::SmallVec;
 
-use crate::{Error, Result};
+use crate::{DType, Error, Result};
 
 /// The sizes of a tensor; up to five need no allocation.
 pub(crate) type Dims = SmallVec<[usize; 5]>;
@@ -35,6 +35,17 @@ pub(crate) fn count(dims: &[usize]) -> Result<usize> {
         .try_fold(1_usize, |product, &dim| product.checked_mul(dim))
         .filter(|&product| isize::try_from(product).is_ok())
         .ok_or(Error::CountOverflow)
+}
+
+/// Returns how many bytes so many elements take, which a tensor of sizes `dims` needs; no count if
+/// there are too many to count.
+pub(crate) fn storage_bytes(count: Option<usize>, dims: &[usize], dtype: DType) -> Result<usize> {
+    count
+        .and_then(|count| count.checked_mul(dtype.bytes()))
+        .filter(|&bytes| isize::try_from(bytes).is_ok())
+        .ok_or_else(|| Error::StorageOverflow {
+            sizes: signed(dims).to_vec(),
+        })
 }
 
 /// Returns sizes as callers write them.

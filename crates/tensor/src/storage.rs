@@ -128,9 +128,10 @@ fn tell(address: usize, bytes: usize, life: Life) {
 /// Up to here memory is asked for as for any small object: without a plan for when there is none.
 const SMALL: usize = 1 << 12;
 
-/// Returns room for elements that a kernel is about to produce in order.
+/// Returns room for so many values, which a caller of the runtime has chosen: what cannot be had is
+/// an error.
 #[inline]
-pub(crate) fn reserve<T: Element>(count: usize) -> Result<Vec<T>> {
+pub(crate) fn reserve<T>(count: usize) -> Result<Vec<T>> {
     if count <= SMALL {
         return Ok(Vec::with_capacity(count));
     }
@@ -144,7 +145,7 @@ pub(crate) fn reserve<T: Element>(count: usize) -> Result<Vec<T>> {
 }
 
 /// Returns elements that are zero, for a kernel that writes out of order or in parallel.
-pub(crate) fn zeroed<T: Element>(count: usize) -> Result<Vec<T>> {
+pub(crate) fn zeroed<T: Copy + Default>(count: usize) -> Result<Vec<T>> {
     if count > SMALL {
         // The system clears large pieces for nothing, but a refusal would abort: ask first.
         drop(reserve::<T>(count)?);

@@ -12,7 +12,7 @@ use crate::element::by_dtype;
 use crate::elements::{Foreign, Owner};
 use crate::kernels::Walk;
 use crate::layout::Layout;
-use crate::shape::{Strides, checked_sizes, signed};
+use crate::shape::{Strides, checked_sizes, storage_bytes};
 use crate::storage::{self, Storage};
 use crate::{DType, Element, Error, Result, Scalar};
 
@@ -222,28 +222,37 @@ impl Tensor {
     }
 
     /// Copies the elements out, the last dimension innermost, converting them as C does.
-    pub fn to_vec<T: Element>(&self) -> Vec<T> {
-        let mut elements = Vec::with_capacity(self.count());
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
+        let mut elements = storage::reserve(self.count())?;
         let walk = Walk::over(self.dims(), [&self.layout]);
         by_dtype!(self.dtype(), S => storage::read_one(&self.storage, |own: &[S]| {
             walk.each(|[at]| elements.push(crate::element::cast(own[at])));
         }));
-        elements
+        Ok(elements)
     }
 
     /// Copies the elements out as floats, the last dimension innermost.
-    pub fn to_f64_vec(&self) -> Vec<f64> {
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub fn to_f64_vec(&self) -> Result<Vec<f64>> {
         self.to_vec()
     }
 
     /// Copies the elements out as numbers of their own kind, the last dimension innermost.
-    pub fn to_scalars(&self) -> Vec<Scalar> {
-        let mut elements = Vec::with_capacity(self.count());
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub fn to_scalars(&self) -> Result<Vec<Scalar>> {
+        let mut elements = storage::reserve(self.count())?;
         let walk = Walk::over(self.dims(), [&self.layout]);
         by_dtype!(self.dtype(), S => storage::read_one(&self.storage, |own: &[S]| {
             walk.each(|[at]| elements.push(own[at].to_scalar()));
         }));
-        elements
+        Ok(elements)
     }
 
     /// Makes a tensor of what a kernel produced.
@@ -267,14 +276,7 @@ impl Tensor {
 
     /// Makes a tensor of zeros.
     pub(crate) fn blank(layout: Layout, dtype: DType) -> Result<Self> {
-        let overflow = || Error::StorageOverflow {
-            sizes: signed(layout.dims()).to_vec(),
-        };
-        let count = layout.end().ok_or_else(overflow)?;
-        count
-            .checked_mul(dtype.bytes())
-            .filter(|&bytes| isize::try_from(bytes).is_ok())
-            .ok_or_else(overflow)?;
+        let count = storage_bytes(layout.end(), layout.dims(), dtype)? / dtype.bytes();
         by_dtype!(dtype, T => Ok(Self::from_elements(storage::zeroed::<T>(count)?, layout)))
     }
 

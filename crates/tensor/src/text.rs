@@ -36,53 +36,80 @@ impl Tensor {
     /// # Errors
     /// When there is no memory.
     pub fn to_text(&self, indent: usize, options: &PrintOptions) -> Result<String> {
-        let summarise = self.count() > options.threshold;
         let own = self.untracked();
-        let shown = if summarise {
-            edges(&own, options.edge_items)?
-        } else {
-            own.clone()
-        };
-        let format = Format::build(self.dtype(), &shown.to_scalars(), options);
-        lines(&own, indent, summarise, &format, options)
+        let edge = (self.count() > options.threshold).then_some(options.edge_items);
+        let mut shown = Vec::new();
+        gather(&own, edge, &mut shown)?;
+        let format = Format::build(self.dtype(), &shown, options);
+        lines(&own, indent, edge, &format, options)
     }
 }
 
-/// Keeps the first and the last few places of every dimension.
-fn edges(tensor: &Tensor, items: usize) -> Result<Tensor> {
-    let mut edges = tensor.clone();
-    for dimension in 0..tensor.rank() {
-        let size = tensor.dims()[dimension];
-        if size > 2 * items {
-            let first = edges.with_layout(edges.layout().sliced(dimension, 0, items, 1)?)?;
-            let last = edges.layout().sliced(dimension, size - items, size, 1)?;
-            let last = edges.with_layout(last)?;
-            edges = crate::ops::joined(&[first, last], dimension)?;
-        }
+/// How many places at each end of a dimension are shown, if not all are.
+fn cut(size: usize, edge: Option<usize>) -> Option<usize> {
+    edge.filter(|&edge| size > edge.saturating_mul(2))
+}
+
+/// Returns the places of a dimension that are shown.
+fn places(size: usize, cut: Option<usize>) -> impl Iterator<Item = usize> {
+    let first = cut.unwrap_or(size);
+    (0..first).chain(size - cut.unwrap_or(0)..size)
+}
+
+/// Returns the elements of a vector that are shown.
+fn shown_values(row: &Tensor, cut: Option<usize>) -> Result<Vec<Scalar>> {
+    let Some(edge) = cut else {
+        return row.to_scalars();
+    };
+    let size = row.dims()[0];
+    let mut values = row
+        .with_layout(row.layout().sliced(0, 0, edge, 1)?)?
+        .to_scalars()?;
+    let last = row.layout().sliced(0, size - edge, size, 1)?;
+    values.extend(row.with_layout(last)?.to_scalars()?);
+    Ok(values)
+}
+
+/// Collects all elements that are shown, and looks at no other.
+fn gather(tensor: &Tensor, edge: Option<usize>, shown: &mut Vec<Scalar>) -> Result<()> {
+    if edge.is_none() {
+        *shown = tensor.to_scalars()?;
+        return Ok(());
     }
-    Ok(edges)
+    let Some(&size) = tensor.dims().first() else {
+        shown.extend(tensor.to_scalars()?);
+        return Ok(());
+    };
+    let cut = cut(size, edge);
+    if tensor.rank() == 1 {
+        shown.extend(shown_values(tensor, cut)?);
+        return Ok(());
+    }
+    for place in places(size, cut) {
+        let row = tensor.with_layout(tensor.layout().selected(0, place)?)?;
+        gather(&row, edge, shown)?;
+    }
+    Ok(())
 }
 
 fn lines(
     tensor: &Tensor,
     indent: usize,
-    summarise: bool,
+    edge: Option<usize>,
     format: &Format,
     options: &PrintOptions,
 ) -> Result<String> {
     let Some(&size) = tensor.dims().first() else {
         return Ok(tensor
-            .to_scalars()
+            .to_scalars()?
             .first()
             .map_or_else(String::new, |&value| format.text(value)));
     };
-    let edge = options.edge_items;
-    let cut = summarise && size > 2 * edge;
-    let places = (0..size).filter(|&place| !cut || place < edge || place >= size - edge);
+    let cut = cut(size, edge);
     if tensor.rank() == 1 {
-        let values = tensor.to_scalars();
-        let mut words: Vec<String> = places.map(|place| format.text(values[place])).collect();
-        if cut {
+        let values = shown_values(tensor, cut)?;
+        let mut words: Vec<String> = values.iter().map(|&value| format.text(value)).collect();
+        if let Some(edge) = cut {
             words.insert(edge, " ...".to_owned());
         }
         let width = options.line_width.saturating_sub(indent);
@@ -92,11 +119,11 @@ fn lines(
         return Ok(format!("[{}]", lines.join(&gap)));
     }
     let mut parts = Vec::new();
-    for place in places {
+    for place in places(size, cut) {
         let row = tensor.with_layout(tensor.layout().selected(0, place)?)?;
-        parts.push(lines(&row, indent + 1, summarise, format, options)?);
+        parts.push(lines(&row, indent + 1, edge, format, options)?);
     }
-    if cut {
+    if let Some(edge) = cut {
         parts.insert(edge, "...".to_owned());
     }
     let breaks = "\n".repeat(tensor.rank() - 1);

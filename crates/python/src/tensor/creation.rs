@@ -108,19 +108,8 @@ pub(crate) fn linspace(
             "number of steps must be non-negative",
         ));
     };
-    let gaps = steps.saturating_sub(1).max(1) as f64;
-    let values: Vec<f64> = (0..steps)
-        .map(|index| {
-            // From the nearer end, so that both ends are exact.
-            if index * 2 < steps {
-                start + (end - start) / gaps * index as f64
-            } else {
-                end - (end - start) / gaps * (steps - 1 - index) as f64
-            }
-        })
-        .collect();
     let dtype = host_dtype(dtype).unwrap_or(host::DType::DEFAULT);
-    let made = host::Tensor::from_values(&values, &[steps as i64], dtype);
+    let made = host::Tensor::linspace(start, end, steps, dtype);
     tracked(wrap(made), requires_grad)
 }
 

@@ -123,7 +123,8 @@ impl Tensor {
         }
         let same = self.0.compare(host::Comparison::Eq, &other.0);
         let all = same.and_then(|same| same.truth(Truth::All, None, keep(false)));
-        Ok(all.map_err(Error::from)?.to_vec::<bool>() == [true])
+        let all = all.and_then(|all| all.to_vec::<bool>());
+        Ok(all.map_err(Error::from)? == [true])
     }
 
     /// Returns whether another tensor's elements are as good as the same.
@@ -143,7 +144,9 @@ impl Tensor {
             other.0.detached().expand(&sizes(&wider.0)),
         );
         let (left, right) = (left.map_err(Error::from)?, right.map_err(Error::from)?);
-        let pairs = left.to_f64_vec().into_iter().zip(right.to_f64_vec());
+        let (left, right) = (left.to_f64_vec(), right.to_f64_vec());
+        let (left, right) = (left.map_err(Error::from)?, right.map_err(Error::from)?);
+        let pairs = left.into_iter().zip(right);
         Ok(pairs.into_iter().all(|(x, y)| {
             let near = (x - y).abs() <= atol + rtol * y.abs();
             near || x.total_cmp(&y).is_eq() && !x.is_nan() || equal_nan && x.is_nan() && y.is_nan()

@@ -1,7 +1,7 @@
 //! Elements as Python numbers, and what Python asks of a container.
 
 use mindtorch_tensor::Scalar;
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyIterator, PyList, PyTuple};
 
@@ -18,7 +18,11 @@ impl Tensor {
 
     /// Returns the elements as nested lists, or as a number without dimensions.
     fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        nested(py, self.0.dims(), &mut self.0.to_scalars().into_iter())
+        let values = self
+            .0
+            .to_scalars()
+            .map_err(|_| PyMemoryError::new_err(()))?;
+        nested(py, self.0.dims(), &mut values.into_iter())
     }
 
     fn __len__(&self) -> PyResult<usize> {
@@ -30,7 +34,7 @@ impl Tensor {
 
     fn __bool__(&self) -> PyResult<bool> {
         match self.0.count() {
-            1 => Ok(self.0.to_vec::<bool>()[0]),
+            1 => Ok(self.0.to_vec::<bool>().map_err(Error::from)?[0]),
             0 => Err(PyRuntimeError::new_err(
                 "Boolean value of Tensor with no values is ambiguous",
             )),
@@ -81,7 +85,8 @@ impl Tensor {
             .0
             .compare(mindtorch_tensor::Comparison::Eq, element.as_host());
         let same = same.map_err(Error::from)?;
-        Ok(same.to_vec::<bool>().contains(&true))
+        let same = same.to_vec::<bool>().map_err(Error::from)?;
+        Ok(same.contains(&true))
     }
 }
 

@@ -225,9 +225,12 @@ pub(crate) fn pack(operand: &Tensor) -> Result<Tensor> {
 }
 
 /// Gives a function the elements of a contiguous tensor.
-pub(crate) fn with_slice<T: Element, R>(operand: &Tensor, function: impl FnOnce(&[T]) -> R) -> R {
+pub(crate) fn with_slice<T: Element, R>(
+    operand: &Tensor,
+    function: impl FnOnce(&[T]) -> Result<R>,
+) -> Result<R> {
     if operand.dtype() != T::DTYPE {
-        return function(&operand.to_vec());
+        return function(&operand.to_vec()?);
     }
     storage::read_one(operand.storage(), |own: &[T]| {
         function(piece(operand.layout(), own))
@@ -237,10 +240,10 @@ pub(crate) fn with_slice<T: Element, R>(operand: &Tensor, function: impl FnOnce(
 /// Gives a function the elements of two contiguous tensors.
 pub(crate) fn with_slices<T: Element, R>(
     [left, right]: [&Tensor; 2],
-    function: impl FnOnce(&[T], &[T]) -> R,
-) -> R {
+    function: impl FnOnce(&[T], &[T]) -> Result<R>,
+) -> Result<R> {
     if left.dtype() != T::DTYPE || right.dtype() != T::DTYPE {
-        return function(&left.to_vec(), &right.to_vec());
+        return function(&left.to_vec()?, &right.to_vec()?);
     }
     storage::read_two([left.storage(), right.storage()], |a: &[T], b: &[T]| {
         function(piece(left.layout(), a), piece(right.layout(), b))

@@ -3,19 +3,24 @@
 use super::with_slice;
 use crate::element::by_dtype;
 use crate::ops::End;
-use crate::{Element, Tensor};
+use crate::storage::reserve;
+use crate::{Element, Result, Tensor};
 
 /// Returns, for each outer and inner place, where along the middle dimension the extreme element
 /// is.
 ///
 /// The tensor is contiguous and has `outer * middle * inner` elements. What is not a number is more
 /// extreme than any.
-pub(crate) fn extreme_places(tensor: &Tensor, dims: [usize; 3], end: End) -> Vec<usize> {
+pub(crate) fn extreme_places(tensor: &Tensor, dims: [usize; 3], end: End) -> Result<Vec<usize>> {
     by_dtype!(tensor.dtype(), T => with_slice(tensor, |own: &[T]| places(own, dims, end)))
 }
 
 #[expect(clippy::eq_op, reason = "what is not a number does not equal itself")]
-fn places<T: Element>(own: &[T], [outer, middle, inner]: [usize; 3], end: End) -> Vec<usize> {
+fn places<T: Element>(
+    own: &[T],
+    [outer, middle, inner]: [usize; 3],
+    end: End,
+) -> Result<Vec<usize>> {
     let beats = |x: T, best: T| {
         best == best
             && (x != x
@@ -24,7 +29,7 @@ fn places<T: Element>(own: &[T], [outer, middle, inner]: [usize; 3], end: End) -
                     End::Lowest => x < best,
                 })
     };
-    let mut found = Vec::with_capacity(outer * inner);
+    let mut found = reserve(outer * inner)?;
     for block in 0..outer {
         for lane in 0..inner {
             let at = |place: usize| own[(block * middle + place) * inner + lane];
@@ -38,5 +43,5 @@ fn places<T: Element>(own: &[T], [outer, middle, inner]: [usize; 3], end: End) -
             found.push(best);
         }
     }
-    found
+    Ok(found)
 }

@@ -6,7 +6,7 @@ use crate::error::reject;
 use crate::layout::Layout;
 use crate::ops::Triangle;
 use crate::shape::Dims;
-use crate::storage::{self, reserve};
+use crate::storage::{self, reserve, zeroed};
 use crate::{Element, Result, Tensor};
 
 /// What becomes of an element that is written to.
@@ -60,8 +60,8 @@ pub(crate) fn along(tensor: &Tensor, at: usize, index: &Tensor) -> Result<Vec<us
             );
         }
     }
-    let chosen = index.to_vec::<i64>();
-    let mut places = Vec::with_capacity(chosen.len());
+    let chosen = index.to_vec::<i64>()?;
+    let mut places = reserve(chosen.len())?;
     let mut position = vec![0_usize; index.rank()];
     for &choice in &chosen {
         let size = dims.get(at).copied().unwrap_or(1);
@@ -96,14 +96,14 @@ pub(crate) fn index_offsets(
     shape: &[usize],
 ) -> Result<Vec<usize>> {
     let count = crate::shape::count(shape)?;
-    let mut offsets = vec![0_usize; count];
+    let mut offsets = zeroed::<usize>(count)?;
     for (at, index) in indices.iter().enumerate() {
         let Some(index) = index else {
             continue;
         };
         let (size, stride) = (tensor.dims()[at] as i64, tensor.strides()[at] as usize);
         let wide = Layout::contiguous(Dims::from_slice(shape))?;
-        let chosen = index.to_vec::<i64>();
+        let chosen = index.to_vec::<i64>()?;
         let own = Layout::contiguous(Dims::from_slice(index.dims()))?;
         let mut bad = None;
         Walk::over(shape, [&wide, &own]).each(|[place, from]| {
@@ -126,20 +126,22 @@ pub(crate) fn index_offsets(
 
 /// Returns the places of all picks: each offset, and from there on all of the layout that is not
 /// picked from.
-pub(crate) fn combine(offsets: &[usize], rest: &Layout) -> Vec<usize> {
-    let mut inner = Vec::with_capacity(rest.count());
+pub(crate) fn combine(offsets: &[usize], rest: &Layout) -> Result<Vec<usize>> {
+    let mut inner = reserve(rest.count())?;
     Walk::over(rest.dims(), [rest]).each(|[place]| inner.push(place));
-    let mut places = Vec::with_capacity(offsets.len() * inner.len());
+    let mut places = reserve(offsets.len().saturating_mul(inner.len()))?;
     for &offset in offsets {
         places.extend(inner.iter().map(|&place| offset + place));
     }
-    places
+    Ok(places)
 }
 
 /// Returns the places of the elements that are not zero: one list per dimension.
-pub(crate) fn nonzero(tensor: &Tensor) -> Vec<Vec<i64>> {
-    let mut columns: Vec<Vec<i64>> = vec![Vec::new(); tensor.rank()];
-    let truths = tensor.to_vec::<bool>();
+pub(crate) fn nonzero(tensor: &Tensor) -> Result<Vec<Vec<i64>>> {
+    let truths = tensor.to_vec::<bool>()?;
+    let count = truths.iter().filter(|&&truth| truth).count();
+    let columns = (0..tensor.rank()).map(|_| reserve(count));
+    let mut columns: Vec<Vec<i64>> = columns.collect::<Result<_>>()?;
     for (mut place, _) in truths.into_iter().enumerate().filter(|(_, truth)| *truth) {
         for dimension in (0..tensor.rank()).rev() {
             let size = tensor.dims()[dimension];
@@ -147,7 +149,7 @@ pub(crate) fn nonzero(tensor: &Tensor) -> Vec<Vec<i64>> {
             place /= size;
         }
     }
-    columns
+    Ok(columns)
 }
 
 /// Sets what is outside of a triangle of each matrix of a contiguous tensor to zero.

@@ -9,7 +9,7 @@ use rand_pcg::Pcg64Dxsm;
 use super::Walk;
 use crate::element::by_dtype;
 use crate::storage;
-use crate::{Element, Scalar, Tensor};
+use crate::{Element, Result, Scalar, Tensor};
 
 /// The seed that torch starts with.
 const DEFAULT_SEED: u64 = 67_280_421_310_721;
@@ -55,8 +55,9 @@ pub(crate) fn fill_bernoulli(destination: &Tensor, probability: f64) {
 }
 
 /// Sets the elements of a vector to their places, in a random order.
-pub(crate) fn fill_permutation(destination: &Tensor) {
-    let mut places: Vec<i64> = (0..destination.count() as i64).collect();
+pub(crate) fn fill_permutation(destination: &Tensor) -> Result<()> {
+    let mut places: Vec<i64> = storage::reserve(destination.count())?;
+    places.extend(0..destination.count() as i64);
     let mut generator = GENERATOR.lock().unwrap_or_else(PoisonError::into_inner);
     for index in (1..places.len()).rev() {
         places.swap(index, generator.random_range(0..=index));
@@ -66,6 +67,7 @@ pub(crate) fn fill_permutation(destination: &Tensor) {
     fill_drawn(destination, move |_| {
         Scalar::Int(places.next().unwrap_or_default())
     });
+    Ok(())
 }
 
 fn fill_drawn(destination: &Tensor, mut draw: impl FnMut(&mut Pcg64Dxsm) -> Scalar) {

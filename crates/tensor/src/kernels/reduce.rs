@@ -9,7 +9,7 @@ use super::{PARALLEL_CHUNK, PARALLEL_COUNT, Walk, in_parallel, rewrite, widened}
 use crate::element::Number;
 use crate::layout::Layout;
 use crate::shape::{Dims, Strides};
-use crate::storage;
+use crate::storage::{self, zeroed};
 use crate::{Result, Tensor};
 
 /// How many elements are added before the block's sum goes into the wide total.
@@ -39,8 +39,7 @@ fn sum_typed<T: Number>(destination: &Tensor, operand: &Tensor, reduced: &[bool]
         [operand.storage()],
         |results: &mut [T], [own]: [&[T]; 1]| {
             if along_rows(&kept, &summed) {
-                sum_rows(own, &kept, &summed, results);
-                return;
+                return sum_rows(own, &kept, &summed, results);
             }
             let inner = Walk::over(summed.dims(), [&summed]);
             let mut results = results.iter_mut();
@@ -48,9 +47,9 @@ fn sum_typed<T: Number>(destination: &Tensor, operand: &Tensor, reduced: &[bool]
                 let result = results.next().expect("one result per kept place");
                 *result = T::from_total(sum_place(own, place, &inner));
             });
+            Ok(())
         },
-    );
-    Ok(())
+    )
 }
 
 /// Returns the layout of the dimensions that are marked as `wanted`.
@@ -127,7 +126,12 @@ fn sum_blocks<T: Number>(elements: &[T]) -> T::Total {
 }
 
 /// Adds rows to rows: the last kept dimension lies in one piece, the summed ones lie further apart.
-fn sum_rows<T: Number>(own: &[T], kept: &Layout, summed: &Layout, elements: &mut [T]) {
+fn sum_rows<T: Number>(
+    own: &[T],
+    kept: &Layout,
+    summed: &Layout,
+    elements: &mut [T],
+) -> Result<()> {
     let width = kept.dims().last().copied().unwrap_or(1);
     let mut outer_dims = Dims::from_slice(kept.dims());
     let mut outer_strides = Strides::from_slice(kept.strides());
@@ -137,8 +141,8 @@ fn sum_rows<T: Number>(own: &[T], kept: &Layout, summed: &Layout, elements: &mut
         .expect("fewer dimensions than the kept ones, which were counted");
     let places = Walk::over(summed.dims(), [summed]);
     let mut rows = elements.chunks_mut(width);
-    let mut totals = vec![T::Total::default(); width];
-    let mut block = vec![T::ZERO; width];
+    let mut totals = zeroed::<T::Total>(width)?;
+    let mut block = zeroed::<T>(width)?;
     Walk::over(outer.dims(), [&outer]).each(|[place]| {
         let mut in_block = 0;
         places.each(|[at]| {
@@ -158,6 +162,7 @@ fn sum_rows<T: Number>(own: &[T], kept: &Layout, summed: &Layout, elements: &mut
             *result = T::from_total(std::mem::take(total));
         }
     });
+    Ok(())
 }
 
 fn flush<T: Number>(block: &mut [T], totals: &mut [T::Total]) {

@@ -9,7 +9,8 @@ use crate::autograd::{Formula, Saved, differentiable, in_place, node_site};
 use crate::dispatch::{Site, open};
 use crate::error::reject;
 use crate::kernels::{self, Put};
-use crate::shape::{Dims, broadcast, dimension_index, signed};
+use crate::shape::{Dims, broadcast, count, dimension_index, signed, storage_bytes};
+use crate::storage::reserve;
 use crate::{DType, Error, Result, Tensor};
 
 static INDEX: Site = Site::operator("aten::index");
@@ -135,7 +136,7 @@ impl Tensor {
         index_type(index, "index_select")?;
         let size = self.dims().get(at).map_or(1, |&size| size as i64);
         let outside = |place: &i64| *place < 0 || *place >= size;
-        if let Some(place) = index.to_vec::<i64>().into_iter().find(outside) {
+        if let Some(place) = index.to_vec::<i64>()?.into_iter().find(outside) {
             return reject!(
                 Index,
                 "index out of range in self: index {place} of {size} places"
@@ -164,15 +165,15 @@ impl Tensor {
     /// When there is no memory.
     pub fn nonzero(&self) -> Result<Self> {
         let _scope = open(&NONZERO, (self,));
-        let places = kernels::nonzero(self);
+        let places = kernels::nonzero(self)?;
         let rows = if self.rank() == 0 {
-            kernels::nonzero(&self.with_layout(self.layout().unsqueezed(0)?)?)
+            kernels::nonzero(&self.with_layout(self.layout().unsqueezed(0)?)?)?
                 .first()
                 .map_or(0, Vec::len)
         } else {
             places[0].len()
         };
-        let mut elements = Vec::with_capacity(rows * self.rank());
+        let mut elements = reserve(rows * self.rank())?;
         for row in 0..rows {
             elements.extend(places.iter().map(|column| column[row]));
         }
@@ -242,13 +243,14 @@ impl Plan {
         } else {
             0
         };
-        let offsets = kernels::index_offsets(tensor, &indices, &shape)?;
         let rest = (0..tensor.rank()).filter(|at| indices.get(*at).is_none_or(Option::is_none));
         let rest: Vec<usize> = rest.collect();
-        let rest_layout = tensor.layout().permuted(&rest)?;
-        let places = kernels::combine(&offsets, &rest_layout);
         let mut dims = shape.clone();
         dims.extend(rest.iter().map(|&at| tensor.dims()[at]));
+        storage_bytes(count(&dims).ok(), &dims, tensor.dtype())?;
+        let offsets = kernels::index_offsets(tensor, &indices, &shape)?;
+        let rest_layout = tensor.layout().permuted(&rest)?;
+        let places = kernels::combine(&offsets, &rest_layout)?;
         Ok(Self {
             places,
             dims,
@@ -315,7 +317,7 @@ fn spread_masks(tensor: &Tensor, indices: &[Option<Tensor>]) -> Result<Vec<Optio
                     tensor.dims()
                 );
             }
-            for column in kernels::nonzero(index) {
+            for column in kernels::nonzero(index)? {
                 let count = column.len() as i64;
                 spread.push(Some(Tensor::from_slice(&column, &[count])?));
             }

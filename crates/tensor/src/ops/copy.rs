@@ -244,7 +244,7 @@ impl Tensor {
                 count: self.count(),
             });
         }
-        Ok(self.to_scalars()[0])
+        Ok(self.to_scalars()?[0])
     }
 
     pub(in crate::ops) fn duplicate_contiguous(&self) -> Result<Self> {

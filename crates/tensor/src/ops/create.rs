@@ -5,7 +5,8 @@ use crate::dispatch::{Absent, Site, open};
 use crate::error::reject;
 use crate::kernels;
 use crate::layout::Layout;
-use crate::shape::{Dims, Strides, checked_sizes, signed};
+use crate::shape::{Dims, Strides, checked_sizes, signed, storage_bytes};
+use crate::storage::reserve;
 use crate::{DType, Element, Error, Result, Scalar, Tensor};
 
 static DETACH: Site = Site::operator("aten::detach_");
@@ -180,6 +181,25 @@ impl Tensor {
         let result = Self::blank(layout, actual)?;
         kernels::fill_range(&result, start, step);
         Ok(result)
+    }
+
+    /// Makes a tensor of so many numbers from `start` to `end`, equally far apart.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub fn linspace(start: f64, end: f64, steps: usize, dtype: DType) -> Result<Self> {
+        storage_bytes(Some(steps), &[steps], dtype)?;
+        let gap = (end - start) / steps.saturating_sub(1).max(1) as f64;
+        let mut values = reserve(steps)?;
+        // From the nearer end, so that both ends are exact.
+        values.extend((0..steps).map(|index| {
+            if index < steps.div_ceil(2) {
+                start + gap * index as f64
+            } else {
+                end - gap * (steps - 1 - index) as f64
+            }
+        }));
+        Self::from_values::<f64>(&values, &[steps as i64], dtype)
     }
 
     /// Makes a tensor whose elements nobody has set; they are zero.

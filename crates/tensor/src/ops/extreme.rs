@@ -58,9 +58,9 @@ impl Tensor {
             [self],
             || {
                 let flat = kernels::pack(self)?;
-                let place = kernels::extreme_places(&flat, [1, self.count(), 1], end)[0];
+                let place = kernels::extreme_places(&flat, [1, self.count(), 1], end)?[0];
                 let result = result_space(&[], self.dtype())?;
-                kernels::fill(&result, flat.to_scalars()[place]);
+                kernels::fill(&result, flat.to_scalars()?[place]);
                 Ok(result)
             },
             |result| {
@@ -145,7 +145,7 @@ impl Tensor {
                 );
             }
             let flat = kernels::pack(self)?;
-            let place = kernels::extreme_places(&flat, [1, self.count(), 1], end)[0];
+            let place = kernels::extreme_places(&flat, [1, self.count(), 1], end)?[0];
             let result = result_space(&[], DType::I64)?;
             kernels::fill(&result, Scalar::Int(place as i64));
             return Ok(result);
@@ -239,7 +239,7 @@ impl Tensor {
         let flat = kernels::pack(self)?;
         let outer = self.dims()[..at].iter().product();
         let inner = self.dims()[at + 1..].iter().product();
-        let places = kernels::extreme_places(&flat, [outer, self.dims()[at], inner], end);
+        let places = kernels::extreme_places(&flat, [outer, self.dims()[at], inner], end)?;
         let mut reduced = vec![false; self.rank()];
         reduced[at] = true;
         let dims = reduced_dims(self.dims(), &reduced, keep);

@@ -9,6 +9,7 @@ use crate::autograd::{Formula, differentiable_list, node_site};
 use crate::dispatch::{Site, open};
 use crate::error::reject;
 use crate::shape::{Dims, broadcast, dimension_index, signed};
+use crate::storage::reserve;
 use crate::{DType, Result, Tensor};
 
 static CAT: Site = Site::operator("aten::cat");
@@ -161,11 +162,10 @@ impl Tensor {
         let pieces = if size == 0 {
             1
         } else {
-            ((length + size - 1) / size).max(1)
+            (length / size + i64::from(length % size != 0)).max(1)
         };
-        let sizes: Vec<i64> = (0..pieces)
-            .map(|index| size.min(length - index * size))
-            .collect();
+        let mut sizes = reserve(pieces as usize)?;
+        sizes.extend((0..pieces).map(|index| size.min(length - index * size)));
         self.cut_into(&SPLIT_NODE, &sizes, at)
     }
 
@@ -235,9 +235,11 @@ impl Tensor {
             &UNBIND_NODE,
             &[self],
             || {
-                (0..count)
-                    .map(|index| self.select(at as i64, index))
-                    .collect()
+                let mut places = reserve(count as usize)?;
+                for index in 0..count {
+                    places.push(self.select(at as i64, index)?);
+                }
+                Ok(places)
             },
             |_| {
                 let dtype = self.dtype();
@@ -262,7 +264,7 @@ impl Tensor {
             &[self],
             || {
                 let mut start = 0;
-                let mut pieces = Vec::with_capacity(sizes.len());
+                let mut pieces = reserve(sizes.len())?;
                 for &size in sizes {
                     pieces.push(self.narrow(at as i64, start, size)?);
                     start += size;
@@ -332,22 +334,6 @@ fn concatenate(tensors: &[Tensor], at: usize) -> Result<Tensor> {
         } else {
             result.with_layout(result.layout().sliced(at, start, end, 1)?)?
         };
-        crate::kernels::copy_into(&place, tensor);
-        start = end;
-    }
-    Ok(result)
-}
-
-/// Puts tensors one after the other without a word to the recorder.
-pub(crate) fn joined(tensors: &[Tensor], at: usize) -> Result<Tensor> {
-    let first = &tensors[0];
-    let mut dims = Dims::from_slice(first.dims());
-    dims[at] = tensors.iter().map(|tensor| tensor.dims()[at]).sum();
-    let result = result_space(&dims, first.dtype())?;
-    let mut start = 0;
-    for tensor in tensors {
-        let end = start + tensor.dims()[at];
-        let place = result.with_layout(result.layout().sliced(at, start, end, 1)?)?;
         crate::kernels::copy_into(&place, tensor);
         start = end;
     }

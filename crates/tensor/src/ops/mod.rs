@@ -27,7 +27,6 @@ mod view;
 pub use compare::{Comparison, Logic};
 pub use extreme::{End, Truth};
 pub use index::Triangle;
-pub(crate) use join::joined;
 pub use nn::{Approximation, BatchNorm, Convolution, CrossEntropy, Pool, Reduction};
 pub use random::manual_seed;
 pub use reduce::KeepDims;

@@ -179,7 +179,7 @@ fn power(base: &Tensor, exponent: &Operand<'_>) -> Result<Tensor> {
             _ => kernels::zip(&dims, pair, f64::powf),
         };
     }
-    let negative = right.to_vec::<i64>().iter().any(|&power| power < 0);
+    let negative = right.to_vec::<i64>()?.iter().any(|&power| power < 0);
     if negative {
         return crate::error::reject!(
             Runtime,
@@ -217,7 +217,7 @@ fn float_remainder(x: f64, y: f64) -> f64 {
 }
 
 fn refuse_zero(divisor: &Tensor) -> Result<()> {
-    if divisor.to_vec::<i64>().contains(&0) {
+    if divisor.to_vec::<i64>()?.contains(&0) {
         return Err(Error::DivisionByZero);
     }
     Ok(())

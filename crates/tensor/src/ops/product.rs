@@ -336,7 +336,7 @@ impl Tensor {
         let value = result_space(&[1, 1], self.dtype())?;
         multiply_into(&value, &row, &column, Previous::Overwrite)?;
         let product = empty(&[], self.dtype(), &Options::like(self))?;
-        let value = value.to_scalars().first().copied();
+        let value = value.to_scalars()?.first().copied();
         product.fill_(value.unwrap_or(Scalar::Int(0)))?;
         Ok(product)
     }

@@ -83,7 +83,7 @@ impl Tensor {
             DType::I64,
             &Options::of(Some(DType::I64)).pinned(false),
         )?;
-        kernels::fill_permutation(&tensor);
+        kernels::fill_permutation(&tensor)?;
         Ok(tensor)
     }
 

@@ -68,7 +68,7 @@ proptest! {
         let right = &right[drop_leading.min(right.len())..];
         let (left, right) = (strided(&left, exchanges[0]), strided(right, exchanges[1]));
         let sum = left.add(&right).unwrap();
-        let (a, b, found) = (left.to_f64_vec(), right.to_f64_vec(), sum.to_f64_vec());
+        let (a, b, found) = (left.to_f64_vec().unwrap(), right.to_f64_vec().unwrap(), sum.to_f64_vec().unwrap());
         let expected: Vec<f64> = indices(sum.dims())
             .iter()
             .map(|index| at(&left, &a, index) + at(&right, &b, index))
@@ -87,7 +87,7 @@ proptest! {
         let list: Vec<i64> = (0..dims.len()).filter(|&d| reduced[d]).map(|d| d as i64).collect();
         let all = list.is_empty();
         let keep = if keep { KeepDims::Yes } else { KeepDims::No };
-        let values = tensor.to_f64_vec();
+        let values = tensor.to_f64_vec().unwrap();
         let kept = |index: &[usize]| -> Vec<usize> {
             index.iter().zip(&reduced).filter(|(_, r)| !all && !**r).map(|(&i, _)| i).collect()
         };
@@ -97,9 +97,9 @@ proptest! {
         }
         let sum = tensor.sum(Some(&list), keep, None).unwrap();
         if tensor.count() == 0 {
-            prop_assert!(sum.to_f64_vec().iter().all(|&x| x == 0.0));
+            prop_assert!(sum.to_f64_vec().unwrap().iter().all(|&x| x == 0.0));
         } else {
-            prop_assert_eq!(sum.to_f64_vec(), expected.into_values().collect::<Vec<_>>());
+            prop_assert_eq!(sum.to_f64_vec().unwrap(), expected.into_values().collect::<Vec<_>>());
         }
     }
 
@@ -118,7 +118,7 @@ proptest! {
         };
         let (left, right) = (operand(0, m, k), operand(1, k, n));
         let product = left.matmul(&right).unwrap();
-        let (a, b, found) = (left.to_f64_vec(), right.to_f64_vec(), product.to_f64_vec());
+        let (a, b, found) = (left.to_f64_vec().unwrap(), right.to_f64_vec().unwrap(), product.to_f64_vec().unwrap());
         let expected: Vec<f64> = indices(product.dims())
             .iter()
             .map(|index| {
@@ -139,10 +139,10 @@ proptest! {
     fn a_reshape_keeps_the_elements_in_order(dims in sizes(0..5), exchange in any::<Option<(usize, usize)>>()) {
         let tensor = strided(&dims, exchange);
         let flat = tensor.reshape(&[tensor.count() as i64]).unwrap();
-        prop_assert_eq!(flat.to_f64_vec(), tensor.to_f64_vec());
+        prop_assert_eq!(flat.to_f64_vec().unwrap(), tensor.to_f64_vec().unwrap());
         let back = flat.reshape(&dims).unwrap();
-        prop_assert_eq!(back.to_f64_vec(), tensor.to_f64_vec());
-        prop_assert_eq!(tensor.duplicate().unwrap().to_f64_vec(), tensor.to_f64_vec());
+        prop_assert_eq!(back.to_f64_vec().unwrap(), tensor.to_f64_vec().unwrap());
+        prop_assert_eq!(tensor.duplicate().unwrap().to_f64_vec().unwrap(), tensor.to_f64_vec().unwrap());
     }
 
     #[test]
@@ -159,7 +159,7 @@ proptest! {
         } else {
             Tensor::from_slice(&values(k * n), &[k, n]).unwrap()
         };
-        let (a, b) = (left.to_vec::<i64>(), right.to_vec::<i64>());
+        let (a, b) = (left.to_vec::<i64>().unwrap(), right.to_vec::<i64>().unwrap());
         let mut expected = Vec::new();
         for row in 0..m {
             for column in 0..n {
@@ -169,7 +169,7 @@ proptest! {
                 }));
             }
         }
-        prop_assert_eq!(left.mm(&right).unwrap().to_vec::<i64>(), expected);
+        prop_assert_eq!(left.mm(&right).unwrap().to_vec::<i64>().unwrap(), expected);
     }
 
     #[test]
@@ -177,7 +177,7 @@ proptest! {
         let one = |value: f32| Tensor::from_slice(&[value], &[1]).unwrap();
         let narrow = |value: f32| one(value).to(DType::BF16).unwrap();
         let (x, y) = (rounded(x), rounded(y));
-        let value = |tensor: Tensor| tensor.to_vec::<f32>()[0].to_bits();
+        let value = |tensor: Tensor| tensor.to_vec::<f32>().unwrap()[0].to_bits();
         let expected = [x + y, x - y, x * y, x / y].map(|value| rounded(value).to_bits());
         let found = [
             narrow(x).add(&narrow(y)),

@@ -3,8 +3,10 @@
 use rayon::prelude::*;
 
 use super::softmax::{Softmax, softmax};
+use crate::Result;
 use crate::element::Real;
 use crate::kernels::{Matrix, Previous, in_parallel, multiply};
+use crate::storage::zeroed;
 
 /// The sizes of an attention.
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +31,8 @@ impl Attention {
     }
 
     /// Returns the scores of all pairs, scaled; those that must not be seen are minus infinity.
-    fn scores<T: Real>(&self, query: &[T], key: &[T]) -> Vec<T> {
-        let mut scores = vec![T::ZERO; self.queries * self.keys];
+    fn scores<T: Real>(&self, query: &[T], key: &[T]) -> Result<Vec<T>> {
+        let mut scores = zeroed::<T>(self.queries.saturating_mul(self.keys))?;
         multiply(
             rows(query, [self.queries, self.width]),
             columns(key, [self.width, self.keys]),
@@ -47,7 +49,7 @@ impl Attention {
                 };
             }
         }
-        scores
+        Ok(scores)
     }
 }
 
@@ -55,24 +57,24 @@ impl Attention {
 pub(crate) fn attention_forward<T: Real>(
     [query, key, value]: [&[T]; 3],
     shape: Attention,
-) -> (Vec<T>, Vec<T>) {
+) -> Result<(Vec<T>, Vec<T>)> {
     let heads = shape.batch * shape.heads;
-    let mut results = vec![T::ZERO; heads * shape.query_size()];
-    let mut sums = vec![T::ZERO; heads * shape.queries];
+    let mut results = zeroed::<T>(heads * shape.query_size())?;
+    let mut sums = zeroed::<T>(heads * shape.queries)?;
     in_parallel(|| {
         results
             .par_chunks_mut(shape.query_size().max(1))
             .zip(sums.par_chunks_mut(shape.queries.max(1)))
             .enumerate()
-            .for_each(|(head, (result, sums))| {
+            .try_for_each(|(head, (result, sums))| {
                 let key = piece(key, head, shape.key_size());
-                let scores = shape.scores(piece(query, head, shape.query_size()), key);
+                let scores = shape.scores(piece(query, head, shape.query_size()), key)?;
                 for (sum, line) in sums.iter_mut().zip(scores.chunks(shape.keys.max(1))) {
                     let highest = line.iter().copied().fold(T::neg_infinity(), T::max);
                     let total: T = line.iter().map(|&score| (score - highest).exp()).sum();
                     *sum = highest + total.ln();
                 }
-                let weights = softmax(&scores, [shape.queries, shape.keys, 1], Softmax::Plain);
+                let weights = softmax(&scores, [shape.queries, shape.keys, 1], Softmax::Plain)?;
                 multiply(
                     rows(&weights, [shape.queries, shape.keys]),
                     rows(
@@ -82,31 +84,35 @@ pub(crate) fn attention_forward<T: Real>(
                     result,
                     Previous::Overwrite,
                 );
-            });
-    });
-    (results, sums)
+                Ok(())
+            })
+    })?;
+    Ok((results, sums))
 }
 
 /// Returns the gradients of queries, keys and values.
 ///
 /// Takes the gradient of the result, queries, keys, values, the result, and the logarithms of the
 /// sums.
-pub(crate) fn attention_gradient<T: Real>(known: [&[T]; 6], shape: Attention) -> [Vec<T>; 3] {
+pub(crate) fn attention_gradient<T: Real>(
+    known: [&[T]; 6],
+    shape: Attention,
+) -> Result<[Vec<T>; 3]> {
     let heads = shape.batch * shape.heads;
-    let mut queries = vec![T::ZERO; heads * shape.query_size()];
-    let mut keys = vec![T::ZERO; heads * shape.key_size()];
-    let mut values = vec![T::ZERO; heads * shape.key_size()];
+    let mut queries = zeroed::<T>(heads * shape.query_size())?;
+    let mut keys = zeroed::<T>(heads * shape.key_size())?;
+    let mut values = zeroed::<T>(heads * shape.key_size())?;
     in_parallel(|| {
         queries
             .par_chunks_mut(shape.query_size().max(1))
             .zip(keys.par_chunks_mut(shape.key_size().max(1)))
             .zip(values.par_chunks_mut(shape.key_size().max(1)))
             .enumerate()
-            .for_each(|(head, ((query, key), value))| {
-                head_gradient(known, shape, head, [query, key, value]);
-            });
-    });
-    [queries, keys, values]
+            .try_for_each(|(head, ((query, key), value))| {
+                head_gradient(known, shape, head, [query, key, value])
+            })
+    })?;
+    Ok([queries, keys, values])
 }
 
 fn head_gradient<T: Real>(
@@ -114,7 +120,7 @@ fn head_gradient<T: Real>(
     shape: Attention,
     head: usize,
     [query_gradient, key_gradient, value_gradient]: [&mut [T]; 3],
-) {
+) -> Result<()> {
     let (queries, keys, width) = (shape.queries, shape.keys, shape.width);
     let gradient = piece(gradient, head, shape.query_size());
     let query = piece(query, head, shape.query_size());
@@ -122,7 +128,7 @@ fn head_gradient<T: Real>(
     let value = piece(value, head, shape.key_size());
     let result = piece(result, head, shape.query_size());
     let sums = piece(sums, head, queries);
-    let mut weights = shape.scores(query, key);
+    let mut weights = shape.scores(query, key)?;
     for (line, &sum) in weights.chunks_mut(keys.max(1)).zip(sums) {
         for weight in line {
             *weight = (*weight - sum).exp();
@@ -134,7 +140,7 @@ fn head_gradient<T: Real>(
         value_gradient,
         Previous::Overwrite,
     );
-    let mut slopes = vec![T::ZERO; queries * keys];
+    let mut slopes = zeroed::<T>(queries * keys)?;
     multiply(
         rows(gradient, [queries, width]),
         columns(value, [width, keys]),
@@ -165,6 +171,7 @@ fn head_gradient<T: Real>(
         key_gradient,
         Previous::Overwrite,
     );
+    Ok(())
 }
 
 fn piece<T>(elements: &[T], head: usize, size: usize) -> &[T] {

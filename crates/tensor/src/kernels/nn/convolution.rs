@@ -3,8 +3,10 @@
 
 use rayon::prelude::*;
 
+use crate::Result;
 use crate::element::Real;
 use crate::kernels::{Matrix, Previous, in_parallel, multiply};
+use crate::storage::zeroed;
 
 /// The sizes of a convolution: images and windows by rows and columns.
 #[derive(Clone, Copy, Debug)]
@@ -76,14 +78,14 @@ impl Window {
     }
 
     /// Returns the columns of one group of one image.
-    fn columns<T: Real>(&self, image: &[T], group: usize) -> Vec<T> {
+    fn columns<T: Real>(&self, image: &[T], group: usize) -> Result<Vec<T>> {
         let places = self.places();
         let first = group * self.channels / self.groups;
-        let mut columns = vec![T::ZERO; self.depth() * places];
+        let mut columns = zeroed::<T>(self.depth().saturating_mul(places))?;
         self.each(|line, place, channel, pixel| {
             columns[line * places + place] = image[(first + channel) * self.image_size() + pixel];
         });
-        columns
+        Ok(columns)
     }
 }
 
@@ -93,19 +95,19 @@ pub(crate) fn convolve<T: Real>(
     weights: &[T],
     bias: Option<&[T]>,
     window: Window,
-) -> Vec<T> {
+) -> Result<Vec<T>> {
     let places = window.places();
     let outputs = window.outputs / window.groups;
-    let mut results = vec![T::ZERO; window.batch * window.outputs * places];
+    let mut results = zeroed::<T>(window.batch * window.outputs * places)?;
     let image_size = window.channels * window.image_size();
     in_parallel(|| {
         results
             .par_chunks_mut((window.outputs * places).max(1))
             .enumerate()
-            .for_each(|(index, result)| {
+            .try_for_each(|(index, result)| {
                 let image = &images[index * image_size..(index + 1) * image_size];
                 for group in 0..window.groups {
-                    let columns = window.columns(image, group);
+                    let columns = window.columns(image, group)?;
                     let start = group * outputs;
                     let result = &mut result[start * places..(start + outputs) * places];
                     if let Some(bias) = bias {
@@ -121,9 +123,10 @@ pub(crate) fn convolve<T: Real>(
                         Previous::Add,
                     );
                 }
-            });
-    });
-    results
+                Ok(())
+            })
+    })?;
+    Ok(results)
 }
 
 /// Returns the gradient of the images, the channels innermost.
@@ -131,20 +134,20 @@ pub(crate) fn convolve_input_gradient<T: Real>(
     gradient: &[T],
     weights: &[T],
     window: Window,
-) -> Vec<T> {
+) -> Result<Vec<T>> {
     let (places, depth) = (window.places(), window.depth());
     let outputs = window.outputs / window.groups;
     let size = window.channels * window.image_size();
-    let mut results = vec![T::ZERO; window.batch * size];
+    let mut results = zeroed::<T>(window.batch * size)?;
     in_parallel(|| {
         results
             .par_chunks_mut(size.max(1))
             .enumerate()
-            .for_each(|(index, result)| {
+            .try_for_each(|(index, result)| {
                 for group in 0..window.groups {
                     let start = group * outputs;
                     let arriving = &gradient[(index * window.outputs + start) * places..];
-                    let mut columns = vec![T::ZERO; depth * places];
+                    let mut columns = zeroed::<T>(depth.saturating_mul(places))?;
                     multiply(
                         Matrix {
                             elements: &weights[start * depth..],
@@ -161,9 +164,10 @@ pub(crate) fn convolve_input_gradient<T: Real>(
                         *target = *target + columns[line * places + place];
                     });
                 }
-            });
-    });
-    results
+                Ok(())
+            })
+    })?;
+    Ok(results)
 }
 
 /// Returns the gradient of the weights.
@@ -171,15 +175,15 @@ pub(crate) fn convolve_weight_gradient<T: Real>(
     gradient: &[T],
     images: &[T],
     window: Window,
-) -> Vec<T> {
+) -> Result<Vec<T>> {
     let (places, depth) = (window.places(), window.depth());
     let outputs = window.outputs / window.groups;
     let image_size = window.channels * window.image_size();
-    let mut results = vec![T::ZERO; window.outputs * depth];
+    let mut results = zeroed::<T>(window.outputs * depth)?;
     for index in 0..window.batch {
         let image = &images[index * image_size..(index + 1) * image_size];
         for group in 0..window.groups {
-            let columns = window.columns(image, group);
+            let columns = window.columns(image, group)?;
             let start = group * outputs;
             let arriving = &gradient[(index * window.outputs + start) * places..];
             multiply(
@@ -194,7 +198,7 @@ pub(crate) fn convolve_weight_gradient<T: Real>(
             );
         }
     }
-    results
+    Ok(results)
 }
 
 fn rows_of<T>(elements: &[T], dims: [usize; 2]) -> Matrix<'_, T> {

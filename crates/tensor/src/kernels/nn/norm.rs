@@ -1,6 +1,8 @@
 //! Normalisation: of rows, and of the channels of a batch.
 
+use crate::Result;
 use crate::element::Real;
+use crate::storage::{reserve, zeroed};
 
 /// What rows or channels are normalised with.
 pub(crate) struct Statistics<T> {
@@ -24,11 +26,11 @@ pub(crate) fn normalise_rows<T: Real>(
     scale: Option<&[T]>,
     shift: Option<&[T]>,
     epsilon: f64,
-) -> (Vec<T>, Statistics<T>) {
-    let mut values = Vec::with_capacity(own.len());
+) -> Result<(Vec<T>, Statistics<T>)> {
+    let mut values = reserve(own.len())?;
     let mut statistics = Statistics {
-        mean: Vec::new(),
-        inverse_deviation: Vec::new(),
+        mean: reserve(own.len() / width.max(1))?,
+        inverse_deviation: reserve(own.len() / width.max(1))?,
     };
     for row in own.chunks(width.max(1)) {
         let (mean, variance) = moments(row.iter().copied(), width);
@@ -42,7 +44,7 @@ pub(crate) fn normalise_rows<T: Real>(
             shift.map_or(scaled, |shift| scaled + shift[index])
         }));
     }
-    (values, statistics)
+    Ok((values, statistics))
 }
 
 /// Returns the gradients of [`normalise_rows`].
@@ -52,9 +54,9 @@ pub(crate) fn normalise_rows_gradient<T: Real>(
     statistics: &Statistics<T>,
     scale: Option<&[T]>,
     width: usize,
-) -> NormGradient<T> {
-    let mut input = Vec::with_capacity(own.len());
-    let (mut scale_gradient, mut shift_gradient) = (vec![0.0_f64; width], vec![0.0_f64; width]);
+) -> Result<NormGradient<T>> {
+    let mut input = reserve(own.len())?;
+    let (mut scale_gradient, mut shift_gradient) = (zeroed::<f64>(width)?, zeroed::<f64>(width)?);
     let rows = own.chunks(width.max(1)).zip(gradient.chunks(width.max(1)));
     for (index, (row, arriving)) in rows.enumerate() {
         let (mean, inverse) = (statistics.mean[index], statistics.inverse_deviation[index]);
@@ -80,11 +82,11 @@ pub(crate) fn normalise_rows_gradient<T: Real>(
                 }),
         );
     }
-    NormGradient {
+    Ok(NormGradient {
         input,
         scale: scale_gradient.into_iter().map(T::of).collect(),
         shift: shift_gradient.into_iter().map(T::of).collect(),
-    }
+    })
 }
 
 /// Returns the statistics of each channel of a batch, and their variances as estimates for the
@@ -93,12 +95,12 @@ pub(crate) fn channel_statistics<T: Real>(
     own: &[T],
     [batch, channels, inner]: [usize; 3],
     epsilon: f64,
-) -> (Statistics<T>, Vec<T>) {
+) -> Result<(Statistics<T>, Vec<T>)> {
     let mut statistics = Statistics {
-        mean: Vec::with_capacity(channels),
-        inverse_deviation: Vec::with_capacity(channels),
+        mean: reserve(channels)?,
+        inverse_deviation: reserve(channels)?,
     };
-    let mut variances = Vec::with_capacity(channels);
+    let mut variances = reserve(channels)?;
     let count = batch * inner;
     for channel in 0..channels {
         let elements = || {
@@ -115,7 +117,7 @@ pub(crate) fn channel_statistics<T: Real>(
             .push(T::of(1.0 / (variance + epsilon).sqrt()));
         variances.push(T::of(squares / (count as f64 - 1.0)));
     }
-    (statistics, variances)
+    Ok((statistics, variances))
 }
 
 /// Returns channels normalised with statistics, scaled and shifted channel by channel.
@@ -125,8 +127,8 @@ pub(crate) fn normalise_channels<T: Real>(
     statistics: &Statistics<T>,
     scale: Option<&[T]>,
     shift: Option<&[T]>,
-) -> Vec<T> {
-    let mut values = Vec::with_capacity(own.len());
+) -> Result<Vec<T>> {
+    let mut values = reserve(own.len())?;
     for (index, block) in own.chunks(inner.max(1)).enumerate() {
         let channel = index % channels;
         let factor =
@@ -135,7 +137,7 @@ pub(crate) fn normalise_channels<T: Real>(
             shift.map_or(T::ZERO, |shift| shift[channel]) - statistics.mean[channel] * factor;
         values.extend(block.iter().map(|&x| x * factor + summand));
     }
-    values
+    Ok(values)
 }
 
 /// Returns the gradients of [`normalise_channels`]; in training the statistics depend on the
@@ -146,11 +148,11 @@ pub(crate) fn normalise_channels_gradient<T: Real>(
     statistics: &Statistics<T>,
     scale: Option<&[T]>,
     training: bool,
-) -> NormGradient<T> {
+) -> Result<NormGradient<T>> {
     let mut result = NormGradient {
-        input: vec![T::ZERO; own.len()],
-        scale: Vec::with_capacity(channels),
-        shift: Vec::with_capacity(channels),
+        input: zeroed(own.len())?,
+        scale: reserve(channels)?,
+        shift: reserve(channels)?,
     };
     let count = (batch * inner) as f64;
     for channel in 0..channels {
@@ -183,7 +185,7 @@ pub(crate) fn normalise_channels_gradient<T: Real>(
         result.scale.push(T::of(product) * inverse);
         result.shift.push(T::of(sum));
     }
-    result
+    Ok(result)
 }
 
 /// Returns where the elements of a channel lie.

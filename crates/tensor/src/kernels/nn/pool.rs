@@ -2,8 +2,10 @@
 
 use std::ops::Range;
 
+use crate::Result;
 use crate::element::Real;
 use crate::ops::Pool;
+use crate::storage::{reserve, zeroed};
 
 /// Returns the largest element under each place of a window, and its place in the image.
 pub(crate) fn largest<T: Real>(
@@ -11,10 +13,10 @@ pub(crate) fn largest<T: Real>(
     image: [usize; 2],
     output: [usize; 2],
     pool: Pool,
-) -> (Vec<T>, Vec<i64>) {
+) -> Result<(Vec<T>, Vec<i64>)> {
     let size = image[0] * image[1];
     let count = images.len().checked_div(size).unwrap_or(0) * output[0] * output[1];
-    let (mut values, mut places) = (Vec::with_capacity(count), Vec::with_capacity(count));
+    let (mut values, mut places) = (reserve(count)?, reserve(count)?);
     for pixels in images.chunks(size.max(1)) {
         for y in 0..output[0] {
             for x in 0..output[1] {
@@ -34,7 +36,7 @@ pub(crate) fn largest<T: Real>(
             }
         }
     }
-    (values, places)
+    Ok((values, places))
 }
 
 /// The rows or columns of the image under one place of the window.
@@ -58,16 +60,16 @@ pub(crate) fn largest_gradient<T: Real>(
     places: &[i64],
     image: [usize; 2],
     output: [usize; 2],
-) -> Vec<T> {
+) -> Result<Vec<T>> {
     let (size, window) = (image[0] * image[1], (output[0] * output[1]).max(1));
-    let mut results = vec![T::ZERO; gradient.len() / window * size];
+    let mut results = zeroed::<T>(gradient.len() / window * size)?;
     let blocks = gradient.chunks(window).zip(places.chunks(window));
     for (pixels, (arriving, places)) in results.chunks_mut(size.max(1)).zip(blocks) {
         for (&g, &place) in arriving.iter().zip(places) {
             pixels[place as usize] = pixels[place as usize] + g;
         }
     }
-    results
+    Ok(results)
 }
 
 /// Returns the averages of regions that cover the image.
@@ -75,9 +77,9 @@ pub(crate) fn average_regions<T: Real>(
     images: &[T],
     image: [usize; 2],
     output: [usize; 2],
-) -> Vec<T> {
+) -> Result<Vec<T>> {
     let size = (image[0] * image[1]).max(1);
-    let mut values = Vec::new();
+    let mut values = reserve((images.len() / size).saturating_mul(output[0] * output[1]))?;
     for pixels in images.chunks(size) {
         for y in 0..output[0] {
             for x in 0..output[1] {
@@ -96,7 +98,7 @@ pub(crate) fn average_regions<T: Real>(
             }
         }
     }
-    values
+    Ok(values)
 }
 
 /// Spreads each gradient over its region.
@@ -104,9 +106,9 @@ pub(crate) fn average_regions_gradient<T: Real>(
     gradient: &[T],
     image: [usize; 2],
     output: [usize; 2],
-) -> Vec<T> {
+) -> Result<Vec<T>> {
     let (size, window) = (image[0] * image[1], (output[0] * output[1]).max(1));
-    let mut results = vec![T::ZERO; gradient.len() / window * size];
+    let mut results = zeroed::<T>(gradient.len() / window * size)?;
     for (pixels, arriving) in results.chunks_mut(size.max(1)).zip(gradient.chunks(window)) {
         for (index, &g) in arriving.iter().enumerate() {
             let rows = region(index / output[1], image[0], output[0]);
@@ -120,7 +122,7 @@ pub(crate) fn average_regions_gradient<T: Real>(
             }
         }
     }
-    results
+    Ok(results)
 }
 
 fn region(at: usize, size: usize, count: usize) -> Range<usize> {

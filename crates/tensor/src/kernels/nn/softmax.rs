@@ -2,8 +2,10 @@
 
 use rayon::prelude::*;
 
+use crate::Result;
 use crate::element::Real;
 use crate::kernels::{PARALLEL_COUNT, in_parallel};
+use crate::storage::{reserve, zeroed};
 
 /// Probabilities, or their logarithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,17 +15,17 @@ pub(crate) enum Softmax {
 }
 
 /// Returns the probabilities that the elements along the middle dimension stand for.
-pub(crate) fn softmax<T: Real>(own: &[T], dims: [usize; 3], kind: Softmax) -> Vec<T> {
+pub(crate) fn softmax<T: Real>(own: &[T], dims: [usize; 3], kind: Softmax) -> Result<Vec<T>> {
     let [_, middle, inner] = dims;
-    let mut result = own.to_vec();
+    let mut result = copy_of(own)?;
     if middle * inner == 0 {
-        return result;
+        return Ok(result);
     }
     if inner == 1 {
         each_row(&mut result, middle, |row, _| row_softmax(row, kind));
-        return result;
+        return Ok(result);
     }
-    let mut row = vec![T::ZERO; middle];
+    let mut row = zeroed::<T>(middle)?;
     for block in result.chunks_mut(middle * inner) {
         for lane in 0..inner {
             for (index, x) in row.iter_mut().enumerate() {
@@ -35,7 +37,7 @@ pub(crate) fn softmax<T: Real>(own: &[T], dims: [usize; 3], kind: Softmax) -> Ve
             }
         }
     }
-    result
+    Ok(result)
 }
 
 /// Returns the gradient of the operand, given those of the result and the result.
@@ -44,19 +46,19 @@ pub(crate) fn softmax_gradient<T: Real>(
     result: &[T],
     dims: [usize; 3],
     kind: Softmax,
-) -> Vec<T> {
+) -> Result<Vec<T>> {
     let [_, middle, inner] = dims;
-    let mut output = gradient.to_vec();
+    let mut output = copy_of(gradient)?;
     if middle * inner == 0 {
-        return output;
+        return Ok(output);
     }
     if inner == 1 {
         each_row(&mut output, middle, |row, index| {
             row_gradient(row, &result[index * middle..(index + 1) * middle], kind);
         });
-        return output;
+        return Ok(output);
     }
-    let (mut row, mut known) = (vec![T::ZERO; middle], vec![T::ZERO; middle]);
+    let (mut row, mut known) = (zeroed::<T>(middle)?, zeroed::<T>(middle)?);
     for (block, results) in output
         .chunks_mut(middle * inner)
         .zip(result.chunks(middle * inner))
@@ -72,7 +74,13 @@ pub(crate) fn softmax_gradient<T: Real>(
             }
         }
     }
-    output
+    Ok(output)
+}
+
+fn copy_of<T: Real>(elements: &[T]) -> Result<Vec<T>> {
+    let mut copy = reserve(elements.len())?;
+    copy.extend_from_slice(elements);
+    Ok(copy)
 }
 
 fn each_row<T: Real>(elements: &mut [T], width: usize, work: impl Fn(&mut [T], usize) + Sync) {

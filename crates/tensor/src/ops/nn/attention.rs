@@ -176,8 +176,9 @@ fn flash_forward([query, key, value]: [&Tensor; 3], shape: Attention) -> Result<
         kernels::pack(value)?,
     ];
     by_float!(query.dtype(), "flash_attention", T => {
-        let operands = packed.each_ref().map(Tensor::to_vec::<T>);
-        let (values, logarithms) = kernels::attention_forward(operands.each_ref().map(Vec::as_slice), shape);
+        let [query, key, value] = packed.each_ref().map(Tensor::to_vec::<T>);
+        let operands = [query?, key?, value?];
+        let (values, logarithms) = kernels::attention_forward(operands.each_ref().map(Vec::as_slice), shape)?;
         let source = Tensor::from_slice(&values, &crate::shape::signed(result.dims()))?;
         kernels::copy_into(&result, &source);
         let source = Tensor::from_slice(
@@ -228,8 +229,9 @@ fn flash_backward(
         drop(empty(&sizes, query.dtype(), &options)?);
     }
     by_float!(query.dtype(), "flash_attention_backward", T => {
-        let operands = known.map(Tensor::to_vec::<T>);
-        let gradients = kernels::attention_gradient(operands.each_ref().map(Vec::as_slice), shape);
+        let [gradient, query, key, value, result, sums] = known.map(Tensor::to_vec::<T>);
+        let operands = [gradient?, query?, key?, value?, result?, sums?];
+        let gradients = kernels::attention_gradient(operands.each_ref().map(Vec::as_slice), shape)?;
         for (room, values) in rooms.iter().zip(gradients) {
             let target = room.with_layout(room.layout().transposed(1, 2)?)?;
             let source = Tensor::from_slice(&values, &crate::shape::signed(target.dims()))?;

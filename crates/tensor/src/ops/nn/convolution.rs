@@ -283,10 +283,10 @@ fn forward(
     let result = room(&sizes, own)?;
     let (packed, weights) = (kernels::pack(own)?, kernels::pack(weight)?);
     by_float!(own.dtype(), "convolution", T => {
-        let bias = bias.map(Tensor::to_vec::<T>);
+        let bias = bias.map(Tensor::to_vec::<T>).transpose()?;
         let values = kernels::with_slices([&packed, &weights], |x: &[T], w: &[T]| {
             kernels::convolve(x, w, bias.as_deref(), window)
-        });
+        })?;
         fill_slice(&result, values);
         Ok(())
     })?;
@@ -337,7 +337,7 @@ fn input_gradient(
     let elements = by_float!(own.dtype(), "convolution_backward", T => {
         let values = kernels::with_slices([gradient, &weights], |g: &[T], w: &[T]| {
             kernels::convolve_input_gradient(g, w, window)
-        });
+        })?;
         let dims: Dims = [window.batch, window.image[0], window.image[1], window.channels].into_iter().collect();
         kernels::narrowed(Tensor::from_elements(values, Layout::contiguous(dims)?), own.dtype())
     })?;
@@ -370,7 +370,7 @@ fn weight_gradient(
     by_float!(own.dtype(), "convolution_backward", T => {
         let values = kernels::with_slices([gradient, &packed], |g: &[T], x: &[T]| {
             kernels::convolve_weight_gradient(g, x, window)
-        });
+        })?;
         fill_slice(&result, values);
         Ok(())
     })?;

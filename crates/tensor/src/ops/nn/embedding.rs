@@ -6,6 +6,7 @@ use crate::error::reject;
 use crate::kernels::{self, Put};
 use crate::ops::extreme::index_type;
 use crate::shape::signed;
+use crate::storage::reserve;
 use crate::{Result, Tensor};
 
 static EMBEDDING: Site = Site::operator("aten::embedding");
@@ -29,7 +30,7 @@ impl Tensor {
         }
         index_type(index, "embedding")?;
         let (rows, width) = (self.dims()[0], self.dims()[1]);
-        for place in index.to_vec::<i64>() {
+        for place in index.to_vec::<i64>()? {
             if place < 0 || place >= rows as i64 {
                 return reject!(
                     Index,
@@ -66,9 +67,9 @@ impl Tensor {
                     let flat = gradient
                         .contiguous()?
                         .view(&[index.count() as i64, width as i64])?;
-                    let mut places = Vec::with_capacity(flat.count());
-                    let mut rows_used = Vec::with_capacity(index.count());
-                    for (row, place) in index.to_vec::<i64>().into_iter().enumerate() {
+                    let mut places = reserve(flat.count())?;
+                    let mut rows_used = reserve(index.count())?;
+                    for (row, place) in index.to_vec::<i64>()?.into_iter().enumerate() {
                         if place != padding {
                             let start = place as usize * width;
                             places.extend(start..start + width);

@@ -11,6 +11,7 @@ use crate::kernels;
 use crate::layout::Layout;
 use crate::ops::create::{Options, empty, result_space};
 use crate::shape::{Dims, signed};
+use crate::storage::{reserve, zeroed};
 use crate::{DType, KeepDims, Result, Tensor};
 
 static CROSS_ENTROPY: Site = Site::operator("aten::cross_entropy_loss");
@@ -392,12 +393,12 @@ impl Classes {
                     weight.dims()
                 );
             }
-            Some(weight) => Some(weight.to_f64_vec()),
+            Some(weight) => Some(weight.to_f64_vec()?),
             None => None,
         };
-        let mut targets = Vec::with_capacity(target.count());
-        let mut weights = Vec::with_capacity(target.count());
-        for class in target.to_vec::<i64>() {
+        let mut targets = reserve(target.count())?;
+        let mut weights = reserve(target.count())?;
+        for class in target.to_vec::<i64>()? {
             if class == options.ignore_index {
                 targets.push(None);
                 weights.push(0.0);
@@ -424,11 +425,13 @@ impl Classes {
         by_float!(scores.dtype(), "nll_loss_out_frame", T => {
             let losses: Vec<T> = kernels::with_slice(&packed, |own: &[T]| {
                 let rows = self.targets.iter().zip(&self.weights).enumerate();
-                rows.map(|(row, (target, &weight))| match target {
+                let mut losses = reserve(self.targets.len())?;
+                losses.extend(rows.map(|(row, (target, &weight))| match target {
                     Some(class) => -own[row * classes + class] * weight as T,
                     None => 0.0,
-                }).collect()
-            });
+                }));
+                Ok(losses)
+            })?;
             let sum: f64 = losses.iter().map(|loss| crate::element::Real::wide(*loss)).sum();
             let total_tensor = result_space(&[], scores.dtype())?;
             kernels::fill(&total_tensor, total.into());
@@ -453,10 +456,10 @@ impl Classes {
         let result = result_space(scores.dims(), scores.dtype())?;
         result.zero_()?;
         let classes = scores.dims().last().copied().unwrap_or(0);
-        let arriving = gradient.to_f64_vec();
-        let total = total.to_f64_vec()[0];
+        let arriving = gradient.to_f64_vec()?;
+        let total = total.to_f64_vec()?[0];
         let rows = self.targets.iter().zip(&self.weights).enumerate();
-        let mut values = vec![0.0_f64; result.count()];
+        let mut values = zeroed::<f64>(result.count())?;
         for (row, (target, &weight)) in rows {
             let Some(class) = target else {
                 continue;

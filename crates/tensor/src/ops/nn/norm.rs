@@ -83,10 +83,10 @@ impl Tensor {
                 let packed = kernels::pack(self)?;
                 by_float!(self.dtype(), "LayerNormKernelImpl", T => {
                     let (values, statistics) = kernels::with_slice(&packed, |own: &[T]| {
-                        let scale = weight.map(Tensor::to_vec::<T>);
-                        let shift = bias.map(Tensor::to_vec::<T>);
+                        let scale = weight.map(Tensor::to_vec::<T>).transpose()?;
+                        let shift = bias.map(Tensor::to_vec::<T>).transpose()?;
                         kernels::normalise_rows(own, width, scale.as_deref(), shift.as_deref(), epsilon)
-                    });
+                    })?;
                     fill_slice(&result, values);
                     fill_slice(&mean, statistics.mean);
                     fill_slice(&deviation, statistics.inverse_deviation);
@@ -313,13 +313,13 @@ fn layer_gradient(
     let (packed, arriving) = (kernels::pack(own)?, kernels::pack(gradient)?);
     by_float!(own.dtype(), "LayerNormBackwardKernelImpl", T => {
         let statistics = Statistics {
-            mean: mean.to_vec::<T>(),
-            inverse_deviation: deviation.to_vec::<T>(),
+            mean: mean.to_vec::<T>()?,
+            inverse_deviation: deviation.to_vec::<T>()?,
         };
-        let weight = weight.map(Tensor::to_vec::<T>);
+        let weight = weight.map(Tensor::to_vec::<T>).transpose()?;
         let parts: NormGradient<T> = kernels::with_slices([&packed, &arriving], |x: &[T], g: &[T]| {
             kernels::normalise_rows_gradient(x, g, &statistics, weight.as_deref(), width)
-        });
+        })?;
         fill_slice(&input, parts.input);
         fill_slice(&scale, parts.scale);
         fill_slice(&shift, parts.shift);
@@ -383,16 +383,16 @@ fn batch_forward(own: &Tensor, options: BatchNorm<'_>) -> Result<[Tensor; 3]> {
     by_float!(own.dtype(), "batch_norm", T => {
         let dims = [own.dims()[0], channels, inner];
         let values = kernels::with_slice(&packed, |x: &[T]| -> Result<Vec<T>> {
-            let statistics = if let Some(known) = running_statistics(options) {
+            let statistics = if let Some(known) = running_statistics(options)? {
                 known
             } else {
-                let (statistics, variances) = kernels::channel_statistics(x, dims, options.epsilon);
+                let (statistics, variances) = kernels::channel_statistics(x, dims, options.epsilon)?;
                 keep_running(options, &statistics.mean, &variances)?;
                 statistics
             };
-            let scale = options.weight.map(Tensor::to_vec::<T>);
-            let shift = options.bias.map(Tensor::to_vec::<T>);
-            let values = kernels::normalise_channels(x, dims, &statistics, scale.as_deref(), shift.as_deref());
+            let scale = options.weight.map(Tensor::to_vec::<T>).transpose()?;
+            let shift = options.bias.map(Tensor::to_vec::<T>).transpose()?;
+            let values = kernels::normalise_channels(x, dims, &statistics, scale.as_deref(), shift.as_deref())?;
             fill_slice(&mean, statistics.mean);
             fill_slice(&deviation, statistics.inverse_deviation);
             Ok(values)
@@ -404,16 +404,19 @@ fn batch_forward(own: &Tensor, options: BatchNorm<'_>) -> Result<[Tensor; 3]> {
 }
 
 /// Returns what was kept of earlier batches, if this one's own statistics are not to be used.
-fn running_statistics<T: Real>(options: BatchNorm<'_>) -> Option<Statistics<T>> {
-    let (mean, variance) = (options.running_mean?, options.running_var?);
-    if options.training {
-        return None;
-    }
+fn running_statistics<T: Real>(options: BatchNorm<'_>) -> Result<Option<Statistics<T>>> {
+    let (Some(mean), Some(variance), false) = (
+        options.running_mean,
+        options.running_var,
+        options.training,
+    ) else {
+        return Ok(None);
+    };
     let inverse = |variance: T| T::of(1.0 / (variance.wide() + options.epsilon).sqrt());
-    Some(Statistics {
-        mean: mean.to_vec::<T>(),
-        inverse_deviation: variance.to_vec::<T>().into_iter().map(inverse).collect(),
-    })
+    Ok(Some(Statistics {
+        mean: mean.to_vec::<T>()?,
+        inverse_deviation: variance.to_vec::<T>()?.into_iter().map(inverse).collect(),
+    }))
 }
 
 /// Moves what is kept from batch to batch towards the statistics of this one.
@@ -423,7 +426,7 @@ fn keep_running<T: Real>(options: BatchNorm<'_>, means: &[T], variances: &[T]) -
         (options.running_var, variances),
     ] {
         if let Some(kept) = kept {
-            let moved: Vec<f64> = (kept.to_f64_vec().iter().zip(values))
+            let moved: Vec<f64> = (kept.to_f64_vec()?.iter().zip(values))
                 .map(|(&old, &new)| old * (1.0 - options.momentum) + options.momentum * new.wide())
                 .collect();
             kernels::copy_into(kept, &Tensor::from_slice(&moved, &[moved.len() as i64])?);
@@ -450,14 +453,14 @@ fn batch_gradient(
     let (packed, arriving) = (kernels::pack(own)?, kernels::pack(gradient)?);
     by_float!(own.dtype(), "batch_norm_backward", T => {
         let statistics = Statistics {
-            mean: mean.to_vec::<T>(),
-            inverse_deviation: deviation.to_vec::<T>(),
+            mean: mean.to_vec::<T>()?,
+            inverse_deviation: deviation.to_vec::<T>()?,
         };
-        let weight = weight.map(Tensor::to_vec::<T>);
+        let weight = weight.map(Tensor::to_vec::<T>).transpose()?;
         let dims = [own.dims()[0], channels, inner];
         let parts: NormGradient<T> = kernels::with_slices([&packed, &arriving], |x: &[T], g: &[T]| {
             kernels::normalise_channels_gradient([x, g], dims, &statistics, weight.as_deref(), training)
-        });
+        })?;
         fill_slice(&input, parts.input);
         fill_slice(&scale, parts.scale);
         fill_slice(&shift, parts.shift);

@@ -66,7 +66,7 @@ impl Tensor {
                 by_float!(self.dtype(), "max_pool2d", T => {
                     let (values, found) = kernels::with_slice(&packed, |own: &[T]| {
                         kernels::largest(own, image, output, pool)
-                    });
+                    })?;
                     let layout = places.layout().clone();
                     Ok([
                         kernels::narrowed(Tensor::from_elements(values, layout.clone()), self.dtype())?,
@@ -90,11 +90,11 @@ impl Tensor {
                     let result = result_space(own.dims(), own.dtype())?;
                     result.zero_()?;
                     let arriving = kernels::pack(gradient)?;
-                    let found = places.to_vec::<i64>();
+                    let found = places.to_vec::<i64>()?;
                     by_float!(own.dtype(), "max_pool2d_backward", T => {
                         let values = kernels::with_slice(&arriving, |g: &[T]| {
                             kernels::largest_gradient(g, &found, image, output)
-                        });
+                        })?;
                         super::norm::fill_slice(&result, values);
                         Ok(())
                     })?;
@@ -143,7 +143,7 @@ impl Tensor {
                 by_float!(self.dtype(), "adaptive_avg_pool2d", T => {
                     let values = kernels::with_slice(&packed, |own: &[T]| {
                         kernels::average_regions(own, image, output)
-                    });
+                    })?;
                     let averages = Tensor::from_elements(values, shape.layout().clone());
                     kernels::narrowed(averages, self.dtype())
                 })
@@ -157,7 +157,7 @@ impl Tensor {
                     by_float!(gradient.dtype(), "adaptive_avg_pool2d_backward", T => {
                         let values = kernels::with_slice(&arriving, |g: &[T]| {
                             kernels::average_regions_gradient(g, image, output)
-                        });
+                        })?;
                         let shares = Tensor::from_elements(values, shape.layout().clone());
                         kernels::narrowed(shares, gradient.dtype())
                     })

@@ -94,7 +94,7 @@ fn along(operand: &Tensor, at: usize, kind: Softmax, kernel: &'static str) -> Re
     let packed = kernels::pack(operand)?;
     let dims = around(operand.dims(), at);
     by_float!(operand.dtype(), kernel, T => {
-        let elements = kernels::with_slice(&packed, |own: &[T]| kernels::softmax(own, dims, kind));
+        let elements = kernels::with_slice(&packed, |own: &[T]| kernels::softmax(own, dims, kind))?;
         kernels::narrowed(Tensor::from_elements(elements, packed.layout().at_start()), operand.dtype())
     })
 }
@@ -105,7 +105,7 @@ fn along_pair(pair: [&Tensor; 2], at: usize, kind: Softmax) -> Result<Tensor> {
     by_float!(result.dtype(), "softmax_backward", T => {
         let elements = kernels::with_slices([&gradient, &result], |g: &[T], y: &[T]| {
             kernels::softmax_gradient(g, y, dims, kind)
-        });
+        })?;
         kernels::narrowed(Tensor::from_elements(elements, result.layout().at_start()), result.dtype())
     })
 }
