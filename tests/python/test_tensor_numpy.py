@@ -121,8 +121,53 @@ def test_an_array_that_cannot_be_written_warns_once() -> None:
     assert told.stdout == "['The given NumPy array is not writable, ']\n"
 
 
-def test_truth_values_that_are_none_are_copied() -> None:
-    array = np.array([0, 1, 2], dtype="u1").view("bool")
-    tensor = torch.from_numpy(array)
-    assert tensor.tolist() == [False, True, True]
-    assert tensor.data_ptr() != array.ctypes.data
+def test_truth_values_may_be_any_byte() -> None:
+    """What numpy writes into the memory of truth values is compared with zero, nothing else."""
+    tensor = torch.zeros(64, dtype=torch.bool)
+    tensor.numpy().view("u1")[:] = 255
+    ones = torch.ones(64, dtype=torch.bool)
+    assert tensor.sum().item() == 64
+    assert tensor.equal(ones)
+    assert not (~tensor).any()
+    assert not (tensor ^ ones).any()
+    assert (tensor & ones).sum().item() == 64
+    assert tensor.tolist() == [True] * 64
+    assert tensor.to(torch.float32).sum().item() == 64
+    assert torch.where(tensor, 3.0, 4.0).sum().item() == 192
+    assert torch.arange(64)[tensor].shape == (64,)
+    assert tensor.clone().max().item() is True
+    assert repr(tensor[:2]) == "tensor([True, True])"
+
+
+def test_truth_values_of_an_array_may_be_any_byte_and_are_shared() -> None:
+    array = np.full(3, 7, dtype="u1")
+    tensor = torch.from_numpy(array.view("bool"))
+    assert tensor.tolist() == [True, True, True]
+    array[1] = 0
+    assert tensor.tolist() == [True, False, True]
+    tensor[0] = True
+    assert array.tolist() == [1, 0, 7]
+
+
+def liar() -> Any:
+    """Returns a class of arrays that say of themselves what is not so."""
+    told: dict[str, Any] = {
+        "shape": (1_000_000,),
+        "strides": (4096,),
+        "dtype": np.dtype("int64"),
+        "size": 1_000_000,
+        "flags": None,
+        "ctypes": None,
+        "view": None,
+        "__array_interface__": None,
+    }
+    return type("Liar", (np.ndarray,), told)
+
+
+def test_a_subclass_cannot_lie_about_its_memory() -> None:
+    array = np.arange(6, dtype="float32").reshape(2, 3)
+    tensor = torch.from_numpy(np.ndarray.view(array, liar()))
+    assert (tensor.dtype, tensor.shape, tensor.stride()) == (torch.float32, (2, 3), (3, 1))
+    assert tensor.data_ptr() == array.ctypes.data
+    array[1, 2] = 9
+    assert tensor.tolist() == [[0, 1, 2], [3, 4, 9]]

@@ -6,13 +6,13 @@
 use half::bf16;
 
 use crate::elements::Elements;
-use crate::{DType, Scalar};
+use crate::{DType, Logical, Scalar};
 
 /// The elements of one storage.
 #[derive(Debug)]
 pub enum Buffer {
     /// Truth values.
-    Bool(Elements<bool>),
+    Bool(Elements<Logical>),
     /// 32-bit integers.
     I32(Elements<i32>),
     /// 64-bit integers.
@@ -55,7 +55,7 @@ pub trait Element:
     fn plus(self, other: Self) -> Self;
 }
 
-/// An element with arithmetic. Integers wrap; `bool` adds by `or` and multiplies by `and`.
+/// An element with arithmetic. Integers wrap; truth values add by `or` and multiplies by `and`.
 pub(crate) trait Number: Element {
     /// What a sum of elements is collected in: wide enough not to lose what the elements carry.
     type Total: Copy + Default + Send + Sync;
@@ -111,7 +111,7 @@ macro_rules! by_dtype {
     ($dtype:expr, $T:ident => $body:expr) => {{
         use $crate::element::by_dtype;
         by_dtype!(@arms $dtype, $T => $body;
-            Bool bool, I32 i32, I64 i64, BF16 half::bf16, F32 f32, F64 f64)
+            Bool $crate::Logical, I32 i32, I64 i64, BF16 half::bf16, F32 f32, F64 f64)
     }};
     (@arms $dtype:expr, $T:ident => $body:expr; $($variant:ident $type:ty),+) => {
         match $dtype {
@@ -132,7 +132,7 @@ macro_rules! by_number {
     ($dtype:expr, $T:ident => $body:expr) => {{
         use $crate::element::by_dtype;
         by_dtype!(@arms $dtype, $T => $body;
-            Bool bool, I32 i32, I64 i64, BF16 f32, F32 f32, F64 f64)
+            Bool $crate::Logical, I32 i32, I64 i64, BF16 f32, F32 f32, F64 f64)
     }};
 }
 pub(crate) use by_number;
@@ -314,22 +314,22 @@ macro_rules! float {
 }
 
 element!(
-    bool,
+    Logical,
     Bool,
-    |value| match value {
+    |value| Logical::from(match value {
         Scalar::Bool(value) => value,
         Scalar::Int(value) => value != 0,
         Scalar::Float(value) => value != 0.0,
-    },
-    Scalar::Bool,
-    |x: bool, y: bool| x | y
+    }),
+    |value: Logical| Scalar::Bool(value.is_true()),
+    |x: Logical, y: Logical| x | y
 );
 
-impl Number for bool {
+impl Number for Logical {
     type Total = i64;
 
-    const ZERO: Self = false;
-    const ONE: Self = true;
+    const ZERO: Self = Self::from_byte(0);
+    const ONE: Self = Self::from_byte(1);
 
     fn minus(self, other: Self) -> Self {
         self ^ other
@@ -347,13 +347,13 @@ impl Number for bool {
         self | lowest
     }
     fn to_total(self) -> i64 {
-        i64::from(self)
+        i64::from(self.is_true())
     }
     fn add_totals(left: i64, right: i64) -> i64 {
         left.wrapping_add(right)
     }
     fn from_total(total: i64) -> Self {
-        total != 0
+        Self::from(total != 0)
     }
 }
 

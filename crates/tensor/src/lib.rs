@@ -17,6 +17,7 @@ mod exception;
 mod kernels;
 mod layout;
 mod live;
+mod logical;
 mod operand;
 mod ops;
 mod scalar;
@@ -36,6 +37,7 @@ pub use error::{Error, Result};
 pub use exception::Exception;
 pub use kernels::Put;
 pub use live::live_bytes;
+pub use logical::Logical;
 pub use operand::Operand;
 pub use ops::{
     Approximation, BatchNorm, Comparison, Convolution, CrossEntropy, Elementwise, End, KeepDims,

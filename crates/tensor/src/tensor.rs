@@ -14,7 +14,7 @@ use crate::kernels::Walk;
 use crate::layout::Layout;
 use crate::shape::{Strides, checked_sizes, storage_bytes};
 use crate::storage::{self, Storage};
-use crate::{DType, Element, Error, Result, Scalar};
+use crate::{DType, Element, Error, Logical, Result, Scalar};
 
 /// An array of numbers. Cloning is cheap and gives another handle to the same elements.
 #[derive(Clone, Debug)]
@@ -65,9 +65,10 @@ impl Tensor {
     pub fn from_bytes(bytes: &[u8], sizes: &[i64], dtype: DType) -> Result<Self> {
         let count = bytes.len() / dtype.bytes();
         match dtype {
-            DType::Bool => {
-                Self::from_slice(&bytes.iter().map(|&x| x != 0).collect::<Vec<_>>(), sizes)
-            }
+            DType::Bool => Self::from_slice(
+                &decode(bytes, count, |[byte]| Logical::from_byte(byte)),
+                sizes,
+            ),
             DType::I32 => Self::from_slice(&decode(bytes, count, i32::from_ne_bytes), sizes),
             DType::I64 => Self::from_slice(&decode(bytes, count, i64::from_ne_bytes), sizes),
             DType::BF16 => {
@@ -89,8 +90,7 @@ impl Tensor {
     /// When the address is not aligned for the type.
     ///
     /// # Safety
-    /// From `address` on lie elements of `dtype`, as many as sizes and strides reach, with values
-    /// that the type knows, while `owner` is not dropped; and nobody writes to them while an
+    /// From `address` on lie elements of `dtype`, as many as sizes and strides reach, while `owner` is not dropped; and nobody writes to them while an
     /// operator works on them.
     #[expect(
         unsafe_code,
@@ -231,6 +231,16 @@ impl Tensor {
         by_dtype!(self.dtype(), S => storage::read_one(&self.storage, |own: &[S]| {
             walk.each(|[at]| elements.push(crate::element::cast(own[at])));
         }));
+        Ok(elements)
+    }
+
+    /// Copies the elements out as truths, the last dimension innermost.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub fn to_bools(&self) -> Result<Vec<bool>> {
+        let mut elements = storage::reserve(self.count())?;
+        elements.extend(self.to_vec::<Logical>()?.into_iter().map(Logical::is_true));
         Ok(elements)
     }
 

@@ -141,7 +141,8 @@ fn apply(
             whole += tensor.rank() - named;
         } else if let Ok(truth) = item.cast::<PyBool>() {
             view = Some(current.unsqueeze(dimension as i64).map_err(Error::from)?);
-            let mask = host::Tensor::from_slice(&[truth.is_true()], &[1]).map_err(Error::from)?;
+            let mask = host::Tensor::from_slice(&[host::Logical::from(truth.is_true())], &[1])
+                .map_err(Error::from)?;
             put_at(&mut picks, dimension, mask);
             dimension += 1;
         } else if let Ok(slice) = item.cast::<PySlice>() {

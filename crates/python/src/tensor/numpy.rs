@@ -80,22 +80,27 @@ pub(crate) fn from_numpy(ndarray: &Bound<'_, PyAny>) -> PyResult<Tensor> {
             type_name(ndarray)?
         )));
     }
-    warn_if_read_only(ndarray)?;
-    let dtype = element_type(ndarray)?;
-    let sizes: Vec<i64> = ndarray.getattr("shape")?.extract()?;
-    let strides = element_strides(ndarray, dtype)?;
-    let address: usize = ndarray.getattr("ctypes")?.getattr("data")?.extract()?;
-    let aligned: bool = ndarray.getattr("flags")?.getattr("aligned")?.extract()?;
-    if !aligned || (dtype == host::DType::Bool && has_odd_truths(ndarray)?) {
-        let array = numpy.call_method1("ascontiguousarray", (ndarray,))?;
+    // A subclass may say of itself what it likes; numpy's own class over the same elements tells the
+    // truth, and nobody else has it to change.
+    let plain = numpy
+        .getattr("ndarray")?
+        .call_method1("view", (ndarray, numpy.getattr("ndarray")?))?;
+    warn_if_read_only(&plain)?;
+    let dtype = element_type(&plain)?;
+    let sizes: Vec<i64> = plain.getattr("shape")?.extract()?;
+    let strides = element_strides(&plain, dtype)?;
+    let address: usize = plain.getattr("ctypes")?.getattr("data")?.extract()?;
+    let aligned: bool = plain.getattr("flags")?.getattr("aligned")?.extract()?;
+    if !aligned {
+        let array = numpy.call_method1("ascontiguousarray", (plain,))?;
         let bytes: Vec<u8> = array.call_method0("tobytes")?.extract()?;
         return wrap(host::Tensor::from_bytes(&bytes, &sizes, dtype));
     }
-    let owner = Box::new(ndarray.clone().unbind());
-    // SAFETY: numpy says where the elements lie, that they are aligned and how far they reach; the
-    // array is kept alive by the reference. Truth values were looked at. A program that writes
-    // to the array on one thread while another computes with the tensor has to order the two
-    // itself, as with any array that threads share.
+    let owner = Box::new((ndarray.clone().unbind(), plain.unbind()));
+    // SAFETY: numpy says where the elements lie, that they are aligned and how far they reach; both
+    // arrays are kept alive by the references. A program that writes to the array on one thread while
+    // another computes with the tensor has to order the two itself, as with any array that threads
+    // share.
     wrap(unsafe { host::Tensor::from_foreign(address, dtype, &sizes, &strides, owner) })
 }
 
@@ -170,16 +175,4 @@ fn element_strides(array: &Bound<'_, PyAny>, dtype: host::DType) -> PyResult<Vec
         ));
     }
     Ok(strides.iter().map(|stride| stride / bytes).collect())
-}
-
-/// Returns whether an array of truth values holds bytes that are neither 0 nor 1, which a view can
-/// give it.
-fn has_odd_truths(array: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let size: usize = array.getattr("size")?.extract()?;
-    if size == 0 {
-        return Ok(false);
-    }
-    let bytes = array.call_method1("view", ("u1",))?;
-    let highest: u8 = bytes.call_method0("max")?.extract()?;
-    Ok(highest > 1)
 }

@@ -123,7 +123,7 @@ impl Tensor {
         }
         let same = self.0.compare(host::Comparison::Eq, &other.0);
         let all = same.and_then(|same| same.truth(Truth::All, None, keep(false)));
-        let all = all.and_then(|all| all.to_vec::<bool>());
+        let all = all.and_then(|all| all.to_bools());
         Ok(all.map_err(Error::from)? == [true])
     }
 

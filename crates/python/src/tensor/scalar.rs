@@ -34,7 +34,7 @@ impl Tensor {
 
     fn __bool__(&self) -> PyResult<bool> {
         match self.0.count() {
-            1 => Ok(self.0.to_vec::<bool>().map_err(Error::from)?[0]),
+            1 => Ok(self.0.to_bools().map_err(Error::from)?[0]),
             0 => Err(PyRuntimeError::new_err(
                 "Boolean value of Tensor with no values is ambiguous",
             )),
@@ -85,7 +85,7 @@ impl Tensor {
             .0
             .compare(mindtorch_tensor::Comparison::Eq, element.as_host());
         let same = same.map_err(Error::from)?;
-        let same = same.to_vec::<bool>().map_err(Error::from)?;
+        let same = same.to_bools().map_err(Error::from)?;
         Ok(same.contains(&true))
     }
 }

@@ -9,7 +9,7 @@ use super::{PARALLEL_CHUNK, PARALLEL_COUNT, Walk, in_parallel};
 use crate::layout::Layout;
 use crate::shape::Dims;
 use crate::storage::{self, reserve, zeroed};
-use crate::{Element, Result, Tensor};
+use crate::{Element, Logical, Result, Tensor};
 
 use super::{narrowed, result_layout, rewrite, widened};
 
@@ -203,10 +203,12 @@ pub(crate) fn choose<T: Element>(
         right.layout(),
     ];
     let walk = Walk::over(dims, layouts);
-    let elements = storage::read_one(condition.storage(), |chosen: &[bool]| {
+    let elements = storage::read_one(condition.storage(), |chosen: &[Logical]| {
         storage::read_two([left.storage(), right.storage()], |a: &[T], b: &[T]| {
             let mut elements = reserve(result.count())?;
-            walk.each(|[_, at, x, y]| elements.push(if chosen[at] { a[x] } else { b[y] }));
+            walk.each(|[_, at, x, y]| {
+                elements.push(if chosen[at].is_true() { a[x] } else { b[y] });
+            });
             Ok(elements)
         })
     })?;

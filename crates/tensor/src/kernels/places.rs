@@ -7,7 +7,7 @@ use crate::layout::Layout;
 use crate::ops::Triangle;
 use crate::shape::Dims;
 use crate::storage::{self, reserve, zeroed};
-use crate::{Element, Result, Tensor};
+use crate::{Element, Logical, Result, Tensor};
 
 /// What becomes of an element that is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,11 +138,12 @@ pub(crate) fn combine(offsets: &[usize], rest: &Layout) -> Result<Vec<usize>> {
 
 /// Returns the places of the elements that are not zero: one list per dimension.
 pub(crate) fn nonzero(tensor: &Tensor) -> Result<Vec<Vec<i64>>> {
-    let truths = tensor.to_vec::<bool>()?;
-    let count = truths.iter().filter(|&&truth| truth).count();
+    let truths = tensor.to_vec::<Logical>()?;
+    let count = truths.iter().filter(|truth| truth.is_true()).count();
     let columns = (0..tensor.rank()).map(|_| reserve(count));
     let mut columns: Vec<Vec<i64>> = columns.collect::<Result<_>>()?;
-    for (mut place, _) in truths.into_iter().enumerate().filter(|(_, truth)| *truth) {
+    let marked = truths.into_iter().enumerate();
+    for (mut place, _) in marked.filter(|(_, truth)| truth.is_true()) {
         for dimension in (0..tensor.rank()).rev() {
             let size = tensor.dims()[dimension];
             columns[dimension].push((place % size) as i64);

@@ -9,7 +9,7 @@ use crate::element::{Number, by_dtype, by_number};
 use crate::error::reject;
 use crate::kernels;
 use crate::shape::broadcast;
-use crate::{DType, Element, Operand, Result, Scalar, Tensor};
+use crate::{DType, Element, Logical, Operand, Result, Scalar, Tensor};
 
 static BITWISE_NOT: Site = Site::operator("aten::bitwise_not");
 static CLAMP: Site = Site::operator("aten::clamp");
@@ -100,7 +100,7 @@ impl Tensor {
         let dims = broadcast(self.dims(), other.dims())?;
         let (left, right) = (self.as_type(dtype)?, other.as_type(dtype)?);
         by_dtype!(dtype, T => {
-            kernels::zip(&dims, [&left, &right], move |x: T, y: T| how.holds(x, y))
+            kernels::zip(&dims, [&left, &right], move |x: T, y: T| Logical::from(how.holds(x, y)))
         })
     }
 
@@ -125,7 +125,7 @@ impl Tensor {
             };
         }
         match dtype {
-            DType::Bool => combine!(bool),
+            DType::Bool => combine!(Logical),
             DType::I32 => combine!(i32),
             DType::I64 => combine!(i64),
             DType::BF16 | DType::F32 | DType::F64 => reject!(
@@ -143,7 +143,7 @@ impl Tensor {
     pub fn bitwise_not(&self) -> Result<Self> {
         let _scope = open(&BITWISE_NOT, (self,));
         match self.dtype() {
-            DType::Bool => kernels::map(self, |x: bool| !x),
+            DType::Bool => kernels::map(self, |x: Logical| !x),
             DType::I32 => kernels::map(self, |x: i32| !x),
             DType::I64 => kernels::map(self, |x: i64| !x),
             dtype @ (DType::BF16 | DType::F32 | DType::F64) => reject!(

@@ -290,3 +290,19 @@ fn item_wants_exactly_one_element() {
         "a Tensor with 0 elements cannot be converted to Scalar"
     );
 }
+
+#[test]
+fn copies_that_no_memory_holds_are_refused() {
+    let wide = ones(&[1]).expand(&[1 << 60]).unwrap();
+    let refused = [
+        wide.to_f64_vec().map(drop),
+        wide.to_scalars().map(drop),
+        wide.to_bools().map(drop),
+        wide.nonzero().map(drop),
+        wide.unbind(0).map(drop),
+    ];
+    for result in refused {
+        let text = result.unwrap_err().to_string();
+        assert!(text.starts_with("DefaultCPUAllocator"), "{text}");
+    }
+}

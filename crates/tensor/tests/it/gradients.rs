@@ -1,8 +1,9 @@
 //! Every formula against central differences, in double precision.
 
 use mindtorch_tensor::{
-    Approximation, BatchNorm, Convolution, CrossEntropy, DType, Elementwise, End, KeepDims, Pool,
-    Put, Reduction, Result, RetainGraph, Scalar, Tensor, Triangle, backward, gradients,
+    Approximation, BatchNorm, Convolution, CrossEntropy, DType, Elementwise, End, KeepDims,
+    Logical, Pool, Put, Reduction, Result, RetainGraph, Scalar, Tensor, Triangle, backward,
+    gradients,
 };
 
 const STEP: f64 = 1e-6;
@@ -160,7 +161,7 @@ fn choices_have_their_derivatives() {
     });
     check_unary("max", |x| x.extreme(End::Highest));
     check_unary("masked_fill", |x| {
-        let mask = Tensor::from_slice(&[true, false, true], &[3])?;
+        let mask = Tensor::from_slice(&[true, false, true].map(Logical::from), &[3])?;
         x.masked_fill(&mask, Scalar::Int(7))
     });
     check("embedding", &[&[3, 2]], |x| x[0].embedding(&places, None));

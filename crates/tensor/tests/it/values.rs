@@ -79,7 +79,7 @@ fn elements_convert_as_c_converts_them() {
         [3, -3, i32::MIN, i32::MIN, i32::MIN]
     );
     assert_eq!(
-        floats.to(DType::Bool).unwrap().to_vec::<bool>().unwrap(),
+        floats.to(DType::Bool).unwrap().to_bools().unwrap(),
         [true; 5]
     );
 }
