@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import weakref
 from typing import Any
 
@@ -222,3 +223,50 @@ def test_graphs_are_freed_with_their_tensors() -> None:
     del marker, y, hook
     gc.collect()
     assert end() is None
+
+
+@pytest.mark.parametrize("is_leaf", [True, False])
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (torch.ones(3), "hook 'replace' has changed the size of value"),
+        (torch.ones(1), "hook 'replace' has changed the size of value"),
+        (torch.ones((1, 2, 2)), "hook 'replace' has changed the size of value"),
+        (
+            torch.ones((2, 2), dtype=torch.float64),
+            "hook 'replace' has changed the type of value "
+            "(was torch.FloatTensor got torch.DoubleTensor)",
+        ),
+    ],
+)
+def test_a_hook_returns_what_it_was_given_in_size_and_type(
+    returned: torch.Tensor, message: str, is_leaf: bool
+) -> None:
+    def replace(_: torch.Tensor) -> torch.Tensor:
+        return returned
+
+    x = torch.ones((2, 2), requires_grad=True)
+    watched = x if is_leaf else x * 1
+    watched.register_hook(replace)
+    with pytest.raises(RuntimeError, match=re.escape(message)):
+        (watched * watched).sum().backward()
+    assert x.grad is None
+
+
+def test_a_hook_that_returns_no_tensor_is_told_its_type() -> None:
+    x = torch.ones((2, 2), requires_grad=True)
+    hook: Any = lambda _: 3  # noqa: E731
+    x.register_hook(hook)
+    with pytest.raises(TypeError, match="expected Variable, but hook returned 'int'"):
+        (x * x).sum().backward()
+
+
+def test_hooks_without_a_name_fail_as_unknown() -> None:
+    class Callable:
+        def __call__(self, _: torch.Tensor) -> torch.Tensor:
+            return torch.ones(5)
+
+    x = torch.ones((2, 2), requires_grad=True)
+    x.register_hook(Callable())
+    with pytest.raises(RuntimeError, match="hook '<unknown>' has changed the size of value"):
+        (x * x).sum().backward()

@@ -529,6 +529,25 @@ pub enum Error {
     /// An integer is divided by zero.
     #[error("ZeroDivisionError")]
     DivisionByZero,
+    /// A hook returned a gradient of another type.
+    #[error(
+        "hook '{hook}' has changed the type of value (was torch.{}Tensor got torch.{}Tensor)",
+        .was.title(), .found.title()
+    )]
+    HookType {
+        /// The name of the hook.
+        hook: String,
+        /// The type of the gradient that arrived.
+        was: DType,
+        /// The type of what the hook returned.
+        found: DType,
+    },
+    /// A hook returned a gradient of another size.
+    #[error("hook '{hook}' has changed the size of value")]
+    HookSize {
+        /// The name of the hook.
+        hook: String,
+    },
     /// A hook or a function of the user failed; the binding knows how.
     #[error("a function of the user failed")]
     Callback,

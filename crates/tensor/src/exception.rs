@@ -83,6 +83,8 @@ impl Error {
             | Self::RequiresGradOfResult
             | Self::RetainWithoutGrad
             | Self::HookWithoutGrad
+            | Self::HookType { .. }
+            | Self::HookSize { .. }
             | Self::GradType { .. }
             | Self::GradShape { .. }
             | Self::ResultType { .. }

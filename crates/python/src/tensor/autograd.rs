@@ -149,16 +149,26 @@ impl Tensor {
     }
 
     /// Calls a function with the gradient when it arrives; what it returns replaces the gradient.
-    fn register_hook(&self, hook: Py<PyAny>) -> PyResult<HookHandle> {
-        let hook = Hook::new(move |gradient| {
+    fn register_hook(&self, hook: Bound<'_, PyAny>) -> PyResult<HookHandle> {
+        let name = hook.getattr("__name__").and_then(|name| name.extract());
+        let name: String = name.unwrap_or_else(|_| "<unknown>".to_owned());
+        let hook = hook.unbind();
+        let hook = Hook::new(&name, move |gradient| {
             leave(|py| {
                 let returned = hook.call1(py, (Tensor(gradient.clone()),));
                 let returned = returned.map_err(keep_raised)?;
                 if returned.is_none(py) {
                     return Ok(None);
                 }
-                let tensor = returned.bind(py).cast::<Tensor>().map_err(|_| {
-                    keep_raised(PyTypeError::new_err("hooks must return None or a Tensor"))
+                let returned = returned.bind(py);
+                let tensor = returned.cast::<Tensor>().map_err(|_| {
+                    let found = returned.get_type();
+                    let found = found
+                        .name()
+                        .map_or_else(|_| "?".to_owned(), |name| name.to_string());
+                    keep_raised(PyTypeError::new_err(format!(
+                        "expected Variable, but hook returned '{found}'"
+                    )))
                 })?;
                 Ok(Some(tensor.get().0.clone()))
             })

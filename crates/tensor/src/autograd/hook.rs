@@ -4,22 +4,51 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{Result, Tensor};
+use crate::{Error, Result, Tensor};
 
 type Call = dyn Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync;
 
-/// A function of a gradient; what it returns replaces the gradient.
+/// A function of a gradient; what it returns replaces the gradient, and is as large and of the same
+/// type.
 #[derive(Clone)]
-pub struct Hook(Arc<Call>);
+pub struct Hook {
+    name: Arc<str>,
+    call: Arc<Call>,
+}
 
 impl Hook {
-    /// Makes a hook of a function.
-    pub fn new(call: impl Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(call))
+    /// Makes a hook of a function; errors tell its name.
+    pub fn new(
+        name: &str,
+        call: impl Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            call: Arc::new(call),
+        }
     }
 
     pub(super) fn call(&self, gradient: &Tensor) -> Result<Option<Tensor>> {
-        (self.0)(gradient)
+        let changed = (self.call)(gradient)?;
+        if let Some(changed) = &changed {
+            self.check(gradient, changed)?;
+        }
+        Ok(changed)
+    }
+
+    fn check(&self, gradient: &Tensor, changed: &Tensor) -> Result<()> {
+        let hook = || self.name.to_string();
+        if changed.dtype() != gradient.dtype() {
+            return Err(Error::HookType {
+                hook: hook(),
+                was: gradient.dtype(),
+                found: changed.dtype(),
+            });
+        }
+        if changed.dims() != gradient.dims() {
+            return Err(Error::HookSize { hook: hook() });
+        }
+        Ok(())
     }
 }
 
