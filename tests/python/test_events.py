@@ -8,6 +8,7 @@ import json
 import operator
 import pickle
 import warnings
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -404,3 +405,59 @@ def test_nothing_warns_on_the_usual_way() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         str(recorded().key_averages(group_by_input_shapes=True, group_by_stack_n=2))
+
+
+class Witness:
+    """Something that a test can see die."""
+
+
+def self_cycle(event: Any) -> None:
+    event.me = event
+
+
+def cycle_of_two(event: Any) -> None:
+    other = event.cpu_children[0]
+    event.other, other.other = other, event
+
+
+def cycle_by_a_list(event: Any) -> None:
+    event.all = [event.cpu_children[0], {"event": (event,)}]
+
+
+def cycle_by_an_object(event: Any) -> None:
+    event.holder = Witness()
+    event.holder.event = event
+
+
+def cycle_by_the_list_of_events(event: Any) -> None:
+    event.around = event.list
+    del event.list
+
+
+@pytest.mark.parametrize(
+    "tie",
+    [self_cycle, cycle_of_two, cycle_by_a_list, cycle_by_an_object, cycle_by_the_list_of_events],
+)
+def test_what_is_set_on_handles_is_collected_with_them(tie: Callable[[Any], None]) -> None:
+    """A circle from a handle to itself, by way of the store that keeps what is set."""
+    events = recorded()
+    event: Any = next(event for event in events if event.cpu_children)
+    event.list = list(events)
+    tie(event)
+    event.witness = Witness()
+    seen = weakref.ref(event.witness)
+    gc.collect()
+    assert seen() is not None
+    assert event.witness is seen()
+    del events, event
+    gc.collect()
+    assert seen() is None
+
+
+def test_handles_that_nothing_is_set_on_are_not_followed() -> None:
+    event: Any = recorded()[3]
+    assert not gc.is_tracked(event)
+    event.note = "text"
+    assert gc.is_tracked(event)
+    event.note = "text again"
+    assert event.note == "text again"

@@ -3,7 +3,8 @@
 //!
 //! A handle is two words. It is not followed by Python's collector, which would otherwise go
 //! through all of them again and again; it holds the store and nothing else, so there is nothing to
-//! collect. What a user sets on a handle is kept in the store, by event.
+//! collect. What a user sets on a handle is kept in the store, by event, and can lead back to
+//! handles: from then on the collector follows these.
 
 #![expect(
     unsafe_code,
@@ -20,6 +21,7 @@ use mindprof_model::{EventId, Flags, LossCause, Nanos};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use pyo3::{PyTraverseError, PyVisit};
 
 use crate::analyzed::Analyzed;
 use crate::averages::{Averages, microseconds, sums_dict};
@@ -109,10 +111,13 @@ impl Events {
         item: Item,
     ) -> PyResult<Bound<'py, FunctionEvent>> {
         let handle = Bound::new(py, FunctionEvent::new(store.clone_ref(py), item))?;
-        // SAFETY: the pointer is of a live object of a type that the collector follows, made just
-        // now; no one else has seen it. An object may be taken out of the collector's sight
-        // at any time.
-        unsafe { ffi::PyObject_GC_UnTrack(handle.as_ptr().cast()) };
+        // Relaxed: see `change`.
+        if !store.get().is_changed.load(Ordering::Relaxed) {
+            // SAFETY: the pointer is of a live object of a type that the collector follows, made
+            // just now; no one else has seen it. An object may be taken out of the collector's
+            // sight at any time.
+            unsafe { ffi::PyObject_GC_UnTrack(handle.as_ptr().cast()) };
+        }
         Ok(handle)
     }
 
@@ -139,11 +144,10 @@ impl Events {
     /// Returns where to keep what a user sets on an item.
     pub(crate) fn change_mut<'py>(&self, py: Python<'py>, key: ItemKey) -> Bound<'py, PyDict> {
         self.is_changed.store(true, Ordering::Relaxed);
+        // Made before the lock is taken: making an object can run the collector, which takes it.
+        let new = PyDict::new(py).unbind();
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-        let dict = changes
-            .entry(key)
-            .or_insert_with(|| PyDict::new(py).unbind());
-        dict.bind(py).clone()
+        changes.entry(key).or_insert(new).bind(py).clone()
     }
 
     /// Returns all that users set on items.
@@ -173,6 +177,25 @@ impl Events {
 
 #[pymethods]
 impl Events {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // Whoever holds the lock keeps the store alive: what is not shown is taken as in use.
+        if let Ok(changes) = self.changes.try_lock() {
+            for set in changes.values() {
+                visit.call(set)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn __clear__(&self) {
+        let changes = self
+            .changes
+            .try_lock()
+            .map(|mut changes| std::mem::take(&mut *changes));
+        // Dropped after the lock is given back: this can run any code.
+        drop(changes);
+    }
+
     fn __len__(&self) -> usize {
         match self.shown() {
             Some(items) => items.len(),

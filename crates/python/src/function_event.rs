@@ -15,7 +15,9 @@ use mindprof_model::{Category, DeviceKind, Event, EventId, InputsId, InputsIter,
 use pyo3::exceptions::PyAttributeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyFunction, PyModule, PyString, PyType};
+use pyo3::{PyTraverseError, PyVisit};
+use rustc_hash::FxHashSet;
 
 use crate::events::{Events, ItemKey};
 use crate::once::classes;
@@ -125,6 +127,61 @@ impl FunctionEvent {
     }
 }
 
+/// Has Python's collector follow a handle from now on.
+fn follow(handle: &Bound<'_, FunctionEvent>) {
+    // SAFETY: the handle lives, the GIL is held, and its type is one that the collector follows; it
+    // is asked first, because an object is to be shown to it once.
+    unsafe {
+        if ffi::PyObject_GC_IsTracked(handle.as_ptr()) == 0 {
+            ffi::PyObject_GC_Track(handle.as_ptr().cast());
+        }
+    }
+}
+
+/// So many objects are looked at for handles in what a user sets.
+const MOST_LOOKED_AT: usize = 100_000;
+
+/// Has Python's collector follow the handles that `value` leads to, so that a circle through them
+/// can be found. Classes, modules and functions are not looked into: they lead everywhere.
+fn follow_all(value: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = value.py();
+    let leads_on = |object: &Bound<'_, PyAny>| {
+        // SAFETY: the object lives and the GIL is held. What the collector does not follow, handles
+        // apart, leads to nothing that it could.
+        let is_followed = unsafe { ffi::PyObject_GC_IsTracked(object.as_ptr()) } == 1;
+        is_followed
+            && !(object.is_instance_of::<PyType>()
+                || object.is_instance_of::<PyModule>()
+                || object.is_instance_of::<PyFunction>())
+    };
+    if let Ok(handle) = value.cast::<FunctionEvent>() {
+        follow(handle);
+        return Ok(());
+    }
+    if !leads_on(value) {
+        return Ok(());
+    }
+    let referents = py.import("gc")?.getattr("get_referents")?;
+    let mut seen: FxHashSet<usize> = FxHashSet::default();
+    let mut next = vec![value.clone()];
+    while let Some(object) = next.pop() {
+        if let Ok(handle) = object.cast::<FunctionEvent>() {
+            follow(handle);
+            continue;
+        }
+        if !leads_on(&object) || !seen.insert(object.as_ptr().addr()) {
+            continue;
+        }
+        if seen.len() > MOST_LOOKED_AT {
+            break;
+        }
+        for found in referents.call1((object,))?.try_iter()? {
+            next.push(found?);
+        }
+    }
+    Ok(())
+}
+
 #[pymethods]
 impl FunctionEvent {
     fn __getattribute__<'py>(
@@ -166,11 +223,17 @@ impl FunctionEvent {
         }
     }
 
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.store)
+    }
+
     fn __setattr__(
         slf: &Bound<'_, Self>,
         name: &Bound<'_, PyString>,
         value: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
+        follow(slf);
+        follow_all(value)?;
         let this = slf.get();
         let set = this.store.get().change_mut(slf.py(), this.key());
         set.set_item(name, value)
