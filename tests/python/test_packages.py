@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import mindprof
+import pytest
 
 IMPORT_ALL = """
 import importlib, pkgutil, sys
@@ -24,3 +25,20 @@ def test_every_module_needs_the_standard_library_alone() -> None:
     isolated = [sys.executable, "-I", "-S", "-c", IMPORT_ALL, str(source)]
     done = subprocess.run(isolated, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("is_enabled", [True, False])
+def test_an_interpreter_without_its_lock_is_refused(is_enabled: bool) -> None:
+    """As one without it says of itself: there the modules are not loaded."""
+    source = Path(mindprof.__file__).parents[1]
+    pretend = f"import sys; sys._is_gil_enabled = lambda: {is_enabled}\n"
+    command = [sys.executable, "-I", "-S", "-c", pretend + IMPORT_ALL, str(source)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if is_enabled:
+        assert (done.returncode, done.stderr) == (0, "")
+    else:
+        assert done.returncode == 1
+        told = (
+            "ImportError: mindprof needs the interpreter's lock, which is switched off here\nhint: "
+        )
+        assert told in done.stderr

@@ -10,11 +10,27 @@
 
 use std::cell::UnsafeCell;
 
-use pyo3::Python;
+use pyo3::exceptions::PyImportError;
+use pyo3::prelude::*;
+
+/// Refuses an interpreter that runs without its lock: to declare that a module needs it is a wish,
+/// which such an interpreter may have been told to ignore.
+pub(crate) fn require_lock(py: Python<'_>) -> PyResult<()> {
+    let Some(is_enabled) = py.import("sys")?.getattr_opt("_is_gil_enabled")? else {
+        return Ok(());
+    };
+    if is_enabled.call0()?.is_truthy()? {
+        return Ok(());
+    }
+    Err(PyImportError::new_err(
+        "mindprof needs the interpreter's lock, which is switched off here\n\
+         hint: run without PYTHON_GIL=0 and -X gil=0, and the lock is switched on at import",
+    ))
+}
 
 /// A value that one thread at a time can touch: the one that holds the interpreter's lock.
 ///
-/// The module declares that it needs that lock, so there is one in every interpreter that loads it.
+/// The module is not loaded into an interpreter that runs without it: see [`require_lock`].
 #[derive(Default)]
 pub(crate) struct Held<T>(UnsafeCell<T>);
 

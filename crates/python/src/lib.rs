@@ -106,6 +106,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::held::require_lock(module.py())?;
         // The earlier the clock has its first anchor, the better its rate is known.
         mindprof_record::Session::prepare();
         crate::enter::watch_forks();

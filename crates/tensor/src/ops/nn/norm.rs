@@ -405,11 +405,9 @@ fn batch_forward(own: &Tensor, options: BatchNorm<'_>) -> Result<[Tensor; 3]> {
 
 /// Returns what was kept of earlier batches, if this one's own statistics are not to be used.
 fn running_statistics<T: Real>(options: BatchNorm<'_>) -> Result<Option<Statistics<T>>> {
-    let (Some(mean), Some(variance), false) = (
-        options.running_mean,
-        options.running_var,
-        options.training,
-    ) else {
+    let (Some(mean), Some(variance), false) =
+        (options.running_mean, options.running_var, options.training)
+    else {
         return Ok(None);
     };
     let inverse = |variance: T| T::of(1.0 / (variance.wide() + options.epsilon).sqrt());
