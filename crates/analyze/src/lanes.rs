@@ -9,22 +9,22 @@ use std::cmp::Reverse;
 use mindprof_model::{Category, Event, EventId, Flags, Nanos, Profile, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// How many spare lanes of a thread are tried before another is opened: enough for real overlaps,
-/// and few enough for a file in which everything overlaps.
+/// How many overflow tracks of a thread are tried before another is opened: enough for real
+/// overlaps, and few enough for a file in which everything overlaps.
 const TRIED_LANES: usize = 64;
 
 /// Which lane each event of a profile lies on. Any two events of a lane are apart or one lies
 /// within the other.
 #[derive(Clone, Debug, Default)]
 pub struct Lanes {
-    spare: Vec<SpareLane>,
-    /// The events that are not on their thread's own lane, with the number of the spare lane.
+    overflow: Vec<OverflowTrack>,
+    /// The events that are not on their thread's own lane, with the number of the overflow track.
     moved: FxHashMap<EventId, u32>,
 }
 
-/// A lane beside a thread's own.
+/// A lane beside a thread's own, which is drawn as a track of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SpareLane {
+pub struct OverflowTrack {
     /// The thread that the events ran on.
     pub thread: ThreadId,
     /// How many lanes of the thread come before this one, its own included.
@@ -49,18 +49,18 @@ impl Lanes {
     pub fn build_with(profile: &Profile, interval: impl Fn(&Event) -> (Nanos, Nanos)) -> Self {
         let walk = Walk::new(profile, interval);
         let lanes = walk.place(&FxHashSet::default());
-        if lanes.spare.is_empty() {
+        if lanes.overflow.is_empty() {
             return lanes;
         }
         walk.place(&walk.crossing_ranges())
     }
 
-    /// Returns the spare lanes, in the order in which they were first needed.
-    pub fn spare(&self) -> &[SpareLane] {
-        &self.spare
+    /// Returns the overflow tracks, in the order in which they were first needed.
+    pub fn overflow(&self) -> &[OverflowTrack] {
+        &self.overflow
     }
 
-    /// Returns the position in [`Self::spare`] of the lane of an event; none if it is on its
+    /// Returns the position in [`Self::overflow`] of the lane of an event; none if it is on its
     /// thread's own.
     pub fn moved_to(&self, id: EventId) -> Option<usize> {
         // Most profiles move nothing, and then nothing is looked up.
@@ -111,31 +111,31 @@ impl<'a, I: Fn(&Event) -> (Nanos, Nanos)> Walk<'a, I> {
         })
     }
 
-    /// Puts each event on the first lane of its thread that takes it; those in `apart` on spare
-    /// lanes only.
+    /// Puts each event on the first lane of its thread that takes it; those in `apart` on overflow
+    /// tracks only.
     fn place(&self, apart: &FxHashSet<EventId>) -> Lanes {
         let mut lanes = Lanes::default();
         let threads = self.profile.threads().len();
         let mut own = vec![OpenLane::default(); threads];
-        let mut spare: Vec<OpenLane> = Vec::new();
-        let mut spare_of: Vec<Vec<usize>> = vec![Vec::new(); threads];
+        let mut overflow: Vec<OpenLane> = Vec::new();
+        let mut overflow_of: Vec<Vec<usize>> = vec![Vec::new(); threads];
         for (id, event) in self.events() {
             let (start, end) = (self.interval)(event);
             if !apart.contains(&id) && own[event.thread.index()].take(start, end) {
                 continue;
             }
-            let beside = &mut spare_of[event.thread.index()];
+            let beside = &mut overflow_of[event.thread.index()];
             let tried = beside.len().saturating_sub(TRIED_LANES);
             let mut tried = beside[tried..].iter().copied();
-            let fitting = tried.find(|&lane| spare[lane].take(start, end));
+            let fitting = tried.find(|&lane| overflow[lane].take(start, end));
             let lane = fitting.unwrap_or_else(|| {
-                beside.push(spare.len());
-                lanes.spare.push(SpareLane {
+                beside.push(overflow.len());
+                lanes.overflow.push(OverflowTrack {
                     thread: event.thread,
                     number: beside.len(),
                 });
-                spare.push(OpenLane { ends: vec![end] });
-                spare.len() - 1
+                overflow.push(OpenLane { ends: vec![end] });
+                overflow.len() - 1
             });
             lanes.moved.insert(id, lane as u32);
         }
@@ -247,7 +247,7 @@ mod tests {
         let lanes = Lanes::build(&profile);
         assert_eq!(numbers(&lanes, 3), [None, Some(0), None]);
         let (thread, number) = (ThreadId::from_index(0), 1);
-        assert_eq!(lanes.spare(), [SpareLane { thread, number }]);
+        assert_eq!(lanes.overflow(), [OverflowTrack { thread, number }]);
     }
 
     #[test]
@@ -290,9 +290,9 @@ mod tests {
             let lanes = Lanes::build_with(&profile, drawn);
             let lane_of = |index: usize| {
                 let thread = profile.events()[index].thread;
-                let spare = lanes.moved_to(EventId::from_index(index));
-                prop_assert!(spare.is_none_or(|spare| lanes.spare()[spare].thread == thread));
-                Ok((thread, spare))
+                let track = lanes.moved_to(EventId::from_index(index));
+                prop_assert!(track.is_none_or(|track| lanes.overflow()[track].thread == thread));
+                Ok((thread, track))
             };
             for first in 0..intervals.len() {
                 for second in first + 1..intervals.len() {

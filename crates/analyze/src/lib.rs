@@ -43,7 +43,7 @@ pub use folded::{Folded, StackMetric, stack_weights};
 pub use forward::{is_backward_wrapper, wrapped_node};
 pub use host_totals::HostTotals;
 pub use keys::Keys;
-pub use lanes::{Lanes, SpareLane};
+pub use lanes::{Lanes, OverflowTrack};
 pub use memory_timeline::{
     CategoryBytes, MemoryAction, MemoryBlock, MemoryCategory, MemoryChange, MemoryDevice,
     MemoryHolder, MemoryPeak, MemoryTimeline,

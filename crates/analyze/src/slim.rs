@@ -8,9 +8,9 @@ use mindprof_model::{
     Event, EventId, Flags, MemoryRecord, Nanos, Part, Profile, Selection, ThreadId, UnknownEvent,
 };
 
-use self::fate::Fates;
+use self::decisions::Decisions;
 
-mod fate;
+mod decisions;
 #[cfg(test)]
 mod tests;
 
@@ -81,13 +81,17 @@ pub struct Slimmed {
 /// # Panics
 /// Never: what is kept names what the profile holds.
 pub fn slim(profile: &Profile, cut: &Cut) -> Slimmed {
-    let mut fates = Fates::decide(profile, cut);
+    let mut decisions = Decisions::decide(profile, cut);
     if let Some(most) = cut.most_events {
-        fates.keep_longest(profile, most);
+        decisions.keep_longest(profile, most);
     }
-    let report = fates.report(profile);
+    let report = decisions.report(profile);
     let begin = cut.window.map_or(Nanos::ZERO, |(begin, _)| begin);
-    let mut keep = Keep { fates, cut, report };
+    let mut keep = Keep {
+        decisions,
+        cut,
+        report,
+    };
     let mut part = Part::selected(profile, begin, &mut keep);
     if let Some((_, end)) = cut.window {
         part.span = end.min(profile.span()).saturating_sub(begin);
@@ -102,7 +106,7 @@ pub fn slim(profile: &Profile, cut: &Cut) -> Slimmed {
 
 /// Keeps what was decided, and counts it.
 struct Keep<'a> {
-    fates: Fates,
+    decisions: Decisions,
     cut: &'a Cut,
     report: CutReport,
 }
@@ -118,10 +122,10 @@ impl Keep<'_> {
 
 impl Selection for Keep<'_> {
     fn event(&mut self, id: EventId, event: &Event) -> Option<Event> {
-        if !self.fates.is_kept(id) {
+        if !self.decisions.is_kept(id) {
             return None;
         }
-        let (event, is_clipped) = self.fates.clipped(event, id, self.cut);
+        let (event, is_clipped) = self.decisions.clipped(event, id, self.cut);
         self.report.clipped += u64::from(is_clipped);
         Some(event)
     }
@@ -141,7 +145,7 @@ impl Selection for Keep<'_> {
     }
 }
 
-impl Fates {
+impl Decisions {
     /// Returns an event as it is kept, and whether it ends or begins at an edge of the window.
     fn clipped(&self, event: &Event, id: EventId, cut: &Cut) -> (Event, bool) {
         let mut event = *event;

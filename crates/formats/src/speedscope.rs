@@ -194,14 +194,17 @@ struct Lane {
     events: Vec<EventId>,
 }
 
-/// Returns the lanes on which there are events: those of the threads themselves, then the spare
-/// ones.
+/// Returns the lanes on which there are events: those of the threads themselves, then the overflow
+/// tracks.
 fn lanes(profile: &Profile) -> Vec<Lane> {
     let places = Lanes::build(profile);
     let own = (0..profile.threads().len()).map(|index| (ThreadId::from_index(index), 0));
-    let spare = places.spare().iter().map(|lane| (lane.thread, lane.number));
+    let overflow = places
+        .overflow()
+        .iter()
+        .map(|lane| (lane.thread, lane.number));
     let mut lanes: Vec<Lane> = own
-        .chain(spare)
+        .chain(overflow)
         .map(|(thread, number)| Lane {
             thread,
             number,
@@ -211,8 +214,10 @@ fn lanes(profile: &Profile) -> Vec<Lane> {
     let threads = profile.threads().len();
     for (index, event) in profile.events().iter().enumerate() {
         let id = EventId::from_index(index);
-        let spare = places.moved_to(id).map(|lane| threads + lane);
-        lanes[spare.unwrap_or(event.thread.index())].events.push(id);
+        let overflow = places.moved_to(id).map(|lane| threads + lane);
+        lanes[overflow.unwrap_or(event.thread.index())]
+            .events
+            .push(id);
     }
     lanes.retain(|lane| !lane.events.is_empty());
     lanes

@@ -115,11 +115,11 @@ impl Collector {
     }
 
     /// Takes the events of a track of a process for events of the thread `of`.
-    pub(super) fn add_spare_track(&mut self, [process, track, of]: [&Value; 3]) {
+    pub(super) fn add_overflow_track(&mut self, [process, track, of]: [&Value; 3]) {
         let raw = [process, track, of].map(ToString::to_string);
         let strings = &mut self.part.strings;
         self.tracks
-            .add_spare(raw.each_ref().map(String::as_str), strings);
+            .add_overflow(raw.each_ref().map(String::as_str), strings);
     }
 
     /// Counts an event that could not be read.

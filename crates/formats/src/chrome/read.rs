@@ -226,12 +226,13 @@ impl Reader<'_> {
 #[serde(default)]
 struct Mark {
     lost: FxHashMap<String, u64>,
-    spare_tracks: Vec<SpareTrack>,
+    #[serde(rename = "spare_tracks")]
+    overflow_tracks: Vec<OverflowTrack>,
 }
 
 /// A track that holds events of the thread `of`, apart because they cross others of it.
 #[derive(Deserialize)]
-struct SpareTrack {
+struct OverflowTrack {
     pid: Value,
     tid: Value,
     of: Value,
@@ -243,8 +244,8 @@ impl Mark {
             let count = self.lost.get(loss_key(cause)).copied().unwrap_or(0);
             collector.part.add_loss(cause, count);
         }
-        for track in &self.spare_tracks {
-            collector.add_spare_track([&track.pid, &track.tid, &track.of]);
+        for track in &self.overflow_tracks {
+            collector.add_overflow_track([&track.pid, &track.tid, &track.of]);
         }
     }
 }

@@ -91,7 +91,7 @@ pub(super) fn describe_thread(
 }
 
 /// Fills the descriptor of a track beside a thread's own.
-pub(super) fn describe_spare(
+pub(super) fn describe_overflow(
     thread: &Thread,
     number: usize,
     parent: u64,

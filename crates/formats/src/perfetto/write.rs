@@ -15,7 +15,7 @@ use super::foreign::ForeignTracks;
 use super::marks::track_of_thread;
 use super::packets::Packets;
 use super::sequence::{Said, Sequence};
-use super::tracks::{Processes, describe_memory, describe_spare, describe_thread};
+use super::tracks::{Processes, describe_memory, describe_overflow, describe_thread};
 use crate::chrome::{TraceOptions, loss_key};
 use crate::error::Result;
 use crate::whole_file::write_file;
@@ -102,7 +102,7 @@ fn write_facts(
     })
 }
 
-/// Opens a sequence for each thread and then for each spare lane.
+/// Opens a sequence for each thread and then for each overflow track.
 fn open_sequences<'a>(
     profile: &'a Profile,
     processes: &Processes,
@@ -111,10 +111,10 @@ fn open_sequences<'a>(
 ) -> Result<Vec<Sequence<'a>>> {
     let threads = profile.threads();
     let own = threads.iter().map(|thread| (thread, 0));
-    let spare = lanes.spare().iter();
-    let spare = spare.map(|lane| (&threads[lane.thread.index()], lane.number));
+    let overflow = lanes.overflow().iter();
+    let overflow = overflow.map(|lane| (&threads[lane.thread.index()], lane.number));
     let mut sequences = Vec::new();
-    for ((thread, number), id) in own.chain(spare).zip(2..) {
+    for ((thread, number), id) in own.chain(overflow).zip(2..) {
         let sequence = Sequence::new(profile, id);
         let parent = processes.of(thread);
         packets.add(|packet| {
@@ -124,7 +124,7 @@ fn open_sequences<'a>(
                 if number == 0 {
                     describe_thread(profile, thread, parent, descriptor);
                 } else {
-                    describe_spare(thread, number, parent, descriptor);
+                    describe_overflow(thread, number, parent, descriptor);
                 }
             });
         })?;
@@ -157,8 +157,8 @@ fn write_slices(
             continue;
         }
         let id = EventId::from_index(index);
-        let spare = lanes.moved_to(id).map(|lane| threads + lane);
-        let sequence = &mut sequences[spare.unwrap_or(event.thread.index())];
+        let overflow = lanes.moved_to(id).map(|lane| threads + lane);
+        let sequence = &mut sequences[overflow.unwrap_or(event.thread.index())];
         close(sequence, event.start, packets)?;
         let flow = flows.end_at(id, event);
         let said = Said {

@@ -34,8 +34,8 @@ impl Prefix {
     }
 }
 
-/// No more prefixes than this are remembered; what comes beyond is read the slow way. Those that pass
-/// values leave room for others.
+/// No more prefixes than this are remembered; what comes beyond is read the slow way. Those that
+/// pass values leave room for others.
 const MOST_PREFIXES: usize = 4096;
 const MOST_PASSING: usize = 3072;
 /// How many prefixes are remembered to come after one.

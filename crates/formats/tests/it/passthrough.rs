@@ -87,8 +87,8 @@ fn keys_of(object: &Value) -> BTreeSet<&str> {
     entries.map(|(key, _)| key.as_str()).collect()
 }
 
-/// What the writer numbers anew, and the track, which may be a spare one; arguments are compared one
-/// by one.
+/// What the writer numbers anew, and the track, which may be an overflow track; arguments are
+/// compared one by one.
 const TOLD_ANEW: [&str; 3] = ["Ev Idx", "tid", "args"];
 
 #[test]

@@ -310,7 +310,7 @@ fn is_said_again(key: &str, old: &Value, new: &Value) -> bool {
     let is_number_in_quotes = in_quotes.is_some() && in_quotes == new.as_i64();
     match key {
         "pid" => old == new || is_number_in_quotes,
-        // It may be drawn on a spare track, and no object becomes one.
+        // It may be drawn on an overflow track, and no object becomes one.
         "tid" | "args" => true,
         _ => old == new,
     }

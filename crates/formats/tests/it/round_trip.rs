@@ -184,9 +184,9 @@ fn whole_arrows(events: &[Value]) -> HashSet<(String, u64)> {
 
 /// Returns the thread that an event ran on: ours may be drawn beside it.
 fn own_track(trace: &Value, event: &Value) -> Value {
-    let spare = trace["mindprof"]["spare_tracks"].as_array();
-    let mut spare = spare.into_iter().flatten();
-    let found = spare.find(|track| track["pid"] == event["pid"] && track["tid"] == event["tid"]);
+    let overflow = trace["mindprof"]["spare_tracks"].as_array();
+    let mut overflow = overflow.into_iter().flatten();
+    let found = overflow.find(|track| track["pid"] == event["pid"] && track["tid"] == event["tid"]);
     found.map_or(&event["tid"], |track| &track["of"]).clone()
 }
 

@@ -84,8 +84,8 @@ impl TemplateCache {
         }
     }
 
-    /// Works out the template of the text that was looked for last. `kept_of` returns what is kept of
-    /// such a text, if it is sound.
+    /// Works out the template of the text that was looked for last. `kept_of` returns what is kept
+    /// of such a text, if it is sound.
     pub(super) fn train(
         &mut self,
         use_of: Use,

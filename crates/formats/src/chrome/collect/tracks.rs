@@ -17,8 +17,8 @@ pub(super) struct Tracks {
     /// What is said of processes, and of threads.
     process_facts: FxHashMap<Label, TrackFacts>,
     thread_facts: FxHashMap<(Label, Label), TrackFacts>,
-    /// The threads that spare tracks belong to, by process and track.
-    spare: FxHashMap<(Label, Label), Label>,
+    /// The threads that overflow tracks belong to, by process and track.
+    overflow: FxHashMap<(Label, Label), Label>,
     /// Where the last event lay, since the next one mostly lies there too.
     last: Option<Last>,
     /// The tracks that prefixes say.
@@ -141,7 +141,7 @@ impl Tracks {
     ) -> ThreadId {
         let label = Label::read(thread, strings);
         let key = Label::read(process, strings);
-        let label = *self.spare.get(&(key, label)).unwrap_or(&label);
+        let label = *self.overflow.get(&(key, label)).unwrap_or(&label);
         let key = (device, key, label);
         let next = ThreadId::from_index(self.keys.len());
         let id = *self.ids.entry(key).or_insert(next);
@@ -158,22 +158,26 @@ impl Tracks {
     }
 
     /// Takes what lies on a track for what lies on the thread `of`; each is JSON.
-    pub(super) fn add_spare(&mut self, [process, track, of]: [&str; 3], strings: &mut StringTable) {
+    pub(super) fn add_overflow(
+        &mut self,
+        [process, track, of]: [&str; 3],
+        strings: &mut StringTable,
+    ) {
         self.last = None;
         self.by_prefix.clear();
         let [process, track, of] =
             [process, track, of].map(|raw| Label::read(raw.as_bytes(), strings));
-        self.spare.insert((process, track), of);
+        self.overflow.insert((process, track), of);
     }
 
     /// Returns of each track whether all of it stood on one track in the file too.
     pub(super) fn are_whole(&self) -> Vec<bool> {
         let keys = self.keys.iter();
-        let has_spare = |process: Label, thread: Label| {
-            let mut spare = self.spare.iter();
-            spare.any(|((of, _), &own)| *of == process && own == thread)
+        let has_overflow = |process: Label, thread: Label| {
+            let mut overflow = self.overflow.iter();
+            overflow.any(|((of, _), &own)| *of == process && own == thread)
         };
-        keys.map(|&(_, process, thread)| !has_spare(process, thread))
+        keys.map(|&(_, process, thread)| !has_overflow(process, thread))
             .collect()
     }
 

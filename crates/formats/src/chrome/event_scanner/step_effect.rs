@@ -46,8 +46,8 @@ impl StepEffect {
         self.unknown = None;
     }
 
-    /// Notes a value, which lies in the prefix together with its entry. Returns whether there is room
-    /// for it.
+    /// Notes a value, which lies in the prefix together with its entry. Returns whether there is
+    /// room for it.
     pub(super) fn pass(
         &mut self,
         key: Key,

@@ -128,9 +128,9 @@ fn crossing_events_are_drawn_beside_their_thread() {
     let trace = written(&builder.into_profile().unwrap());
     assert_eq!(event(&trace, "call")["tid"], 13556);
     assert_eq!(event(&trace, "range")["tid"], 13557);
-    let spare = &trace["mindprof"]["spare_tracks"];
+    let overflow = &trace["mindprof"]["spare_tracks"];
     assert_eq!(
-        spare.to_string(),
+        overflow.to_string(),
         "[{\"of\":13556,\"pid\":13555,\"tid\":13557}]"
     );
     let names = trace["traceEvents"].as_array().unwrap().iter();

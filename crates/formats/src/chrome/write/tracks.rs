@@ -1,5 +1,5 @@
-//! The tracks of a trace: one for each thread, and spare ones for events that cross others of their
-//! thread.
+//! The tracks of a trace: one for each thread, and overflow tracks for events that cross others of
+//! their thread.
 
 use mindprof_analyze::Lanes;
 use mindprof_model::{Category, DeviceKind, Event, EventId, Nanos, Profile, Thread, ThreadId};
@@ -16,10 +16,10 @@ const LARGEST_EXACT: u64 = (1 << 53) - 1;
 /// Where each event is drawn.
 pub(super) struct Tracks {
     lanes: Lanes,
-    /// What an event says of its track, by thread, and by spare lane.
+    /// What an event says of its track, by thread, and by overflow track.
     of_threads: Vec<String>,
-    of_spare: Vec<String>,
-    spare_natives: Vec<u64>,
+    of_overflow: Vec<String>,
+    overflow_natives: Vec<u64>,
     /// What is said of each thread and its process.
     facts: Vec<TrackFacts>,
 }
@@ -28,8 +28,8 @@ impl Tracks {
     pub(super) fn build(profile: &Profile) -> Self {
         let lanes = Lanes::build_with(profile, drawn);
         let threads = profile.threads();
-        let spare_natives = free_natives(threads, lanes.spare().len());
-        let of_spare = lanes.spare().iter().zip(&spare_natives);
+        let overflow_natives = free_natives(threads, lanes.overflow().len());
+        let of_overflow = lanes.overflow().iter().zip(&overflow_natives);
         let facts = facts_of(profile);
         let own = |thread: usize| thread_json(threads[thread].native, &facts[thread]);
         let process = |thread: usize| process_json(threads[thread].process, &facts[thread]);
@@ -37,11 +37,11 @@ impl Tracks {
             of_threads: (0..threads.len())
                 .map(|thread| place(&process(thread), &own(thread)))
                 .collect(),
-            of_spare: of_spare
+            of_overflow: of_overflow
                 .map(|(lane, &native)| place(&process(lane.thread.index()), &native.to_string()))
                 .collect(),
             lanes,
-            spare_natives,
+            overflow_natives,
             facts,
         }
     }
@@ -49,7 +49,7 @@ impl Tracks {
     /// Returns what an event says of its track.
     pub(super) fn of_event(&self, id: EventId, event: &Event) -> &str {
         match self.lanes.moved_to(id) {
-            Some(lane) => &self.of_spare[lane],
+            Some(lane) => &self.of_overflow[lane],
             None => &self.of_threads[event.thread.index()],
         }
     }
@@ -59,11 +59,11 @@ impl Tracks {
         &self.of_threads[thread.index()]
     }
 
-    /// Returns the spare tracks as JSON, for who reads them back: each with the thread that it
+    /// Returns the overflow tracks as JSON, for who reads them back: each with the thread that it
     /// belongs to.
-    pub(super) fn spare_json(&self, profile: &Profile) -> String {
-        let spare = self.lanes.spare().iter().zip(&self.spare_natives);
-        let items: Vec<String> = spare
+    pub(super) fn overflow_json(&self, profile: &Profile) -> String {
+        let overflow = self.lanes.overflow().iter().zip(&self.overflow_natives);
+        let items: Vec<String> = overflow
             .map(|(lane, &native)| {
                 let thread = profile.threads()[lane.thread.index()];
                 let facts = &self.facts[lane.thread.index()];
@@ -120,7 +120,7 @@ fn place(process: &str, thread: &str) -> String {
 }
 
 impl Writer<'_> {
-    /// Names each process when it is first met, each thread, and the spare tracks.
+    /// Names each process when it is first met, each thread, and the overflow tracks.
     pub(super) fn push_tracks(&mut self) {
         let threads = self.profile.threads();
         let facts = self.tracks.facts.clone();
@@ -140,12 +140,12 @@ impl Writer<'_> {
                 self.push_track(&place, &facts[index]);
             }
         }
-        for index in 0..self.tracks.spare_natives.len() {
-            let lane = self.tracks.lanes.spare()[index];
+        for index in 0..self.tracks.overflow_natives.len() {
+            let lane = self.tracks.lanes.overflow()[index];
             let mut facts = facts[lane.thread.index()].clone();
             let name = facts.thread_name.unwrap_or_default();
             facts.thread_name = Some(format!("{}, overlapping {}", name.trim_end(), lane.number));
-            let place = self.tracks.of_spare[index].clone();
+            let place = self.tracks.of_overflow[index].clone();
             self.push_track(&place, &facts);
         }
     }

@@ -36,9 +36,9 @@ impl Writer<'_> {
             .map(|cause| format!("\"{}\":{}", loss_key(cause), loss.count(cause)))
             .join(",");
         let version = env!("CARGO_PKG_VERSION");
-        let spare = self.tracks.spare_json(self.profile);
+        let overflow = self.tracks.overflow_json(self.profile);
         self.text.push(&format!(
-            "\"mindprof\":{{\"version\":\"{version}\",\"lost\":{{{counts}}},\"spare_tracks\":{spare}}},\n\
+            "\"mindprof\":{{\"version\":\"{version}\",\"lost\":{{{counts}}},\"spare_tracks\":{overflow}}},\n\
              \"displayTimeUnit\":\"ms\",\n\"baseTimeNanoseconds\":{},\n\"traceEvents\":[",
             self.base_ns
         ));

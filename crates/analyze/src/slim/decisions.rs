@@ -8,7 +8,7 @@ use crate::Correlation;
 
 /// What becomes of one event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum Decision {
     /// Kept, and cut at the edges of the window.
     Kept,
     /// Kept as it is, because of what asked for it or lies inside of it.
@@ -20,44 +20,49 @@ enum Fate {
 }
 
 /// What becomes of each event.
-pub(super) struct Fates {
-    fates: Vec<Fate>,
+pub(super) struct Decisions {
+    decisions: Vec<Decision>,
 }
 
-impl Fates {
+impl Decisions {
     /// Decides by window, threads and duration. The host's events come first: what devices did
     /// follows them.
     pub(super) fn decide(profile: &Profile, cut: &Cut) -> Self {
         let events = profile.events();
-        let mut fates: Vec<Fate> = events.iter().map(|event| alone(event, cut)).collect();
+        let mut decisions: Vec<Decision> = events.iter().map(|event| alone(event, cut)).collect();
         if cut.window.is_some() || cut.threads.is_some() {
-            follow_requests(profile, cut, &mut fates);
-            keep_ranges_around_kernels(profile, cut, &mut fates);
+            follow_requests(profile, cut, &mut decisions);
+            keep_ranges_around_kernels(profile, cut, &mut decisions);
         }
-        Self { fates }
+        Self { decisions }
     }
 
     pub(super) fn is_kept(&self, id: EventId) -> bool {
-        matches!(self.fates[id.index()], Fate::Kept | Fate::Whole)
+        matches!(self.decisions[id.index()], Decision::Kept | Decision::Whole)
     }
 
     pub(super) fn is_whole(&self, id: EventId) -> bool {
-        self.fates[id.index()] == Fate::Whole
+        self.decisions[id.index()] == Decision::Whole
     }
 
     pub(super) fn leave_out_for_number(&mut self, id: EventId) {
-        self.fates[id.index()] = Fate::TooMany;
+        self.decisions[id.index()] = Decision::TooMany;
     }
 
     pub(super) fn report(&self, profile: &Profile) -> CutReport {
-        let count = |fate| self.fates.iter().filter(|&&found| found == fate).count() as u64;
+        let count = |decision| {
+            self.decisions
+                .iter()
+                .filter(|&&found| found == decision)
+                .count() as u64
+        };
         CutReport {
-            events: self.fates.len() as u64,
-            kept: count(Fate::Kept) + count(Fate::Whole),
-            outside: count(Fate::Outside),
-            other_threads: count(Fate::OtherThread),
-            too_short: count(Fate::TooShort),
-            too_many: count(Fate::TooMany),
+            events: self.decisions.len() as u64,
+            kept: count(Decision::Kept) + count(Decision::Whole),
+            outside: count(Decision::Outside),
+            other_threads: count(Decision::OtherThread),
+            too_short: count(Decision::TooShort),
+            too_many: count(Decision::TooMany),
             memory: profile.memory().len() as u64,
             ..CutReport::default()
         }
@@ -65,27 +70,27 @@ impl Fates {
 }
 
 /// Returns what becomes of an event by itself.
-fn alone(event: &Event, cut: &Cut) -> Fate {
+fn alone(event: &Event, cut: &Cut) -> Decision {
     let is_outside = cut.window.is_some_and(|(begin, end)| {
         // An instant on the first edge is inside.
         event.start >= end || (event.end() <= begin && event.start < begin)
     });
     if is_outside {
-        return Fate::Outside;
+        return Decision::Outside;
     }
     let is_other = |threads: &Vec<ThreadId>| !threads.contains(&event.thread);
     if cut.threads.as_ref().is_some_and(is_other) {
-        return Fate::OtherThread;
+        return Decision::OtherThread;
     }
     if event.duration < cut.shortest {
-        return Fate::TooShort;
+        return Decision::TooShort;
     }
-    Fate::Kept
+    Decision::Kept
 }
 
 /// Lets what devices did follow the call that asked for it, or else the scope, where they are
 /// known.
-fn follow_requests(profile: &Profile, cut: &Cut, fates: &mut [Fate]) {
+fn follow_requests(profile: &Profile, cut: &Cut, decisions: &mut [Decision]) {
     if !profile.has_links() {
         return;
     }
@@ -104,12 +109,12 @@ fn follow_requests(profile: &Profile, cut: &Cut, fates: &mut [Fate]) {
         let Some(asked) = call.or_else(|| owners.owner(id)) else {
             continue;
         };
-        fates[id.index()] = match alone(profile.event(asked), cut) {
+        decisions[id.index()] = match alone(profile.event(asked), cut) {
             // How long the request took says nothing about the work.
-            Fate::Kept | Fate::TooShort if profile.event(id).duration < cut.shortest => {
-                Fate::TooShort
+            Decision::Kept | Decision::TooShort if profile.event(id).duration < cut.shortest => {
+                Decision::TooShort
             }
-            Fate::Kept | Fate::TooShort => Fate::Whole,
+            Decision::Kept | Decision::TooShort => Decision::Whole,
             other => other,
         };
     }
@@ -117,12 +122,12 @@ fn follow_requests(profile: &Profile, cut: &Cut, fates: &mut [Fate]) {
 
 /// Keeps a user's range on a device exactly if a kernel in it is kept; one without kernels is
 /// decided by itself.
-fn keep_ranges_around_kernels(profile: &Profile, cut: &Cut, fates: &mut [Fate]) {
+fn keep_ranges_around_kernels(profile: &Profile, cut: &Cut, decisions: &mut [Decision]) {
     // By stream, the starts of the kernels and whether each is kept; events come by start.
     let mut kernels: FxHashMap<ThreadId, Vec<(EventId, bool)>> = FxHashMap::default();
     for (index, event) in profile.events().iter().enumerate() {
         if event.category == Category::Kernel {
-            let is_kept = matches!(fates[index], Fate::Kept | Fate::Whole);
+            let is_kept = matches!(decisions[index], Decision::Kept | Decision::Whole);
             let of_stream = kernels.entry(event.thread).or_default();
             of_stream.push((EventId::from_index(index), is_kept));
         }
@@ -139,9 +144,9 @@ fn keep_ranges_around_kernels(profile: &Profile, cut: &Cut, fates: &mut [Fate]) 
         let end = of_stream.partition_point(|kernel| start(kernel) < range.end());
         let inside = &of_stream[begin..end];
         if inside.iter().any(|&(_, is_kept)| is_kept) {
-            fates[index] = Fate::Whole;
-        } else if !inside.is_empty() && fates[index] == Fate::Kept {
-            fates[index] = Fate::Outside;
+            decisions[index] = Decision::Whole;
+        } else if !inside.is_empty() && decisions[index] == Decision::Kept {
+            decisions[index] = Decision::Outside;
         }
     }
 }
