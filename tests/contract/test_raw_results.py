@@ -176,6 +176,20 @@ def test_e_6_memory_that_was_not_to_be_had_is_an_event_always() -> None:
     ]
 
 
+def test_e_6_memory_that_was_not_to_be_had_takes_none_itself() -> None:
+    found = parse(
+        memory(1500, 4096, name="[OutOfMemory]"),
+        memory(1500, 16),
+        Raw(7, "a", 1600, 1700),
+    )
+    assert [(event.name, event.id) for event in found] == [
+        ("[memory]", 8),
+        ("[OutOfMemory]", 9),
+        ("a", 7),
+    ]
+    assert [event.cpu_memory_usage for event in found] == [16, 4096, 0]
+
+
 def test_e_7_frames_of_the_framework_are_dropped() -> None:
     frames = [
         "torch/autograd/__init__.py(90): _make_grads",
@@ -203,6 +217,34 @@ def test_e_8_what_devices_did_is_linked() -> None:
     operator, call, *_ = parse(*launched(), use_device="cuda")
     assert [tuple(kernel) for kernel in operator.kernels] == [("gemm", 2, pytest.approx(0.5))]
     assert call.thread == operator.thread == 3
+
+
+def test_e_8_numbers_may_be_large() -> None:
+    top = 2**64 - 1
+    operator, call, _, loose = parse(
+        Raw(2**40, "aten::mm", 1000, 2000, start_thread_id=3),
+        Raw(50, "cudaLaunchKernel", 1100, 1200, linked_correlation_id=2**40),
+        Raw(top, "f", 1200, 1300, is_python_function=True, external_id=0),
+        memory(3000, 8),
+    )
+    assert (operator.id, call.thread, loose.id) == (2**40, 3, top + 1)
+
+
+def test_e_8_work_is_listed_as_it_was_given() -> None:
+    on_device = {"device_type": DeviceType.CUDA, "linked_correlation_id": 6}
+    outer, inner, *_ = parse(
+        Raw(5, "aten::mm", 1000, 2000),
+        Raw(6, "aten::mm", 1000, 2000),
+        Raw(50, "second", 1600, 1700, **on_device),
+        Raw(51, "first", 1300, 1400, **on_device),
+        use_device="cuda",
+    )
+    assert (outer.kernels, [kernel.name for kernel in inner.kernels]) == ([], ["second", "first"])
+
+
+def test_e_2_events_may_begin_before_the_trace() -> None:
+    early, late = parse(Raw(1, "early", 400, 2000), Raw(2, "late", 1500, 1600))
+    assert (early.time_range.start, late.time_range.start) == (-0.6, 0.5)
 
 
 @pytest.mark.parametrize(

@@ -266,11 +266,12 @@ fn unclaimed(profile: &Profile) -> Vec<u32> {
     found
 }
 
-/// Returns whether an event takes the memory records of its time: all do that are shown and ran on
-/// the host.
+/// Returns whether an event takes the memory records of its time: all do that are shown, took time
+/// and ran on the host. A moment has none, not even one at which memory was not to be had.
 fn is_claimant(profile: &Profile, index: usize) -> bool {
     let event = &profile.events()[index];
     !event.flags.contains(Flags::HIDDEN)
+        && !event.flags.contains(Flags::INSTANT)
         && profile.threads()[event.thread.index()].device == DeviceKind::Cpu
 }
 

@@ -33,6 +33,7 @@ mod profile;
 mod py_cache;
 mod python_calls;
 mod range;
+mod raw_results;
 mod record_function;
 mod session;
 mod stacks;
@@ -83,6 +84,8 @@ mod _core {
         RangeHandle, RecordFunctionFast, record_function_with_args_enter,
         record_function_with_args_exit,
     };
+    #[pymodule_export]
+    use crate::raw_results::raw_events;
     #[pymodule_export]
     use crate::record_function::RecordFunction;
     #[pymodule_export]

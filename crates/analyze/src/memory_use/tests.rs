@@ -139,3 +139,32 @@ proptest! {
         prop_assert_eq!(memory.unclaimed(), loose);
     }
 }
+
+#[test]
+fn a_moment_takes_no_memory() {
+    let mut part = Part::new();
+    let thread = part.add_thread(Thread {
+        process: 1,
+        native: 1,
+        name: StringTable::EMPTY,
+        device: DeviceKind::Cpu,
+    });
+    let name = part.strings.intern("[OutOfMemory]");
+    let mut moment = Event::new(Category::Other, name, thread, Nanos(5), Nanos::ZERO);
+    moment.flags = Flags::INSTANT;
+    part.add_event(moment);
+    part.add_memory(MemoryRecord {
+        time: Nanos(5),
+        address: 1,
+        bytes: 16,
+        total_allocated: 0,
+        total_reserved: 0,
+        thread,
+        stack: StackId::NONE,
+        device: DeviceKind::Cpu,
+        device_index: -1,
+    });
+    let memory = memory_of(&part.into_profile().unwrap());
+    assert_eq!(memory.total(EventId::from_raw(0)), Bytes::default());
+    assert_eq!(memory.unclaimed(), [0]);
+}

@@ -48,6 +48,11 @@ pub(super) fn from_name(name: &str) -> (Category, DeviceKind) {
     }
 }
 
+/// Returns the category that a trace's category stands for.
+pub fn of_name(name: &str) -> Category {
+    from_name(name).0
+}
+
 /// Returns the category itself if it is one that the categories of a profile with the names of
 /// events tell apart, else nothing.
 pub(super) fn known(name: &str) -> &'static str {
@@ -110,7 +115,7 @@ pub(super) fn is_mark(name: &str) -> bool {
 }
 
 /// Returns whether events of this name are left out of every analysis.
-pub(super) fn is_hidden(name: &str) -> bool {
+pub fn is_hidden(name: &str) -> bool {
     HIDDEN.contains(&name)
 }
 

@@ -18,8 +18,10 @@ mod time;
 mod track_facts;
 mod write;
 
-pub use category::to_name as category_name;
 pub(crate) use category::{INSTANT, MEMORY, loss_key};
+pub use category::{
+    is_hidden as is_hidden_name, of_name as category_of_name, to_name as category_name,
+};
 pub(crate) use collect::each_entry;
 pub use file::{
     read_trace, read_trace_file, read_trace_file_with, read_trace_from, write_trace_file,

@@ -1,0 +1,177 @@
+//! Raw results as torch's recorder hands them over, made into events by torch's rules: memory,
+//! links and order come from the analysis of their part, objects from Python.
+
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "what is extracted from Python is owned by the function it is extracted for"
+)]
+
+use std::cmp::Reverse;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use mindprof_analyze::{Analysis, Bytes};
+use mindprof_model::{Category, DeviceKind, EventId, MemoryRecord, Nanos};
+use pyo3::prelude::*;
+use rustc_hash::FxHashMap;
+
+use self::read::read_raw_results;
+use crate::enter::Enter;
+
+mod accessors;
+mod read;
+
+/// Returns the events of raw results by time, and whether the time was over before all were made.
+///
+/// `make_event` makes the event of a raw one, `make_memory_event` that of a memory record, given
+/// its number, and its bytes on the host and on devices.
+#[pyfunction]
+pub(crate) fn raw_events<'py>(
+    py: Python<'py>,
+    result: Bound<'py, PyAny>,
+    make_event: Bound<'py, PyAny>,
+    make_memory_event: Bound<'py, PyAny>,
+    timeout_s: Option<f64>,
+) -> PyResult<(Vec<Bound<'py, PyAny>>, bool)> {
+    let begun = Instant::now();
+    let limit = timeout_s.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let mut is_late = false;
+    let mut check = || {
+        is_late = is_late || limit.is_some_and(|limit| begun.elapsed() >= limit);
+        is_late
+    };
+    let mut made = FxHashMap::default();
+    let results = read_raw_results(&result, |position, raw| {
+        if check() {
+            return Ok(ControlFlow::Break(()));
+        }
+        made.insert(position, make_event.call1((raw,))?);
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let part = results.part;
+    let analysis = py.enter(move || {
+        let profile = part.into_profile()?;
+        Ok::<_, mindprof_formats::Error>(Analysis::build(profile))
+    })?;
+    let events = MadeEvents {
+        analysis: &analysis,
+        positions: &results.events,
+        made,
+    };
+    events.set_memory()?;
+    events.set_links()?;
+    let mut found = events.spans();
+    let records = loose_records(&analysis, &results.memory, results.failed);
+    for (number, (position, record)) in (results.last_number + 1..).zip(records) {
+        if check() {
+            break;
+        }
+        let (raw, bytes) = (&results.raw[position], Bytes::of(&record));
+        let event = make_memory_event.call1((raw, number, bytes.host, bytes.device))?;
+        found.push((record.time, record.time, event));
+    }
+    found.sort_by_key(|(start, end, _)| (*start, Reverse(*end)));
+    let found = found.into_iter().map(|(_, _, event)| event).collect();
+    Ok((found, is_late))
+}
+
+/// Events that were made of raw ones, and what is known of them.
+struct MadeEvents<'a, 'py> {
+    analysis: &'a Analysis,
+    /// By event of the profile, the position of its raw event.
+    positions: &'a [usize],
+    /// By that position; hidden events are not made.
+    made: FxHashMap<usize, Bound<'py, PyAny>>,
+}
+
+impl<'py> MadeEvents<'_, 'py> {
+    fn iter(&self) -> impl Iterator<Item = (EventId, &Bound<'py, PyAny>)> {
+        let ids = (0..self.positions.len()).map(EventId::from_index);
+        ids.filter_map(|id| Some((id, self.of(id)?)))
+    }
+
+    fn of(&self, id: EventId) -> Option<&Bound<'py, PyAny>> {
+        self.made.get(&self.positions[id.index()])
+    }
+
+    fn set_memory(&self) -> PyResult<()> {
+        for (id, event) in self.iter() {
+            let bytes = self.analysis.memory().total(id);
+            if bytes != Bytes::default() {
+                event.setattr("cpu_memory_usage", bytes.host)?;
+                event.setattr("device_memory_usage", bytes.device)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives events what devices did for them, and runtime calls the thread of their events.
+    fn set_links(&self) -> PyResult<()> {
+        let profile = self.analysis.profile();
+        let mut work = Vec::new();
+        for (id, event) in self.iter() {
+            let Some(owner) = self.analysis.correlation().owner(id) else {
+                continue;
+            };
+            if profile.event(id).category == Category::Runtime {
+                if let Some(owner) = self.of(owner) {
+                    event.setattr("thread", owner.getattr("thread")?)?;
+                }
+            } else if is_listed_work(self.analysis.device(id)) {
+                work.push((self.positions[id.index()], owner, event));
+            }
+        }
+        // Lists of work are in the order of the raw events.
+        work.sort_by_key(|(position, _, _)| *position);
+        for (_, owner, event) in work {
+            if let Some(owner) = self.of(owner) {
+                append_kernel(owner, event)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the events with their starts and ends.
+    fn spans(&self) -> Vec<(Nanos, Nanos, Bound<'py, PyAny>)> {
+        self.iter()
+            .map(|(id, made)| {
+                let event = self.analysis.profile().event(id);
+                (event.start, event.end(), made.clone())
+            })
+            .collect()
+    }
+}
+
+/// Returns whether torch lists what such a device did among the kernels of an event.
+fn is_listed_work(device: DeviceKind) -> bool {
+    matches!(
+        device,
+        DeviceKind::Cuda | DeviceKind::PrivateUse1 | DeviceKind::Xpu
+    )
+}
+
+fn append_kernel(owner: &Bound<'_, PyAny>, kernel: &Bound<'_, PyAny>) -> PyResult<()> {
+    let name = kernel.getattr("name")?;
+    let device = kernel.getattr("device_index")?;
+    let elapsed_us = kernel.getattr("time_range")?.call_method0("elapsed_us")?;
+    owner.call_method1("append_kernel", (name, device, elapsed_us))?;
+    Ok(())
+}
+
+/// Returns the memory records that are events of their own with their positions, as they are
+/// numbered: first those that fall into no event, then the requests that failed.
+fn loose_records(
+    analysis: &Analysis,
+    positions: &[usize],
+    failed: Vec<(usize, MemoryRecord)>,
+) -> Vec<(usize, MemoryRecord)> {
+    let unclaimed = analysis.memory().unclaimed().iter();
+    let unclaimed = unclaimed.map(|&index| index as usize);
+    let records = analysis.profile().memory();
+    let mut loose: Vec<(usize, MemoryRecord)> = unclaimed
+        .map(|index| (positions[index], records.at(index)))
+        .collect();
+    loose.sort_by_key(|(position, _)| *position);
+    loose.extend(failed);
+    loose
+}
