@@ -21,10 +21,7 @@ impl Collector {
         }
         self.settle_amended();
         self.python.finish(&mut self.events, &mut self.part.stacks);
-        let is_stray = |(repair, ..): (Repair, u64, String)| repair == Repair::UnmatchedEnd;
-        if self.repairs.iter().any(is_stray) {
-            self.drop_unused_tracks();
-        }
+        self.settle_tracks();
         self.forget_idle_links();
         let zero = self.earliest();
         self.shift_others(zero);
@@ -58,24 +55,36 @@ impl Collector {
         }
     }
 
-    /// Drops the tracks on which there was nothing but an end.
-    fn drop_unused_tracks(&mut self) {
-        let mut is_used = vec![false; self.tracks.len()];
-        let events = self.events.iter_mut().map(|event| &mut event.thread);
-        let memory = self.memory.iter_mut().map(|record| &mut record.thread);
-        let roles = self.tensors.roles.iter_mut();
-        let records = self.part.passthrough.unknown_events_mut().iter_mut();
-        let mut named: Vec<&mut ThreadId> = events
-            .chain(memory)
-            .chain(roles.map(|role| &mut role.thread))
-            .chain(records.map(|record| &mut record.thread))
-            .collect();
-        for thread in &named {
-            is_used[thread.index()] = true;
+    /// Drops the tracks on which there was nothing but an end, and puts those of the host before
+    /// those of devices, whichever the file told first.
+    fn settle_tracks(&mut self) {
+        let is_stray = |(repair, ..): (Repair, u64, String)| repair == Repair::UnmatchedEnd;
+        let has_strays = self.repairs.iter().any(is_stray);
+        let are_of_host = self.tracks.are_of_host();
+        if !has_strays && are_of_host.is_sorted_by(|one, next| one >= next) {
+            return;
         }
-        let moved = self.tracks.retain(&is_used);
-        for thread in &mut named {
-            **thread = moved[thread.index()];
+        let mut is_used = vec![!has_strays; are_of_host.len()];
+        if has_strays {
+            self.each_thread(|thread| is_used[thread.index()] = true);
+        }
+        let moved = self.tracks.arrange(&is_used);
+        self.each_thread(|thread| *thread = moved[thread.index()]);
+    }
+
+    /// Visits the threads that events and records name.
+    fn each_thread(&mut self, mut visit: impl FnMut(&mut ThreadId)) {
+        for event in &mut self.events {
+            visit(&mut event.thread);
+        }
+        for record in &mut self.memory {
+            visit(&mut record.thread);
+        }
+        for role in &mut self.tensors.roles {
+            visit(&mut role.thread);
+        }
+        for record in self.part.passthrough.unknown_events_mut() {
+            visit(&mut record.thread);
         }
     }
 

@@ -90,10 +90,6 @@ fn numbers_of(labels: impl Iterator<Item = Label>, strings: &StringTable) -> FxH
 }
 
 impl Tracks {
-    pub(super) const fn len(&self) -> usize {
-        self.keys.len()
-    }
-
     /// Returns the track that an event lies on.
     #[inline]
     pub(super) fn track_of(
@@ -181,20 +177,19 @@ impl Tracks {
             .collect()
     }
 
-    /// Keeps the tracks that are used, and returns by their old ids which they are now.
-    pub(super) fn retain(&mut self, is_used: &[bool]) -> Vec<ThreadId> {
-        let mut moved = Vec::with_capacity(is_used.len());
-        let mut next = 0;
-        for &is_used in is_used {
-            moved.push(ThreadId::from_index(next));
-            next += usize::from(is_used);
+    /// Keeps the tracks that are used, those of the host first, and returns by their old ids which
+    /// they are now.
+    pub(super) fn arrange(&mut self, is_used: &[bool]) -> Vec<ThreadId> {
+        let mut order: Vec<usize> = (0..self.keys.len()).filter(|&at| is_used[at]).collect();
+        order.sort_by_key(|&index| self.keys[index].0 != DeviceKind::Cpu);
+        // Of one that is not used nobody asks.
+        let mut moved = vec![ThreadId::from_raw(0); self.keys.len()];
+        for (place, &index) in order.iter().enumerate() {
+            moved[index] = ThreadId::from_index(place);
         }
-        let mut used = is_used.iter();
-        self.keys.retain(|_| used.next().is_some_and(|&used| used));
-        let ids = self.keys.iter().enumerate();
-        self.ids = ids
-            .map(|(index, &key)| (key, ThreadId::from_index(index)))
-            .collect();
+        self.keys = order.iter().map(|&index| self.keys[index]).collect();
+        let ids = (0..).map(ThreadId::from_raw);
+        self.ids = self.keys.iter().copied().zip(ids).collect();
         moved
     }
 

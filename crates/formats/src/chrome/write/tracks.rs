@@ -2,7 +2,7 @@
 //! their thread.
 
 use mindprof_analyze::Lanes;
-use mindprof_model::{Category, DeviceKind, Event, EventId, Nanos, Profile, Thread, ThreadId};
+use mindprof_model::{Category, Event, EventId, Nanos, Profile, Thread, ThreadId};
 use rustc_hash::FxHashSet;
 
 use super::Writer;
@@ -126,11 +126,7 @@ impl Writer<'_> {
         let facts = self.tracks.facts.clone();
         let mut processes: FxHashSet<u64> = FxHashSet::default();
         let mut natives: FxHashSet<(u64, u64)> = FxHashSet::default();
-        // The host first, whichever source told of its threads first.
-        let mut order: Vec<usize> = (0..threads.len()).collect();
-        order.sort_by_key(|&index| threads[index].device != DeviceKind::Cpu);
-        for index in order {
-            let thread = threads[index];
+        for (index, thread) in threads.iter().enumerate() {
             if processes.insert(thread.process) {
                 let place = place(&process_json(thread.process, &facts[index]), "0");
                 self.push_process(&place, &facts[index]);
