@@ -18,7 +18,8 @@ use crate::forward::{Forwards, is_backward_wrapper};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Flows {
-    forwards: Forwards<EventId>,
+    /// Where forward operators ran of nodes that do not tell it themselves.
+    forward_threads: FxHashMap<EventId, ForwardThread>,
     ends: FxHashMap<EventId, FlowEnd>,
 }
 
@@ -67,11 +68,12 @@ impl Flows {
     /// none of other events.
     pub fn forward_thread(&self, profile: &Profile, node: EventId) -> Option<ForwardThread> {
         let event = profile.event(node);
-        let is_backward = match event.scope {
-            ScopeKind::Backward => true,
-            ScopeKind::Function | ScopeKind::User => is_backward_wrapper(profile.name(event)),
-        };
-        is_backward.then(|| self.forwards.thread(profile, node))
+        if !is_backward(profile, event) {
+            return None;
+        }
+        let links = profile.links(node).unwrap_or_default();
+        let told = links.forward_thread();
+        Some(self.forward_threads.get(&node).copied().unwrap_or(told))
     }
 
     /// Returns the end of the arrow that leaves or reaches an event.
@@ -93,31 +95,27 @@ impl Flows {
     }
 
     fn find_backward(&mut self, profile: &Profile) {
-        let mut backward = Vec::new();
+        let mut forwards: Forwards<EventId> = Forwards::default();
+        let mut number = 1;
         for (index, event) in profile.events().iter().enumerate() {
             let Some(sequence) = event.sequence() else {
                 continue;
             };
             let id = EventId::from_index(index);
-            match event.scope {
-                ScopeKind::Backward => backward.push(id),
-                ScopeKind::Function if !is_backward_wrapper(profile.name(event)) => {
-                    let last = |_, later| later;
-                    (self.forwards).add(profile, event.thread, sequence, id, last);
+            if !is_backward(profile, event) {
+                if event.scope == ScopeKind::Function {
+                    let place = (event.thread, sequence);
+                    forwards.add(profile, place, id, |_, later| later);
                 }
-                ScopeKind::Function | ScopeKind::User => {}
-            }
-        }
-        let mut number = 1;
-        for head in backward {
-            let Some(tail) = self.forwards.of(profile, head) else {
-                continue;
-            };
-            if self.ends.contains_key(&tail) {
                 continue;
             }
-            self.add(FlowKind::Backward, number, tail, head);
-            number += 1;
+            let (thread, tail) = forwards.find(profile, id);
+            self.forward_threads.insert(id, thread);
+            let tail = tail.filter(|tail| !self.ends.contains_key(tail));
+            if let (Some(tail), ScopeKind::Backward) = (tail, event.scope) {
+                self.add(FlowKind::Backward, number, tail, id);
+                number += 1;
+            }
         }
     }
 
@@ -152,6 +150,14 @@ impl Flows {
         for (id, side) in [(tail, FlowSide::Tail), (head, FlowSide::Head)] {
             self.ends.insert(id, FlowEnd { kind, side, number });
         }
+    }
+}
+
+/// Returns whether an event is a node of the backward graph or the wrapper around one.
+fn is_backward(profile: &Profile, event: &Event) -> bool {
+    match event.scope {
+        ScopeKind::Backward => true,
+        ScopeKind::Function | ScopeKind::User => is_backward_wrapper(profile.name(event)),
     }
 }
 
@@ -233,6 +239,30 @@ mod tests {
             let found = arrows(&profile, FlowKind::Backward);
             assert_eq!(found, [[(0, 0), (0, 30)], [(1, 10), (1, 20)]]);
         }
+    }
+
+    #[test]
+    fn a_thread_id_that_is_used_again_leads_to_the_operator_before_the_node() {
+        // op 0, node 0 of the first thread; op 0, node 0 of the next one with its id.
+        let mut part = Part::new();
+        let name = part.strings.intern("op");
+        let thread = part.add_thread(Thread {
+            process: 1,
+            native: 7,
+            name: StringTable::EMPTY,
+            device: DeviceKind::Cpu,
+        });
+        let scopes = [ScopeKind::Function, ScopeKind::Backward];
+        for (place, scope) in (0..).zip([scopes, scopes].concat()) {
+            let (start, duration) = (Nanos(10 * place), Nanos(5));
+            let mut event = Event::new(Category::Operator, name, thread, start, duration);
+            event.scope = scope;
+            event.set_sequence(Some(0));
+            part.add_event(event);
+        }
+        let profile = part.into_profile().unwrap();
+        let found = arrows(&profile, FlowKind::Backward);
+        assert_eq!(found, [[(0, 0), (0, 10)], [(0, 20), (0, 30)]]);
     }
 
     #[test]

@@ -52,19 +52,26 @@ impl Sources {
         let backward = backward_parents(profile, tree);
         let own = own_stacks(profile, tree, correlation);
         let mut forwards: Forwards<StackId> = Forwards::default();
+        // Of each node, what was found when it came by.
+        let mut found: FxHashMap<EventId, StackId> = FxHashMap::default();
+        let mut stacks = own;
         for (index, event) in profile.events().iter().enumerate() {
-            if let (None, Some(sequence)) = (backward[index], event.sequence()) {
-                let first = |earlier, _| earlier;
-                forwards.add(profile, event.thread, sequence, own[index], first);
+            match backward[index] {
+                Some(node) => {
+                    let stack = *found.entry(node).or_insert_with(|| {
+                        let (_, stack) = forwards.find(profile, node);
+                        stack.unwrap_or(StackId::NONE)
+                    });
+                    stacks[index] = stack;
+                }
+                None => {
+                    if let Some(sequence) = event.sequence() {
+                        let (place, own) = ((event.thread, sequence), stacks[index]);
+                        forwards.add(profile, place, own, |earlier, _| earlier);
+                    }
+                }
             }
         }
-        let stacks = own.into_iter().zip(&backward);
-        let stacks = stacks
-            .map(|(own, parent)| match parent {
-                Some(node) => forwards.of(profile, *node).unwrap_or(StackId::NONE),
-                None => own,
-            })
-            .collect();
         Self { stacks }
     }
 

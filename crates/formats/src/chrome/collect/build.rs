@@ -21,7 +21,6 @@ impl Collector {
         }
         self.settle_amended();
         self.python.finish(&mut self.events, &mut self.part.stacks);
-        self.settle_tracks();
         self.forget_idle_links();
         let zero = self.earliest();
         self.shift_others(zero);
@@ -31,6 +30,7 @@ impl Collector {
             self.part.span = Nanos(start.wrapping_sub(zero) as u64 + span.0);
         }
         let zero = self.order_events(zero);
+        self.settle_tracks();
         self.settle_forward_threads();
         let events = self.settle_events(zero);
         let bad_texts = self.vocabulary.bad_texts() + self.store.bad_texts();
@@ -55,21 +55,32 @@ impl Collector {
         }
     }
 
-    /// Drops the tracks on which there was nothing but an end, and puts those of the host before
-    /// those of devices, whichever the file told first.
+    /// Puts the tracks into the order in which their events come, those of the host before those
+    /// of devices, whichever the file told first; those on which there was nothing but an end are
+    /// gone.
     fn settle_tracks(&mut self) {
         let is_stray = |(repair, ..): (Repair, u64, String)| repair == Repair::UnmatchedEnd;
         let has_strays = self.repairs.iter().any(is_stray);
-        let are_of_host = self.tracks.are_of_host();
-        if !has_strays && are_of_host.is_sorted_by(|one, next| one >= next) {
-            return;
+        let count = self.tracks.len();
+        let mut is_used = vec![false; count];
+        let mut order = Vec::with_capacity(count);
+        let mut events = self.events.iter();
+        while order.len() < count
+            && let Some(event) = events.next()
+        {
+            if !std::mem::replace(&mut is_used[event.thread.index()], true) {
+                order.push(event.thread);
+            }
         }
-        let mut is_used = vec![!has_strays; are_of_host.len()];
+        let mut others = vec![!has_strays; count];
         if has_strays {
-            self.each_thread(|thread| is_used[thread.index()] = true);
+            self.each_thread(|thread| others[thread.index()] = true);
         }
-        let moved = self.tracks.arrange(&is_used);
-        self.each_thread(|thread| *thread = moved[thread.index()]);
+        let others = (0..count).filter(|&index| others[index] && !is_used[index]);
+        order.extend(others.map(ThreadId::from_index));
+        if let Some(moved) = self.tracks.arrange(order) {
+            self.each_thread(|thread| *thread = moved[thread.index()]);
+        }
     }
 
     /// Visits the threads that events and records name.

@@ -177,20 +177,26 @@ impl Tracks {
             .collect()
     }
 
-    /// Keeps the tracks that are used, those of the host first, and returns by their old ids which
-    /// they are now.
-    pub(super) fn arrange(&mut self, is_used: &[bool]) -> Vec<ThreadId> {
-        let mut order: Vec<usize> = (0..self.keys.len()).filter(|&at| is_used[at]).collect();
-        order.sort_by_key(|&index| self.keys[index].0 != DeviceKind::Cpu);
-        // Of one that is not used nobody asks.
-        let mut moved = vec![ThreadId::from_raw(0); self.keys.len()];
-        for (place, &index) in order.iter().enumerate() {
-            moved[index] = ThreadId::from_index(place);
+    pub(super) const fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Puts the tracks into an order, but those of the host first; what is not in it is gone.
+    /// Returns by their old ids which they are now, unless all stay as they are.
+    pub(super) fn arrange(&mut self, mut order: Vec<ThreadId>) -> Option<Vec<ThreadId>> {
+        order.sort_by_key(|track| self.keys[track.index()].0 != DeviceKind::Cpu);
+        if order.len() == self.keys.len() && order.is_sorted() {
+            return None;
         }
-        self.keys = order.iter().map(|&index| self.keys[index]).collect();
+        // Of one that is gone nobody asks.
+        let mut moved = vec![ThreadId::from_raw(0); self.keys.len()];
+        for (place, track) in order.iter().enumerate() {
+            moved[track.index()] = ThreadId::from_index(place);
+        }
+        self.keys = order.iter().map(|track| self.keys[track.index()]).collect();
         let ids = (0..).map(ThreadId::from_raw);
         self.ids = self.keys.iter().copied().zip(ids).collect();
-        moved
+        Some(moved)
     }
 
     /// Returns of each track whether it is one of the host's.
