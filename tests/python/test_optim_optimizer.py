@@ -26,6 +26,12 @@ def _sum_of_squares(param: Parameter) -> torch.Tensor:
     return loss
 
 
+def step_of_matrix(**options: Any) -> None:
+    param = Parameter(torch.ones(2, 3))
+    param.grad = torch.ones(2, 3)
+    loose.Muon([param], **options).step()
+
+
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
@@ -70,6 +76,64 @@ def _sum_of_squares(param: Parameter) -> torch.Tensor:
             RuntimeError,
             "only 'strong_wolfe' is supported",
         ),
+        (
+            lambda p: loose.Adafactor([p], lr=-1),
+            ValueError,
+            "Learning rate should be >= 0 but is: -1",
+        ),
+        (
+            lambda p: loose.Adafactor([p], beta2_decay=0.5),
+            ValueError,
+            "beta2_decay should be <= 0 but is: 0.5",
+        ),
+        (
+            lambda p: loose.Adafactor([p], eps=(-1, 0)),
+            ValueError,
+            "epsilon1 should be >= 0 but is: -1",
+        ),
+        (
+            lambda p: loose.Adafactor([p], eps=(None, -1)),
+            ValueError,
+            "epsilon2 should be >= 0 but is: -1",
+        ),
+        (
+            lambda p: loose.Adafactor([p], d=0.5),
+            ValueError,
+            "Clipping threshold d should be >= 1 but is: 0.5",
+        ),
+        (
+            lambda p: loose.Adafactor([p], weight_decay=-1),
+            ValueError,
+            "weight_decay should be >= 0 but is: -1",
+        ),
+        (lambda p: loose.Muon([p], lr=-1), ValueError, "Learning rate should be >= 0 but is: -1"),
+        (lambda p: loose.Muon([p], momentum=-1), ValueError, "momentum should be >= 0 but is: -1"),
+        (
+            lambda p: loose.Muon([p], weight_decay=-1),
+            ValueError,
+            "weight decay should be >= 0 but is: -1",
+        ),
+        (
+            lambda p: loose.Muon([p], adjust_lr_fn="other"),
+            ValueError,
+            "Adjust learning rate function other is not supported",
+        ),
+        (
+            lambda p: loose.Muon([p]),
+            ValueError,
+            "Muon only supports 2D parameters whereas we found a parameter with size: "
+            "torch.Size([2])",
+        ),
+        (
+            lambda p: step_of_matrix(ns_steps=100),
+            ValueError,
+            "Number of steps must be less than 100 for computational efficiency",
+        ),
+        (
+            lambda p: step_of_matrix(ns_coefficients=(1.0, 2.0)),
+            ValueError,
+            "Coefficients must be a tuple of exactly 3 values",
+        ),
         (lambda p: loose.SparseAdam([p], eps=0), ValueError, "Invalid epsilon value: 0"),
         (
             lambda p: (_sum_of_squares(p), loose.SparseAdam([p]).step()),
@@ -84,6 +148,23 @@ def test_wrong_arguments_raise_what_torch_raises(
     with pytest.raises(error) as raised:
         make(parameter())
     assert message in str(raised.value)
+
+
+def test_what_is_left_out_says_so() -> None:
+    assert not hasattr(optim, "swa_utils")
+    with pytest.raises(AttributeError, match="does not support 'swa_utils'"):
+        _ = loose.swa_utils
+    with pytest.raises(AttributeError, match="has no attribute 'other'"):
+        _ = loose.other
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
+def test_adafactor_divides_by_no_less_than_the_spacing_of_the_dtype(dtype: Any) -> None:
+    spacing = {torch.bfloat16: 2.0**-7, torch.float32: 2.0**-23, torch.float64: 2.0**-52}[dtype]
+    param = Parameter(torch.ones(2).to(dtype))
+    param.grad = torch.full((2,), spacing / 4).to(dtype)
+    optim.Adafactor([param], lr=0.5).step()
+    assert param.tolist() == [1 - 0.5 / 4] * 2
 
 
 def test_groups_have_options_of_their_own() -> None:

@@ -10,14 +10,18 @@
 True
 """
 
+from typing import Any
+
 from mindtorch_v2.optim import lr_scheduler
 from mindtorch_v2.optim.adadelta import Adadelta
+from mindtorch_v2.optim.adafactor import Adafactor
 from mindtorch_v2.optim.adagrad import Adagrad
 from mindtorch_v2.optim.adam import Adam
 from mindtorch_v2.optim.adamax import Adamax
 from mindtorch_v2.optim.adamw import AdamW
 from mindtorch_v2.optim.asgd import ASGD
 from mindtorch_v2.optim.lbfgs import LBFGS
+from mindtorch_v2.optim.muon import Muon
 from mindtorch_v2.optim.nadam import NAdam
 from mindtorch_v2.optim.optimizer import Optimizer
 from mindtorch_v2.optim.radam import RAdam
@@ -31,10 +35,12 @@ __all__ = [
     "LBFGS",
     "SGD",
     "Adadelta",
+    "Adafactor",
     "Adagrad",
     "Adam",
     "AdamW",
     "Adamax",
+    "Muon",
     "NAdam",
     "Optimizer",
     "RAdam",
@@ -43,3 +49,11 @@ __all__ = [
     "SparseAdam",
     "lr_scheduler",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "swa_utils":
+        raise AttributeError(
+            f"module {__name__!r} does not support 'swa_utils': averages of weights are left out"
+        )
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

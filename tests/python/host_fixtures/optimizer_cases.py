@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.python.host_fixtures.cases import parameters, plain, set_gradients
+from tests.python.host_fixtures.cases import parameters, plain, set_gradients, values
 
 STEPS = 20
 # What is kept of many steps, and follows from the rest.
@@ -54,7 +54,19 @@ OPTIMIZERS: dict[str, dict[str, Any]] = {
     "Rprop": {"lr": 0.05},
     "Rprop bounds": {"etas": (0.3, 1.5), "step_sizes": (1e-3, 0.1)},
     "Rprop maximize": {"maximize": True},
+    "Adafactor": {},
+    "Adafactor decay": {"lr": 0.5, "beta2_decay": -0.3, "weight_decay": 0.1},
+    "Adafactor bounds": {"lr": 0.1, "eps": (0.5, 2.0), "d": 1.5},
+    "Adafactor maximize": {"maximize": True},
+    "Muon": {},
+    "Muon without nesterov": {"lr": 0.05, "momentum": 0.5, "nesterov": False},
+    "Muon rounds": {"lr": 0.05, "ns_steps": 3, "ns_coefficients": (2.0, -1.5, 0.5), "eps": 10.0},
+    "Muon like AdamW": {"lr": 0.05, "weight_decay": 0.0, "adjust_lr_fn": "match_rms_adamw"},
+    "Muon spectral": {"lr": 0.05, "adjust_lr_fn": "spectral_unclamped"},
 }
+
+# For what takes matrices only: wide, square and tall.
+MATRICES = [(3, 4), (3, 3), (5, 2)]
 
 # These evaluate a loss themselves, and stop while its gradient is more than rounding.
 WOLFE = {"line_search_fn": "strong_wolfe", "tolerance_grad": 1e-2}
@@ -75,6 +87,8 @@ def params_of(torch: Any, name: str) -> list[Any]:
     Those that search a line divide differences by differences, which single precision leaves
     little of.
     """
+    if name.startswith("Muon"):
+        return [torch.nn.Parameter(values(torch, s, seed)) for seed, s in enumerate(MATRICES)]
     params = parameters(torch)
     if name in SEARCHERS:
         return [torch.nn.Parameter(param.detach().double()) for param in params]
