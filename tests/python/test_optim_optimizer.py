@@ -360,3 +360,29 @@ def test_loading_copies_options_and_shares_state() -> None:
 def test_the_base_class_does_not_step() -> None:
     with pytest.raises(NotImplementedError):
         optim.Optimizer([parameter()], {}).step()
+
+
+def test_lbfgs_refuses_a_second_group_when_it_steps() -> None:
+    first, second = parameter(), parameter()
+    optimizer = optim.LBFGS([first])
+    optimizer.add_param_group({"params": [second]})
+    with pytest.raises(AssertionError, match="Expected exactly one param_group, but got 2"):
+        optimizer.step(lambda: _sum_of_squares(first))
+
+
+def test_groups_with_and_without_names_are_not_mixed() -> None:
+    named: Any = [("name", parameter())]
+    for first, second, manner in (
+        (named, [parameter()], "without"),
+        ([parameter()], named, "with"),
+    ):
+        optimizer = optim.SGD(first, lr=0.1)
+        with pytest.raises(ValueError, match=f"cannot add param group {manner} names"):
+            optimizer.add_param_group({"params": second})
+
+
+def test_rprop_moves_a_parameter_without_dimensions() -> None:
+    single = Parameter(torch.tensor(1.5))
+    single.grad = torch.tensor(1.0)
+    optim.Rprop([single], lr=0.1).step()
+    assert single.item() == pytest.approx(1.4)

@@ -242,3 +242,10 @@ def test_live_rows_and_events_travel() -> None:
     assert travelled(rows).table() == rows.table()
     events = prof.events()
     assert travelled(events).table() == events.table()
+
+
+def test_an_event_beyond_its_profile_is_refused() -> None:
+    event = load(MLP).events()[3]
+    make, (store, (is_memory, _)) = event.__reduce__()
+    with pytest.raises(ValueError, match=r"its profile is damaged"):
+        make(store, (is_memory, 10**9))

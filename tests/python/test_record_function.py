@@ -112,3 +112,34 @@ def test_a_name_with_lone_surrogates_is_shown_with_replacements() -> None:
     (row,) = prof.key_averages()
     assert row.key.startswith("half ")
     assert "\ufffd" in row.key
+
+
+def test_one_instance_in_two_threads_at_once_ends_each_threads_own_range() -> None:
+    shared = record_function("shared")
+    inside = threading.Barrier(2, timeout=30)
+    first_left = threading.Event()
+
+    def first() -> None:
+        with shared:
+            inside.wait()
+        first_left.set()
+
+    def second() -> None:
+        with shared:
+            inside.wait()
+            first_left.wait(30)
+            with record_function("late"):
+                pass
+
+    with profile() as prof:
+        threads = [threading.Thread(target=body) for body in (first, second)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    ranges = [event for event in prof.events() if event.name == "shared"]
+    assert [event.is_async for event in ranges] == [False, False]
+    (late,) = (event for event in prof.events() if event.name == "late")
+    assert late.cpu_parent is not None
+    assert late.cpu_parent.name == "shared"
+    assert late.cpu_parent.thread == late.thread

@@ -52,3 +52,29 @@ def test_values_are_the_same_without_gradients(name: str, where: str) -> None:
 def test_every_case_is_recorded() -> None:
     assert list(KNOWN) == list(composites.CASES)
     assert all(list(found) == WHERE for found in KNOWN.values())
+
+
+def test_a_truth_value_without_dimensions_takes_or_leaves_the_whole() -> None:
+    single = torch.tensor(2.0)
+    single[single < 1] = 5.0
+    assert single.item() == 2.0
+    assert single[torch.tensor(False)].tolist() == []
+    assert single[torch.tensor(True)].tolist() == [2.0]
+    assert torch.zeros((2, 3))[torch.tensor(True)].shape == (1, 2, 3)
+    several = torch.zeros((3,))
+    several[torch.tensor(False)] = 5.0
+    assert several.tolist() == [0.0, 0.0, 0.0]
+    several[torch.tensor(True)] = 5.0
+    assert several.tolist() == [5.0, 5.0, 5.0]
+
+
+def test_the_sign_of_what_is_neither_positive_nor_negative_is_zero() -> None:
+    signs = torch.tensor([float("nan"), -0.0, 0.0, 2.0, -3.0]).sign().tolist()
+    assert [str(sign) for sign in signs] == ["0.0", "0.0", "0.0", "1.0", "-1.0"]
+
+
+def test_gradients_flow_to_tensors_without_elements() -> None:
+    empty = torch.zeros((0, 3), requires_grad=True)
+    empty.sum().backward()
+    assert empty.grad is not None
+    assert empty.grad.shape == (0, 3)

@@ -124,3 +124,44 @@ def test_the_arrow_is_the_same_however_often_a_trace_is_written(tmp_path: Path) 
             ("s", SECOND),
             ("f", BACKWARD),
         ]
+
+
+def test_a_thread_id_that_is_used_again_keeps_its_arrows(tmp_path: Path) -> None:
+    """Two threads, one after the other under one id, whose numbers both begin at zero."""
+    scopes = [
+        ("aten::sin", 0, {"Fwd thread id": 0}),
+        ("SinBackward0", 10, {"Fwd thread id": 1}),
+        ("aten::cos", 20, {"Fwd thread id": 0}),
+        ("CosBackward0", 30, {"Fwd thread id": 1}),
+    ]
+    events = [
+        operator(name, FIRST, begin, begin + 5, **{"Sequence number": 0, **arguments})
+        for name, begin, arguments in scopes
+    ]
+    path = tmp_path / "0.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    for written in range(1, ROUNDS):
+        loaded = mindprof.load(path)
+        path = tmp_path / f"{written}.json"
+        loaded.export_chrome_trace(str(path))
+        arrows = [
+            event
+            for event in json.loads(path.read_text())["traceEvents"]
+            if event.get("cat") == "fwdbwd"
+        ]
+        ends = sorted((event["id"], event["ph"], event["ts"]) for event in arrows)
+        starts = sorted(event["ts"] for event in arrows)
+        assert [ts for _, _, ts in ends] == [starts[1], starts[0], starts[3], starts[2]]
+
+
+def test_what_was_written_is_read_and_written_the_same(tmp_path: Path) -> None:
+    goldens = Path(__file__).parents[1] / "goldens" / "h200-torch2.11"
+    for name in ("gpt-full", "mlp-plain", "threads-full"):
+        path = goldens / f"{name}.trace.json.gz"
+        texts = []
+        for _ in range(3):
+            loaded = mindprof.load(path)
+            path = tmp_path / "trace.json"
+            loaded.export_chrome_trace(str(path))
+            texts.append(path.read_text())
+        assert texts[0] == texts[1] == texts[2]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use mindprof_analyze::Item;
 use mindprof_formats::{read_trace, write_trace};
 use mindprof_model::EventId;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -52,6 +53,17 @@ pub(crate) fn event_at<'py>(
     item: ItemKey,
 ) -> PyResult<Bound<'py, FunctionEvent>> {
     let (is_memory, index) = item;
+    let profile = store.get().analyzed.analysis.profile();
+    let count = if is_memory {
+        profile.memory().len()
+    } else {
+        profile.events().len()
+    };
+    if index as usize >= count {
+        return Err(PyValueError::new_err(format!(
+            "an event that travelled is number {index} of {count}: its profile is damaged"
+        )));
+    }
     let item = if is_memory {
         Item::Memory(index)
     } else {

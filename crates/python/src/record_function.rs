@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mindprof_record::{NameKind, OpenScope, is_recording, open_range};
+use mindprof_record::{NameKind, OpenScope, ThreadKey, is_recording, open_range};
 use pyo3::exceptions::{PyAssertionError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -168,8 +168,20 @@ impl State {
         self.was_entered = true;
     }
 
+    /// Takes out the range that was entered last, of several by this thread's own if it has one.
     fn leave(&mut self) -> Option<OpenScope> {
         self.depth = self.depth.saturating_sub(1);
+        if !self.outer.is_empty() {
+            let here = ThreadKey::current();
+            let is_own = |range: &Option<OpenScope>| {
+                let thread = range.as_ref().map(OpenScope::thread);
+                thread == Some(here)
+            };
+            let own = self.outer.iter().rposition(is_own);
+            if let Some(own) = own.filter(|_| !is_own(&self.innermost)) {
+                return self.outer.remove(own);
+            }
+        }
         let outer = self.outer.pop().flatten();
         std::mem::replace(&mut self.innermost, outer)
     }

@@ -163,6 +163,11 @@ impl OpenScope {
         slot: OpenSlot::NOWHERE,
     };
 
+    /// Returns the thread that it was opened on.
+    pub const fn thread(&self) -> ThreadKey {
+        ThreadKey::from_raw(self.slot.thread())
+    }
+
     /// Closes the scope, on whatever thread this is.
     #[inline]
     pub fn close(self) {

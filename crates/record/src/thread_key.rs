@@ -25,6 +25,10 @@ impl ThreadKey {
         Self(KEY.try_with(|key| *key).unwrap_or(0))
     }
 
+    pub(crate) const fn from_raw(raw: u32) -> Self {
+        Self(raw)
+    }
+
     pub(crate) const fn raw(self) -> u32 {
         self.0
     }

@@ -140,10 +140,9 @@ impl Layout {
 
     /// Returns whether some elements lie in one place because a dimension is repeated.
     pub(crate) fn repeats(&self) -> bool {
-        self.dims
-            .iter()
-            .zip(&self.strides)
-            .any(|(&dim, &stride)| stride == 0 && dim > 1)
+        let mut dims = self.dims.iter().zip(&self.strides);
+        // Where there is no element, none is in another's place.
+        self.count > 0 && dims.any(|(&dim, &stride)| stride == 0 && dim > 1)
     }
 
     /// Returns one past the last element that this layout reaches, or zero when it has none.

@@ -73,6 +73,10 @@ class LBFGS(Optimizer):
         Returns:
             What the closure returned at first.
         """
+        if len(self.param_groups) != 1:
+            raise AssertionError(
+                f"Expected exactly one param_group, but got {len(self.param_groups)}"
+            )
         with torch.no_grad():
             if not self._params:
                 return self._evaluate(closure)

@@ -130,6 +130,14 @@ class Optimizer:
             group.setdefault(option, value)
         if len(set(group["params"])) != len(group["params"]):
             warnings.warn(_DUPLICATES, stacklevel=3)
+        if self.param_groups and ("param_names" in group) != (
+            "param_names" in self.param_groups[0]
+        ):
+            manner = "with" if "param_names" in group else "without"
+            raise ValueError(
+                "all optimizer param groups should be with/without names. "
+                f"cannot add param group {manner} names to the optimizer"
+            )
         if any(not set(group["params"]).isdisjoint(other["params"]) for other in self.param_groups):
             raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append(group)

@@ -158,10 +158,8 @@ fn apply(
         } else if item.is_instance_of::<PyEllipsis>() {
             dimension += tensor.rank() - named;
             whole += tensor.rank() - named;
-        } else if let Ok(truth) = item.cast::<PyBool>() {
+        } else if let Some(mask) = single_truth(item).map_err(Error::from)? {
             view = Some(current.unsqueeze(dimension as i64).map_err(Error::from)?);
-            let mask = host::Tensor::from_slice(&[host::Logical::from(truth.is_true())], &[1])
-                .map_err(Error::from)?;
             put_at(&mut picks, dimension, mask);
             dimension += 1;
         } else if let Ok(slice) = item.cast::<PySlice>() {
@@ -191,6 +189,21 @@ fn apply(
         whole += consumed(item);
     }
     Ok((view, picks))
+}
+
+/// Returns the mask of one place that a truth value, or a tensor of one without dimensions, stands
+/// for: it takes or leaves the whole.
+fn single_truth(item: &Bound<'_, PyAny>) -> host::Result<Option<host::Tensor>> {
+    if let Ok(truth) = item.cast::<PyBool>() {
+        let truth = [host::Logical::from(truth.is_true())];
+        return host::Tensor::from_slice(&truth, &[1]).map(Some);
+    }
+    match item.cast::<Tensor>() {
+        Ok(tensor) if tensor.get().0.dtype() == host::DType::Bool && tensor.get().0.rank() == 0 => {
+            tensor.get().0.unsqueeze(0).map(Some)
+        }
+        Ok(_) | Err(_) => Ok(None),
+    }
 }
 
 /// Puts a tensor where it stands among the indices. A mask of several dimensions takes one place.

@@ -139,7 +139,7 @@ impl Elementwise {
             Self::Round => T::of(x.wide().round_ties_even()),
             Self::Rsqrt => one / x.sqrt(),
             Self::Sigmoid => one / (one + (-x).exp()),
-            Self::Sign if x == T::ZERO || x.is_nan() => x,
+            Self::Sign if x == T::ZERO || x.is_nan() => T::ZERO,
             Self::Sign => x.signum(),
             Self::Sin => x.sin(),
             Self::Sqrt => x.sqrt(),
