@@ -7,6 +7,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 from mindtorch_v2.optim._loop import LoopOptimizer, require
+from mindtorch_v2.optim._norm import norm
 from mindtorch_v2.optim.optimizer import Params
 
 # From 1 to the next number of a dtype, by its bytes: the first epsilon unless one is given.
@@ -61,14 +62,14 @@ class Adafactor(LoopOptimizer):
         super().__init__(params, defaults)
 
     def _start(self, parameter: torch.Tensor, group: dict[str, Any]) -> None:  # noqa: ARG002
-        state, gradient = self.state[parameter], parameter.grad
+        state = self.state[parameter]
         state["step"] = torch.tensor(0.0, dtype=torch.float32)
-        if gradient.dim() > 1:
-            *outer, rows, columns = gradient.shape
-            state["row_var"] = gradient.new_zeros([*outer, rows, 1])
-            state["col_var"] = gradient.new_zeros([*outer, 1, columns])
+        if parameter.dim() > 1:
+            *outer, rows, columns = parameter.shape
+            state["row_var"] = parameter.new_zeros([*outer, rows, 1])
+            state["col_var"] = parameter.new_zeros([*outer, 1, columns])
         else:
-            state["variance"] = torch.zeros_like(gradient)
+            state["variance"] = torch.zeros_like(parameter)
 
     def _update(
         self, parameter: torch.Tensor, gradient: torch.Tensor, group: dict[str, Any]
@@ -98,7 +99,7 @@ class Adafactor(LoopOptimizer):
 
 def root_mean_square(tensor: torch.Tensor) -> float:
     """Returns the size of a tensor's elements."""
-    return tensor.norm().item() / math.sqrt(tensor.numel())
+    return float(norm(tensor).item()) / math.sqrt(tensor.numel())
 
 
 def product_of_averages(
@@ -106,8 +107,8 @@ def product_of_averages(
 ) -> torch.Tensor:
     """Moves the averages over rows and columns; returns what they say of each squared element."""
     for name, dim in (("row_var", -1), ("col_var", -2)):
-        squares = gradient.norm(dim=dim, keepdim=True).square().div_(gradient.shape[dim])
+        squares = norm(gradient, dim).square().div_(gradient.shape[dim])
         state[name].lerp_(squares, moved)
-    rows = state["row_var"]
-    product = rows @ state["col_var"]
+    rows: torch.Tensor = state["row_var"]
+    product: torch.Tensor = rows @ state["col_var"]
     return product.div_(rows.mean(dim=-2, keepdim=True).clamp_(min=least))

@@ -7,6 +7,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 from mindtorch_v2.optim._loop import LoopOptimizer, require
+from mindtorch_v2.optim._norm import norm
 from mindtorch_v2.optim.optimizer import Params
 
 ADJUSTMENTS = (None, "original", "match_rms_adamw", "spectral_unclamped")
@@ -68,7 +69,7 @@ class Muon(LoopOptimizer):
                 )
 
     def _start(self, parameter: torch.Tensor, group: dict[str, Any]) -> None:  # noqa: ARG002
-        self.state[parameter]["momentum_buffer"] = torch.zeros_like(parameter.grad)
+        self.state[parameter]["momentum_buffer"] = torch.zeros_like(parameter)
 
     def _update(
         self, parameter: torch.Tensor, gradient: torch.Tensor, group: dict[str, Any]
@@ -108,9 +109,7 @@ def near_orthogonal(
     tall = matrix.shape[0] > matrix.shape[1]
     found = matrix.to(torch.bfloat16, copy=True)
     found = found.T if tall else found
-    # A norm of bfloat16 rounds on its way here, and torch's does not.
-    norm = found.float().norm().to(torch.bfloat16)
-    found.div_(norm.clamp(min=eps))
+    found.div_(norm(found).clamp(min=eps))
     for _ in range(rounds):
         square = found @ found.T
         powers = rounded_sum(square, square, square, third, fifth)
