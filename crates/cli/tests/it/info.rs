@@ -55,7 +55,8 @@ fn a_trace_with_a_device_is_told_as_json() {
         (&stream["device"], &stream["thread"]),
         (&"cuda".into(), &7.into())
     );
-    assert_eq!(json["threads"][0]["name"], "pt_autograd_0");
+    assert_eq!(json["threads"][0]["name"], "python3");
+    assert_eq!(json["threads"][1]["name"], "pt_autograd_0");
     assert_eq!(json["steps"][1]["number"], 2);
     assert_eq!(
         json["metadata"]["deviceProperties"][0]["name"],
