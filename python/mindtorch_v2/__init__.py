@@ -37,6 +37,7 @@ from mindprof._core import (
 
 from mindtorch_v2 import _C as _C
 from mindtorch_v2 import amp, autograd, cuda, nn, optim, profiler, utils
+from mindtorch_v2._memory_format import contiguous_format, memory_format, preserve_format
 from mindtorch_v2._named import Size
 from mindtorch_v2.amp.autocast_mode import (
     autocast,
@@ -179,6 +180,7 @@ __all__ = [
     "clamp",
     "clear_autocast_cache",
     "clone",
+    "contiguous_format",
     "cos",
     "cuda",
     "device",
@@ -229,6 +231,7 @@ __all__ = [
     "max",
     "maximum",
     "mean",
+    "memory_format",
     "min",
     "minimum",
     "mm",
@@ -247,6 +250,7 @@ __all__ = [
     "optim",
     "permute",
     "pow",
+    "preserve_format",
     "profiler",
     "rand",
     "rand_like",

@@ -40,7 +40,7 @@ class Point:
 
     def kept(self) -> Point:
         """Returns the point with a gradient that later evaluations do not change."""
-        return replace(self, gradient=self.gradient.clone())
+        return replace(self, gradient=self.gradient.clone(memory_format=torch.contiguous_format))
 
 
 def strong_wolfe(

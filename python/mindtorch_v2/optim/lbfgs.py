@@ -132,7 +132,7 @@ class LBFGS(Optimizer):
             self._learn(kept, gradient)
             kept["d"] = self._direction(kept, gradient)
         if kept["prev_flat_grad"] is None:
-            kept["prev_flat_grad"] = gradient.clone()
+            kept["prev_flat_grad"] = gradient.clone(memory_format=torch.contiguous_format)
         else:
             kept["prev_flat_grad"].copy_(gradient)
         kept["t"] = min(1.0, 1.0 / gradient.abs().sum()) * lr if is_first else lr
@@ -174,7 +174,10 @@ class LBFGS(Optimizer):
     ) -> tuple[Point, int]:
         if self.param_groups[0]["line_search_fn"] != "strong_wolfe":
             raise RuntimeError("only 'strong_wolfe' is supported")
-        direction, before = kept["d"], [parameter.clone() for parameter in self._params]
+        direction, before = (
+            kept["d"],
+            [parameter.clone(memory_format=torch.contiguous_format) for parameter in self._params],
+        )
 
         def evaluate(length: Any) -> Point:
             self._move(length, direction)

@@ -1,6 +1,7 @@
 //! Operators that look at the same elements in another shape, and those that put tensors together.
 
 use mindtorch_tensor as host;
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
@@ -215,9 +216,20 @@ impl Tensor {
         wrap(self.0.as_strided_at(&size, &stride, storage_offset))
     }
 
-    /// Returns a copy.
-    fn clone(&self) -> PyResult<Self> {
-        wrap(self.0.duplicate())
+    /// Returns a copy, laid out like this tensor or with the last dimension innermost.
+    #[pyo3(signature = (*, memory_format = None))]
+    fn clone(&self, memory_format: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let Some(format) = memory_format else {
+            return wrap(self.0.duplicate());
+        };
+        let name = format.str()?;
+        match name.to_str()? {
+            "torch.preserve_format" => wrap(self.0.duplicate()),
+            "torch.contiguous_format" => wrap(self.0.duplicate_contiguous()),
+            other => Err(PyRuntimeError::new_err(format!(
+                "unsupported memory format option {other}"
+            ))),
+        }
     }
 
     /// Returns the elements one after the other, copied only if they are not.

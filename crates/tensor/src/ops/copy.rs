@@ -261,7 +261,11 @@ impl Tensor {
         })
     }
 
-    pub(in crate::ops) fn duplicate_contiguous(&self) -> Result<Self> {
+    /// Copies into a storage of its own, the last dimension innermost.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub fn duplicate_contiguous(&self) -> Result<Self> {
         let _scope = open(&CLONE, (self, CONTIGUOUS_FORMAT));
         differentiable(
             &CLONE_NODE,

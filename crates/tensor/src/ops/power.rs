@@ -1,5 +1,7 @@
 //! Powers, integer division and remainders.
 
+use std::borrow::Cow;
+
 use smallvec::smallvec;
 
 use crate::autograd::{Formula, Saved, differentiable, node_site};
@@ -12,6 +14,7 @@ use crate::{Comparison, DType, Elementwise, Error, Operand, Result, Scalar, Tens
 
 static FLOOR_DIVIDE: Site = Site::operator("aten::floor_divide");
 static POW: Site = Site::operator("aten::pow");
+static RESULT_TYPE: Site = Site::operator("aten::result_type");
 static REMAINDER: Site = Site::operator("aten::remainder");
 
 node_site! {
@@ -165,7 +168,16 @@ fn power(base: &Tensor, exponent: &Operand<'_>) -> Result<Tensor> {
     let (other, weight) = exponent.weigh();
     let dtype = promote([(base.dtype(), base.weight()), (other.dtype(), weight)]);
     let dims = broadcast(base.dims(), other.dims())?;
-    let (left, right) = (base.as_type(dtype)?, other.as_type(dtype)?);
+    let (left, right) = match exponent {
+        Operand::Tensor(_) => (base.as_type(dtype)?, other.as_type(dtype)?),
+        // Of a number torch asks the type, and converts nothing but the base.
+        Operand::Scalar(number) => {
+            drop(open(&RESULT_TYPE, (base, *number)));
+            let right = Tensor::blank(other.layout().at_start(), dtype)?;
+            kernels::copy_into(&right, &other);
+            (Cow::Owned(base.to(dtype)?), Cow::Owned(right))
+        }
+    };
     let pair: [&Tensor; 2] = [&left, &right];
     if dtype.is_float() {
         if matches!(

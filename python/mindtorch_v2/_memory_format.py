@@ -1,0 +1,17 @@
+"""In which order the elements of a copy are laid out."""
+
+from __future__ import annotations
+
+
+class memory_format:
+    """An order of elements, known by its name."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self._name}"
+
+
+contiguous_format = memory_format("contiguous_format")
+preserve_format = memory_format("preserve_format")
