@@ -243,12 +243,25 @@ impl Amounts {
         let sum = Self::read(|metric| {
             Ok::<_, Infallible>(match (self[metric], other[metric]) {
                 (Amount::Whole(a), Amount::Whole(b)) => Amount::Whole(a + b),
+                // Own times are sums of whole nanoseconds, however they are told: the total of rows
+                // is the same before and after someone has looked at them.
+                (a, b) if is_own_time(metric) => {
+                    let [a, b] = [a, b].map(|time| nanoseconds(time.float()));
+                    Amount::Float(microseconds(a + b))
+                }
                 (a, b) => Amount::Float(a.float() + b.float()),
             })
         });
         let Ok(sum) = sum;
         *self = sum;
     }
+}
+
+fn is_own_time(metric: Metric) -> bool {
+    matches!(
+        metric,
+        Metric::SelfCpuTimeTotal | Metric::SelfDeviceTimeTotal
+    )
 }
 
 impl Index<Metric> for Amounts {
@@ -283,6 +296,21 @@ pub fn nanoseconds(microseconds: f64) -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn own_times_are_summed_in_whole_nanoseconds() {
+        let own = |micros: f64| {
+            let read = |metric| {
+                let is_own = metric == Metric::SelfCpuTimeTotal;
+                Ok::<_, Infallible>(Amount::Float(if is_own { micros } else { 0.0 }))
+            };
+            Amounts::read(read).unwrap()
+        };
+        let mut sum = own(0.1);
+        sum.add(&own(0.2));
+        // As floats they would come to 0.30000000000000004.
+        assert_eq!(sum[Metric::SelfCpuTimeTotal].float().to_string(), "0.3");
+    }
 
     #[test]
     fn the_position_of_a_metric_is_its_number() {
