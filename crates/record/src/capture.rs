@@ -125,6 +125,9 @@ impl ThreadCapture {
     /// Takes out of the open scopes those that have a record too: it is the last one of `before`
     /// the snapshot, whose scope had still to be closed, or came after them.
     fn forget_closed(&mut self, before: usize) {
+        if self.open.entries.is_empty() {
+            return;
+        }
         let mut cursor = self.cursor(&[]);
         let last_and_later = before.saturating_sub(1)..self.len();
         let records = last_and_later.map(|index| cursor.at(index));
