@@ -87,6 +87,14 @@ fuzz: ## Feed the reader of traces with damage, each target for FUZZ_SECONDS; ne
 			-max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 || exit 1; \
 	done
 
+SOAK_SECONDS ?= 600
+SOAK_SEED ?=
+SOAK_OPTIONS ?= --seconds $(SOAK_SECONDS)
+
+.PHONY: soak
+soak: build ## Use the profiler roughly for SOAK_SECONDS, at random from SOAK_SEED, and check after each round
+	cd tools && ../$(BIN)/python -m soak $(SOAK_OPTIONS) $(if $(SOAK_SEED),--seed $(SOAK_SEED))
+
 .PHONY: bench-torch
 bench-torch: build $(PARITY_READY) ## Measure against the real torch.profiler, in an environment of its own
 	$(BIN)/python benchmarks/bench_torch.py --torch-python $(TORCH_PYTHON)

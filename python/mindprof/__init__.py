@@ -11,7 +11,14 @@ your own:
     ['step']
 """
 
-from mindprof._core import ProfilerError, __version__, look_up_classes, record_function
+try:
+    from mindprof._core import ProfilerError, __version__, look_up_classes, record_function
+except SystemError as error:
+    # All that a free-threaded interpreter says of a module that was built for others.
+    raise ImportError(
+        "mindprof was built for interpreters with a lock, and this one is free-threaded\n"
+        "hint: use the ordinary build of this Python"
+    ) from error
 from mindprof._diff import DiffRow, ProfileDiff, diff
 from mindprof._former_names import keep_former_names
 from mindprof._hosts.present import supported_activities

@@ -27,6 +27,24 @@ def test_every_module_needs_the_standard_library_alone() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_a_module_that_was_built_for_other_interpreters_is_refused() -> None:
+    """As a free-threaded interpreter refuses it: with an error that names no cause."""
+    source = Path(mindprof.__file__).parents[1]
+    pretend = """
+import sys
+class Refusal:
+    def find_spec(name, *_):
+        if name == "mindprof._core":
+            raise SystemError("init function of _core returned uninitialized object")
+sys.meta_path.insert(0, Refusal)
+"""
+    command = [sys.executable, "-I", "-S", "-c", pretend + IMPORT_ALL, str(source)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    told = "ImportError: mindprof was built for interpreters with a lock, and this one is"
+    assert f"{told} free-threaded\nhint: " in done.stderr
+
+
 @pytest.mark.parametrize("is_enabled", [True, False])
 def test_an_interpreter_without_its_lock_is_refused(is_enabled: bool) -> None:
     """As one without it says of itself: there the modules are not loaded."""

@@ -12,9 +12,11 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import coverage
 import mindtorch_v2 as torch
 import pyinstrument
 import pytest
+import viztracer  # type: ignore[import-untyped]
 import yappi  # type: ignore[import-untyped]
 from mindtorch_v2.profiler import profile
 
@@ -112,6 +114,65 @@ class YappiOfAllThreads(Yappi):
     threads = True
 
 
+class VizTracer:
+    def start(self) -> None:
+        self.tracer = viztracer.VizTracer(verbose=0)
+        self.tracer.start()
+
+    def stop(self) -> None:
+        self.tracer.stop()
+        self.tracer.clear()
+        # It leaves its hook for threads that are still to come.
+        threading.setprofile(None)
+
+
+class Coverage:
+    def start(self) -> None:
+        self.coverage = coverage.Coverage(data_file=None)
+        self.coverage.start()
+
+    def stop(self) -> None:
+        self.coverage.stop()
+
+
+class FromThread:
+    """Starts and stops a tool in a thread that calls no operators.
+
+    What the tool sees of other threads is its own affair: of all or of none.
+    """
+
+    def __init__(self, tool: Callable[[], Any]) -> None:
+        self.tool = tool
+
+    def __call__(self) -> FromThread:
+        self.other = self.tool()
+        return self
+
+    def start(self) -> None:
+        self.run(self.other.start)
+
+    def stop(self) -> None:
+        self.run(self.other.stop)
+
+    def run(self, action: Callable[[], None]) -> None:
+        failures: list[BaseException] = []
+
+        def act() -> None:
+            try:
+                action()
+            except BaseException as failure:
+                failures.append(failure)
+
+        thread = threading.Thread(target=act)
+        thread.start()
+        thread.join()
+        assert failures == []
+
+    @property
+    def __name__(self) -> str:
+        return f"{self.tool.__name__}FromAnotherThread"
+
+
 class AllThreads:
     """Sets the hook of all threads from another thread."""
 
@@ -128,7 +189,7 @@ class AllThreads:
         thread.join()
 
 
-TOOLS = [
+TOOLS: list[Callable[[], Any]] = [
     FromPython,
     FromC,
     FromCWithObject,
@@ -138,6 +199,9 @@ TOOLS = [
     Pyinstrument,
     Yappi,
     YappiOfAllThreads,
+    VizTracer,
+    Coverage,
+    *map(FromThread, [CProfile, YappiOfAllThreads, VizTracer, Coverage]),
 ]
 if sys.version_info >= (3, 12):
     TOOLS.append(AllThreads)

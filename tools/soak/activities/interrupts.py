@@ -1,0 +1,91 @@
+"""Signals at random moments: handlers that record, collect garbage, or raise."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from random import Random
+from types import FrameType
+from typing import Any
+
+from mindprof import profile
+
+from soak.accounts import Work, check_exact
+from soak.rounds import Round
+
+
+class InterruptError(Exception):
+    """What a handler raises."""
+
+
+@contextmanager
+def signals(handler: Any, seconds: float, again: float) -> Iterator[None]:
+    """Has the process get signals, the first after some seconds."""
+    before = signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, seconds, again)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def interrupt(given: Round) -> None:
+    """Records while signals arrive."""
+    (raise_amid if given.chance(0.5) else record_amid)(given)
+
+
+def record_amid(given: Round) -> None:
+    """Has handlers that record; their events are counted like all others."""
+    random = given.random
+    own, beside = Work("interrupted"), Work("handler")
+    is_recording, chance = False, Random(0)
+    prof = profile(record_shapes=given.chance(0.5))
+    given.watch(prof)
+
+    def handle(_signal: int, _frame: FrameType | None) -> None:
+        if is_recording:
+            beside.nest(2)
+        # By chance of its own: how often it is called must not change what the round does.
+        if chance.random() < 0.1:
+            gc.collect()
+
+    with signals(handle, 1e-4, random.uniform(1e-4, 2e-3)), prof:
+        is_recording = True
+        own.mix(random, 200)
+        is_recording = False
+    check_exact(prof, own.put_in + beside.put_in)
+
+
+def raise_amid(given: Round) -> None:
+    """Has a handler that raises wherever it finds the program, also within the profiler."""
+    random = given.random
+
+    def handle(_signal: int, _frame: FrameType | None) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        raise InterruptError
+
+    def act() -> None:
+        prof = profile(with_stack=random.random() < 0.3)
+        given.watch(prof)
+        with prof:
+            Work("cut short").mix(random, 20)
+        prof.key_averages().table()
+        prof.export_chrome_trace(given.folder / "cut short.json")
+
+    # Where nothing can be raised, in a finalizer, Python would print it.
+    noticed, sys.unraisablehook = sys.unraisablehook, lambda _: None
+    for _ in range(5):
+        with suppress(InterruptError), signals(handle, random.uniform(1e-5, 2e-2), 0):
+            act()
+        gc.collect()
+    sys.unraisablehook = noticed
+    work = Work("after")
+    prof = profile()
+    given.watch(prof)
+    with prof:
+        work.mix(random, 3)
+    check_exact(prof, work.put_in)

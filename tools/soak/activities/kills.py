@@ -1,0 +1,107 @@
+"""Children that are killed while they write or record: a file is whole or absent.
+
+What a killed writer leaves beside its target is gone after the next export to that target.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from random import Random
+
+from mindprof import profile, schedule
+
+from soak.accounts import Work, check_exact
+from soak.children import fork, kill_after
+from soak.named_parts import use_named_parts
+from soak.rounds import ALL_FLAGS, Round
+from soak.traces import FORMATS, Format, formats_of
+
+
+def kill_children(given: Round) -> None:
+    """Kills one child."""
+    (kill_writer if given.chance(0.7) else kill_recorder)(given)
+
+
+def kill_writer(given: Round) -> None:
+    """Kills a child while it exports again and again, maybe over a file that is there."""
+    random = given.random
+    prof = profile(**(ALL_FLAGS if given.chance(0.5) else {}))
+    given.watch(prof)
+    with prof:
+        Work("written").mix(random, random.randrange(200))
+    written = random.choice(formats_of(prof))
+    path = given.folder / written.ending
+    begun = time.monotonic()
+    written.write(prof, path)
+    seconds = time.monotonic() - begun
+    is_replaced, is_named = given.chance(0.5), given.chance(0.5)
+    if not is_replaced:
+        path.unlink()
+
+    def write() -> None:
+        if is_named:
+            use_named_parts()
+        while True:
+            written.write(prof, path)
+
+    kill_after(fork(write), random.uniform(0, 3 * seconds))
+    assert path.exists() or not is_replaced, "the file that was there is gone"
+    check_target(path, written)
+    write_again(prof, path, written)
+
+
+def kill_recorder(given: Round) -> None:
+    """Kills a child that records and exports by a schedule; the parent's recording goes on."""
+    random, written = given.random, FORMATS[0]
+    path = given.folder / written.ending
+    own = Work("parent of the killed")
+    prof = profile()
+    given.watch(prof)
+    with prof:
+        own.mix(random, 5)
+        seed = random.random()
+        child = fork(lambda: record_for_ever(path, seed))
+        own.mix(random, 5)
+        kill_after(child, random.uniform(0, 0.1))
+        own.mix(random, 5)
+    check_exact(prof, own.put_in)
+    check_target(path, written)
+    write_again(prof, path, written)
+
+
+def check_target(path: Path, written: Format) -> None:
+    """Checks that a target is absent or whole, and that nothing but a part of it is beside it."""
+    if path.exists():
+        written.check(path)
+    others = [each.name for each in path.parent.iterdir() if each != path]
+    wrong = [name for name in others if not name.startswith(f".{path.name}.")]
+    assert not wrong, f"beside {path.name} there is {wrong}"
+
+
+def write_again(prof: profile, path: Path, written: Format) -> None:
+    """Writes to the target of a killed writer, of which nothing is left then."""
+    written.write(prof, path)
+    written.check(path)
+    left = sorted(each.name for each in path.parent.iterdir())
+    assert left == [path.name], f"after the next export there is {left}"
+
+
+def record_for_ever(path: Path, seed: float) -> None:
+    """Records on three threads and writes a trace for each cycle."""
+
+    def mix() -> None:
+        while True:
+            Work("killed").mix(Random(seed), 5)
+
+    def write(prof: profile) -> None:
+        prof.export_chrome_trace(path)
+
+    for _ in range(2):
+        threading.Thread(target=mix, daemon=True).start()
+    plan = schedule(wait=0, warmup=1, active=1)
+    with profile(schedule=plan, on_trace_ready=write, **ALL_FLAGS) as prof:
+        while True:
+            Work("killed").mix(Random(seed), 5)
+            prof.step()

@@ -1,0 +1,186 @@
+"""Other tools that take the interpreter's hook: no operator has a wrong frame."""
+
+from __future__ import annotations
+
+import cProfile
+import importlib.util
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import mindtorch_v2 as torch
+from mindprof import profile
+
+from soak.rounds import Round
+
+Frames = list[tuple[str, int]]
+
+
+def change_hooks(given: Round) -> None:
+    """Records with stacks while tools start and stop, and compares with Python's own frames."""
+    random = given.random
+    program = Program()
+    prof = profile(with_stack=True)
+    given.watch(prof, program)
+    tools = [random.choice(TOOLS) for _ in range(random.randrange(1, 4))]
+    with prof:
+        program.work(random.randrange(1, 6))
+        for start in tools:
+            stop = start()
+            program.work(random.randrange(1, 6))
+            stop()
+            program.work(random.randrange(1, 6))
+    program.check(prof)
+
+
+class Program:
+    """Calls operators in functions that call each other in turn, and notes its frames."""
+
+    def __init__(self) -> None:
+        self.operand = torch.ones((2, 2))
+        self.noted: list[Frames] = []
+
+    def operate(self) -> None:
+        """Calls an operator."""
+        self.noted.append(walk())
+        self.operand + self.operand
+
+    def left(self) -> None:
+        """Calls it one call deeper."""
+        self.operate()
+
+    def right(self) -> None:
+        """Calls it at two depths."""
+        self.left()
+        self.operate()
+
+    def work(self, times: int) -> None:
+        """Calls it in all ways."""
+        for _ in range(times):
+            self.left()
+            self.right()
+            self.operate()
+
+    def check(self, prof: profile) -> None:
+        """Compares each operator's stack with what Python said in the line above it."""
+        stacks = [event.stack or [] for event in prof.events() if event.name == "aten::add"]
+        assert len(stacks) == len(self.noted)
+        for stack, noted in zip(stacks, self.noted, strict=True):
+            found = [place(frame) for frame in stack if not frame.startswith("<built-in")]
+            ours = found[: len(noted)]
+            assert ours[1:] == noted[1:], f"stack {found}, in truth {noted}"
+            assert ours[0][0] == noted[0][0] == "operate"
+
+
+def walk() -> Frames:
+    """Returns the names and lines of the frames up to where the profiler was opened."""
+    frames, frame = [], sys._getframe(1)
+    while frame.f_code is not change_hooks.__code__:
+        frames.append((frame.f_code.co_name, frame.f_lineno))
+        assert frame.f_back is not None
+        frame = frame.f_back
+    return frames
+
+
+def place(frame: str) -> tuple[str, int]:
+    """Returns the name and the line of a frame that is written as `file(line): name`."""
+    head, _, name = frame.rpartition(": ")
+    return name, int(head.rpartition("(")[2].rstrip(")"))
+
+
+Stop = Callable[[], Any]
+
+
+def use_hook() -> Stop:
+    """Sets a hook from Python."""
+    sys.setprofile(lambda *_: None)
+    return lambda: sys.setprofile(None)
+
+
+def use_trace() -> Stop:
+    """Sets a trace function from Python, beside the hook."""
+    sys.settrace(lambda *_: None)
+    return lambda: sys.settrace(None)
+
+
+def use_cprofile() -> Stop:
+    """Has the interpreter's own profiler."""
+    tool = cProfile.Profile()
+    tool.enable()
+    return tool.disable
+
+
+def use_all_threads() -> Stop:
+    """Sets the hook of all threads from another one."""
+
+    def set_all(function: Any) -> None:
+        setter: Callable[[Any], None] = vars(threading)["setprofile_all_threads"]
+        thread = threading.Thread(target=setter, args=(function,))
+        thread.start()
+        thread.join()
+
+    set_all(lambda *_: None)
+    return lambda: set_all(None)
+
+
+def use_yappi() -> Stop:
+    """Sets the hook from C."""
+    import yappi  # type: ignore[import-untyped]
+
+    yappi.start(profile_threads=False)
+
+    def stop() -> None:
+        yappi.stop()
+        yappi.clear_stats()
+
+    return stop
+
+
+def use_pyinstrument() -> Stop:
+    """Sets the hook from C, and looks at times."""
+    import pyinstrument
+
+    tool = pyinstrument.Profiler()
+    tool.start()
+    return tool.stop
+
+
+def use_viztracer() -> Stop:
+    """Sets the hook from C, or watches by `sys.monitoring`."""
+    import viztracer  # type: ignore[import-untyped]
+
+    tool = viztracer.VizTracer(verbose=0)
+    tool.start()
+
+    def stop() -> None:
+        tool.stop()
+        tool.clear()
+        # It leaves its hook for threads that are still to come.
+        threading.setprofile(None)
+
+    return stop
+
+
+def use_coverage() -> Stop:
+    """Sets a trace function from C, or watches by `sys.monitoring`."""
+    import coverage
+
+    tool = coverage.Coverage(data_file=None)
+    tool.start()
+    return tool.stop
+
+
+TOOLS: list[Callable[[], Stop]] = [use_hook, use_trace, use_cprofile]
+if sys.version_info >= (3, 12):
+    TOOLS.append(use_all_threads)
+TOOLS += [
+    use
+    for name, use in [
+        ("yappi", use_yappi),
+        ("pyinstrument", use_pyinstrument),
+        ("viztracer", use_viztracer),
+        ("coverage", use_coverage),
+    ]
+    if importlib.util.find_spec(name) is not None
+]

@@ -1,0 +1,72 @@
+"""What a run is told: its seed, its length, and which rounds and activities it consists of."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+#: Where the package can be imported from.
+HOME = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """A run: rounds follow from the seed and their number alone."""
+
+    seed: int
+    """From which everything random follows."""
+    first: int
+    """The number of the first round."""
+    rounds: int | None
+    """How many rounds there are; as many as the time allows if None."""
+    seconds: float
+    """After how many seconds no further round begins."""
+    only: tuple[str, ...]
+    """The activities to choose from; all if empty."""
+
+    def command(self) -> list[str]:
+        """Returns the options that say the same."""
+        words = ["--seed", str(self.seed), "--first", str(self.first)]
+        if self.rounds is not None:
+            words += ["--rounds", str(self.rounds)]
+        else:
+            words += ["--seconds", str(self.seconds)]
+        return [*words, *(["--only", ",".join(self.only)] if self.only else [])]
+
+    def repetition(self, first: int, rounds: int) -> str:
+        """Returns the line for a shell that repeats some rounds."""
+        chosen = Arguments(self.seed, first, rounds, self.seconds, self.only)
+        words = [sys.executable, "-m", "soak", *chosen.command()]
+        return f"cd {shlex.quote(str(HOME))} && {shlex.join(words)}"
+
+
+def parse(words: list[str], names: list[str]) -> Arguments:
+    """Reads the command line; without a seed one is made up.
+
+    Args:
+        words: What follows the program's name.
+        names: The names of all activities.
+    """
+    parser = argparse.ArgumentParser(prog="python -m soak", description=__doc__)
+    parser.add_argument("--seed", type=int, help="repeat the run of this seed; random if not given")
+    parser.add_argument("--seconds", type=float, default=600.0, help="for how long; 600")
+    parser.add_argument("--rounds", type=int, help="for how many rounds, however long they take")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first round")
+    parser.add_argument("--only", default="", help=f"some of: {','.join(names)}")
+    found = parser.parse_args(words)
+    only = tuple(filter(None, found.only.split(",")))
+    if unknown := sorted(set(only) - set(names)):
+        parser.error(f"unknown activity {', '.join(unknown)}; expected some of: {', '.join(names)}")
+    seed = random.SystemRandom().randrange(1 << 32) if found.seed is None else found.seed
+    return Arguments(seed, found.first, found.rounds, found.seconds, only)
+
+
+def environment() -> dict[str, str]:
+    """Returns the environment in which another interpreter finds this package."""
+    paths = [str(HOME), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

@@ -1,0 +1,106 @@
+"""What must be after a round as it was before: threads, open files, hooks, tensors, objects."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import threading
+import time
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from mindprof import _core
+
+from soak.rounds import Round
+from soak.traces import parts_in
+
+#: Threads that were joined stay in the system's list for a moment.
+PATIENCE_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What is there beside the program's own objects."""
+
+    threads: int
+    system_threads: int
+    open_files: int
+    children: int
+    live_tensor_bytes: int
+    hooks: tuple[object, ...]
+    is_profiling: bool
+    is_collecting_garbage: bool
+
+    @staticmethod
+    def look() -> Surroundings:
+        """Returns what is there now, without garbage."""
+        gc.collect()
+        return Surroundings(
+            threads=threading.active_count(),
+            system_threads=entries("/proc/self/task"),
+            open_files=entries("/proc/self/fd"),
+            children=children(),
+            live_tensor_bytes=_core._live_bytes(),
+            hooks=(sys.getprofile(), sys.gettrace(), threading.getprofile(), threading.gettrace()),
+            is_profiling=_core.is_profiling(),
+            is_collecting_garbage=gc.isenabled(),
+        )
+
+
+def entries(folder: str) -> int:
+    """Returns how many entries a folder of the system has; 0 where there is no such folder."""
+    try:
+        return len(os.listdir(folder))
+    except FileNotFoundError:
+        return 0
+
+
+def children() -> int:
+    """Returns whether there is a child that nobody waited for."""
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return 0
+    return 1
+
+
+def check_after(done: Round, before: Surroundings) -> None:
+    """Checks what a round left behind.
+
+    Args:
+        done: The round.
+        before: What was there before it.
+
+    Raises:
+        AssertionError: It left something.
+    """
+    patience = time.monotonic() + PATIENCE_SECONDS
+    while found := differences(before, Surroundings.look()):
+        assert time.monotonic() < patience, "; ".join(found)
+        time.sleep(0.01)
+    alive = [str(type(each)) for reference in done.watched if (each := reference()) is not None]
+    assert not alive, f"kept alive: {alive}"
+    parts = parts_in(done.folder)
+    assert not parts, f"parts of files stay: {parts}"
+
+
+def differences(before: Surroundings, after: Surroundings) -> list[str]:
+    """Returns what is there after a round that was not there before it, in words."""
+    found = []
+    for field in fields(before):
+        old, new = getattr(before, field.name), getattr(after, field.name)
+        # A thread of a pool may end when it likes.
+        is_same = new <= old if field.name == "system_threads" else new == old
+        if not is_same:
+            found.append(f"{field.name}: {old} before the round, {new} after it")
+    return found
+
+
+def resident_bytes() -> int:
+    """Returns how much memory the process has; 0 where the system does not say."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except FileNotFoundError:
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
