@@ -18,6 +18,7 @@ mod info;
 mod memory_timeline;
 mod parquet;
 mod part_file;
+mod part_name;
 mod paths;
 mod perfetto;
 mod row;

@@ -201,3 +201,61 @@ fn unreadable_files_are_named_with_the_reason() {
         assert_eq!(error, format!("{}: {reason}", path(name).display()));
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_what_is_not_there_yet_is_followed() {
+    use std::os::unix::fs::symlink;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::create_dir(path("elsewhere")).unwrap();
+    symlink("second", path("first")).unwrap();
+    symlink("elsewhere/target", path("second")).unwrap();
+    write_trace_file(&profile(), &path("first")).unwrap();
+    for link in ["first", "second"] {
+        assert!(fs::symlink_metadata(path(link)).unwrap().is_symlink());
+    }
+    let target = path("elsewhere/target");
+    assert_eq!(read_trace_file(&target).unwrap().events().len(), 1);
+    // No folder is made where a link leads to, and no circle is broken.
+    symlink("missing/target", path("astray")).unwrap();
+    symlink("circle", path("circle")).unwrap();
+    for link in ["astray", "circle"] {
+        assert!(write_trace_file(&profile(), &path(link)).is_err());
+        assert!(fs::symlink_metadata(path(link)).unwrap().is_symlink());
+    }
+    assert!(!path("missing").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_is_replaced_keeps_its_mode() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.json");
+    for mode in [0o600, 0o640, 0o444, 0o755] {
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        write_trace_file(&profile(), &path).unwrap();
+        let found = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(found, mode, "{found:o}");
+        fs::remove_file(&path).unwrap();
+    }
+}
+
+/// As after a process was ended in whose place another has the same number.
+#[test]
+fn parts_that_others_left_are_not_in_the_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.json");
+    fs::write(&path, "old").unwrap();
+    let process = std::process::id();
+    for number in 0..8 {
+        let part = format!(".trace.json.{process}-{number}.part");
+        fs::write(folder.path().join(part), "half").unwrap();
+    }
+    write_trace_file(&profile(), &path).unwrap();
+    assert_eq!(read_trace_file(&path).unwrap().events().len(), 1);
+}
