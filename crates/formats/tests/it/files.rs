@@ -259,3 +259,38 @@ fn parts_that_others_left_are_not_in_the_way() {
     write_trace_file(&profile(), &path).unwrap();
     assert_eq!(read_trace_file(&path).unwrap().events().len(), 1);
 }
+
+#[test]
+fn no_more_is_read_than_was_asked_for() {
+    let event = r#"{"ph": "X", "name": "a", "ts": 1.5, "dur": 1}"#;
+    let text = format!("[{}]", [event; 100].join(","));
+    let packed = gzip(|out| out.write_all(text.as_bytes()));
+    let read = |bytes: &[u8], max_bytes| {
+        let options = ReadOptions {
+            max_bytes: Some(max_bytes),
+            ..ReadOptions::default()
+        };
+        read_trace_with(bytes, &options)
+    };
+    let size = text.len() as u64;
+    for bytes in [text.as_bytes(), &packed] {
+        assert_eq!(read(bytes, size).unwrap().profile.events().len(), 100);
+        let error = read(bytes, size - 1).unwrap_err().to_string();
+        let expected = format!("more than {} bytes of text, expected at most", size - 1);
+        assert!(error.starts_with(&expected), "{error}");
+        assert!(error.contains("`max_bytes`"), "{error}");
+    }
+}
+
+/// Blanks shrink to a thousandth, which no trace does.
+#[test]
+fn what_is_packed_beyond_belief_is_refused() {
+    let blanks = vec![b' '; 1 << 20];
+    let bomb = gzip(|out| (0..=1024).try_for_each(|_| out.write_all(&blanks)));
+    let error = read_trace(&bomb).unwrap_err().to_string();
+    let limit = mindprof_formats::UNPACKED_BYTES;
+    assert!(
+        error.starts_with(&format!("more than {limit} bytes")),
+        "{error}"
+    );
+}
