@@ -149,17 +149,20 @@ class LoadedProfile:
         return f"<mindprof.LoadedProfile of {self.path!r}, {len(self._recording)} events>"
 
 
-def load(path: str | os.PathLike[str]) -> LoadedProfile:
+def load(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> LoadedProfile:
     """Reads a trace file that torch.profiler or mindprof wrote, plain or compressed.
 
     A file that is damaged in part gives what can be read of it, and a `RepairWarning`.
 
     Args:
         path: The file.
+        max_bytes: How much text is read, unpacked. If None, all of a file that is not compressed;
+            of others 1 GiB or 100 times the file, whichever is more.
 
     Raises:
         OSError: There is no such file, or it cannot be read.
-        ProfilerError: It holds no trace.
+        ValueError: `max_bytes` is less than one.
+        ProfilerError: It holds no trace, or more than `max_bytes`.
 
     Example:
         >>> import mindprof, tempfile
@@ -172,7 +175,9 @@ def load(path: str | os.PathLike[str]) -> LoadedProfile:
         >>> [row.key for row in loaded.key_averages()]
         ['step']
     """
-    recording, found = _core.load_profile(path)
+    if max_bytes is not None and max_bytes < 1:
+        raise ValueError(f"expected max_bytes of at least one, found {max_bytes}")
+    recording, found = _core.load_profile(path, max_bytes)
     repairs = tuple(Repair(*repair) for repair in found)
     text = os.fspath(path)
     if repairs:

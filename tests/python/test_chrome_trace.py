@@ -96,6 +96,21 @@ def test_a_name_can_ask_for_perfettos_format(tmp_path: Path) -> None:
     assert zlib.decompress(compressed.read_bytes(), wbits=31) == data
 
 
+@pytest.mark.parametrize("name", ["../../x", "..", "a/../../x", "/tmp/x"])
+def test_the_tensorboard_handler_stays_in_its_folder(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "runs" / "logs"
+    with pytest.raises(ValueError, match="worker_name"):
+        tensorboard_trace_handler(str(folder), name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_worker_of_the_tensorboard_handler_may_have_a_folder_of_its_own(tmp_path: Path) -> None:
+    handler = tensorboard_trace_handler(str(tmp_path), "node..1/rank0")
+    with profile(on_trace_ready=handler), record_function("step"):
+        pass
+    assert [path.parent for path in tmp_path.rglob("*.pt.trace.json")] == [tmp_path / "node..1"]
+
+
 @pytest.mark.parametrize("use_gzip", [False, True])
 def test_the_tensorboard_handler_writes_the_same_traces(tmp_path: Path, use_gzip: bool) -> None:
     handler = tensorboard_trace_handler(str(tmp_path), "worker", use_gzip=use_gzip)

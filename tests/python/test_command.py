@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from mindprof._command import main
@@ -86,3 +88,22 @@ def test_it_can_be_called_from_any_thread(capfd: pytest.CaptureFixture[str]) -> 
     thread.join()
     assert codes == [0]
     assert "nothing is wrong" in capfd.readouterr().out
+
+
+NAMES = ["a\x1b[31m\x00b", "c\x07<&>\"'", "d\x85\ufffe\uffff\n\t;e"]
+
+
+def test_a_flame_graph_is_xml_whatever_the_names(tmp_path: Path) -> None:
+    event = {"ph": "X", "cat": "cpu_op", "pid": 1, "tid": 1, "dur": 5}
+    events = [{**event, "name": name, "ts": 10 * at} for at, name in enumerate(NAMES)]
+    trace = tmp_path / "trace.json"
+    trace.write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
+    picture = tmp_path / "flames.svg"
+    assert run("stacks", trace, "--svg", picture).returncode == 0
+    titles = [
+        title.text or ""
+        for title in ElementTree.parse(picture).iter()
+        if title.tag.endswith("title")
+    ]
+    assert any(title.startswith(r"a\u001b[31m\u0000b (5 us") for title in titles), titles
+    assert any(title.startswith("c\\u0007<&>\"' (5 us") for title in titles), titles

@@ -97,3 +97,13 @@ def test_it_says_what_it_is() -> None:
     # One of them is the span of the window.
     assert repr(loaded) == f"<mindprof.LoadedProfile of {str(FULL)!r}, {len(complete) - 1} events>"
     assert loaded.metadata["host_name"] == trace["host_name"]
+
+
+def test_reading_has_a_ceiling_that_can_be_set(tmp_path: Path) -> None:
+    path = recorded().export_chrome_trace(tmp_path / "trace.json.gz")
+    size = len(gzip.decompress(Path(path).read_bytes()))
+    assert mindprof.load(path, max_bytes=size).lost_events == 0
+    with pytest.raises(mindprof.ProfilerError, match=rf"more than {size - 1} bytes.*`max_bytes`"):
+        mindprof.load(path, max_bytes=size - 1)
+    with pytest.raises(ValueError, match="at least one"):
+        mindprof.load(path, max_bytes=0)

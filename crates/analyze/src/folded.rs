@@ -7,7 +7,7 @@
 use mindprof_model::{Category, DeviceKind, EventId, Nanos, StackId, StackTable, StringId};
 
 use crate::analysis::{Analysis, Item};
-use crate::source::shown_frames;
+use crate::source::is_shown_frame;
 
 #[cfg(test)]
 mod tests;
@@ -109,6 +109,55 @@ impl Folded {
         frames
     }
 
+    /// Returns how many names the longest path has.
+    pub fn depth(&self) -> usize {
+        self.depths().into_iter().max().unwrap_or(0)
+    }
+
+    /// Returns the paths of at most `levels` names, and of those beyond the first level the ones
+    /// that at least `least` was spent on with all below them. What is left out counts where it was
+    /// called from. Takes time linear in the number of paths.
+    ///
+    /// ```text
+    /// main 5 ── f 3 ── g 1          of two levels    main 5 ── f 4
+    /// ```
+    #[must_use]
+    pub fn cut(&self, levels: usize, least: Nanos) -> Self {
+        let depths = self.depths();
+        let mut wholes = self.weights.clone();
+        let callers: Vec<(StackId, StringId)> = self.paths.nodes().collect();
+        // Callers come first, so from the end each whole is complete when it is handed on.
+        for (index, (caller, _)) in callers.iter().enumerate().rev() {
+            let whole = wholes[index + 1];
+            wholes[caller.index()] = wholes[caller.index()] + whole;
+        }
+        let mut paths = StackTable::new();
+        let mut kept = vec![StackId::NONE; self.weights.len()];
+        let mut weights = vec![Nanos::ZERO];
+        for (index, &(caller, frame)) in callers.iter().enumerate() {
+            let (path, caller) = (index + 1, kept[caller.index()]);
+            let is_drawn = depths[path] == 1 || wholes[path] >= least;
+            kept[path] = if is_drawn && depths[path] <= levels {
+                paths.push(caller, frame)
+            } else {
+                caller
+            };
+            weights.resize(paths.len(), Nanos::ZERO);
+            let weight = &mut weights[kept[path].index()];
+            *weight = *weight + self.weights[path];
+        }
+        Self { paths, weights }
+    }
+
+    /// Returns the number of names of each path.
+    fn depths(&self) -> Vec<usize> {
+        let mut depths = vec![0];
+        for (caller, _) in self.paths.nodes() {
+            depths.push(depths[caller.index()] + 1);
+        }
+        depths
+    }
+
     /// Returns everything that was spent.
     pub fn total(&self) -> Nanos {
         Nanos(self.weights.iter().map(|weight| weight.0).sum())
@@ -170,15 +219,26 @@ impl<'a> Paths<'a> {
     }
 
     fn of_stack(&mut self, stack: StackId) -> StackId {
-        if let Some(known) = self.of_stacks[stack.index()] {
-            return known;
+        let profile = self.analysis.profile();
+        let mut callers = Vec::new();
+        let mut at = stack;
+        // Only as far as no other stack went, so that each caller is looked at once.
+        let mut path = loop {
+            if let Some(known) = self.of_stacks[at.index()] {
+                break known;
+            }
+            let Some((caller, frame)) = profile.stacks().node(at) else {
+                break StackId::NONE;
+            };
+            callers.push((at, frame));
+            at = caller;
+        };
+        for (at, frame) in callers.into_iter().rev() {
+            if is_shown_frame(profile.strings().text(frame)) {
+                path = self.table.push(path, frame);
+            }
+            self.of_stacks[at.index()] = Some(path);
         }
-        let frames: Vec<StringId> = shown_frames(self.analysis.profile(), stack).collect();
-        let mut path = StackId::NONE;
-        for &frame in frames.iter().rev() {
-            path = self.table.push(path, frame);
-        }
-        self.of_stacks[stack.index()] = Some(path);
         path
     }
 }

@@ -1,10 +1,12 @@
 //! What the user sees when something went wrong: one line, and one more where there is advice.
 
 use std::fmt;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 use mindprof_formats::{Error, Format};
+
+use crate::output::tell;
 
 /// What a command that did its work found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,8 +57,7 @@ pub(crate) fn report(error: &anyhow::Error, code: u8) -> u8 {
     if is_closed_pipe(error) {
         return Outcome::Fine.code();
     }
-    // When stderr is gone there is no one left to tell.
-    let _ = io::stderr().write_all(describe(error).as_bytes());
+    tell(&describe(error));
     code
 }
 
@@ -65,8 +66,8 @@ fn describe(error: &anyhow::Error) -> String {
     let of_formats = error.downcast_ref::<Error>().and_then(hint);
     let own = || error.downcast_ref::<Advised>().map(|own| own.hint.as_str());
     match of_formats.or_else(own) {
-        Some(hint) => format!("error: {error}\nhint: {hint}\n"),
-        None => format!("error: {error}\n"),
+        Some(hint) => format!("error: {error}\nhint: {hint}"),
+        None => format!("error: {error}"),
     }
 }
 
@@ -104,6 +105,9 @@ fn hint(error: &Error) -> Option<&'static str> {
         }
         Error::NotJson { .. } | Error::NotATrace { .. } => {
             Some("give a file that export_chrome_trace wrote")
+        }
+        Error::TooMuch { .. } => {
+            Some("if the trace is one that you trust, allow more with --max-bytes, such as 20GiB")
         }
         Error::TooLarge { .. } => Some("allow more bytes, or end the name in .gz"),
         _ => None,

@@ -1,50 +1,61 @@
 //! Traces as commands read them: with a progress bar, and a warning where something had to be
 //! repaired.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 use mindprof_formats::{
     ReadOptions, Reading, Result, UnknownArgs, read_trace_file_with, read_trace_from,
 };
 
+use crate::output::tell;
 use crate::progress::Progress;
+use crate::units;
 
 /// Stands for the standard input.
 const STDIN: &str = "-";
 
+/// How much of a trace is read.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct ReadLimits {
+    /// How much text of a trace is read, unpacked: 500MB, 20GiB [default: all that is not compressed,
+    /// and of the rest 1GiB or 100 times the file, what is more]
+    #[arg(long, value_name = "SIZE", value_parser = units::size)]
+    max_bytes: Option<u64>,
+}
+
 /// Reads a trace with all that it says and warns of what had to be repaired.
-pub(crate) fn read(path: &Path) -> Result<Reading> {
-    let reading = read_quietly(path)?;
+pub(crate) fn read(path: &Path, limits: ReadLimits) -> Result<Reading> {
+    let reading = read_quietly(path, limits)?;
     warn(path, &reading);
     Ok(reading)
 }
 
 /// As [`read`], without what profiles do not know: for commands that write no trace.
-pub(crate) fn read_known(path: &Path) -> Result<Reading> {
-    let reading = read_with(path, UnknownArgs::Count)?;
+pub(crate) fn read_known(path: &Path, limits: ReadLimits) -> Result<Reading> {
+    let reading = read_with(path, limits, UnknownArgs::Count)?;
     warn(path, &reading);
     Ok(reading)
 }
 
 /// Reads a trace without a word about repairs, for commands that tell of them themselves.
-pub(crate) fn read_quietly(path: &Path) -> Result<Reading> {
-    read_with(path, UnknownArgs::Keep)
+pub(crate) fn read_quietly(path: &Path, limits: ReadLimits) -> Result<Reading> {
+    read_with(path, limits, UnknownArgs::Keep)
 }
 
 fn warn(path: &Path, reading: &Reading) {
     for (_, _, sentence) in reading.repairs.iter() {
-        // When stderr is gone there is no one left to warn.
-        let _ = writeln!(io::stderr(), "warning: {}: {sentence}", path.display());
+        tell(&format!("warning: {}: {sentence}", path.display()));
     }
 }
 
-fn read_with(path: &Path, unknown: UnknownArgs) -> Result<Reading> {
+fn read_with(path: &Path, limits: ReadLimits, unknown: UnknownArgs) -> Result<Reading> {
     let progress = Progress::new(path);
     let report = |done, total| progress.report(done, total);
     let options = ReadOptions {
         progress: Some(&report),
         unknown,
+        max_bytes: limits.max_bytes,
     };
     if path == Path::new(STDIN) {
         let read = read_trace_from(io::stdin().lock(), &options);

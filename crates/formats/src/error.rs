@@ -33,6 +33,12 @@ pub enum Error {
         /// How long a value may be.
         limit: u64,
     },
+    /// There is more text than may be read.
+    #[error("more than {limit} bytes of text, expected at most that; `max_bytes` allows more")]
+    TooMuch {
+        /// How many bytes may be read, unpacked.
+        limit: u64,
+    },
     /// The JSON stops before it is complete.
     #[error("the JSON ends too early, at line {line} column {column}: the file was cut off")]
     Truncated {

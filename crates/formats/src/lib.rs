@@ -18,6 +18,7 @@ mod info;
 mod memory_timeline;
 mod parquet;
 mod part_file;
+mod part_name;
 mod paths;
 mod perfetto;
 mod row;
@@ -32,9 +33,9 @@ mod whole_file;
 pub use arrow::record_batch;
 pub use chrome::{
     ARGUMENT_KEYS, EVENT_KEYS, PhaseCounts, Progress, ReadOptions, Reading, Repair, Repairs,
-    TraceOptions, UnknownArgs, category_name, category_of_name, input_types, is_hidden_name,
-    read_trace, read_trace_file, read_trace_file_with, read_trace_from, read_trace_with,
-    write_trace, write_trace_file, write_trace_with,
+    TraceOptions, UNPACKED_BYTES, UNPACKED_TIMES, UnknownArgs, category_name, category_of_name,
+    input_types, is_hidden_name, read_trace, read_trace_file, read_trace_file_with,
+    read_trace_from, read_trace_with, write_trace, write_trace_file, write_trace_with,
 };
 pub use columns::{Column, Values, average_columns, event_columns, text_values};
 pub use device::{device_name, is_device_work, memory_device, memory_device_name};

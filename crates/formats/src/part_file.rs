@@ -1,11 +1,14 @@
 //! A file while it is written: without a name where the system knows such files, so that nothing is
 //! left of it however the process ends; elsewhere under a hidden name beside its place.
 
-use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::part_name::{part_path, remove_left_parts};
+
+/// How many names are tried for a file: each is as good as unique, so a second is needed at most.
+const TRIED_NAMES: usize = 16;
 
 /// A file that is not complete.
 pub(crate) struct PartFile {
@@ -15,19 +18,17 @@ pub(crate) struct PartFile {
 }
 
 impl PartFile {
-    /// Makes a file that will take the place of `target`.
+    /// Makes a file that will take the place of `target`, for the same eyes as what is there.
     ///
     /// # Errors
     /// When there can be no file beside `target`.
     pub(crate) fn create(target: &Path) -> io::Result<Self> {
-        if let Some(file) = nameless::create(target) {
-            return Ok(Self { file, name: None });
-        }
-        let name = part_path(target);
-        let mut options = OpenOptions::new();
-        let file = options.write(true).create_new(true).open(&name)?;
-        let name = Some(name);
-        Ok(Self { file, name })
+        let part = match nameless::create(target) {
+            Some(file) => Self { file, name: None },
+            None => Self::create_named(target)?,
+        };
+        part.take_mode(target)?;
+        Ok(part)
     }
 
     /// Returns the file, to write to.
@@ -45,10 +46,7 @@ impl PartFile {
                 return Ok(());
             }
             // Something is there already, and only a file with a name can replace it.
-            let name = self.name.insert(part_path(target));
-            if nameless::link(&self.file, name).is_err() {
-                nameless::copy(&mut self.file, name)?;
-            }
+            self = self.with_name(target)?;
         }
         let Some(name) = self.name.take() else {
             return Ok(());
@@ -58,6 +56,62 @@ impl PartFile {
             self.name = Some(name);
         }
         renamed
+    }
+
+    fn create_named(target: &Path) -> io::Result<Self> {
+        remove_left_parts(target);
+        for _ in 0..TRIED_NAMES {
+            let name = part_path(target);
+            let mut options = OpenOptions::new();
+            let file = match options.write(true).create_new(true).open(&name) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                opened => opened?,
+            };
+            lock(&file);
+            let name = Some(name);
+            let part = Self { file, name };
+            // Before it was locked, another writer may have taken it for one that was left.
+            if part.name.as_ref().is_some_and(|name| name.exists()) {
+                return Ok(part);
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    /// Gives the file a name beside `target`: its own, or if it can get none that of a copy.
+    fn with_name(mut self, target: &Path) -> io::Result<Self> {
+        remove_left_parts(target);
+        lock(&self.file);
+        let name = part_path(target);
+        if nameless::link(&self.file, &name).is_ok() {
+            self.name = Some(name);
+            return Ok(self);
+        }
+        let mut named = Self::create_named(target)?;
+        named.take_mode(target)?;
+        self.file.seek(SeekFrom::Start(0))?;
+        io::copy(&mut self.file, &mut named.file)?;
+        Ok(named)
+    }
+
+    /// Gives the file the mode and, where that is allowed, the owner of what it is to replace.
+    fn take_mode(&self, target: &Path) -> io::Result<()> {
+        let Ok(before) = fs::metadata(target) else {
+            return Ok(());
+        };
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::{MetadataExt, fchown};
+            let own = self.file.metadata()?;
+            if (own.uid(), own.gid()) != (before.uid(), before.gid()) {
+                // Only an administrator may give files away; all others keep the new file.
+                let _ = fchown(&self.file, Some(before.uid()), Some(before.gid()));
+            }
+        }
+        if self.file.metadata()?.permissions() == before.permissions() {
+            return Ok(());
+        }
+        self.file.set_permissions(before.permissions())
     }
 }
 
@@ -70,35 +124,27 @@ impl Drop for PartFile {
     }
 }
 
-/// Returns a name beside `target` that no other writer uses.
-fn part_path(target: &Path) -> PathBuf {
-    static COUNTER: AtomicU64 = AtomicU64::new(0);
-    // Only the values must differ: nothing else is published with them.
-    let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-    let mut name = OsString::from(".");
-    name.push(target.file_name().unwrap_or_default());
-    name.push(format!(".{}-{number}.part", std::process::id()));
-    target.with_file_name(name)
+/// Says that the writer lives. Where files cannot be locked, none is found to be left either.
+fn lock(file: &File) {
+    let _ = file.try_lock();
 }
 
 /// Files without a name, which can get one when they are complete.
 #[cfg(target_os = "linux")]
 mod nameless {
-    use std::fs::{File, OpenOptions};
-    use std::io::{self, Seek, SeekFrom};
+    use std::fs::File;
+    use std::io;
     use std::os::fd::AsRawFd;
     use std::path::{Path, PathBuf};
 
     use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
 
+    use crate::part_name::folder;
+
     /// Makes one in the folder of `target`; none where the file system has no such files.
     pub(super) fn create(target: &Path) -> Option<File> {
-        let folder = match target.parent()? {
-            folder if folder.as_os_str().is_empty() => Path::new("."),
-            folder => folder,
-        };
         let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
-        let file = File::from(open(folder, flags, Mode::from_raw_mode(0o666)).ok()?);
+        let file = File::from(open(folder(target), flags, Mode::from_raw_mode(0o666)).ok()?);
         // It gets its name by way of this one.
         name_of(&file).exists().then_some(file)
     }
@@ -112,14 +158,6 @@ mod nameless {
             name,
             AtFlags::SYMLINK_FOLLOW,
         )?)
-    }
-
-    /// Copies a file that cannot get a name to a file that has one.
-    pub(super) fn copy(file: &mut File, name: &Path) -> io::Result<()> {
-        file.seek(SeekFrom::Start(0))?;
-        let mut named = OpenOptions::new().write(true).create_new(true).open(name)?;
-        io::copy(file, &mut named)?;
-        Ok(())
     }
 
     fn name_of(file: &File) -> PathBuf {
@@ -139,10 +177,6 @@ mod nameless {
     }
 
     pub(super) fn link(_file: &File, _name: &Path) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    pub(super) fn copy(_file: &mut File, _name: &Path) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }

@@ -5,7 +5,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::error::Result;
 use crate::gzip::write_gzip;
@@ -38,13 +38,30 @@ fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) ->
             let file = OpenOptions::new().write(true).open(path)?;
             return write_to(path, file, write);
         }
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
         Ok(_) | Err(_) => {}
     }
-    // Of a link, what it leads to is replaced and not the link.
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let target = followed(path)?;
     let mut part = PartFile::create(&target)?;
     write_to(path, part.file(), write)?;
     Ok(part.publish(&target)?)
+}
+
+/// Returns the place that a path leads to: of a link, what it leads to is made or replaced and not
+/// the link.
+fn followed(path: &Path) -> io::Result<PathBuf> {
+    let mut place = path.to_path_buf();
+    // Links that lead in a circle were refused when the place was asked for.
+    while let Ok(next) = fs::read_link(&place) {
+        place.pop();
+        place.push(next);
+    }
+    match (place.parent(), place.file_name()) {
+        (Some(folder), Some(name)) if !folder.as_os_str().is_empty() => {
+            Ok(fs::canonicalize(folder)?.join(name))
+        }
+        _ => Ok(place),
+    }
 }
 
 /// Returns how many bytes [`write_file`] would write, without writing any.

@@ -51,6 +51,15 @@ impl StackTable {
         self.ids.get(&(caller.to_raw(), frame.to_raw())).copied()
     }
 
+    /// Returns the stack of a stack's caller and its innermost frame; nothing of "no stack".
+    ///
+    /// # Panics
+    /// When `id` is of another profile.
+    pub fn node(&self, id: StackId) -> Option<(StackId, StringId)> {
+        let node = self.nodes[id.index()];
+        (id != StackId::NONE).then_some((node.caller, node.frame))
+    }
+
     /// Walks the frames of a stack, innermost first.
     ///
     /// # Panics
@@ -106,6 +115,8 @@ mod tests {
         assert_eq!(stacks.find(in_main, step), Some(in_step));
         assert_eq!(stacks.find(in_step, main), None);
         assert_eq!(stacks.len(), 4);
+        assert_eq!(stacks.node(in_step), Some((in_main, step)));
+        assert_eq!(stacks.node(StackId::NONE), None);
         let frames: Vec<_> = stacks.frames(in_forward).collect();
         assert_eq!(frames, [forward, step, main]);
         assert_eq!(stacks.frames(StackId::NONE).count(), 0);

@@ -17,9 +17,18 @@ type Repair = (&'static str, u64, String);
 
 /// Reads a trace file. Returns the profile, and what had to be repaired.
 #[pyfunction]
-pub(crate) fn load_profile(py: Python<'_>, path: PathBuf) -> PyResult<(Profile, Vec<Repair>)> {
+#[pyo3(signature = (path, max_bytes = None))]
+pub(crate) fn load_profile(
+    py: Python<'_>,
+    path: PathBuf,
+    max_bytes: Option<u64>,
+) -> PyResult<(Profile, Vec<Repair>)> {
     let (analyzed, repairs) = py.enter(move || {
-        let reading = read_trace_file_with(&path, &ReadOptions::default())?;
+        let options = ReadOptions {
+            max_bytes,
+            ..ReadOptions::default()
+        };
+        let reading = read_trace_file_with(&path, &options)?;
         let repairs = reading.repairs.iter();
         let repairs = repairs.map(|(repair, count, sentence)| (repair.key(), count, sentence));
         let repairs: Vec<Repair> = repairs.collect();

@@ -6,8 +6,16 @@ use std::path::Path;
 use inferno::flamegraph::color::{MultiPalette, Palette};
 use inferno::flamegraph::{Options, from_lines};
 use mindprof_analyze::{Analysis, Folded, StackMetric};
-use mindprof_formats::{Error, Result, folded_frame, write_file};
-use mindprof_model::{Category, Profile, StringId};
+use mindprof_formats::{Error, Result, write_file};
+use mindprof_model::{Category, Nanos, Profile, StringId};
+
+use crate::visible::visible;
+
+/// How many levels are drawn. A line of what is drawn from names a whole path, so that without an
+/// end they take room by the square of the depth; and nobody looks at more.
+const LEVELS: usize = 500;
+/// What is less than this part of the whole is too narrow to be drawn.
+const PARTS: u64 = 10_000;
 
 /// Writes a flame graph: who called, then the scopes inside of each other, as wide as what was
 /// spent in them.
@@ -16,12 +24,12 @@ use mindprof_model::{Category, Profile, StringId};
 /// When nothing was spent, or `out` cannot be written to.
 pub fn write_flamegraph(analysis: &Analysis, metric: StackMetric, out: impl Write) -> Result<()> {
     let folded = Folded::build(analysis, metric);
-    let strings = analysis.profile().strings();
-    let colours = colours(analysis.profile());
-    let text = |frame: StringId| (strings.text(frame), colours[frame.index()]);
+    let depth = folded.depth();
+    let folded = folded.cut(LEVELS, Nanos(folded.total().0 / PARTS));
+    let names = names(analysis.profile());
     let lines: Vec<String> = folded
         .iter()
-        .map(|(path, weight)| line(&folded.frames(path), weight.0, text))
+        .map(|(path, weight)| line(&folded.frames(path), weight.0, &names))
         .collect();
     if lines.is_empty() {
         return Err(Error::NothingSpent);
@@ -31,7 +39,10 @@ pub fn write_flamegraph(analysis: &Analysis, metric: StackMetric, out: impl Writ
         StackMetric::SelfCpuTime => "CPU time".into(),
         StackMetric::SelfDeviceTime => "Device time".into(),
     };
-    options.subtitle = Some(COLOURS.into());
+    options.subtitle = Some(match depth {
+        0..=LEVELS => COLOURS.into(),
+        _ => format!("{COLOURS}; the first {LEVELS} of {depth} levels, with all below them"),
+    });
     options.colors = Palette::Multi(MultiPalette::Java);
     options.count_name = "us".into();
     // Lines weigh nanoseconds, which are whole; the picture says microseconds.
@@ -84,25 +95,20 @@ fn colours(profile: &Profile) -> Vec<&'static str> {
     colours
 }
 
-/// Names keep their blanks here: only the last one of a line separates.
-fn line<'a>(
-    frames: &[StringId],
-    weight: u64,
-    text: impl Fn(StringId) -> (&'a str, &'a str),
-) -> String {
-    let mut line = String::new();
-    for (position, &frame) in frames.iter().enumerate() {
-        if position > 0 {
-            line.push(';');
-        }
-        let (text, colour) = text(frame);
-        let letters = text.chars().zip(folded_frame(text));
-        line.extend(letters.map(|(letter, folded)| if letter == ' ' { ' ' } else { folded }));
-        line.push_str(colour);
-    }
-    line.push(' ');
-    line.push_str(itoa::Buffer::new().format(weight));
-    line
+/// Returns each name as lines have it, with its mark. Names keep their blanks: only the last one of
+/// a line separates.
+fn names(profile: &Profile) -> Vec<String> {
+    let names = profile.strings().iter().zip(colours(profile));
+    let name = |(text, colour): (&str, &str)| visible(text).replace(';', "_") + colour;
+    names.map(name).collect()
+}
+
+fn line(frames: &[StringId], weight: u64, names: &[String]) -> String {
+    let names: Vec<&str> = frames
+        .iter()
+        .map(|frame| names[frame.index()].as_str())
+        .collect();
+    format!("{} {weight}", names.join(";"))
 }
 
 #[cfg(test)]
@@ -137,6 +143,45 @@ mod tests {
             !picture.contains("_["),
             "marks of colours are not shown: {picture}"
         );
+    }
+
+    fn picture(profile: Profile) -> String {
+        let mut out = Vec::new();
+        let analysis = Analysis::build(profile);
+        write_flamegraph(&analysis, StackMetric::SelfCpuTime, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn control_characters_of_names_are_not_in_the_picture() {
+        let picture = picture(Timeline::draw(|time| {
+            time.op("a\u{1b}[31m\0b\u{ffff}\n;c", 1_000);
+        }));
+        assert!(picture.contains(r"a\u001b[31m\u0000b\uffff\n_c (1 us"));
+        let is_xml = |letter: char| match letter {
+            '\t' | '\n' | '\r' => true,
+            letter => letter >= ' ' && !matches!(letter, '\u{fffe}' | '\u{ffff}'),
+        };
+        assert!(picture.chars().all(is_xml));
+    }
+
+    fn deep(time: &mut Timeline, depth: usize) {
+        time.idle(1_000);
+        if depth > 1 {
+            // A call of the same name alone inside of another is shown as one with it.
+            let name = ["f", "g"][depth % 2];
+            time.scope(name, |time| deep(time, depth - 1));
+        }
+    }
+
+    #[test]
+    fn a_picture_does_not_grow_with_levels_that_nobody_sees() {
+        let [size, twice] = [LEVELS, 2 * LEVELS].map(|depth| {
+            let picture = picture(Timeline::draw(|time| deep(time, depth + 1)));
+            assert_eq!(picture.contains("levels, with all below"), depth > LEVELS);
+            picture.len()
+        });
+        assert!(twice.abs_diff(size) * 20 < size, "{size} {twice}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Texts lined up in columns, for what is printed beside torch's tables.
 
+use crate::visible::visible;
+
 /// On which side of its column a text stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
@@ -12,6 +14,8 @@ const SPACING: usize = 2;
 /// Returns rows below a header and a rule, each column as wide as its widest text. No line ends in
 /// blanks.
 pub(crate) fn grid(columns: &[(&str, Align)], rows: &[Vec<String>]) -> String {
+    let shown = |row: &Vec<String>| row.iter().map(|cell| visible(cell).into_owned()).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(shown).collect();
     let widths: Vec<usize> = columns
         .iter()
         .enumerate()
@@ -23,7 +27,7 @@ pub(crate) fn grid(columns: &[(&str, Align)], rows: &[Vec<String>]) -> String {
     let header: Vec<String> = columns.iter().map(|(name, _)| (*name).into()).collect();
     let rule: Vec<String> = widths.iter().map(|&width| "-".repeat(width)).collect();
     let mut text = String::new();
-    for row in [&header, &rule].into_iter().chain(rows) {
+    for row in [&header, &rule].into_iter().chain(&rows) {
         let mut line = String::new();
         for ((cell, &width), (_, align)) in row.iter().zip(&widths).zip(columns) {
             let padding = " ".repeat(width - characters(cell));

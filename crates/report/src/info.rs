@@ -6,6 +6,7 @@ use mindprof_model::{DeviceKind, LossCause, Nanos, Profile};
 
 use crate::grid::{Align, cut, grid, push_line};
 use crate::number::time_text;
+use crate::visible::visible;
 
 #[cfg(test)]
 mod tests;
@@ -20,7 +21,7 @@ pub fn info_text(info: &Info<'_>) -> String {
     push_line(&mut text, &format!("Span: {}", time(profile.span())));
     push_line(&mut text, &format!("Events: {}", profile.events().len()));
     for (category, count) in info.categories() {
-        push_line(&mut text, &format!("  {category}: {count}"));
+        push_line(&mut text, &format!("  {}: {count}", visible(&category)));
     }
     let memory = profile.memory().len();
     if memory > 0 {
@@ -35,7 +36,8 @@ pub fn info_text(info: &Info<'_>) -> String {
         for (key, value) in metadata {
             let words: Vec<&str> = value.split_whitespace().collect();
             let value = cut(&words.join(" "), Some(METADATA_WIDTH));
-            push_line(&mut text, &format!("  {key}: {value}"));
+            let line = format!("  {}: {}", visible(key), visible(&value));
+            push_line(&mut text, &line);
         }
     }
     let loss = profile.loss();

@@ -12,6 +12,7 @@ mod info;
 mod memory;
 mod number;
 mod table;
+mod visible;
 
 pub use diff::{DiffLayout, diff_text};
 pub use error::{Error, Result};
@@ -20,3 +21,4 @@ pub use info::info_text;
 pub use memory::{memory_summary, write_memory_timeline_file, write_memory_timeline_html};
 pub use number::{TimeUnit, memory_text, share_text, time_text};
 pub use table::{NO_EVENTS, TableFacts, TableOptions, events_table, table, table_of_rows};
+pub use visible::{visible, visible_lines};

@@ -10,11 +10,13 @@ use mindprof_formats::{Row, RowOptions, device_name, event_rows, self_totals};
 use mindprof_model::{Loss, LossCause};
 
 use self::columns::{Column, columns};
+use self::rows::visible_rows;
 use crate::error::{Error, Result};
 use crate::grid::{characters, push_line};
 use crate::number::{TimeUnit, memory_text, share_text, time_text};
 
 mod columns;
+mod rows;
 #[cfg(test)]
 mod tests;
 
@@ -119,6 +121,7 @@ pub fn table_of_rows(
         write_loss(&mut text, &facts.loss);
         return Ok(text);
     }
+    let rows = &*visible_rows(rows);
     let sheet = Sheet::new(rows, facts, options)?;
     let columns = columns(&sheet);
     write_heading(&mut text, &columns, options);

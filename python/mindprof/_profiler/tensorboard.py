@@ -30,8 +30,13 @@ def tensorboard_trace_handler(
             None.
         use_gzip: Compress the file and put `.gz` to its name.
         use_python_export: Accepted; there is one exporter.
+
+    Raises:
+        ValueError: Files of that worker would not lie in the folder.
     """
     worker = worker_name
+    if worker and _leads_out(worker):
+        raise ValueError(f"expected a worker_name of a file inside dir_name, found {worker!r}")
 
     def handle(profiler: Exporter) -> None:
         nonlocal worker
@@ -46,6 +51,12 @@ def tensorboard_trace_handler(
         profiler.export_chrome_trace(path, use_python_export=use_python_export)
 
     return handle
+
+
+def _leads_out(worker: str) -> bool:
+    """Returns whether a worker's name leads out of the folder that it is put behind."""
+    place = os.path.normpath(worker)
+    return os.path.isabs(place) or place == os.pardir or place.startswith(os.pardir + os.sep)
 
 
 def _free_path(folder: str, worker: str, suffix: str) -> str:

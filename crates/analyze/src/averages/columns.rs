@@ -7,11 +7,10 @@ use super::{Sums, elapsed_micros};
 use crate::analysis::Analysis;
 use crate::flops::Flops;
 
-/// What a profile has beside times on the host.
-#[derive(Clone, Debug)]
+/// What a profile has beside times on the host. It holds nothing by thread, so that it can be asked
+/// for with each event.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Columns {
-    /// Whether each thread is one of the host.
-    on_host: Vec<bool>,
     device_times: bool,
     memory: bool,
     flops: bool,
@@ -19,9 +18,7 @@ pub(super) struct Columns {
 
 impl Columns {
     pub(super) fn of(analysis: &Analysis) -> Self {
-        let threads = analysis.profile().threads().iter();
         Self {
-            on_host: threads.map(|t| t.device == DeviceKind::Cpu).collect(),
             device_times: !analysis.device_times().is_empty(),
             memory: !analysis.profile().memory().is_empty(),
             flops: analysis.counts_flops(),
@@ -41,7 +38,7 @@ impl Sums {
     ) {
         let event = analysis.profile().event(id);
         self.count += 1;
-        if columns.on_host[event.thread.index()] {
+        if analysis.device(id) == DeviceKind::Cpu {
             self.cpu_total = self.cpu_total + event.duration;
             self.cpu_micros += elapsed_micros(event);
             self.self_cpu_total = self.self_cpu_total + analysis.tree().self_time(id);

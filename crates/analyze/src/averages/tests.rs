@@ -284,3 +284,10 @@ proptest! {
         prop_assert_eq!(firsts.len(), rows.rows.len());
     }
 }
+
+/// It is asked for with each event, and a list of threads each time makes it quadratic.
+#[test]
+fn what_a_profile_has_is_told_without_a_list_of_its_threads() {
+    fn needs_no_memory<T: Copy>() {}
+    needs_no_memory::<Columns>();
+}

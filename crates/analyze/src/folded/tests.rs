@@ -119,3 +119,41 @@ proptest! {
         prop_assert_eq!(folded.iter().map(|(_, weight)| weight.0).sum::<u64>(), spent);
     }
 }
+
+// main |---------------|   0..16
+// f      |--------|        2..11
+// g        |----|          4..9
+// h                  |-|  12..14
+#[test]
+fn what_is_cut_off_counts_where_it_was_called_from() {
+    let profile = Timeline::draw(|time| {
+        time.scope("main", |time| {
+            time.idle(2);
+            time.scope("f", |time| {
+                time.idle(2);
+                time.op("g", 5);
+                time.idle(2);
+            });
+            time.idle(1);
+            time.op("h", 2);
+            time.idle(2);
+        });
+    });
+    let analysis = Analysis::build(profile);
+    let folded = Folded::build(&analysis, StackMetric::SelfCpuTime);
+    assert_eq!((folded.depth(), folded.total()), (3, Nanos(16)));
+    let weights = |folded: &Folded| -> Vec<u64> { folded.iter().map(|(_, w)| w.0).collect() };
+    assert_eq!(weights(&folded), [5, 4, 5, 2]);
+    assert_eq!(weights(&folded.cut(2, Nanos(1))), [5, 9, 2], "two levels");
+    assert_eq!(
+        weights(&folded.cut(9, Nanos(3))),
+        [7, 4, 5],
+        "h is too small"
+    );
+    assert_eq!(
+        weights(&folded.cut(9, Nanos(99))),
+        [16],
+        "the first level stays"
+    );
+    assert_eq!(folded.cut(1, Nanos::ZERO).total(), folded.total());
+}

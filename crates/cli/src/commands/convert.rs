@@ -8,7 +8,7 @@ use mindprof_formats::Format;
 use serde::Serialize;
 
 use crate::failure::{Outcome, advised};
-use crate::input::read;
+use crate::input::{ReadLimits, read};
 use crate::output::print_line;
 use crate::units::count;
 
@@ -58,6 +58,9 @@ pub(crate) struct ConvertArgs {
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(possible_formats()))]
     to: Option<String>,
 
+    #[command(flatten)]
+    limits: ReadLimits,
+
     /// Prints JSON.
     #[arg(long)]
     json: bool,
@@ -66,7 +69,7 @@ pub(crate) struct ConvertArgs {
 /// Writes the trace and says what was written.
 pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Outcome> {
     let format = format(args)?;
-    let profile = read(&args.trace)?.profile;
+    let profile = read(&args.trace, args.limits)?.profile;
     let events = profile.events().len();
     format.write(profile, &args.out)?;
     // What cannot be asked for its size, as a pipe, has none to tell.

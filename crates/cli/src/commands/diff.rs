@@ -1,16 +1,15 @@
 //! `mindprof diff`: what changed between two traces.
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use mindprof_analyze::{Analysis, Diff, DiffOptions, Measure};
 use mindprof_formats::diff_json;
-use mindprof_report::{DiffLayout, diff_text};
+use mindprof_report::{DiffLayout, diff_text, visible};
 
 use crate::failure::Outcome;
-use crate::input::read_known;
-use crate::output::{print, print_line};
+use crate::input::{ReadLimits, read_known};
+use crate::output::{print, print_line, tell};
 use crate::units;
 
 const EXAMPLE: &str = "\
@@ -68,6 +67,9 @@ pub(crate) struct DiffArgs {
     /// How wide the column of input shapes gets; 0 sets no limit.
     #[arg(long, value_name = "N", default_value_t = 40)]
     max_shapes_column_width: usize,
+
+    #[command(flatten)]
+    limits: ReadLimits,
 
     /// Prints JSON: all rows, changed or not.
     #[arg(long)]
@@ -129,7 +131,8 @@ impl DiffArgs {
 
 /// Prints what changed, and says by the exit code if it is too much.
 pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Outcome> {
-    let analysis = |path: &Path| read_known(path).map(|reading| Analysis::build(reading.profile));
+    let analysis =
+        |path: &Path| read_known(path, args.limits).map(|reading| Analysis::build(reading.profile));
     let (before, after) = (analysis(&args.before)?, analysis(&args.after)?);
     let diff = Diff::build(&before, &after, args.options());
     if args.json {
@@ -150,15 +153,14 @@ pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Outcome> {
     } else {
         "from nothing".into()
     };
-    // When stderr is gone the exit code still tells.
-    let _ = writeln!(io::stderr(), "{what} grew {growth}, more than {limit}%");
+    tell(&format!("{what} grew {growth}, more than {limit}%"));
     Ok(Outcome::Found)
 }
 
 /// Returns what grew most of what a limit is for, and by which part.
 fn grown(diff: &Diff, fail_on: FailOn) -> (String, f64) {
     match (fail_on, diff.worst()) {
-        (FailOn::Row, Some(row)) => (row.key.clone(), diff.row_growth(row)),
+        (FailOn::Row, Some(row)) => (visible(&row.key).into_owned(), diff.row_growth(row)),
         (FailOn::Row, None) => (String::new(), 0.0),
         (FailOn::Total, _) => ("the whole".into(), diff.growth()),
     }

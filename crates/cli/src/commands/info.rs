@@ -7,7 +7,7 @@ use mindprof_formats::Info;
 use mindprof_report::info_text;
 
 use crate::failure::Outcome;
-use crate::input::read_quietly;
+use crate::input::{ReadLimits, read_quietly};
 use crate::output::{print, print_line};
 
 const EXAMPLE: &str = "\
@@ -23,6 +23,9 @@ pub(crate) struct InfoArgs {
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
+    #[command(flatten)]
+    limits: ReadLimits,
+
     /// Prints JSON.
     #[arg(long)]
     json: bool,
@@ -30,7 +33,7 @@ pub(crate) struct InfoArgs {
 
 /// Prints the numbers of a trace.
 pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<Outcome> {
-    let reading = read_quietly(&args.trace)?;
+    let reading = read_quietly(&args.trace, args.limits)?;
     let info = Info {
         profile: &reading.profile,
         summary: &Summary::build(&reading.profile),

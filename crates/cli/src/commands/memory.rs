@@ -7,7 +7,7 @@ use mindprof_formats::{memory_device, memory_device_name, memory_summary_json};
 use mindprof_report::{memory_summary, write_memory_timeline_file};
 
 use crate::failure::{Outcome, advised};
-use crate::input::read_known;
+use crate::input::{ReadLimits, read_known};
 use crate::output::{print, print_line};
 
 const EXAMPLE: &str = "\
@@ -36,6 +36,9 @@ pub(crate) struct MemoryArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     out: Option<PathBuf>,
 
+    #[command(flatten)]
+    limits: ReadLimits,
+
     /// Prints JSON: one entry for each device.
     #[arg(long)]
     json: bool,
@@ -47,7 +50,7 @@ fn device(text: &str) -> Result<MemoryDevice, String> {
 
 /// Prints the memory of each device, or writes the timeline of one.
 pub(crate) fn run(args: &MemoryArgs) -> anyhow::Result<Outcome> {
-    let analysis = Analysis::build(read_known(&args.trace)?.profile);
+    let analysis = Analysis::build(read_known(&args.trace, args.limits)?.profile);
     let devices = devices(args, &analysis)?;
     if let Some(path) = &args.out {
         let only = devices.first().filter(|_| devices.len() == 1);

@@ -7,7 +7,7 @@ use mindprof_formats::{Format, slim_json, write_slim_file};
 use mindprof_model::{Nanos, Profile, ThreadId};
 
 use crate::failure::{Outcome, advised};
-use crate::input::read;
+use crate::input::{ReadLimits, read};
 use crate::output::{print, print_line};
 use crate::units;
 
@@ -61,6 +61,9 @@ pub(crate) struct SlimArgs {
     #[arg(long)]
     without_memory: bool,
 
+    #[command(flatten)]
+    limits: ReadLimits,
+
     /// Prints JSON.
     #[arg(long)]
     json: bool,
@@ -73,7 +76,7 @@ pub(crate) fn run(args: &SlimArgs) -> anyhow::Result<Outcome> {
         let message = format!("{out}: the name says {what}, and a part of a trace is a trace");
         return Err(advised(message, "convert the part once it is written"));
     }
-    let profile = read(&args.trace)?.profile;
+    let profile = read(&args.trace, args.limits)?.profile;
     let cut = Cut {
         window: window(args, &profile)?,
         threads: threads(args, &profile)?,

@@ -1,7 +1,6 @@
 //! `mindprof stacks`: where time was spent, by who called, as folded text, flame graph or
 //! speedscope file.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use mindprof_analyze::{Analysis, StackMetric};
@@ -11,8 +10,8 @@ use mindprof_formats::{
 use mindprof_report::write_flamegraph_file;
 
 use crate::failure::Outcome;
-use crate::input::read_known;
-use crate::output::{print, print_line};
+use crate::input::{ReadLimits, read_known};
+use crate::output::{print, print_line, tell};
 
 const EXAMPLE: &str = "\
 Example:
@@ -46,6 +45,9 @@ pub(crate) struct StacksArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "scopes"])]
     speedscope: Option<PathBuf>,
 
+    #[command(flatten)]
+    limits: ReadLimits,
+
     /// Prints JSON: whole paths, each once.
     #[arg(long)]
     json: bool,
@@ -53,7 +55,7 @@ pub(crate) struct StacksArgs {
 
 /// Prints or writes the stacks.
 pub(crate) fn run(args: &StacksArgs) -> anyhow::Result<Outcome> {
-    let analysis = Analysis::build(read_known(&args.trace)?.profile);
+    let analysis = Analysis::build(read_known(&args.trace, args.limits)?.profile);
     if let Some(path) = &args.svg {
         write_flamegraph_file(&analysis, args.metric, path)?;
     } else if let Some(path) = &args.speedscope {
@@ -83,8 +85,7 @@ fn text(args: &StacksArgs, analysis: &Analysis) -> anyhow::Result<String> {
     };
     if let Some(lack) = lack {
         let path = args.trace.display();
-        // When stderr is gone there is no one left to tell.
-        let _ = writeln!(io::stderr(), "warning: {path}: {lack}");
+        tell(&format!("warning: {path}: {lack}"));
     }
     Ok(String::from_utf8(text)?)
 }

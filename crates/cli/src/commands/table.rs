@@ -1,6 +1,5 @@
 //! `mindprof table`: the events of a trace, summed by name.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -9,8 +8,8 @@ use mindprof_formats::{RowOptions, SortBy, table_json};
 use mindprof_report::{TableOptions, TimeUnit, table};
 
 use crate::failure::Outcome;
-use crate::input::read_known;
-use crate::output::{print, print_line};
+use crate::input::{ReadLimits, read_known};
+use crate::output::{print, print_line, tell};
 
 const EXAMPLE: &str = "\
 Example:
@@ -91,6 +90,9 @@ pub(crate) struct TableArgs {
     #[arg(long, value_name = "TEXT")]
     header: Option<String>,
 
+    #[command(flatten)]
+    limits: ReadLimits,
+
     /// Prints JSON: the rows, under torch's names.
     #[arg(long)]
     json: bool,
@@ -157,14 +159,12 @@ impl TableArgs {
 
 /// Prints the table of a trace.
 pub(crate) fn run(args: &TableArgs) -> anyhow::Result<Outcome> {
-    let analysis = Analysis::build(read_known(&args.trace)?.profile);
+    let analysis = Analysis::build(read_known(&args.trace, args.limits)?.profile);
     if args.group_by.contains(&Grouping::Overload) {
         let trace = args.trace.display();
-        // When stderr is gone there is no one left to warn.
-        let _ = writeln!(
-            io::stderr(),
+        tell(&format!(
             "warning: {trace}: no trace says which overload ran, so rows are not told apart by it"
-        );
+        ));
     }
     let group_by = args.group_by();
     let averages = averages(&analysis, group_by);

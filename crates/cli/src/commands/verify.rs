@@ -6,7 +6,7 @@ use mindprof_formats::{Reading, verify_json};
 use mindprof_model::LossCause;
 
 use crate::failure::Outcome;
-use crate::input::read_quietly;
+use crate::input::{ReadLimits, read_quietly};
 use crate::output::{print, print_line};
 use crate::units::count;
 
@@ -23,6 +23,9 @@ pub(crate) struct VerifyArgs {
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
+    #[command(flatten)]
+    limits: ReadLimits,
+
     /// Prints JSON.
     #[arg(long)]
     json: bool,
@@ -30,7 +33,7 @@ pub(crate) struct VerifyArgs {
 
 /// Says what is wrong, by kind and number.
 pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Outcome> {
-    let reading = match read_quietly(&args.trace) {
+    let reading = match read_quietly(&args.trace, args.limits) {
         Ok(reading) => reading,
         Err(error) if args.json => {
             print_line(&verify_json(Err(&error.to_string())))?;

@@ -94,3 +94,24 @@ fn nothing_is_written_on_failure() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     assert_eq!(fs::read_to_string(&into_a_file).unwrap(), "mine");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_new_file_is_for_the_eyes_that_the_user_lets_see() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let trace = golden_of("mlp-full", "trace.json.gz");
+    for (umask, mode) in [("077", 0o600), ("022", 0o644)] {
+        let out = folder.path().join(format!("{umask}.json"));
+        let status = std::process::Command::new("sh")
+            .args(["-c", "umask $0; \"$1\" convert \"$2\" \"$3\" >&2", umask])
+            .arg(env!("CARGO_BIN_EXE_mindprof"))
+            .args([&trace, &out])
+            .status()
+            .unwrap();
+        assert!(status.success());
+        let found = fs::metadata(&out).unwrap().permissions().mode() & 0o777;
+        assert_eq!(found, mode, "{found:o}");
+    }
+}

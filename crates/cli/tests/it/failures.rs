@@ -140,3 +140,17 @@ fn what_is_written_for_other_tools_is_not_read() {
         assert!(run.stderr.ends_with(hint), "{}", run.stderr);
     }
 }
+
+#[test]
+fn a_limit_on_what_is_read_is_told_with_its_option() {
+    let trace = golden_of("mlp-full", "trace.json.gz");
+    let trace = trace.to_str().unwrap();
+    for (command, code) in [("table", 1), ("info", 1), ("verify", 2)] {
+        let refused = run([command, trace, "--max-bytes", "10KB"]);
+        assert_eq!((refused.code, refused.stdout.as_str()), (Some(code), ""));
+        assert!(refused.stderr.contains("more than 10000 bytes of text"));
+        assert!(refused.stderr.contains("hint: ") && refused.stderr.contains("--max-bytes"));
+        assert_eq!(run([command, trace, "--max-bytes", "100MB"]).code, Some(0));
+    }
+    assert_eq!(run(["table", trace, "--max-bytes", "much"]).code, Some(2));
+}

@@ -11,6 +11,7 @@ mod info;
 mod interruptions;
 mod man;
 mod memory;
+mod names;
 mod program;
 mod slim;
 mod stacks;

@@ -29,7 +29,7 @@ pub use file::{
 pub use inputs::input_types;
 pub(crate) use inputs::inputs_lists;
 pub use keys::{ARGUMENT_KEYS, EVENT_KEYS};
-pub use options::{Progress, ReadOptions, UnknownArgs};
+pub use options::{Progress, ReadOptions, UNPACKED_BYTES, UNPACKED_TIMES, UnknownArgs};
 pub use phase_counts::PhaseCounts;
 pub use read::read_trace_with;
 pub use repairs::{Repair, Repairs};

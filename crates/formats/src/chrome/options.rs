@@ -9,7 +9,17 @@ pub struct ReadOptions<'a> {
     pub progress: Option<Progress<'a>>,
     /// What becomes of what the trace says beyond what profiles know.
     pub unknown: UnknownArgs,
+    /// How many bytes of text are read, unpacked. None reads files that are not compressed to their
+    /// end, and of others [`UNPACKED_BYTES`] or, where that is more, [`UNPACKED_TIMES`] what is
+    /// packed.
+    pub max_bytes: Option<u64>,
 }
+
+/// How much of a compressed file is unpacked in any case, unless a limit is given.
+pub const UNPACKED_BYTES: u64 = 1 << 30;
+/// How many times its size a compressed file is unpacked to, unless a limit is given: traces shrink to
+/// a tenth or a thirtieth, and what was made to fill the memory of others to a thousandth.
+pub const UNPACKED_TIMES: u64 = 100;
 
 /// What becomes of what a trace says beyond what profiles know, such as counters and arguments of
 /// kernels. It is looked at and repaired alike.
@@ -33,6 +43,7 @@ impl fmt::Debug for ReadOptions<'_> {
             .debug_struct("ReadOptions")
             .field("progress", &self.progress.is_some())
             .field("unknown", &self.unknown)
+            .field("max_bytes", &self.max_bytes)
             .finish()
     }
 }

@@ -38,7 +38,7 @@ pub fn read_trace_with(bytes: &[u8], options: &ReadOptions<'_>) -> Result<Readin
 /// Reads a trace from `file`, which has `total` bytes, or zero where that is not known.
 pub(super) fn read_from(file: impl Read, total: u64, options: &ReadOptions<'_>) -> Result<Reading> {
     let mut reader = Reader {
-        source: Source::open(file, total, options.progress)?,
+        source: Source::open(file, total, options)?,
         events: Events::new(),
     };
     reader.events.collector.set_unknown(options.unknown);

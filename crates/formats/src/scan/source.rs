@@ -11,7 +11,7 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::zstd::ZstdFrames;
 use super::{Cursor, Scan, Stop};
-use crate::chrome::Progress;
+use crate::chrome::{Progress, ReadOptions, UNPACKED_BYTES, UNPACKED_TIMES};
 use crate::error::{Compression, Error, Result};
 
 /// How much is read at a time. It fits into the second cache.
@@ -39,6 +39,7 @@ pub(crate) struct Source<'a> {
     done: Rc<Cell<u64>>,
     total: u64,
     progress: Option<Progress<'a>>,
+    max_bytes: Option<u64>,
 }
 
 /// What is wrong with the text, and where in the window.
@@ -85,7 +86,7 @@ impl<'a> Source<'a> {
     pub(crate) fn open(
         file: impl Read + 'a,
         total: u64,
-        progress: Option<Progress<'a>>,
+        options: &ReadOptions<'a>,
     ) -> Result<Self> {
         let done = Rc::new(Cell::new(0));
         let mut file = Counted {
@@ -114,7 +115,8 @@ impl<'a> Source<'a> {
             counts_lines: true,
             done,
             total,
-            progress,
+            progress: options.progress,
+            max_bytes: options.max_bytes,
         })
     }
 
@@ -170,10 +172,24 @@ impl<'a> Source<'a> {
         };
         self.end += read;
         self.is_over = read == 0;
+        self.check_limit()?;
         if let Some(progress) = self.progress {
             progress(self.done.get(), self.total);
         }
         Ok(read > 0)
+    }
+
+    /// Refuses what is longer than was asked for or, of a packed file, than any trace is.
+    fn check_limit(&self) -> Result<()> {
+        let of_packed = || {
+            let packed = self.compression.map(|_| self.done.get())?;
+            Some(UNPACKED_BYTES.max(packed.saturating_mul(UNPACKED_TIMES)))
+        };
+        let read = self.passed + (self.end - self.begin) as u64;
+        match self.max_bytes.or_else(of_packed) {
+            Some(limit) if read > limit => Err(Error::TooMuch { limit }),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Passes white space, however much there is, and returns what comes after it.

@@ -201,3 +201,96 @@ fn unreadable_files_are_named_with_the_reason() {
         assert_eq!(error, format!("{}: {reason}", path(name).display()));
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_what_is_not_there_yet_is_followed() {
+    use std::os::unix::fs::symlink;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::create_dir(path("elsewhere")).unwrap();
+    symlink("second", path("first")).unwrap();
+    symlink("elsewhere/target", path("second")).unwrap();
+    write_trace_file(&profile(), &path("first")).unwrap();
+    for link in ["first", "second"] {
+        assert!(fs::symlink_metadata(path(link)).unwrap().is_symlink());
+    }
+    let target = path("elsewhere/target");
+    assert_eq!(read_trace_file(&target).unwrap().events().len(), 1);
+    // No folder is made where a link leads to, and no circle is broken.
+    symlink("missing/target", path("astray")).unwrap();
+    symlink("circle", path("circle")).unwrap();
+    for link in ["astray", "circle"] {
+        assert!(write_trace_file(&profile(), &path(link)).is_err());
+        assert!(fs::symlink_metadata(path(link)).unwrap().is_symlink());
+    }
+    assert!(!path("missing").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_is_replaced_keeps_its_mode() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.json");
+    for mode in [0o600, 0o640, 0o444, 0o755] {
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        write_trace_file(&profile(), &path).unwrap();
+        let found = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(found, mode, "{found:o}");
+        fs::remove_file(&path).unwrap();
+    }
+}
+
+/// As after a process was ended in whose place another has the same number.
+#[test]
+fn parts_that_others_left_are_not_in_the_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.json");
+    fs::write(&path, "old").unwrap();
+    let process = std::process::id();
+    for number in 0..8 {
+        let part = format!(".trace.json.{process}-{number}.part");
+        fs::write(folder.path().join(part), "half").unwrap();
+    }
+    write_trace_file(&profile(), &path).unwrap();
+    assert_eq!(read_trace_file(&path).unwrap().events().len(), 1);
+}
+
+#[test]
+fn no_more_is_read_than_was_asked_for() {
+    let event = r#"{"ph": "X", "name": "a", "ts": 1.5, "dur": 1}"#;
+    let text = format!("[{}]", [event; 100].join(","));
+    let packed = gzip(|out| out.write_all(text.as_bytes()));
+    let read = |bytes: &[u8], max_bytes| {
+        let options = ReadOptions {
+            max_bytes: Some(max_bytes),
+            ..ReadOptions::default()
+        };
+        read_trace_with(bytes, &options)
+    };
+    let size = text.len() as u64;
+    for bytes in [text.as_bytes(), &packed] {
+        assert_eq!(read(bytes, size).unwrap().profile.events().len(), 100);
+        let error = read(bytes, size - 1).unwrap_err().to_string();
+        let expected = format!("more than {} bytes of text, expected at most", size - 1);
+        assert!(error.starts_with(&expected), "{error}");
+        assert!(error.contains("`max_bytes`"), "{error}");
+    }
+}
+
+/// Blanks shrink to a thousandth, which no trace does.
+#[test]
+fn what_is_packed_beyond_belief_is_refused() {
+    let blanks = vec![b' '; 1 << 20];
+    let bomb = gzip(|out| (0..=1024).try_for_each(|_| out.write_all(&blanks)));
+    let error = read_trace(&bomb).unwrap_err().to_string();
+    let limit = mindprof_formats::UNPACKED_BYTES;
+    assert!(
+        error.starts_with(&format!("more than {limit} bytes")),
+        "{error}"
+    );
+}

@@ -7,6 +7,7 @@ use mindprof_analyze::{Analysis, MemoryCategory, MemoryDevice};
 use mindprof_formats::{frame_texts, holder_name, memory_category_name, memory_device_name};
 
 use crate::number::memory_text;
+use crate::visible::visible;
 
 /// How many holders and frames the text names; the JSON of `formats` has all.
 const HOLDERS: usize = 10;
@@ -49,14 +50,14 @@ pub fn memory_summary(analysis: &Analysis, device: MemoryDevice) -> String {
             "{:>12}  {:16} {} ({})",
             amount(holder.bytes as i64),
             memory_category_name(holder.category).to_lowercase(),
-            holder_name(analysis, holder),
+            visible(&holder_name(analysis, holder)),
             match holder.blocks {
                 1 => "1 block".into(),
                 blocks => format!("{blocks} blocks"),
             }
         ));
         for frame in frame_texts(analysis, holder.stack).into_iter().take(FRAMES) {
-            line(format_args!("{:14}{frame}", ""));
+            line(format_args!("{:14}{}", "", visible(&frame)));
         }
     }
     let more = peak.holders.len().saturating_sub(HOLDERS);
