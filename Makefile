@@ -87,6 +87,23 @@ fuzz: ## Feed the reader of traces with damage, each target for FUZZ_SECONDS; ne
 			-max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 || exit 1; \
 	done
 
+# Built once, unoptimised: it runs for seconds.
+DENY := target/tools/bin/cargo-deny
+
+$(DENY):
+	cargo install --quiet --locked --debug --root target/tools cargo-deny@0.20.2
+
+.PHONY: audit
+audit: $(DENY) ## Check licences, advisories, duplicates and sources of the crates by deny.toml; installs cargo-deny
+	@status=0; \
+	$(DENY) --locked check --deny unmatched-skip bans licenses sources || status=1; \
+	if $(DENY) fetch db; then \
+		$(DENY) --locked check advisories || status=1; \
+	else \
+		echo "ADVISORIES NOT CHECKED: their database could not be fetched; all else was checked"; \
+	fi; \
+	exit $$status
+
 .PHONY: bench-torch
 bench-torch: build $(PARITY_READY) ## Measure against the real torch.profiler, in an environment of its own
 	$(BIN)/python benchmarks/bench_torch.py --torch-python $(TORCH_PYTHON)
