@@ -95,6 +95,66 @@ SOAK_OPTIONS ?= --seconds $(SOAK_SECONDS)
 soak: build ## Use the profiler roughly for SOAK_SECONDS, at random from SOAK_SEED, and check after each round
 	cd tools && ../$(BIN)/python -m soak $(SOAK_OPTIONS) $(if $(SOAK_SEED),--seed $(SOAK_SEED))
 
+# The compiler that the sanitizers come with, to the day: the newest may not build what is here. NIGHTLY=... names another.
+NIGHTLY ?= nightly-2026-05-20
+NIGHTLY_HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+NIGHTLY_PARTS := rust-src miri
+
+.PHONY: sanitize
+sanitize: sanitize-threads sanitize-miri ## Run what crosses threads and what is unsafe under sanitizers; installs nightly Rust
+
+.PHONY: nightly
+nightly:
+	@for part in $(NIGHTLY_PARTS); do \
+		rustup component list --installed --toolchain $(NIGHTLY) 2>/dev/null | grep -q "^$$part" || \
+		rustup toolchain install $(NIGHTLY) --no-self-update --profile minimal --component $$part || \
+		{ echo "NOT SANITIZED: there is no $(NIGHTLY) with $$part, and it could not be installed" >&2; exit 1; }; \
+	done
+
+# With a standard library that is checked too: its channels and locks order what threads do. As a program has it, and as the native
+# module does.
+.PHONY: sanitize-threads
+sanitize-threads: nightly ## Run the recorder's tests under ThreadSanitizer
+	for features in "" loaded; do \
+		RUSTFLAGS="-Zsanitizer=thread" TSAN_OPTIONS="halt_on_error=1" cargo +$(NIGHTLY) test -Zbuild-std \
+			--target $(NIGHTLY_HOST) --target-dir target/tsan --package mindprof-record --features "$$features" \
+			--lib --tests -- --test-threads=1 || exit 1; \
+	done
+
+# Isolation is off because the clock looks at the system's. Two cases of a property are enough for what is looked for here.
+# Not run, because Miri takes an hour where the machine takes a second: what fills thousands of slots or names, and texts by the thousand.
+# Not run, because Miri cannot: the feature `loaded` (an instruction of its own), hooks around forks, the time stamp counter, huge pages.
+# Nor the other unsafe crates: they call C, which Miri does not know.
+MIRI_RECORD := budget chunk clock diffing_writer fast_thread_local name nesting open::tests::plain::a_snapshot open::tests::plain::closing raw
+MIRI_RECORD_SKIP := functions_are_bounded
+
+.PHONY: sanitize-miri
+sanitize-miri: nightly ## Run under Miri what it can run of the recorder and the model
+	MIRIFLAGS="-Zmiri-disable-isolation" PROPTEST_CASES=2 PROPTEST_DISABLE_FAILURE_PERSISTENCE=true \
+		cargo +$(NIGHTLY) miri test --target-dir target/miri --package mindprof-record --lib -- --test-threads=1 \
+		$(MIRI_RECORD) $(addprefix --skip ,$(MIRI_RECORD_SKIP))
+	MIRIFLAGS="-Zmiri-disable-isolation" PROPTEST_CASES=2 PROPTEST_DISABLE_FAILURE_PERSISTENCE=true \
+		cargo +$(NIGHTLY) miri test --target-dir target/miri --package mindprof-model --lib -- --test-threads=1 \
+		builder
+	@echo "not run under Miri: the other tests of record and model (too slow), and every other crate (they call C); see the Makefile"
+
+# Built once, unoptimised: it runs for seconds.
+DENY := target/tools/bin/cargo-deny
+
+$(DENY):
+	cargo install --quiet --locked --debug --root target/tools cargo-deny@0.20.2
+
+.PHONY: audit
+audit: $(DENY) ## Check licences, advisories, duplicates and sources of the crates by deny.toml; installs cargo-deny
+	@status=0; \
+	$(DENY) --locked check --deny unmatched-skip bans licenses sources || status=1; \
+	if $(DENY) fetch db; then \
+		$(DENY) --locked check advisories || status=1; \
+	else \
+		echo "ADVISORIES NOT CHECKED: their database could not be fetched; all else was checked"; \
+	fi; \
+	exit $$status
+
 .PHONY: bench-torch
 bench-torch: build $(PARITY_READY) ## Measure against the real torch.profiler, in an environment of its own
 	$(BIN)/python benchmarks/bench_torch.py --torch-python $(TORCH_PYTHON)

@@ -180,7 +180,9 @@ fn native_id(index: u32) -> u64 {
 }
 
 fn native_name(native: u64) -> Box<str> {
-    let from_kernel = std::fs::read(format!("/proc/self/task/{native}/comm")).ok();
+    let of_kernel = || std::fs::read(format!("/proc/self/task/{native}/comm")).ok();
+    // Miri's threads are not the kernel's.
+    let from_kernel = if cfg!(miri) { None } else { of_kernel() };
     match from_kernel {
         Some(bytes) => String::from_utf8_lossy(&bytes).trim_end().into(),
         None => std::thread::current().name().unwrap_or_default().into(),

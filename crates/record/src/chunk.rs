@@ -111,7 +111,9 @@ mod mapped {
     use std::fmt;
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
-    use memmap2::{Advice, MmapMut, MmapOptions};
+    #[cfg(all(target_os = "linux", not(miri)))]
+    use memmap2::Advice;
+    use memmap2::{MmapMut, MmapOptions};
 
     use super::{FIRST, FULL, GROWTH, Record};
 
@@ -163,7 +165,7 @@ mod mapped {
             let mut map = match spare(capacity) {
                 Some(map) => map,
                 None if capacity == FULL => map_huge(bytes)?,
-                None => MmapOptions::new().len(bytes).populate().map_anon().ok()?,
+                None => map_present(bytes)?,
             };
             let offset = if capacity == FULL {
                 to_huge_page(&map)
@@ -234,16 +236,25 @@ mod mapped {
         Some(waiting.remove(position).map)
     }
 
+    /// Maps small pages. Miri has memory, and none of the ways to make it present.
+    fn map_present(bytes: usize) -> Option<MmapMut> {
+        let mut options = MmapOptions::new();
+        options.len(bytes);
+        if !cfg!(miri) {
+            options.populate();
+        }
+        options.map_anon().ok()
+    }
+
     /// Maps a huge page: twice its size, of which the part that is aligned to one is used and the
     /// rest never touched.
     fn map_huge(bytes: usize) -> Option<MmapMut> {
         let map = MmapOptions::new().len(bytes + HUGE_PAGE).map_anon().ok()?;
-        let offset = to_huge_page(&map);
         // Advice, not need: a system without huge pages, or one that refuses, gives small ones, a
         // little later.
-        #[cfg(target_os = "linux")]
+        #[cfg(all(target_os = "linux", not(miri)))]
         for advice in [Advice::HugePage, Advice::PopulateWrite] {
-            let _ = map.advise_range(advice, offset, bytes);
+            let _ = map.advise_range(advice, to_huge_page(&map), bytes);
         }
         Some(map)
     }

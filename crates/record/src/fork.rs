@@ -48,6 +48,10 @@ mod hooks {
     /// Has the hooks called around every fork of the process from now on.
     pub(crate) fn watch() {
         static WATCHED: Once = Once::new();
+        // Miri has no forks, and no hooks for them.
+        if cfg!(miri) {
+            return;
+        }
         WATCHED.call_once(|| {
             // SAFETY: the hooks take and give back locks, which the thread that forks may do on
             // both sides, and never unwind. Where the system refuses, forks are as they
