@@ -319,7 +319,7 @@ class _KinetoProfile:
 
         Args:
             path: Where to.
-            device: Of which device; the host's if None.
+            device: Of which device; of the one with the most memory if None.
 
         Raises:
             ValueError: The profiler does not record what this needs.
@@ -335,7 +335,8 @@ class _KinetoProfile:
         )
         recording = self._memory_profile()
         self.mem_tl = MemoryProfileTimeline(recording)
-        recording.write_memory_timeline(path, "cpu" if device is None else device)
+        devices = recording.memory_devices() or ["cpu"]
+        recording.write_memory_timeline(path, device or devices[0])
 
     def _memory_profile(self) -> _core.Profile:
         missing = [f"{flag}=True" for flag in MEMORY_FLAGS if not getattr(self, flag)]
