@@ -160,6 +160,7 @@ def diff(
             the number of events (`count`).
 
     Raises:
+        TypeError: Something else was given.
         ValueError: There is no such measure, or nothing was recorded.
         OSError: A file cannot be read.
         ProfilerError: A file holds no trace.
@@ -190,7 +191,18 @@ def _recording(profile: Comparable) -> _core.Profile:
     if isinstance(profile, _load.LoadedProfile):
         return profile._recording
     inner = profile.profiler if isinstance(profile, kineto_profile._KinetoProfile) else profile
-    recording = None if inner is None else inner._recording()
+    if not isinstance(inner, autograd_profile.profile | None):
+        raise TypeError(_foreign(inner))
+    recording = None if inner is None or not inner.enabled else inner._recording()
     if recording is None:
         raise ValueError("nothing was recorded: a profile can be compared after it has stopped")
     return recording
+
+
+def _foreign(given: object) -> str:
+    """Says why something cannot be compared, and what to do instead."""
+    kind = f"{type(given).__module__}.{type(given).__qualname__}".removeprefix("builtins.")
+    said = f"diff compares paths of traces, loaded profiles and finished recordings, not {kind}"
+    if hasattr(given, "export_chrome_trace"):
+        return f"{said}; write it with export_chrome_trace(path) and give the path"
+    return said

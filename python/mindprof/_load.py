@@ -128,13 +128,14 @@ class LoadedProfile:
 
         Args:
             path: Where to.
-            device: Of which device; the host's if None.
+            device: Of which device; of the one with the most memory if None.
 
         Raises:
             ValueError: The trace was recorded without memory.
             RuntimeError: There is no such device.
         """
-        if not self._recording.memory_devices():
+        devices = self._recording.memory_devices()
+        if not devices:
             raise ValueError("profile_memory=True required for memory profiling.")
         self._recording.write_memory_timeline(path, "cpu" if device is None else device)
 

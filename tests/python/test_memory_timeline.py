@@ -306,7 +306,7 @@ def test_tensors_that_only_lists_hold_have_their_sizes_in_a_trace(tmp_path: Path
 
 def test_a_trace_file_gives_its_memory(tmp_path: Path) -> None:
     recording = _core.Profile.read(GOLDENS / "h200-torch2.11" / "gpt-full.trace.json.gz")
-    assert recording.memory_devices() == ["cpu", "cuda:0"]
+    assert recording.memory_devices() == ["cuda:0", "cpu"]
     recording.write_memory_timeline(tmp_path / "a.json", "cuda:0")
     times, sizes = json.loads((tmp_path / "a.json").read_text())
     assert len(times) > 600

@@ -85,6 +85,11 @@ impl Change {
             && self.before.is_some() == self.after.is_some()
     }
 
+    /// Returns whether the row is a user's range as a device saw it.
+    pub fn is_range_on_device(&self) -> bool {
+        self.is_annotation && self.device != DeviceKind::Cpu
+    }
+
     fn value(&self, sums: &Sums, measure: Measure) -> u64 {
         let on_host = self.device == DeviceKind::Cpu;
         match measure {
@@ -189,9 +194,11 @@ impl Diff {
         part(row.difference(self.measure) as f64, whole)
     }
 
-    /// Returns the row that grew most, if one grew.
+    /// Returns the row that grew most, if one grew: a row of work, not of a user's range as a device
+    /// saw it, which is as long as the gaps between kernels make it.
     pub fn worst(&self) -> Option<&Change> {
-        let grown = self.rows.iter().map(|row| (row, self.row_growth(row)));
+        let rows = self.rows.iter().filter(|row| !row.is_range_on_device());
+        let grown = rows.map(|row| (row, self.row_growth(row)));
         let grown = grown.filter(|(_, growth)| *growth > 0.0);
         // The first of equals: rows are ordered by the size of their change.
         grown

@@ -45,8 +45,8 @@ pub use host_totals::HostTotals;
 pub use keys::Keys;
 pub use lanes::{Lanes, OverflowTrack};
 pub use memory_timeline::{
-    CategoryBytes, MemoryAction, MemoryBlock, MemoryCategory, MemoryChange, MemoryDevice,
-    MemoryHolder, MemoryPeak, MemoryTimeline,
+    AllocatorTotals, CategoryBytes, MemoryAction, MemoryBlock, MemoryCategory, MemoryChange,
+    MemoryDevice, MemoryHolder, MemoryPeak, MemoryTimeline, UnseenMemory,
 };
 pub use memory_use::{Bytes, MemoryUse};
 pub use merge::merge;

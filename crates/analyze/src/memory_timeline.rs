@@ -10,6 +10,7 @@ mod categories;
 mod flow;
 mod peak;
 mod schema;
+mod totals;
 
 #[cfg(test)]
 mod tests;
@@ -20,7 +21,8 @@ use crate::analysis::Analysis;
 use blocks::Blocks;
 use categories::Categories;
 use flow::Flow;
-pub use peak::{MemoryHolder, MemoryPeak};
+pub use peak::{MemoryHolder, MemoryPeak, UnseenMemory};
+pub use totals::AllocatorTotals;
 
 /// What memory is for. The order is that in which files list them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -173,6 +175,13 @@ impl MemoryTimeline {
         let is_there = move |block: u32| self.blocks[block as usize].device == device;
         let changes = self.changes.iter();
         changes.filter(move |change| is_there(change.block))
+    }
+
+    /// Returns the devices that blocks lie on, those with the highest peaks first.
+    pub fn devices_by_peak(&self, analysis: &Analysis) -> Vec<MemoryDevice> {
+        let mut devices = self.devices();
+        devices.sort_by_cached_key(|&device| -self.peak(analysis, device).total());
+        devices
     }
 
     /// Returns the devices that blocks lie on, in order.

@@ -37,7 +37,8 @@ pub struct Track {
     pub device: DeviceKind,
     /// How many events it has.
     pub events: u64,
-    /// How long at least one of them was running.
+    /// How long at least one of them was running. A user's range as a device saw it is no work of
+    /// the device.
     pub busy: Nanos,
 }
 
@@ -77,6 +78,9 @@ impl Summary {
             counts[event.category as usize] += 1;
             let track = &mut tracks[event.thread.index()];
             track.events += 1;
+            if event.category == Category::DeviceAnnotation {
+                continue;
+            }
             // Events come by start, so that what lies before the last end is counted already.
             let until = &mut busy_until[event.thread.index()];
             let new = event.end().saturating_sub(event.start.max(*until));

@@ -1,7 +1,10 @@
 //! What a trace holds, as JSON: steps, threads, devices, counts, loss, repairs, metadata.
 
+use std::collections::BTreeMap;
+
 use mindprof_analyze::{Summary, Track, microseconds};
-use mindprof_model::{Category, DeviceKind, Loss, LossCause, Profile};
+use mindprof_model::{Category, Loss, LossCause, Profile, StringId};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
@@ -39,6 +42,7 @@ impl Info<'_> {
             events: profile.events().len(),
             categories: self
                 .categories()
+                .into_iter()
                 .map(|(name, count)| (name.to_owned(), count.into()))
                 .collect(),
             memory_records: profile.memory().len(),
@@ -64,11 +68,22 @@ impl Info<'_> {
         serde_json::to_string_pretty(&document).expect("plain data is JSON")
     }
 
-    /// Walks the categories by the names that traces have for them.
-    pub fn categories(&self) -> impl Iterator<Item = (&'static str, u64)> {
+    /// Returns how many events there are of each category, by the names that traces have for them:
+    /// copies and fills apart from kernels, calls of a driver apart from those of a runtime.
+    pub fn categories(&self) -> Vec<(&'static str, u64)> {
         let device = self.summary.streams.first().map(|track| track.device);
-        let categories = self.summary.categories.iter();
-        categories.map(move |&(category, count)| (name_of(category, device), count))
+        let mut of_names: FxHashMap<(Category, StringId), u64> = FxHashMap::default();
+        for event in self.profile.events() {
+            *of_names.entry((event.category, event.name)).or_default() += 1;
+        }
+        let strings = self.profile.strings();
+        let mut counts: BTreeMap<(Category, &'static str), u64> = BTreeMap::new();
+        for ((category, name), count) in of_names {
+            let shown = category_name(category, strings.text(name), device);
+            *counts.entry((category, shown)).or_default() += count;
+        }
+        let counts = counts.into_iter();
+        counts.map(|((_, name), count)| (name, count)).collect()
     }
 }
 
@@ -144,14 +159,14 @@ struct Document<'a> {
     repairs: Map<String, Value>,
     set_aside: Map<String, Value>,
     left_out: Map<String, Value>,
-    metadata: std::collections::BTreeMap<String, Box<RawValue>>,
+    metadata: BTreeMap<String, Box<RawValue>>,
 }
 
 #[derive(Serialize)]
 struct TrackDocument<'a> {
     device: &'static str,
     process: u64,
-    thread: u64,
+    thread: i64,
     name: &'a str,
     events: u64,
     busy_us: f64,
@@ -163,7 +178,8 @@ impl<'a> TrackDocument<'a> {
         Self {
             device: device_name(track.device),
             process: thread.process,
-            thread: thread.native,
+            // Some traces count threads from below zero.
+            thread: thread.native as i64,
             name: profile.strings().text(thread.name),
             events: track.events,
             busy_us: microseconds(track.busy),
@@ -183,9 +199,4 @@ fn raw(text: &str) -> Box<RawValue> {
     RawValue::from_string(json_value(text))
         .or_else(|_| to_raw_value(text))
         .expect("every text is a JSON string")
-}
-
-/// Copies and fills of a device count as kernels.
-fn name_of(category: Category, device: Option<DeviceKind>) -> &'static str {
-    category_name(category, "", device)
 }

@@ -49,7 +49,7 @@ pub use folded::{
 pub use format::{Format, write_named_trace_file};
 pub use info::{Info, verify_json};
 pub use memory_timeline::{
-    MemoryPoints, frame_texts, holder_name, memory_category_name, memory_summary_json,
+    MemoryPoints, frame_texts, holder_name, memory_category_name, memory_summary_json, unseen_name,
     write_memory_timeline, write_memory_timeline_raw,
 };
 pub use parquet::{write_parquet, write_parquet_file};

@@ -23,6 +23,7 @@ pub fn table_json(
     let shown = options.shown(&rows);
     let document = Document {
         rows: shown.into_iter().map(RowDocument).collect(),
+        row_count: rows.len(),
         totals: self_totals(&rows),
         lost: loss_counts(analysis.profile().loss()),
     };
@@ -31,6 +32,8 @@ pub fn table_json(
 
 struct Document<'a> {
     rows: Vec<RowDocument<'a>>,
+    /// How many there are, shown or not.
+    row_count: usize,
     /// On the host and on devices.
     totals: (f64, f64),
     lost: Map<String, Value>,
@@ -41,6 +44,7 @@ impl Serialize for Document<'_> {
         let (host, device) = self.totals;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("rows", &self.rows)?;
+        map.serialize_entry("row_count", &self.row_count)?;
         map.serialize_entry(Metric::SelfCpuTimeTotal.name(), &host)?;
         map.serialize_entry(Metric::SelfDeviceTimeTotal.name(), &device)?;
         map.serialize_entry("lost", &self.lost)?;

@@ -37,10 +37,11 @@ impl Profile {
         })
     }
 
-    /// Returns the names of the devices that memory was recorded on.
+    /// Returns the names of the devices that memory was recorded on, that with the most first.
     fn memory_devices(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         py.enter(|| {
-            let devices = self.analyzed().analysis.memory_timeline().devices();
+            let analysis = &self.analyzed().analysis;
+            let devices = analysis.memory_timeline().devices_by_peak(analysis);
             Ok::<_, Error>(devices.into_iter().map(memory_device_name).collect())
         })
     }

@@ -1,7 +1,8 @@
 //! The difference of two profiles as text.
 
 use mindprof_analyze::{Change, Diff, Measure, Sums, microseconds};
-use mindprof_model::Nanos;
+use mindprof_formats::device_name;
+use mindprof_model::{DeviceKind, Nanos};
 
 use crate::grid::{Align, cut, grid, push_line};
 use crate::number::time_text;
@@ -56,6 +57,9 @@ pub fn diff_text(diff: &Diff, layout: &DiffLayout) -> String {
 
 fn columns(diff: &Diff) -> Vec<(&'static str, Align)> {
     let mut columns = vec![("Name", Align::Left)];
+    if has_devices(diff) {
+        columns.push(("Device", Align::Left));
+    }
     if diff.by_shapes {
         columns.push(("Input Shapes", Align::Left));
     }
@@ -69,6 +73,14 @@ fn columns(diff: &Diff) -> Vec<(&'static str, Align)> {
 
 fn cells(diff: &Diff, row: &Change, layout: &DiffLayout) -> Vec<String> {
     let mut cells = vec![cut(&row.key, layout.max_name_column_width)];
+    if has_devices(diff) {
+        let range = if row.is_range_on_device() {
+            " (range)"
+        } else {
+            ""
+        };
+        cells.push(format!("{}{range}", device_name(row.device)));
+    }
     if diff.by_shapes {
         let shapes = row.shapes.as_deref().map(shapes_text).unwrap_or_default();
         cells.push(cut(&shapes, layout.max_shapes_column_width));
@@ -93,6 +105,11 @@ fn cells(diff: &Diff, row: &Change, layout: &DiffLayout) -> Vec<String> {
         }
     }
     cells
+}
+
+/// Returns whether there is something to tell devices apart by.
+fn has_devices(diff: &Diff) -> bool {
+    diff.rows.iter().any(|row| row.device != DeviceKind::Cpu)
 }
 
 fn push_totals(text: &mut String, diff: &Diff, changed: usize) {

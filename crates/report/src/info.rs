@@ -80,7 +80,8 @@ fn push_tracks(text: &mut String, profile: &Profile, title: &str, tracks: &[Trac
             };
             vec![
                 process,
-                thread.native.to_string(),
+                // Some traces count threads from below zero.
+                (thread.native as i64).to_string(),
                 profile.strings().text(thread.name).to_owned(),
                 track.events.to_string(),
                 time(track.busy),

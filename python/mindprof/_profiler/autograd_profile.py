@@ -14,9 +14,15 @@ from typing import Any
 
 from mindprof import _core
 from mindprof._hosts.present import present_host
+from mindprof._hosts.unseen import warn_of_unseen_host
 from mindprof._profiler import metadata as trace_metadata
 from mindprof._profiler.activity import DEVICE_NAMES, ProfilerActivity, check_activity_types
-from mindprof._profiler.options import DEFAULT_BUDGET_BYTES, DEFAULT_STACK_DEPTH, SessionOptions
+from mindprof._profiler.options import (
+    DEFAULT_BUDGET_BYTES,
+    DEFAULT_STACK_DEPTH,
+    SessionOptions,
+    checked_count,
+)
 from mindprof._profiler.profiler_config import (
     ProfilerConfig,
     ProfilerState,
@@ -134,8 +140,8 @@ class profile:
         self.profiling_end_time_ns = 0
         self.kineto_results: _core.Profile | None = None
         self._profiler_extensions = _profiler_extensions or {}
-        self._budget_bytes = budget_bytes
-        self._stack_depth = stack_depth
+        self._budget_bytes = checked_count("budget_bytes", budget_bytes, "bytes")
+        self._stack_depth = checked_count("stack_depth", stack_depth, "calls")
         self._host = present_host()
         self._session: _core.Session | None = None
         self._finished: list[_core.Session] = []
@@ -155,10 +161,9 @@ class profile:
             )
         if self.with_modules:
             warnings.warn(
-                "with_modules is deprecated and will be removed in a future release. It only "
-                "collects data for TorchScript models, which are themselves deprecated, and does "
-                "nothing in eager mode. Use with_stack=True, which records nn.Module events for "
-                "eager models.",
+                "with_modules is deprecated and will be removed in a future release of torch. "
+                "mindprof records calls of modules for it, and of nothing else of Python; "
+                "with_stack=True records them too, here and in torch, among all other calls.",
                 FutureWarning,
                 stacklevel=3,
             )
@@ -273,6 +278,7 @@ class profile:
             # Put together when someone looks.
             self._accumulated = None
         self._events = None
+        warn_of_unseen_host()
         window_ns = self.profiling_end_time_ns - self.profiling_start_time_ns
         self._stats.profiling_window_duration_sec = window_ns / 1e9
         return True

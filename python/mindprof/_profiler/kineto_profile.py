@@ -20,7 +20,11 @@ from mindprof._profiler.activity import (
     parse_activities,
 )
 from mindprof._profiler.observer import _ITraceObserver
-from mindprof._profiler.options import DEFAULT_BUDGET_BYTES, DEFAULT_STACK_DEPTH
+from mindprof._profiler.options import (
+    DEFAULT_BUDGET_BYTES,
+    DEFAULT_STACK_DEPTH,
+    checked_count,
+)
 from mindprof._profiler.profiler_config import _ExperimentalConfig
 from mindprof._profiler.stats import _ProfilerStats
 from mindprof._results.event_list import EventList
@@ -86,8 +90,8 @@ class _KinetoProfile:
         self.use_device = device_of(self.activities)
         self.preset_metadata: dict[str, str] = {}
         self._trace_metadata: dict[str, str] = {}
-        self._budget_bytes = budget_bytes
-        self._stack_depth = stack_depth
+        self._budget_bytes = checked_count("budget_bytes", budget_bytes, "bytes")
+        self._stack_depth = checked_count("stack_depth", stack_depth, "calls")
         self._has_new_results = False
         self._use_cuspy = self._wants_cuspy()
 
@@ -319,7 +323,7 @@ class _KinetoProfile:
 
         Args:
             path: Where to.
-            device: Of which device; the host's if None.
+            device: Of which device; of the one with the most memory if None.
 
         Raises:
             ValueError: The profiler does not record what this needs.
@@ -327,15 +331,16 @@ class _KinetoProfile:
             RuntimeError: There is no such device.
         """
         warnings.warn(
-            "`export_memory_timeline` is deprecated and will be removed in a future version. "
-            "Please use `torch.cuda.memory._record_memory_history` and "
-            "`torch.cuda.memory._export_memory_snapshot` instead.",
+            "`export_memory_timeline` is deprecated in torch, which has nothing in its place but "
+            "for CUDA. It stays here; of a trace file, `mindprof.load(path)."
+            "export_memory_timeline` and `mindprof memory` do the same without this warning.",
             FutureWarning,
             stacklevel=2,
         )
         recording = self._memory_profile()
         self.mem_tl = MemoryProfileTimeline(recording)
-        recording.write_memory_timeline(path, "cpu" if device is None else device)
+        devices = recording.memory_devices() or ["cpu"]
+        recording.write_memory_timeline(path, device or devices[0])
 
     def _memory_profile(self) -> _core.Profile:
         missing = [f"{flag}=True" for flag in MEMORY_FLAGS if not getattr(self, flag)]

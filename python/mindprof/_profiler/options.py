@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 
 DEFAULT_BUDGET_BYTES = 256 << 20
 DEFAULT_STACK_DEPTH = 1000
+
+# The engine counts in 64 bits.
+_MOST = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
@@ -31,3 +35,24 @@ class SessionOptions:
     budget_bytes: int = DEFAULT_BUDGET_BYTES
     stack_depth: int = DEFAULT_STACK_DEPTH
     source_roots: tuple[str, ...] = ()
+
+
+def checked_count(name: str, value: object, unit: str) -> int:
+    """Returns an option that counts something, as a number.
+
+    Args:
+        name: The option.
+        value: What the user gave.
+        unit: What it counts.
+
+    Raises:
+        TypeError: It is no whole number.
+        ValueError: It is below zero, or more than there can be.
+    """
+    try:
+        count = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"{name} must be a whole number of {unit}, got {value!r}") from None
+    if not 0 <= count <= _MOST:
+        raise ValueError(f"{name} must be a number of {unit} from 0 on, got {value!r}")
+    return count

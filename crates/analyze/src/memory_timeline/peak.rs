@@ -3,6 +3,7 @@
 use mindprof_model::{Nanos, StackId, StringId};
 use rustc_hash::FxHashMap;
 
+use super::totals::AllocatorTotals;
 use super::{
     CategoryBytes, MemoryAction, MemoryCategory, MemoryChange, MemoryDevice, MemoryTimeline,
 };
@@ -17,8 +18,26 @@ pub struct MemoryPeak {
     pub bytes: CategoryBytes,
     /// What was in use at the end of the window, by category.
     pub at_end: CategoryBytes,
+    /// What the device's allocator had handed out beyond that; none if the profile does not tell.
+    pub unseen: Option<UnseenMemory>,
+    /// Whether more may have been in use than is known.
+    pub is_lower_bound: bool,
+    /// Whether the profile tells of any block what it was for.
+    pub are_categories_known: bool,
     /// Who held it, the largest first.
     pub holders: Vec<MemoryHolder>,
+}
+
+/// Memory that an allocator counted but that lies in no block of the profile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnseenMemory {
+    /// How much of it there was at the peak.
+    pub at_peak: i64,
+    /// How much of it there was at the end of the window.
+    pub at_end: i64,
+    /// Whether it was all there before the window opened, and stayed: it never changes. Otherwise
+    /// some of it was taken where nobody recorded.
+    pub is_from_before: bool,
 }
 
 /// Blocks that live at the same time, are for the same thing and were taken at the same place.
@@ -42,7 +61,12 @@ pub struct MemoryHolder {
 impl MemoryPeak {
     /// Returns what was in use at the peak.
     pub fn total(&self) -> i64 {
-        self.bytes.iter().sum()
+        self.bytes.iter().sum::<i64>() + self.unseen.map_or(0, |unseen| unseen.at_peak)
+    }
+
+    /// Returns what was in use at the end of the window.
+    pub fn total_at_end(&self) -> i64 {
+        self.at_end.iter().sum::<i64>() + self.unseen.map_or(0, |unseen| unseen.at_end)
     }
 
     /// Finds the peak: the first moment after whose changes the most is in use.
@@ -52,6 +76,7 @@ impl MemoryPeak {
     ///        ┌───┘  └──┐ ┌──┐
     ///   ─────┘         └─┘  └──
     ///            ^ here
+    /// ░░░░░░░░░░░░░░░░░░░░░░░░░   what only the allocator knows of
     /// ```
     pub(super) fn find(
         timeline: &MemoryTimeline,
@@ -59,21 +84,55 @@ impl MemoryPeak {
         device: MemoryDevice,
     ) -> Self {
         let changes: Vec<&MemoryChange> = timeline.changes_on(device).collect();
+        let totals = AllocatorTotals::build(analysis.profile(), device);
         let mut peak = Self::default();
         let mut bytes = CategoryBytes::default();
         let mut upto = 0;
+        let mut most = 0;
+        let mut range: Option<(i64, i64)> = None;
+        let mut at_end = 0;
         for (index, change) in changes.iter().enumerate() {
             change.apply(&mut bytes);
             let is_moment_over = changes
                 .get(index + 1)
                 .is_none_or(|next| next.time != change.time);
-            if is_moment_over && bytes.iter().sum::<i64>() > peak.total() {
+            if !is_moment_over {
+                continue;
+            }
+            let unseen = totals
+                .as_ref()
+                .map(|totals| totals.beyond(change.time, &bytes));
+            if let Some(unseen) = unseen {
+                let (least, highest) = range.unwrap_or((unseen, unseen));
+                range = Some((least.min(unseen), highest.max(unseen)));
+                at_end = unseen;
+            }
+            let total = bytes.iter().sum::<i64>() + unseen.unwrap_or_default();
+            if total > most {
+                most = total;
                 peak.bytes = bytes;
+                peak.unseen = unseen.map(|at_peak| UnseenMemory {
+                    at_peak,
+                    ..UnseenMemory::default()
+                });
                 peak.time = change.time;
                 upto = index + 1;
             }
         }
         peak.at_end = bytes;
+        if let Some(unseen) = &mut peak.unseen {
+            unseen.at_end = at_end;
+            unseen.is_from_before = range.is_none_or(|(least, highest)| least == highest);
+        }
+        // The host's allocator counts from the first window on unless it also tells where tensors
+        // lie, which torch's does not.
+        let is_host_partial =
+            device == MemoryDevice::HOST && analysis.profile().storages().is_empty();
+        peak.is_lower_bound =
+            is_host_partial || peak.unseen.is_none_or(|unseen| !unseen.is_from_before);
+        peak.are_categories_known = changes.iter().any(|change| {
+            [change.category, change.after] != [MemoryCategory::Unknown, MemoryCategory::Unknown]
+        });
         peak.holders = holders(timeline, analysis, &changes[..upto]);
         peak
     }

@@ -26,8 +26,8 @@ pub(crate) struct MemoryArgs {
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
-    /// Of which device: cpu, cuda:0 [default: each that has memory; for a file, the one device or
-    /// else the host]
+    /// Of which device: cpu, cuda:0 [default: each that has memory, the one with the most first; a
+    /// file is of that one]
     #[arg(long, value_name = "DEVICE", value_parser = device)]
     device: Option<MemoryDevice>,
 
@@ -53,9 +53,7 @@ pub(crate) fn run(args: &MemoryArgs) -> anyhow::Result<Outcome> {
     let analysis = Analysis::build(read_known(&args.trace, args.limits)?.profile);
     let devices = devices(args, &analysis)?;
     if let Some(path) = &args.out {
-        let only = devices.first().filter(|_| devices.len() == 1);
-        let device = only.copied().unwrap_or(MemoryDevice::HOST);
-        write_memory_timeline_file(&analysis, device, path)?;
+        write_memory_timeline_file(&analysis, devices[0], path)?;
     } else if args.json {
         let summaries = devices.iter();
         let summaries = summaries.map(|&device| memory_summary_json(&analysis, device));
@@ -70,9 +68,9 @@ pub(crate) fn run(args: &MemoryArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Fine)
 }
 
-/// Returns the devices that were asked for, or all that have memory.
+/// Returns the device that was asked for, or all that have memory, that with the most first.
 fn devices(args: &MemoryArgs, analysis: &Analysis) -> anyhow::Result<Vec<MemoryDevice>> {
-    let known = analysis.memory_timeline().devices();
+    let known = analysis.memory_timeline().devices_by_peak(analysis);
     let path = args.trace.display();
     if known.is_empty() {
         let message = format!("{path}: no memory was recorded");

@@ -138,7 +138,8 @@ fn threads(args: &SlimArgs, profile: &Profile) -> anyhow::Result<Option<Vec<Thre
     }
     let mut found = Vec::new();
     for wanted in &args.threads {
-        let number: Option<u64> = wanted.parse().ok();
+        let signed = || wanted.parse().map(|number: i64| number as u64);
+        let number: Option<u64> = wanted.parse().or_else(|_| signed()).ok();
         let before = found.len();
         for (index, thread) in profile.threads().iter().enumerate() {
             let name = profile.strings().text(thread.name);

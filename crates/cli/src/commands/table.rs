@@ -35,14 +35,9 @@ pub(crate) struct TableArgs {
     #[arg(long, value_name = "KEY")]
     sort_by: Option<SortBy>,
 
-    /// How many rows to show; -1 shows all.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 100,
-        allow_negative_numbers = true
-    )]
-    row_limit: i64,
+    /// How many rows to show; -1 shows all [default: 100, and all of them as JSON]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    row_limit: Option<i64>,
 
     /// Gives rows of their own to each set of input shapes (`shape`), of N innermost stack frames
     /// (`stack:N`, 5 if N is left out). Several with commas. `overload` is taken too, as torch's
@@ -141,10 +136,11 @@ impl TableArgs {
     /// Returns how the table is laid out.
     fn table_options(&self) -> TableOptions {
         let limit = |width: usize| (width > 0).then_some(width);
+        let row_limit = self.row_limit.unwrap_or(if self.json { -1 } else { 100 });
         TableOptions {
             rows: RowOptions {
                 sort_by: self.sort_by,
-                row_limit: usize::try_from(self.row_limit).ok(),
+                row_limit: usize::try_from(row_limit).ok(),
                 top_level_events_only: self.top_level_only,
                 percentiles: self.percentiles,
             },
@@ -169,12 +165,25 @@ pub(crate) fn run(args: &TableArgs) -> anyhow::Result<Outcome> {
     let group_by = args.group_by();
     let averages = averages(&analysis, group_by);
     let options = args.table_options();
+    if args.row_limit.is_none() {
+        tell_of_more(&options.rows, averages.rows.len());
+    }
     if args.json {
         print_line(&table_json(&analysis, &averages, group_by, &options.rows))?;
     } else {
         print(&table(&analysis, &averages, group_by, &options))?;
     }
     Ok(Outcome::Fine)
+}
+
+/// Says on stderr that rows are not shown, so that nobody takes a part for the whole.
+fn tell_of_more(options: &RowOptions, rows: usize) {
+    let more = rows.saturating_sub(options.row_limit.unwrap_or(usize::MAX));
+    if more > 0 {
+        tell(&format!(
+            "{more} more rows are not shown; --row-limit -1 shows all"
+        ));
+    }
 }
 
 #[cfg(test)]

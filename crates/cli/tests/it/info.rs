@@ -48,6 +48,8 @@ fn a_trace_with_a_device_is_told_as_json() {
     let json = run([Path::new("info"), &trace, Path::new("--json")]).json();
     assert_eq!(json["events"], 6513);
     assert_eq!(json["categories"]["kernel"], 312);
+    assert_eq!(json["categories"]["cuda_runtime"], 339);
+    assert_eq!(json["categories"]["cuda_driver"], 40);
     assert_eq!(json["categories"]["cpu_op"], 2668);
     assert_eq!(json["memory_records"], 780);
     let stream = &json["streams"][0];
@@ -64,6 +66,33 @@ fn a_trace_with_a_device_is_told_as_json() {
     );
     assert_eq!(json["lost"]["total"], 0);
     assert_eq!(json["repairs"], serde_json::json!({}));
+}
+
+/// A range that a device saw for 100 us lies over one kernel of 10 us.
+#[test]
+fn ranges_are_no_work_of_a_device_and_numbers_below_zero_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("device.json");
+    let text = r#"{"traceEvents": [
+        {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": -5, "ts": 0, "dur": 200},
+        {"ph": "X", "cat": "cuda_driver", "name": "cuLaunchKernel", "pid": 1, "tid": -5, "ts": 1, "dur": 1},
+        {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": -5, "ts": 3, "dur": 1},
+        {"ph": "X", "cat": "gpu_user_annotation", "name": "step", "pid": 0, "tid": 7, "ts": 0, "dur": 100,
+         "args": {"device": 0, "stream": 7}},
+        {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 50, "dur": 10,
+         "args": {"device": 0, "stream": 7}},
+        {"ph": "X", "cat": "gpu_memset", "name": "Memset (Device)", "pid": 0, "tid": 7, "ts": 70, "dur": 5,
+         "args": {"device": 0, "stream": 7}}
+    ]}"#;
+    std::fs::write(&path, text).unwrap();
+    let json = run([Path::new("info"), &path, Path::new("--json")]).json();
+    assert_eq!(json["streams"][0]["busy_us"], 15.0);
+    assert_eq!(json["threads"][0]["thread"], -5);
+    for name in ["cuda_driver", "cuda_runtime", "kernel", "gpu_memset"] {
+        assert_eq!(json["categories"][name], 1, "{name}");
+    }
+    let printed = run([Path::new("info"), &path]).printed();
+    assert!(printed.contains("\n        1      -5 "), "{printed}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use flate2::read::GzDecoder;
 
-use crate::program::{Run, golden, golden_of, mindprof, table};
+use crate::program::{Run, golden, golden_of, mindprof, table, write_trace};
 
 fn says(name: &str) -> serde_json::Value {
     let compressed = fs::read(golden_of(name, "says.json.gz")).unwrap();
@@ -127,6 +127,27 @@ fn groupings_have_a_short_name() {
         &["--group-by-input-shape", "--group-by-stack-n", "2"],
     );
     assert_eq!((short.stdout, short.code), (long.stdout, Some(0)));
+}
+
+#[test]
+fn json_has_all_rows_and_a_cut_table_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("many.json");
+    let names: Vec<String> = (0..150).map(|number| format!("op{number}")).collect();
+    let events: Vec<(&str, u64)> = names.iter().map(|name| (name.as_str(), 1)).collect();
+    write_trace(&path, &events);
+    let json = table(&path, &["--json"]);
+    assert_eq!(json.stderr, "");
+    assert_eq!(json.json()["rows"].as_array().unwrap().len(), 150);
+    let few = table(&path, &["--json", "--row-limit", "7"]).json();
+    assert_eq!(few["rows"].as_array().unwrap().len(), 7);
+    assert_eq!(few["row_count"], 150);
+    let text = table(&path, &[]);
+    assert_eq!(
+        text.stderr,
+        "50 more rows are not shown; --row-limit -1 shows all\n"
+    );
+    assert_eq!(table(&path, &["--row-limit", "100"]).stderr, "");
 }
 
 #[test]

@@ -22,15 +22,15 @@ pub fn write_memory_timeline(
 ) -> Result<()> {
     let mut list = List::new(out);
     list.text("[[")?;
-    for (index, (time, _)) in points(analysis, device).enumerate() {
+    for (index, point) in points(analysis, device).enumerate() {
         list.separate(index)?;
-        list.number(time);
+        list.number(point.time);
     }
     list.text("], [")?;
     let mut row = Row::new();
-    for (index, (_, bytes)) in points(analysis, device).enumerate() {
+    for (index, point) in points(analysis, device).enumerate() {
         list.separate(index)?;
-        list.bytes(row.of(&bytes))?;
+        list.bytes(row.of(&point.bytes))?;
     }
     list.text("]]")?;
     list.finish()

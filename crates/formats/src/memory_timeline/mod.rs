@@ -12,4 +12,4 @@ mod tests;
 
 pub use json::{write_memory_timeline, write_memory_timeline_raw};
 pub use points::{MemoryPoints, memory_category_name};
-pub use summary::{frame_texts, holder_name, memory_summary_json};
+pub use summary::{frame_texts, holder_name, memory_summary_json, unseen_name};

@@ -1,7 +1,8 @@
 //! The timeline as points: how much there was of each category after each microsecond in which
 //! something changed.
 
-use mindprof_analyze::{Analysis, CategoryBytes, MemoryCategory, MemoryDevice};
+use mindprof_analyze::{AllocatorTotals, Analysis, CategoryBytes, MemoryCategory, MemoryDevice};
+use mindprof_model::Nanos;
 
 /// Times and sizes of one device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,14 +12,35 @@ pub struct MemoryPoints {
     pub times: Vec<u64>,
     /// The bytes by category after each time.
     pub bytes: Vec<CategoryBytes>,
+    /// What the allocator had handed out beyond that after each time; nothing where it does not
+    /// tell.
+    pub unseen: Vec<i64>,
 }
 
 impl MemoryPoints {
     /// Collects the points of a device.
     pub fn build(analysis: &Analysis, device: MemoryDevice) -> Self {
-        let (times, bytes) = points(analysis, device).unzip();
-        Self { times, bytes }
+        let totals = AllocatorTotals::build(analysis.profile(), device);
+        let mut points = Self::default();
+        for point in self::points(analysis, device) {
+            let unseen = totals
+                .as_ref()
+                .map(|totals| totals.beyond(point.last, &point.bytes));
+            points.times.push(point.time);
+            points.bytes.push(point.bytes);
+            points.unseen.push(unseen.unwrap_or_default());
+        }
+        points
     }
+}
+
+/// How much there was after one microsecond.
+pub(super) struct Point {
+    /// The microsecond.
+    pub(super) time: u64,
+    pub(super) bytes: CategoryBytes,
+    /// When the last change in it was; none before the window.
+    last: Option<Nanos>,
 }
 
 /// Walks the points of a device. Changes within one microsecond are one point.
@@ -27,10 +49,7 @@ impl MemoryPoints {
 /// changes   (before) a b        c  d d     e
 /// points    0        1          2  3       4     0 shares the time of 1, in whose microsecond a and b are
 /// ```
-pub(super) fn points(
-    analysis: &Analysis,
-    device: MemoryDevice,
-) -> impl Iterator<Item = (u64, CategoryBytes)> {
+pub(super) fn points(analysis: &Analysis, device: MemoryDevice) -> impl Iterator<Item = Point> {
     let reference = analysis.profile().reference_unix_ns();
     let changes = || analysis.memory_timeline().changes_on(device);
     let microseconds = move |nanoseconds: u64| (reference + nanoseconds) / 1000;
@@ -42,11 +61,17 @@ pub(super) fn points(
         let change = rest.next()?;
         let time = change.time.map(|time| microseconds(time.0));
         change.apply(&mut bytes);
+        let mut last = change.time;
         let is_together = |other: Option<u64>| other.map(microseconds) == time;
         while let Some(other) = rest.next_if(|next| is_together(next.time.map(|time| time.0))) {
             other.apply(&mut bytes);
+            last = other.time;
         }
-        Some((time.unwrap_or(first), bytes))
+        Some(Point {
+            time: time.unwrap_or(first),
+            bytes,
+            last,
+        })
     })
 }
 

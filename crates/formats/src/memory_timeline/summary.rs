@@ -2,7 +2,8 @@
 //! the peak.
 
 use mindprof_analyze::{
-    Analysis, CategoryBytes, MemoryCategory, MemoryDevice, MemoryHolder, shown_frames,
+    Analysis, CategoryBytes, MemoryCategory, MemoryDevice, MemoryHolder, MemoryPeak, UnseenMemory,
+    shown_frames,
 };
 use mindprof_model::StackId;
 use serde_json::{Value, json};
@@ -31,18 +32,39 @@ pub fn memory_summary_json(analysis: &Analysis, device: MemoryDevice) -> Value {
         "device": memory_device_name(device),
         "points": points(analysis, device).count(),
         "peak_ns": peak.time.map(|time| time.0),
-        "peak": by_category(&peak.bytes),
+        "peak": by_category(&peak, &peak.bytes),
         "peak_bytes": peak.total(),
-        "end": by_category(&peak.at_end),
-        "end_bytes": peak.at_end.iter().sum::<i64>(),
+        "end": by_category(&peak, &peak.at_end),
+        "end_bytes": peak.total_at_end(),
+        "is_lower_bound": peak.is_lower_bound,
+        "categories_known": peak.are_categories_known,
+        "unseen": peak.unseen.map(|unseen| json!({
+            "what": unseen_name(unseen),
+            "peak_bytes": unseen.at_peak,
+            "end_bytes": unseen.at_end,
+        })),
         "holders": holders,
     })
 }
 
-fn by_category(bytes: &CategoryBytes) -> Value {
+/// Says where memory is from that lies in no block of the trace.
+pub fn unseen_name(unseen: UnseenMemory) -> &'static str {
+    if unseen.is_from_before {
+        "before the window"
+    } else {
+        "not in the trace"
+    }
+}
+
+/// Returns bytes by the names of categories; none where the profile does not tell what memory was
+/// for, since zero would be an answer.
+fn by_category(peak: &MemoryPeak, bytes: &CategoryBytes) -> Value {
+    let is_known = |category| peak.are_categories_known || category == MemoryCategory::Unknown;
     let pairs = MemoryCategory::ALL.into_iter().zip(bytes);
-    let pairs =
-        pairs.map(|(category, &bytes)| (memory_category_name(category).into(), bytes.into()));
+    let pairs = pairs.map(|(category, &bytes)| {
+        let bytes = is_known(category).then_some(bytes);
+        (memory_category_name(category).into(), bytes.into())
+    });
     Value::Object(pairs.collect())
 }
 

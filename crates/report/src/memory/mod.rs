@@ -1,6 +1,7 @@
 //! The memory timeline for eyes: a page, and a summary; and the file whose name says which kind of
 //! timeline it is.
 
+mod bands;
 mod file;
 mod page;
 mod summary;

@@ -4,14 +4,11 @@
 use std::fmt::Write as _;
 use std::io::Write;
 
-use mindprof_analyze::{
-    Analysis, CategoryBytes, MemoryCategory, MemoryDevice, MemoryHolder, MemoryPeak,
-};
-use mindprof_formats::{
-    MemoryPoints, Result, frame_texts, holder_name, memory_category_name, memory_device_name,
-};
+use mindprof_analyze::{Analysis, MemoryDevice, MemoryHolder, MemoryPeak};
+use mindprof_formats::{MemoryPoints, Result, frame_texts, holder_name, memory_device_name};
 use serde_json::json;
 
+use super::bands::{Band, at_least, bound_text};
 use crate::number::memory_text;
 
 const PAGE: &str = include_str!("page/page.html");
@@ -46,7 +43,7 @@ pub fn write_memory_timeline_html(
             "script" => SCRIPT.trim_end().into(),
             "data" => data(analysis, &points, &peak),
             "device" => escaped(&memory_device_name(device)),
-            "peak" => memory_text(peak.total()),
+            "peak" => format!("{}{}", at_least(&peak), memory_text(peak.total()).trim()),
             "peak_time" => peak.time.map_or_else(
                 || "before the window opened".into(),
                 |time| {
@@ -56,14 +53,15 @@ pub fn write_memory_timeline_html(
                     )
                 },
             ),
-            "end" => memory_text(peak.at_end.iter().sum()),
+            "end" => memory_text(peak.total_at_end()),
+            "notes" => notes(&peak),
             "loss" => loss(analysis),
             "categories" => category_rows(&peak),
             "holders" => holder_rows(analysis, &peak),
             "more_holders" => more_holders(&peak.holders),
             "point_count" => point_count(all.times.len(), points.times.len()),
-            "point_heads" => point_heads(),
-            "points" => point_rows(analysis, &points),
+            "point_heads" => point_heads(&peak),
+            "points" => point_rows(analysis, &points, &peak),
             other => unreachable!("the page has a place for {other}"),
         };
         out.write_all(text.as_bytes())?;
@@ -82,7 +80,7 @@ fn thinned(all: &MemoryPoints) -> MemoryPoints {
     let (first, last) = (all.times[0], all.times[count - 1]);
     let stretches = MOST_POINTS as u64 / 2;
     let stretch = |index: usize| (all.times[index] - first) * stretches / (last - first + 1);
-    let total = |index: usize| all.bytes[index].iter().sum::<i64>();
+    let total = |index: usize| all.bytes[index].iter().sum::<i64>() + all.unseen[index];
     let mut points = MemoryPoints::default();
     let mut begin = 0;
     while begin < count {
@@ -96,6 +94,7 @@ fn thinned(all: &MemoryPoints) -> MemoryPoints {
         for index in kept {
             points.times.push(all.times[index]);
             points.bytes.push(all.bytes[index]);
+            points.unseen.push(all.unseen[index]);
         }
         begin = end;
     }
@@ -108,10 +107,17 @@ fn data(analysis: &Analysis, points: &MemoryPoints, peak: &MemoryPeak) -> String
     let times = points.times.iter().map(|time| time - reference / 1000);
     let first = times.clone().next();
     let peak_time = peak.time.map(|time| since_start(time.0)).or(first);
+    let bands = Band::all(peak);
+    let names: Vec<String> = bands.iter().map(|band| band_text(*band, peak)).collect();
+    let colours: Vec<usize> = bands.iter().map(|band| band.colour()).collect();
+    let rows: Vec<Vec<i64>> = (0..points.times.len())
+        .map(|index| amounts_at(&bands, points, index))
+        .collect();
     let text = json!({
-        "categories": MemoryCategory::ALL.map(category_text),
+        "categories": names,
+        "colours": colours,
         "times": times.collect::<Vec<_>>(),
-        "bytes": points.bytes,
+        "bytes": rows,
         "end": since_start(analysis.profile().span().0),
         "peak": first.and(peak_time),
         "peak_bytes": peak.total(),
@@ -121,10 +127,34 @@ fn data(analysis: &Analysis, points: &MemoryPoints, peak: &MemoryPeak) -> String
     text.replace('<', "\\u003c")
 }
 
-fn category_text(category: MemoryCategory) -> String {
-    memory_category_name(category)
-        .to_lowercase()
-        .replace('_', " ")
+fn band_text(band: Band, peak: &MemoryPeak) -> String {
+    band.name(peak).replace('_', " ")
+}
+
+/// Returns how much of each band there was at a point.
+fn amounts_at(bands: &[Band], points: &MemoryPoints, index: usize) -> Vec<i64> {
+    let amount = |band: &Band| match band {
+        Band::Unseen => points.unseen[index],
+        Band::Category(category) => points.bytes[index][category.index()],
+    };
+    bands.iter().map(amount).collect()
+}
+
+fn notes(peak: &MemoryPeak) -> String {
+    let bound = bound_text(peak).map(|text| format!("<p>{}.</p>\n", sentence(text)));
+    let categories = (!peak.are_categories_known).then_some(
+        "<p>What it was for is not known: the trace does not tell which tensors lay where.</p>\n",
+    );
+    format!(
+        "{}{}",
+        bound.unwrap_or_default(),
+        categories.unwrap_or_default()
+    )
+}
+
+fn sentence(text: &str) -> String {
+    let (first, rest) = text.split_at(1);
+    format!("{}{rest}", first.to_uppercase())
 }
 
 fn loss(analysis: &Analysis) -> String {
@@ -136,16 +166,15 @@ fn loss(analysis: &Analysis) -> String {
 
 fn category_rows(peak: &MemoryPeak) -> String {
     let mut rows = String::new();
-    for category in MemoryCategory::ALL {
-        let index = category.index();
+    for band in Band::all(peak) {
         let _ = writeln!(
             rows,
             "<tr><th scope=\"row\" class=\"text\">{}</th>{}</tr>",
-            category_cell(category),
-            amounts(peak.bytes[index], peak.at_end[index], peak.total()),
+            band_cell(band, peak),
+            amounts(band.at_peak(peak), band.at_end(peak), peak.total()),
         );
     }
-    let all = amounts(peak.total(), peak.at_end.iter().sum(), peak.total());
+    let all = amounts(peak.total(), peak.total_at_end(), peak.total());
     let _ = writeln!(
         rows,
         "<tr class=\"total\"><th scope=\"row\" class=\"text\">total</th>{all}</tr>"
@@ -168,9 +197,9 @@ fn share(bytes: i64, all: i64) -> String {
     format!("{percent:.1}%")
 }
 
-/// Returns the name of a category with the colour that the chart has for it.
-fn category_cell(category: MemoryCategory) -> String {
-    let (index, name) = (category.index(), category_text(category));
+/// Returns the name of a band with the colour that the chart has for it.
+fn band_cell(band: Band, peak: &MemoryPeak) -> String {
+    let (index, name) = (band.colour(), band_text(band, peak));
     format!("<span class=\"swatch\" style=\"background:var(--category-{index})\"></span>{name}")
 }
 
@@ -185,7 +214,7 @@ fn holder_rows(analysis: &Analysis, peak: &MemoryPeak) -> String {
             memory_text(bytes),
             share(bytes, peak.total()),
             holder.blocks,
-            category_cell(holder.category),
+            band_cell(Band::Category(holder.category), peak),
             escaped(&holder_name(analysis, holder)),
             stack_cell(&frame_texts(analysis, holder.stack)),
         );
@@ -229,19 +258,20 @@ fn point_count(all: usize, kept: usize) -> String {
     }
 }
 
-fn point_heads() -> String {
-    let heads = MemoryCategory::ALL.map(category_text);
-    let heads = heads.map(|name| format!("<th scope=\"col\">{name}</th>"));
-    heads.concat()
+fn point_heads(peak: &MemoryPeak) -> String {
+    let heads = Band::all(peak).into_iter();
+    let heads = heads.map(|band| format!("<th scope=\"col\">{}</th>", band_text(band, peak)));
+    heads.collect()
 }
 
-fn point_rows(analysis: &Analysis, points: &MemoryPoints) -> String {
+fn point_rows(analysis: &Analysis, points: &MemoryPoints, peak: &MemoryPeak) -> String {
     let start = analysis.profile().reference_unix_ns() / 1000;
+    let bands = Band::all(peak);
     let mut rows = String::new();
-    for (time, bytes) in points.times.iter().zip(&points.bytes) {
+    for (index, time) in points.times.iter().enumerate() {
         let _ = write!(rows, "<tr><th scope=\"row\">{}</th>", time - start);
-        let total = bytes.iter().sum::<i64>();
-        let cells: &CategoryBytes = bytes;
+        let cells = amounts_at(&bands, points, index);
+        let total = cells.iter().sum::<i64>();
         for bytes in cells.iter().chain([&total]) {
             let _ = write!(rows, "<td>{bytes}</td>");
         }

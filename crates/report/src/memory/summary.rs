@@ -3,9 +3,10 @@
 
 use std::fmt::Write;
 
-use mindprof_analyze::{Analysis, MemoryCategory, MemoryDevice};
-use mindprof_formats::{frame_texts, holder_name, memory_category_name, memory_device_name};
+use mindprof_analyze::{Analysis, MemoryDevice, MemoryPeak};
+use mindprof_formats::{frame_texts, holder_name, memory_device_name};
 
+use super::bands::{Band, at_least, bound_text};
 use crate::number::memory_text;
 use crate::visible::visible;
 
@@ -17,7 +18,6 @@ const FRAMES: usize = 3;
 pub fn memory_summary(analysis: &Analysis, device: MemoryDevice) -> String {
     let peak = analysis.memory_timeline().peak(analysis, device);
     let mut text = String::new();
-    let total: i64 = peak.at_end.iter().sum();
     let name = memory_device_name(device);
     let when = peak.time.map_or_else(
         || "before the window".into(),
@@ -28,19 +28,21 @@ pub fn memory_summary(analysis: &Analysis, device: MemoryDevice) -> String {
     };
     let amount = |bytes: i64| memory_text(bytes).trim().to_owned();
     line(format_args!(
-        "device {name}: peak {}, {when}; {} at its end",
+        "device {name}: peak {}{}, {when}; {} at its end",
+        at_least(&peak),
         amount(peak.total()),
-        amount(total)
+        amount(peak.total_at_end())
     ));
-    line(format_args!("{:16} {:>12} {:>12}", "", "peak", "end"));
-    for category in MemoryCategory::ALL {
-        let [at_peak, at_end] = [&peak.bytes, &peak.at_end].map(|bytes| bytes[category.index()]);
+    line(format_args!("{:18} {:>12} {:>12}", "", "peak", "end"));
+    for band in Band::all(&peak) {
+        let (at_peak, at_end) = (amount(band.at_peak(&peak)), amount(band.at_end(&peak)));
         line(format_args!(
-            "{:16} {:>12} {:>12}",
-            memory_category_name(category).to_lowercase(),
-            amount(at_peak),
-            amount(at_end)
+            "{:18} {at_peak:>12} {at_end:>12}",
+            band.name(&peak)
         ));
+    }
+    for note in notes(&peak) {
+        line(format_args!("{note}"));
     }
     if !peak.holders.is_empty() {
         line(format_args!("held at the peak:"));
@@ -49,7 +51,7 @@ pub fn memory_summary(analysis: &Analysis, device: MemoryDevice) -> String {
         line(format_args!(
             "{:>12}  {:16} {} ({})",
             amount(holder.bytes as i64),
-            memory_category_name(holder.category).to_lowercase(),
+            Band::Category(holder.category).name(&peak),
             visible(&holder_name(analysis, holder)),
             match holder.blocks {
                 1 => "1 block".into(),
@@ -65,4 +67,11 @@ pub fn memory_summary(analysis: &Analysis, device: MemoryDevice) -> String {
         line(format_args!("{:14}and {more} more", ""));
     }
     text
+}
+
+/// Says what of the numbers is not the whole truth.
+fn notes(peak: &MemoryPeak) -> impl Iterator<Item = &'static str> {
+    let categories = (!peak.are_categories_known)
+        .then_some("what it was for is not known: the trace does not tell which tensors lay where");
+    bound_text(peak).into_iter().chain(categories)
 }

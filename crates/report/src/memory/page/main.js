@@ -47,7 +47,7 @@
     const xs = times.map(toX), end = toX(state.range[1]);
     layered.forEach((layer, category) => {
       if (!layer) return;
-      make("path", { d: chart.outline(layer, xs, end, toY), fill: `var(--category-${category})`, "fill-opacity": 0.85 }, svg);
+      make("path", { d: chart.outline(layer, xs, end, toY), fill: `var(--category-${data.colours[category]})`, "fill-opacity": 0.85 }, svg);
     });
     drawTimes(svg);
     drawPeak(svg);
@@ -91,7 +91,7 @@
   function swatch(category) {
     const found = document.createElement("span");
     found.className = "swatch";
-    found.style.background = `var(--category-${category})`;
+    found.style.background = `var(--category-${data.colours[category]})`;
     return found;
   }
 
