@@ -22,7 +22,7 @@ def export_everything(given: Round) -> None:
     given.watch(prof)
     with prof:
         for work in works:
-            thread = threading.Thread(target=work.mix, args=(random, random.randrange(40)))
+            thread = threading.Thread(target=work.mix, args=(random, random.randrange(1, 40)))
             thread.start()
             thread.join()
     found = formats_of(prof)

@@ -30,7 +30,7 @@ def kill_writer(given: Round) -> None:
     prof = profile(**(ALL_FLAGS if given.chance(0.5) else {}))
     given.watch(prof)
     with prof:
-        Work("written").mix(random, random.randrange(200))
+        Work("written").mix(random, random.randrange(1, 200))
     written = random.choice(formats_of(prof))
     path = given.folder / written.ending
     begun = time.monotonic()
