@@ -41,7 +41,9 @@ def test_only_profiles_are_compared() -> None:
         pass
     with pytest.raises(TypeError, match="finished recordings, not list$"):
         mindprof.diff(prof, [])  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"not .*ForeignProfiler; write it with export_chrome_trace"):
+    with pytest.raises(
+        TypeError, match=r"not .*ForeignProfiler; write it with export_chrome_trace"
+    ):
         mindprof.diff(ForeignProfiler(), prof)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="not NoneType$"):
         mindprof.diff(prof, None)  # type: ignore[arg-type]

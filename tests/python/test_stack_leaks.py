@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import weakref
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -46,6 +47,21 @@ def test_nothing_of_the_program_is_kept_alive() -> None:
     assert [reference() for reference in references] == [None] * 3
     assert _core._live_bytes() == live
     assert len(prof.events()) > 0
+
+
+def test_a_signal_within_stop_leaves_no_hook_for_new_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with profile(with_stack=True):
+        tensor() + tensor()
+        # As a handler that raises would do it, at the first line of either.
+        monkeypatch.setattr(threading, "getprofile", interrupted)
+        monkeypatch.setattr(threading, "setprofile", interrupted)
+    monkeypatch.undo()
+    assert threading.getprofile() is None
 
 
 class Thing:

@@ -215,13 +215,17 @@ pub(crate) fn follow_thread(
     Ok(())
 }
 
+/// What `threading.setprofile` sets. Not by that function: a handler of a signal that raises may run
+/// within it, and would leave the hook where it is.
+const NEW_THREADS: &str = "_profile_hook";
+
 /// Follows this thread, those that will begin, and those that run where the interpreter can say so.
 fn follow_threads(py: Python<'_>) -> PyResult<()> {
     let attached = Attached::new(py);
     let threading = py.import("threading")?;
     // Before the hook is there, so that it does not see our own calls.
-    if threading.call_method0("getprofile")?.is_none() && hook_owner(py)? == HookOwner::Nobody {
-        threading.call_method1("setprofile", (marker(py)?,))?;
+    if threading.getattr(NEW_THREADS)?.is_none() && hook_owner(py)? == HookOwner::Nobody {
+        threading.setattr(NEW_THREADS, marker(py)?)?;
         attached.set_hook_everywhere(on_event, marker(py)?);
     }
     claim_hook(attached);
@@ -239,8 +243,8 @@ fn unfollow_threads(py: Python<'_>) {
             attached.remove_hook();
         }
         let threading = py.import("threading")?;
-        if is_ours(&threading.call_method0("getprofile")?)? {
-            threading.call_method1("setprofile", (py.None(),))?;
+        if is_ours(&threading.getattr(NEW_THREADS)?)? {
+            threading.setattr(NEW_THREADS, py.None())?;
             if is_here {
                 // No other tool has shown itself, so that what other threads have is ours.
                 attached.remove_hook_everywhere();

@@ -13,7 +13,7 @@ from random import Random
 from mindprof import profile, schedule
 
 from soak.accounts import Work, check_exact
-from soak.children import fork, kill_after
+from soak.children import fork, kill_after, succeed
 from soak.named_parts import use_named_parts
 from soak.rounds import ALL_FLAGS, Round
 from soak.traces import FORMATS, Format, formats_of
@@ -49,7 +49,8 @@ def kill_writer(given: Round) -> None:
     kill_after(fork(write), random.uniform(0, 3 * seconds))
     assert path.exists() or not is_replaced, "the file that was there is gone"
     check_target(path, written)
-    write_again(prof, path, written)
+    # Where one writer finds no nameless files, the next one finds none either.
+    write_again(prof, path, written, is_named=is_named)
 
 
 def kill_recorder(given: Round) -> None:
@@ -68,7 +69,7 @@ def kill_recorder(given: Round) -> None:
         own.mix(random, 5)
     check_exact(prof, own.put_in)
     check_target(path, written)
-    write_again(prof, path, written)
+    write_again(prof, path, written, is_named=False)
 
 
 def check_target(path: Path, written: Format) -> None:
@@ -80,9 +81,17 @@ def check_target(path: Path, written: Format) -> None:
     assert not wrong, f"beside {path.name} there is {wrong}"
 
 
-def write_again(prof: profile, path: Path, written: Format) -> None:
+def write_again(prof: profile, path: Path, written: Format, *, is_named: bool) -> None:
     """Writes to the target of a killed writer, of which nothing is left then."""
-    written.write(prof, path)
+
+    def write() -> None:
+        use_named_parts()
+        written.write(prof, path)
+
+    if is_named:
+        succeed(fork(write))
+    else:
+        written.write(prof, path)
     written.check(path)
     left = sorted(each.name for each in path.parent.iterdir())
     assert left == [path.name], f"after the next export there is {left}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cProfile
+import functools
 import importlib.util
 import sys
 import threading
@@ -146,11 +147,17 @@ def use_pyinstrument() -> Stop:
     return tool.stop
 
 
-def use_viztracer() -> Stop:
-    """Sets the hook from C, or watches by `sys.monitoring`."""
+@functools.cache
+def viztracer_of_process() -> Any:
+    """Returns the one tracer of the process: each takes a key for threads that it never gives back."""
     import viztracer  # type: ignore[import-untyped]
 
-    tool = viztracer.VizTracer(verbose=0)
+    return viztracer.VizTracer(verbose=0)
+
+
+def use_viztracer() -> Stop:
+    """Sets the hook from C, or watches by `sys.monitoring`."""
+    tool = viztracer_of_process()
     tool.start()
 
     def stop() -> None:
