@@ -8,6 +8,8 @@ use mindprof_formats::{
     ReadOptions, Reading, Result, UnknownArgs, read_trace_file_with, read_trace_from,
 };
 
+use mindprof_report::visible;
+
 use crate::output::tell;
 use crate::progress::Progress;
 use crate::units;
@@ -46,6 +48,14 @@ pub(crate) fn read_quietly(path: &Path, limits: ReadLimits) -> Result<Reading> {
 fn warn(path: &Path, reading: &Reading) {
     for (_, _, sentence) in reading.repairs.iter() {
         tell(&format!("warning: {}: {sentence}", path.display()));
+    }
+    for (name, count) in &reading.unknown_categories {
+        let events = units::count(*count, "event");
+        let name = visible(name);
+        tell(&format!(
+            "warning: {}: {events} of the unknown category `{name}` shown as the host's",
+            path.display()
+        ));
     }
 }
 
