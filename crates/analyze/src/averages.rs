@@ -92,7 +92,7 @@ impl Average {
             ..described(analysis, id, String::new())
         };
         row.sums
-            .add_event(analysis, &Columns::of(analysis), id, flops);
+            .add_event(analysis, Columns::of(analysis), id, flops);
         row
     }
 
@@ -169,7 +169,7 @@ pub fn averages_of(
                 if row == rows.len() {
                     rows.push(first_row(analysis, id, group_by));
                 }
-                rows[row].sums.add_event(analysis, &columns, id, &mut flops);
+                rows[row].sums.add_event(analysis, columns, id, &mut flops);
             }
             Item::Memory(record) => {
                 let row = *memory_row.get_or_insert(rows.len());

@@ -106,6 +106,7 @@ fn hint(error: &Error) -> Option<&'static str> {
         Error::NotJson { .. } | Error::NotATrace { .. } => {
             Some("give a file that export_chrome_trace wrote")
         }
+        Error::Packed { .. } => Some("unpack it first, and give the file that was in it"),
         Error::TooMuch { .. } => {
             Some("if the trace is one that you trust, allow more with --max-bytes, such as 20GiB")
         }

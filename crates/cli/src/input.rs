@@ -1,6 +1,7 @@
 //! Traces as commands read them: with a progress bar, and a warning where something had to be
 //! repaired.
 
+use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -8,6 +9,9 @@ use mindprof_formats::{
     ReadOptions, Reading, Result, UnknownArgs, read_trace_file_with, read_trace_from,
 };
 
+use mindprof_report::visible;
+
+use crate::failure::advised;
 use crate::output::tell;
 use crate::progress::Progress;
 use crate::units;
@@ -22,6 +26,19 @@ pub(crate) struct ReadLimits {
     /// and of the rest 1GiB or 100 times the file, what is more]
     #[arg(long, value_name = "SIZE", value_parser = units::size)]
     max_bytes: Option<u64>,
+}
+
+/// Refuses to write over the trace that is read, which would be gone.
+pub(crate) fn refuse_input(trace: &Path, out: &Path) -> anyhow::Result<()> {
+    let place = |path: &Path| fs::canonicalize(path).ok();
+    if place(trace).is_none_or(|trace| place(out) != Some(trace)) {
+        return Ok(());
+    }
+    let message = format!("{}: is the trace itself", out.display());
+    Err(advised(
+        message,
+        "give another name; the trace would be replaced",
+    ))
 }
 
 /// Reads a trace with all that it says and warns of what had to be repaired.
@@ -46,6 +63,14 @@ pub(crate) fn read_quietly(path: &Path, limits: ReadLimits) -> Result<Reading> {
 fn warn(path: &Path, reading: &Reading) {
     for (_, _, sentence) in reading.repairs.iter() {
         tell(&format!("warning: {}: {sentence}", path.display()));
+    }
+    for (name, count) in &reading.unknown_categories {
+        let events = units::count(*count, "event");
+        let name = visible(name);
+        tell(&format!(
+            "warning: {}: {events} of the unknown category `{name}` shown as the host's",
+            path.display()
+        ));
     }
 }
 

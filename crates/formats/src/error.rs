@@ -39,6 +39,12 @@ pub enum Error {
         /// How many bytes may be read, unpacked.
         limit: u64,
     },
+    /// What should be a text is packed in a way that is not read.
+    #[error("found {found}, expected a Chrome trace, plain or compressed once by gzip or zstd")]
+    Packed {
+        /// What it is.
+        found: &'static str,
+    },
     /// The JSON stops before it is complete.
     #[error("the JSON ends too early, at line {line} column {column}: the file was cut off")]
     Truncated {

@@ -106,9 +106,9 @@ impl Format {
         Self::ALL.into_iter().find(|format| format.name() == name)
     }
 
-    /// Returns the format that the name of a file says, compressed or not.
+    /// Returns the format that the name of a file says, compressed or not, in letters of any case.
     pub fn of(path: &Path) -> Option<Self> {
-        let name = path.to_string_lossy();
+        let name = path.to_string_lossy().to_ascii_lowercase();
         let name = name.strip_suffix(".gz").unwrap_or(&name);
         let length = |format: &Self| {
             let endings = format.endings().iter();
@@ -171,7 +171,12 @@ mod tests {
         for format in Format::ALL {
             assert_eq!(Format::named(format.name()), Some(format));
             for ending in format.endings() {
-                for name in [format!("a{ending}"), format!("b/a{ending}.gz")] {
+                let upper = ending.to_uppercase();
+                for name in [
+                    format!("a{ending}"),
+                    format!("b/a{ending}.gz"),
+                    format!("A{upper}.GZ"),
+                ] {
                     assert_eq!(Format::of(Path::new(&name)), Some(format), "{name}");
                 }
             }

@@ -25,6 +25,8 @@ pub struct Info<'a> {
     pub set_aside: &'a PhaseCounts,
     /// What is not in the profile, since it took too large a part of the trace.
     pub left_out: &'a PhaseCounts,
+    /// Categories that are not understood, with the number of their events.
+    pub unknown_categories: &'a [(String, u64)],
 }
 
 impl Info<'_> {
@@ -59,6 +61,11 @@ impl Info<'_> {
             repairs: repair_counts(self.repairs),
             set_aside: phase_numbers(self.set_aside),
             left_out: phase_numbers(self.left_out),
+            unknown_categories: self
+                .unknown_categories
+                .iter()
+                .map(|(name, count)| (name.clone(), (*count).into()))
+                .collect(),
             metadata: profile
                 .metadata()
                 .iter()
@@ -159,6 +166,7 @@ struct Document<'a> {
     repairs: Map<String, Value>,
     set_aside: Map<String, Value>,
     left_out: Map<String, Value>,
+    unknown_categories: Map<String, Value>,
     metadata: BTreeMap<String, Box<RawValue>>,
 }
 

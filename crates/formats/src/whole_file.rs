@@ -105,5 +105,6 @@ fn write_to(
 }
 
 fn is_compressed(path: &Path) -> bool {
-    path.extension().is_some_and(|suffix| suffix == "gz")
+    path.extension()
+        .is_some_and(|suffix| suffix.eq_ignore_ascii_case("gz"))
 }

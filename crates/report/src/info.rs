@@ -21,7 +21,7 @@ pub fn info_text(info: &Info<'_>) -> String {
     push_line(&mut text, &format!("Span: {}", time(profile.span())));
     push_line(&mut text, &format!("Events: {}", profile.events().len()));
     for (category, count) in info.categories() {
-        push_line(&mut text, &format!("  {}: {count}", visible(&category)));
+        push_line(&mut text, &format!("  {category}: {count}"));
     }
     let memory = profile.memory().len();
     if memory > 0 {
@@ -49,6 +49,13 @@ pub fn info_text(info: &Info<'_>) -> String {
     push_line(&mut text, &format!("Repairs: {}", info.repairs.total()));
     for (_, _, sentence) in info.repairs.iter() {
         push_line(&mut text, &format!("  {sentence}"));
+    }
+    for (name, count) in info.unknown_categories {
+        let line = format!(
+            "Not understood, shown as the host's: {count} of category {}",
+            visible(name)
+        );
+        push_line(&mut text, &line);
     }
     for (_, count, name) in info.set_aside.iter() {
         push_line(&mut text, &format!("Kept as they are: {count} {name}"));

@@ -32,7 +32,7 @@ impl Sums {
     pub(super) fn add_event(
         &mut self,
         analysis: &Analysis,
-        columns: &Columns,
+        columns: Columns,
         id: EventId,
         flops: &mut Flops,
     ) {

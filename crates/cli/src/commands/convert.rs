@@ -8,7 +8,7 @@ use mindprof_formats::Format;
 use serde::Serialize;
 
 use crate::failure::{Outcome, advised};
-use crate::input::{ReadLimits, read};
+use crate::input::{ReadLimits, read, refuse_input};
 use crate::output::print_line;
 use crate::units::count;
 
@@ -69,6 +69,7 @@ pub(crate) struct ConvertArgs {
 /// Writes the trace and says what was written.
 pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Outcome> {
     let format = format(args)?;
+    refuse_input(&args.trace, &args.out)?;
     let profile = read(&args.trace, args.limits)?.profile;
     let events = profile.events().len();
     format.write(profile, &args.out)?;
@@ -96,7 +97,7 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Outcome> {
 fn format(args: &ConvertArgs) -> anyhow::Result<Format> {
     let name = args.out.to_string_lossy();
     let found = match args.to.as_deref() {
-        Some(COMPRESSED) if !name.ends_with(".gz") => {
+        Some(COMPRESSED) if !name.to_ascii_lowercase().ends_with(".gz") => {
             let hint = format!("name it {name}.gz");
             return Err(advised(
                 "what is compressed has a name that ends in .gz",

@@ -40,6 +40,7 @@ pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<Outcome> {
         repairs: &reading.repairs,
         set_aside: &reading.set_aside,
         left_out: &reading.left_out,
+        unknown_categories: &reading.unknown_categories,
     };
     if args.json {
         print_line(&info.json())?;

@@ -1,6 +1,7 @@
 //! `mindprof memory`: how much memory was in use when, by what for.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use mindprof_analyze::{Analysis, MemoryDevice};
 use mindprof_formats::{memory_device, memory_device_name, memory_summary_json};
@@ -50,6 +51,9 @@ fn device(text: &str) -> Result<MemoryDevice, String> {
 
 /// Prints the memory of each device, or writes the timeline of one.
 pub(crate) fn run(args: &MemoryArgs) -> anyhow::Result<Outcome> {
+    if let Some(path) = &args.out {
+        check_name(path)?;
+    }
     let analysis = Analysis::build(read_known(&args.trace, args.limits)?.profile);
     let devices = devices(args, &analysis)?;
     if let Some(path) = &args.out {
@@ -66,6 +70,21 @@ pub(crate) fn run(args: &MemoryArgs) -> anyhow::Result<Outcome> {
         print(&summaries.join("\n"))?;
     }
     Ok(Outcome::Fine)
+}
+
+/// Refuses a name that says what the timeline is not. Pipes and devices have any.
+fn check_name(path: &Path) -> anyhow::Result<()> {
+    let name = path.to_string_lossy();
+    let is_known = [".html", ".json", ".json.gz"]
+        .iter()
+        .any(|end| name.ends_with(end));
+    let is_pipe = fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir());
+    if is_known || is_pipe {
+        return Ok(());
+    }
+    let message = format!("{name}: the end of the name says no form of a timeline");
+    let hint = "end it in .html, .json, .json.gz or .raw.json.gz";
+    Err(advised(message, hint))
 }
 
 /// Returns the device that was asked for, or all that have memory, that with the most first.

@@ -7,7 +7,7 @@ use mindprof_formats::{Format, slim_json, write_slim_file};
 use mindprof_model::{Nanos, Profile, ThreadId};
 
 use crate::failure::{Outcome, advised};
-use crate::input::{ReadLimits, read};
+use crate::input::{ReadLimits, read, refuse_input};
 use crate::output::{print, print_line};
 use crate::units;
 
@@ -76,6 +76,7 @@ pub(crate) fn run(args: &SlimArgs) -> anyhow::Result<Outcome> {
         let message = format!("{out}: the name says {what}, and a part of a trace is a trace");
         return Err(advised(message, "convert the part once it is written"));
     }
+    refuse_input(&args.trace, &args.out)?;
     let profile = read(&args.trace, args.limits)?.profile;
     let cut = Cut {
         window: window(args, &profile)?,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use mindprof_formats::{Reading, verify_json};
 use mindprof_model::LossCause;
+use mindprof_report::visible;
 
 use crate::failure::Outcome;
 use crate::input::{ReadLimits, read_quietly};
@@ -65,6 +66,12 @@ fn text(args: &VerifyArgs, reading: &Reading) -> String {
     let mut lines = vec![format!("{path}: {verdict}, {events}")];
     let repairs = reading.repairs.iter();
     lines.extend(repairs.map(|(_, _, sentence)| format!("  {sentence}")));
+    for (name, number) in &reading.unknown_categories {
+        let (events, name) = (count(*number, "event"), visible(name));
+        lines.push(format!(
+            "  {events} of the unknown category `{name}`, shown as the host's"
+        ));
+    }
     let loss = reading.profile.loss();
     for cause in LossCause::ALL.into_iter().filter(|&c| loss.count(c) > 0) {
         let (number, why) = (loss.count(cause), cause.describe());

@@ -115,3 +115,28 @@ fn a_new_file_is_for_the_eyes_that_the_user_lets_see() {
         assert_eq!(found, mode, "{found:o}");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_trace_is_not_written_over_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let (trace, link) = (
+        folder.path().join("a.json.gz"),
+        folder.path().join("b.json.gz"),
+    );
+    fs::copy(golden_of("mlp-full", "trace.json.gz"), &trace).unwrap();
+    std::os::unix::fs::symlink(&trace, &link).unwrap();
+    let before = fs::read(&trace).unwrap();
+    for command in ["convert", "slim"] {
+        for out in [&trace, &link] {
+            let run = run([command.as_ref(), trace.as_os_str(), out.as_os_str()]);
+            assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+            assert!(
+                run.stderr.contains("is the trace itself\nhint: "),
+                "{}",
+                run.stderr
+            );
+            assert_eq!(fs::read(&trace).unwrap(), before);
+        }
+    }
+}

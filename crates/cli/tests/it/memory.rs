@@ -151,3 +151,17 @@ fn what_was_not_recorded_cannot_be_told() {
     );
     assert_eq!(run.code, Some(2));
 }
+
+#[test]
+fn a_name_that_says_no_timeline_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("memory.png");
+    let found = memory(
+        &device_golden("gpt-full"),
+        &["--out", out.to_str().unwrap()],
+    );
+    assert_eq!((found.code, found.stdout.as_str()), (Some(1), ""));
+    let expected = "the end of the name says no form of a timeline\nhint: end it in .html";
+    assert!(found.stderr.contains(expected), "{}", found.stderr);
+    assert!(!out.exists());
+}

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use flate2::read::GzDecoder;
 
-use crate::program::{Run, golden, golden_of, mindprof, table, write_trace};
+use crate::program::{Run, golden, golden_of, mindprof, run, table, write_trace};
 
 fn says(name: &str) -> serde_json::Value {
     let compressed = fs::read(golden_of(name, "says.json.gz")).unwrap();
@@ -219,4 +219,26 @@ fn sums_of_nothing_are_zero() {
     let text = table(&path, &["--json"]).printed();
     assert!(text.contains("\"self_cpu_time_total\": 0.0"), "{text}");
     assert!(text.contains("\"self_device_time_total\": 0.0"), "{text}");
+}
+
+#[test]
+fn a_category_that_is_not_known_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.json");
+    let event =
+        r#"{"ph": "X", "cat": "npu_op", "name": "a", "pid": 1, "tid": 2, "ts": 1, "dur": 1}"#;
+    fs::write(&path, format!("[{event}, {event}]")).unwrap();
+    let said = "2 events of the unknown category `npu_op`";
+    let found = table(&path, &[]);
+    let warning = format!("warning: {}: {said} shown as the host's\n", path.display());
+    assert_eq!((found.code, found.stderr), (Some(0), warning));
+    let found = run(["verify".as_ref(), path.as_os_str()]);
+    assert_eq!((found.code, found.stderr.as_str()), (Some(0), ""));
+    assert!(
+        found
+            .stdout
+            .contains(&format!("  {said}, shown as the host's\n"))
+    );
+    let found = run(["info".as_ref(), path.as_os_str(), "--json".as_ref()]);
+    assert_eq!(found.json()["unknown_categories"]["npu_op"], 2);
 }

@@ -33,19 +33,63 @@ pub(super) fn from_name(name: &str) -> (Category, DeviceKind) {
         "cpu_op" => (Category::Operator, DeviceKind::Cpu),
         "user_annotation" => (Category::Annotation, DeviceKind::Cpu),
         "python_function" => (Category::PythonFunction, DeviceKind::Cpu),
-        "cuda_runtime"
-        | "cuda_driver"
-        | "xpu_runtime"
-        | "xpu_driver"
-        | "mtia_runtime"
-        | "privateuse1_runtime"
-        | "privateuse1_driver" => (Category::Runtime, DeviceKind::Cpu),
+        "cuda_runtime" | "cuda_driver" => (Category::Runtime, DeviceKind::Cpu),
         "kernel" | "gpu_memcpy" | "gpu_memset" | "cuda_sync" => {
             (Category::Kernel, DeviceKind::Cuda)
         }
         "gpu_user_annotation" => (Category::DeviceAnnotation, DeviceKind::Cuda),
-        _ => (Category::Other, DeviceKind::Cpu),
+        _ => of_maker(name).unwrap_or((Category::Other, DeviceKind::Cpu)),
     }
+}
+
+/// Returns what a category stands for that is named for a maker of devices: calls of its runtime, or
+/// what its devices did.
+fn of_maker(name: &str) -> Option<(Category, DeviceKind)> {
+    let (maker, what) = name.split_once('_')?;
+    let device = match maker {
+        // torch calls the devices of AMD as those of CUDA.
+        "hip" => DeviceKind::Cuda,
+        _ => other_device(name)?,
+    };
+    match what {
+        "runtime" | "driver" => Some((Category::Runtime, DeviceKind::Cpu)),
+        // A process of the host, and numbers.
+        "workloadd" | "counters" => None,
+        _ => Some((Category::Kernel, device)),
+    }
+}
+
+/// Returns the present name of a category as Kineto called it in 2021, and all others as they are.
+pub(super) fn present(name: &str) -> &str {
+    match name {
+        "Operator" => "cpu_op",
+        "Runtime" => "cuda_runtime",
+        "Kernel" => "kernel",
+        "Memcpy" => "gpu_memcpy",
+        "Memset" => "gpu_memset",
+        name => name,
+    }
+}
+
+/// Returns whether an event of this name is the range of a step of the profiler.
+pub(super) fn is_step(name: &str) -> bool {
+    name.starts_with("ProfilerStep#")
+}
+
+/// Returns whether a category says something of an event that is not understood.
+pub(super) fn is_unknown(name: &str) -> bool {
+    const NEITHER: [&str; 9] = [
+        "",
+        WINDOW,
+        INSTANT,
+        "other",
+        "overhead",
+        "collective_comm",
+        "external_correlation",
+        "mtia_workloadd",
+        "mtia_counters",
+    ];
+    of_name(name) == Category::Other && !NEITHER.contains(&name)
 }
 
 /// Returns the category that a trace's category stands for.
@@ -73,14 +117,15 @@ pub(super) fn known(name: &str) -> &'static str {
     KNOWN.into_iter().find(|known| *known == name).unwrap_or("")
 }
 
-/// Returns the kind of device that the calls of a runtime's category are for, where it is not CUDA.
+/// Returns the kind of device that a category is named for, where it is not CUDA.
 ///
-/// The categories of what devices themselves did do not say it.
+/// `kernel` and its like do not say it.
 pub(super) fn other_device(name: &str) -> Option<DeviceKind> {
     let (device, _) = name.split_once('_')?;
     match device {
         "xpu" => Some(DeviceKind::Xpu),
         "mtia" => Some(DeviceKind::Mtia),
+        "hpu" => Some(DeviceKind::Hpu),
         "privateuse1" => Some(DeviceKind::PrivateUse1),
         _ => None,
     }

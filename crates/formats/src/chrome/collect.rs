@@ -172,7 +172,11 @@ impl Collector {
         }
         let strings = &mut self.part.strings;
         let name = self.vocabulary.name(event.name, texts, strings);
+        if meaning.is_old && category::is_step(strings.text(name.string)) {
+            category = Category::Annotation;
+        }
         let track = self.tracks.track_of(device, event, strings);
+        self.vocabulary.count_unknown(meaning);
         let mut kept = Event::new(category, name.string, track, Nanos(start as u64), duration);
         if name.role.is_hidden() {
             kept.flags = kept.flags.union(Flags::HIDDEN);

@@ -172,6 +172,12 @@ impl ArgumentKey {
     ];
 
     pub(super) fn of(text: &[u8]) -> Self {
+        // As Kineto wrote it of devices' work in 2021.
+        let text = if text == b"external id" {
+            b"External id"
+        } else {
+            text
+        };
         let found = ARGUMENT_KEYS.iter().position(|key| key.as_bytes() == text);
         found.map_or(Self::Other, |index| Self::ALL[index])
     }

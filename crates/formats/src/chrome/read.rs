@@ -85,6 +85,9 @@ impl Reader<'_> {
     /// Says what a text is that begins as no trace does.
     fn not_a_trace(&self) -> Error {
         const WORDS: [&[u8]; 3] = [b"true", b"false", b"null"];
+        if let Some(error) = self.source.packed() {
+            return error;
+        }
         let window = self.source.window();
         let is_json = matches!(window.first(), Some(b'"' | b'-' | b'0'..=b'9'))
             || WORDS.iter().any(|word| window.starts_with(word));

@@ -16,4 +16,7 @@ pub struct Reading {
     pub set_aside: PhaseCounts,
     /// What would have been set aside too, but took too large a part of the trace.
     pub left_out: PhaseCounts,
+    /// Categories that are not understood, with the number of their events, which count as the
+    /// host's.
+    pub unknown_categories: Vec<(String, u64)>,
 }

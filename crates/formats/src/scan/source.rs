@@ -21,6 +21,7 @@ const LONGEST_VALUE: usize = 64 << 20;
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+const ZIP_MAGIC: &[u8] = b"PK\x03\x04";
 const BYTE_ORDER_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 
 /// A window onto the bytes of a file, which moves on.
@@ -269,6 +270,18 @@ impl<'a> Source<'a> {
     /// Stops counting lines, when no error can need them any more.
     pub(crate) const fn forget_lines(&mut self) {
         self.counts_lines = false;
+    }
+
+    /// Says what the window begins as, if that is no text but what texts are packed in.
+    pub(crate) fn packed(&self) -> Option<Error> {
+        let window = self.window();
+        let found = match (compression_of(window), self.compression) {
+            (Some(Compression::Gzip), Some(Compression::Gzip)) => "gzip data in gzip data",
+            (Some(_), _) => "compressed data in compressed data",
+            (None, _) if window.starts_with(ZIP_MAGIC) => "a zip archive",
+            (None, _) => return None,
+        };
+        Some(Error::Packed { found })
     }
 
     /// Says what is wrong with the text.

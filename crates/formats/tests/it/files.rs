@@ -294,3 +294,19 @@ fn what_is_packed_beyond_belief_is_refused() {
         "{error}"
     );
 }
+
+#[test]
+fn what_is_packed_otherwise_is_named() {
+    let mut text = Vec::new();
+    write_trace(&profile(), "trace.json", &mut text).unwrap();
+    let once = gzip(|out| out.write_all(&text));
+    let twice = gzip(|out| out.write_all(&once));
+    let zip = [b"PK\x03\x04".as_slice(), &text].concat();
+    for (bytes, expected) in [
+        (twice, "found gzip data in gzip data, "),
+        (zip, "found a zip archive, "),
+    ] {
+        let error = read_trace(&bytes).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+    }
+}

@@ -13,6 +13,7 @@ fn of(profile: &Profile) -> (String, Value) {
         repairs: &Repairs::default(),
         set_aside: &PhaseCounts::default(),
         left_out: &PhaseCounts::default(),
+        unknown_categories: &[("FEE".into(), 2)],
     };
     (
         info_text(&info),
@@ -49,8 +50,10 @@ Steps: 1
 
 Events lost: 0
 Repairs: 0
+Not understood, shown as the host's: 2 of category FEE
 "
     );
+    assert_eq!(json["unknown_categories"]["FEE"], 2);
     assert_eq!(json["categories"]["cpu_op"], 2);
     assert_eq!(json["threads"][1]["thread"], 22);
     assert_eq!(json["steps"][0]["duration_us"], 2.0);

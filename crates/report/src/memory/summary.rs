@@ -59,7 +59,7 @@ pub fn memory_summary(analysis: &Analysis, device: MemoryDevice) -> String {
             }
         ));
         for frame in frame_texts(analysis, holder.stack).into_iter().take(FRAMES) {
-            line(format_args!("{:14}{}", "", visible(&frame)));
+            line(format_args!("{:14}{}", "", visible(frame)));
         }
     }
     let more = peak.holders.len().saturating_sub(HOLDERS);

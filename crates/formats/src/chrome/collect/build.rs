@@ -35,6 +35,7 @@ impl Collector {
         let events = self.settle_events(zero);
         let bad_texts = self.vocabulary.bad_texts() + self.store.bad_texts();
         self.repairs.add(Repair::BadText, bad_texts);
+        let unknown_categories = self.vocabulary.take_unknown();
         self.tracks.add_to(&mut self.part, self.device);
         self.part.add_linked_events(events, self.links);
         self.part.add_memory_records(self.memory);
@@ -44,6 +45,7 @@ impl Collector {
             repairs: self.repairs,
             set_aside: self.set_aside,
             left_out: self.left_out,
+            unknown_categories,
         })
     }
 

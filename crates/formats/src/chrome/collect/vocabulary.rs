@@ -17,6 +17,8 @@ pub(super) struct Vocabulary {
     /// The frame that the place of a call was found to be the line of.
     call_places: Memo<StringId>,
     bad_texts: u64,
+    /// Categories that are not understood, with the number of their events.
+    unknown: Vec<(String, u64)>,
 }
 
 /// What a category stands for.
@@ -28,6 +30,10 @@ pub(super) struct CategoryMeaning {
     pub(super) is_window: bool,
     /// The category itself, if profiles know it.
     pub(super) known: &'static str,
+    /// Whether it is one of 2021, when ranges of users had that of operators.
+    pub(super) is_old: bool,
+    /// Its place among those that are not understood.
+    unknown: Option<usize>,
 }
 
 /// What a name stands for.
@@ -74,18 +80,43 @@ impl Vocabulary {
         self.bad_texts
     }
 
+    /// Takes the categories that were not understood, with the number of their events.
+    pub(super) fn take_unknown(&mut self) -> Vec<(String, u64)> {
+        let mut unknown = std::mem::take(&mut self.unknown);
+        unknown.retain(|(_, count)| *count > 0);
+        unknown
+    }
+
+    /// Counts an event of a category, if that is not understood.
+    pub(super) fn count_unknown(&mut self, meaning: CategoryMeaning) {
+        if let Some(place) = meaning.unknown {
+            self.unknown[place].1 += 1;
+        }
+    }
+
     pub(super) fn category(&mut self, fragment: Fragment, texts: &Texts) -> CategoryMeaning {
         if let Some(known) = self.categories.get(fragment) {
             return known;
         }
         let text = decode(inside_quotes(texts.text(fragment)).unwrap_or_default()).0;
-        let (category, device) = category::from_name(&text);
+        let written = text;
+        let text = category::present(&written);
+        let (category, device) = category::from_name(text);
+        let unknown = category::is_unknown(text).then(|| {
+            let place = self.unknown.iter().position(|(known, _)| known == text);
+            place.unwrap_or_else(|| {
+                self.unknown.push((text.to_owned(), 0));
+                self.unknown.len() - 1
+            })
+        });
         let meaning = CategoryMeaning {
             category,
             device,
-            other_device: category::other_device(&text),
+            other_device: category::other_device(text),
             is_window: text == category::WINDOW,
-            known: category::known(&text),
+            known: category::known(text),
+            is_old: text != written,
+            unknown,
         };
         self.categories.set(fragment, meaning)
     }

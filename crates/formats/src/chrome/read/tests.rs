@@ -367,7 +367,7 @@ fn errors_say_what_and_where() {
         ),
         (
             "PK\u{3}\u{4}",
-            "not valid JSON at line 1 column 1: expected value",
+            "found a zip archive, expected a Chrome trace, plain or compressed once by gzip or zstd",
         ),
         (
             "{a: 1}",
