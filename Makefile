@@ -122,7 +122,7 @@ sanitize-threads: nightly ## Run the recorder's tests under ThreadSanitizer
 	done
 
 # Isolation is off because the clock looks at the system's. Two cases of a property are enough for what is looked for here.
-# Not run, because Miri takes an hour where the machine takes a second: what fills thousands of slots or names, and texts by the thousand.
+# Not run, because Miri is too slow: what fills thousands of slots or names, packed texts, and tests of whole recordings.
 # Not run, because Miri cannot: the feature `loaded` (an instruction of its own), hooks around forks, the time stamp counter, huge pages.
 # Nor the other unsafe crates: they call C, which Miri does not know.
 MIRI_RECORD := budget chunk clock diffing_writer fast_thread_local name nesting open::tests::plain::a_snapshot open::tests::plain::closing raw
@@ -136,7 +136,7 @@ sanitize-miri: nightly ## Run under Miri what it can run of the recorder and the
 	MIRIFLAGS="-Zmiri-disable-isolation" PROPTEST_CASES=2 PROPTEST_DISABLE_FAILURE_PERSISTENCE=true \
 		cargo +$(NIGHTLY) miri test --target-dir target/miri --package mindprof-model --lib -- --test-threads=1 \
 		builder
-	@echo "not run under Miri: the other tests of record and model (too slow), and every other crate (they call C); see the Makefile"
+	@echo "NOT RUN under Miri: the other tests of record and model, and all other crates; the Makefile says why"
 
 # Built once, unoptimised: it runs for seconds.
 DENY := target/tools/bin/cargo-deny
