@@ -1,8 +1,9 @@
 //! Trace files as profiles, with what had to be repaired in them and what they say of themselves.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use mindprof_formats::{ReadOptions, read_trace_file_with};
+use mindprof_formats::{ReadOptions, Reading, read_trace_file_with, read_trace_from};
 use mindprof_model::LossCause;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -18,14 +19,34 @@ type Repair = (&'static str, u64, String);
 /// Reads a trace file. Returns the profile, and what had to be repaired.
 #[pyfunction]
 pub(crate) fn load_profile(py: Python<'_>, path: PathBuf) -> PyResult<(Profile, Vec<Repair>)> {
-    let (analyzed, repairs) = py.enter(move || {
+    let read = py.enter(move || {
         let reading = read_trace_file_with(&path, &ReadOptions::default())?;
-        let repairs = reading.repairs.iter();
-        let repairs = repairs.map(|(repair, count, sentence)| (repair.key(), count, sentence));
-        let repairs: Vec<Repair> = repairs.collect();
-        Ok::<_, Error>((Analyzed::new(reading.profile), repairs))
+        Ok::<_, Error>(analyzed(reading))
     })?;
-    Ok((Profile::from_analyzed(analyzed), repairs))
+    Ok((Profile::from_analyzed(read.0), read.1))
+}
+
+/// Reads the bytes of a trace. Returns the profile, and what had to be repaired. Errors call the
+/// trace by `name`.
+#[pyfunction]
+pub(crate) fn load_bytes(
+    py: Python<'_>,
+    bytes: &[u8],
+    name: &str,
+) -> PyResult<(Profile, Vec<Repair>)> {
+    let read = py.enter(|| {
+        let reading = read_trace_from(bytes, &ReadOptions::default());
+        let reading = reading.map_err(|error| error.at(Path::new(name)))?;
+        Ok::<_, Error>(analyzed(reading))
+    })?;
+    Ok((Profile::from_analyzed(read.0), read.1))
+}
+
+fn analyzed(reading: Reading) -> (Arc<Analyzed>, Vec<Repair>) {
+    let repairs = reading.repairs.iter();
+    let repairs = repairs.map(|(repair, count, sentence)| (repair.key(), count, sentence));
+    let repairs = repairs.collect();
+    (Analyzed::new(reading.profile), repairs)
 }
 
 /// Returns what a profile says of itself: pairs of a key and a text, which mostly is JSON.

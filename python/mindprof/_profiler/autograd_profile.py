@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import logging
 import os
-import uuid
 import warnings
 from collections.abc import Callable, Iterable
 from time import perf_counter_ns
@@ -146,7 +145,7 @@ class profile:
         self._session: _core.Session | None = None
         self._finished: list[_core.Session] = []
         self._accumulated: _core.Profile | None = None
-        self._events: EventList | None = None
+        self._events: EventList[FunctionEvent] | None = None
         self._stats = _ProfilerStats()
         self._warn_of_deprecated()
         self._choose_activities(use_kineto)
@@ -195,6 +194,8 @@ class profile:
 
     def default_trace_id(self) -> str:
         """Returns a random name for a trace."""
+        import uuid
+
         return f"{uuid.uuid4().int:032X}"
 
     def create_trace_id(self) -> str:
@@ -304,7 +305,7 @@ class profile:
         return self._accumulated
 
     @property
-    def function_events(self) -> EventList:
+    def function_events(self) -> EventList[FunctionEvent]:
         """The events one by one; those of the last recording come first."""
         recording = self._recording()
         if recording is None:
@@ -322,7 +323,7 @@ class profile:
         group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
         include_python_functions: bool = False,
-    ) -> EventList:
+    ) -> EventList[FunctionEventAvg]:
         """Returns one row per name, with counts and sums.
 
         Args:
