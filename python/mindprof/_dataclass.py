@@ -18,6 +18,9 @@ class _Field:
     def __init__(self, default_factory: Callable[[], Any]) -> None:
         self.default_factory = default_factory
 
+    def __repr__(self) -> str:
+        return "<factory>"
+
 
 def field(*, default_factory: Callable[[], Any]) -> Any:
     """Returns a default that is made anew for each object."""

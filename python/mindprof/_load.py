@@ -172,7 +172,7 @@ class LoadedProfile:
         devices = self._recording.memory_devices()
         if not devices:
             raise ValueError("profile_memory=True required for memory profiling.")
-        self._recording.write_memory_timeline(path, device or devices[0])
+        self._recording.write_memory_timeline(path, devices[0] if device is None else device)
 
     def __getstate__(self) -> dict[str, Any]:
         # Events that are as they were read need not travel beside their recording.

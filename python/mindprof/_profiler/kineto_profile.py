@@ -347,7 +347,7 @@ class _KinetoProfile:
         recording = self._memory_profile()
         self.mem_tl = MemoryProfileTimeline(recording)
         devices = recording.memory_devices() or ["cpu"]
-        recording.write_memory_timeline(path, device or devices[0])
+        recording.write_memory_timeline(path, devices[0] if device is None else device)
 
     def _memory_profile(self) -> _core.Profile:
         missing = [f"{flag}=True" for flag in MEMORY_FLAGS if not getattr(self, flag)]

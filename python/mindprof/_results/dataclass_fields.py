@@ -30,5 +30,4 @@ def show_as_dataclass(shown: Any, kinds: dict[str, str]) -> None:
     fields = Fields({name: _TYPES[kind] for name, kind in kinds.items()})
     shown.__dataclass_fields__ = fields
     # polars goes by these.
-    if isinstance(shown.__dict__.get("__annotations__"), dict):
-        shown.__annotations__ = {name: _TYPES[kind] for name, kind in kinds.items()}
+    shown.__annotations__ = {name: _TYPES[kind] for name, kind in kinds.items()}
