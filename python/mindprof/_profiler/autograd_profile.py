@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import logging
 import os
 import warnings
 from collections.abc import Callable, Iterable
@@ -34,11 +33,9 @@ from mindprof._results import lists
 from mindprof._results.event_list import EventList
 from mindprof._results.function_event import FunctionEvent
 from mindprof._results.function_event_avg import FunctionEventAvg
+from mindprof._results.logger import logger
 from mindprof._results.metrics import check_metric
 from mindprof._results.raw_results import RawResults
-
-# torch's name, because users set the level of this logger.
-log = logging.getLogger("torch.autograd.profiler")
 
 TRACE_ONLY = (
     "events() is not available when trace_only=True in ExperimentalConfig. "
@@ -297,7 +294,7 @@ class profile:
             *earlier, last = self._finished
             self._accumulated = last.stop_after(earlier[::-1])
         if self._accumulated is not None and self.post_processing_timeout_s == 0:
-            log.warning(
+            logger().warning(
                 "Profiler _parse_kineto_results timed out after 0.000 seconds, "
                 "returning partial results with 0 events"
             )
@@ -419,7 +416,7 @@ class profile:
             activity_types=None if types is None else sorted(types),
         )
         written = os.fspath(path)
-        log.info("wrote the trace to %s", written)
+        logger().info("wrote the trace to %s", written)
         return written
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
