@@ -73,6 +73,7 @@ lint: build ## Check format, lints, types, stubs, docs and the direction of the 
 bench: build ## Measure: a recorded scope, ops, the Python face
 	cargo bench --quiet --package mindprof-record
 	$(BIN)/python benchmarks/python_face.py
+	$(BIN)/python benchmarks/import_time.py
 	cargo build --quiet --release --package mindprof-cli
 	$(BIN)/python benchmarks/read_trace.py
 

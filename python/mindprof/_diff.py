@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, Literal
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Literal
 
 from mindprof import _core, _load
 from mindprof._profiler import autograd_profile, kineto_profile
+from mindprof._results import notebook
+from mindprof._results.format import _format_time
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass
+else:
+    from mindprof._dataclass import dataclass
 
 Measure = Literal["self", "total", "count"]
 
@@ -18,6 +25,19 @@ Comparable = (
     | _load.LoadedProfile
     | kineto_profile._KinetoProfile
     | autograd_profile.profile
+)
+
+# What a notebook shows of rows.
+_COLUMNS: tuple[notebook.Column, ...] = (
+    ("name", attrgetter("key"), str),
+    ("device", attrgetter("device"), str),
+    ("state", attrgetter("state"), str),
+    ("calls before", attrgetter("count_before"), str),
+    ("calls after", attrgetter("count_after"), str),
+    ("self before", attrgetter("self_time_before"), _format_time),
+    ("self after", attrgetter("self_time_after"), _format_time),
+    ("self change", attrgetter("self_time_change"), _format_time),
+    ("growth", attrgetter("growth"), "{:+.1%}".format),
 )
 
 
@@ -41,6 +61,10 @@ class DiffRow:
     total_time_after: float
     growth: float
     """By which part of the first profile as a whole the row grew: 0.05 for five percent."""
+
+    def _repr_html_(self) -> str:
+        """Returns what a notebook shows."""
+        return notebook.pairs((name, getattr(self, name)) for name in self.__match_args__)
 
     @property
     def count_change(self) -> int:
@@ -121,11 +145,19 @@ class ProfileDiff:
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Returns the rows as dicts of plain values."""
+        from dataclasses import asdict
+
         return [asdict(row) for row in self.rows]
 
     def to_json(self) -> str:
         """Returns all of it as the JSON that `mindprof diff --json` prints."""
         return self._found.json()
+
+    def _repr_html_(self) -> str:
+        """Returns what a notebook shows: the rows that changed, the largest change first."""
+        changed = [row for row in self.rows if row.state != "same"]
+        caption = f"{len(changed)} of {len(self)} rows changed, the whole by {self.growth:+.1%}"
+        return notebook.table(_COLUMNS, changed, len(changed), caption)
 
     def __len__(self) -> int:
         return len(self._found)
@@ -190,9 +222,9 @@ def _recording(profile: Comparable) -> _core.Profile:
         profile = _load.load(profile)
     if isinstance(profile, _load.LoadedProfile):
         return profile._recording
+    if not isinstance(profile, (kineto_profile._KinetoProfile, autograd_profile.profile)):
+        raise TypeError(_foreign(profile))
     inner = profile.profiler if isinstance(profile, kineto_profile._KinetoProfile) else profile
-    if not isinstance(inner, autograd_profile.profile | None):
-        raise TypeError(_foreign(inner))
     recording = None if inner is None or not inner.enabled else inner._recording()
     if recording is None:
         raise ValueError("nothing was recorded: a profile can be compared after it has stopped")

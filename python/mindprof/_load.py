@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
 import warnings
-from dataclasses import dataclass
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any
 
 from mindprof import _core
 from mindprof._results import lists
 from mindprof._results.event_list import EventList
+from mindprof._results.function_event import FunctionEvent
+from mindprof._results.function_event_avg import FunctionEventAvg
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass
+else:
+    from mindprof._dataclass import dataclass
 
 
 class RepairWarning(UserWarning):
@@ -37,7 +42,7 @@ class LoadedProfile:
     """
 
     path: str
-    """The file that it was read from."""
+    """The file that it was read from; of bytes, their type."""
     repairs: tuple[Repair, ...]
     """What had to be repaired; empty for a sound file."""
 
@@ -46,12 +51,12 @@ class LoadedProfile:
         self.repairs = repairs
         self._recording = recording
 
-    def events(self) -> EventList:
+    def events(self) -> EventList[FunctionEvent]:
         """Returns the events one by one."""
         return self._events
 
     @functools.cached_property
-    def _events(self) -> EventList:
+    def _events(self) -> EventList[FunctionEvent]:
         return EventList(self._recording.events())
 
     def key_averages(
@@ -60,7 +65,7 @@ class LoadedProfile:
         group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
         include_python_functions: bool = False,
-    ) -> EventList:
+    ) -> EventList[FunctionEventAvg]:
         """Returns one row per name, with counts and sums.
 
         Args:
@@ -118,6 +123,36 @@ class LoadedProfile:
         """
         self.events().export_stacks(path, metric)
 
+    def export_flamegraph(
+        self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total"
+    ) -> None:
+        """Draws a flame graph: who called, then what ran inside, as wide as what was spent in it.
+
+        Args:
+            path: Where to; a picture in SVG, with search and zoom in a browser.
+            metric: Which value; see `EventList.supported_export_stacks_metrics`.
+
+        Raises:
+            ValueError: There is no such metric, or nothing was spent by it.
+        """
+        self.events().export_flamegraph(path, metric)
+
+    def export_speedscope(self, path: str | os.PathLike[str]) -> None:
+        """Writes a file that speedscope opens.
+
+        Args:
+            path: Where to.
+        """
+        self.events().export_speedscope(path)
+
+    def export_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Writes the events as Apache Parquet, a row each.
+
+        Args:
+            path: Where to.
+        """
+        self.events().export_parquet(path)
+
     def export_memory_timeline(
         self, path: str | os.PathLike[str], device: str | None = None
     ) -> None:
@@ -137,7 +172,7 @@ class LoadedProfile:
         devices = self._recording.memory_devices()
         if not devices:
             raise ValueError("profile_memory=True required for memory profiling.")
-        self._recording.write_memory_timeline(path, "cpu" if device is None else device)
+        self._recording.write_memory_timeline(path, devices[0] if device is None else device)
 
     def __getstate__(self) -> dict[str, Any]:
         # Events that are as they were read need not travel beside their recording.
@@ -146,22 +181,31 @@ class LoadedProfile:
             del state["_events"]
         return state
 
+    def _repr_html_(self) -> str:
+        """Returns what a notebook shows: the rows, those with the most own time first."""
+        return self.key_averages()._repr_html_()
+
     def __repr__(self) -> str:
         return f"<mindprof.LoadedProfile of {self.path!r}, {len(self._recording)} events>"
 
 
-def load(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> LoadedProfile:
-    """Reads a trace file that torch.profiler or mindprof wrote, plain or compressed.
+def load(
+    source: str | os.PathLike[str] | bytes | bytearray | memoryview | IO[Any],
+    *,
+    max_bytes: int | None = None,
+) -> LoadedProfile:
+    """Reads a trace that torch.profiler or mindprof wrote, plain or compressed.
 
     A file that is damaged in part gives what can be read of it, and a `RepairWarning`.
 
     Args:
-        path: The file.
-        max_bytes: How much text is read, unpacked. If None, all of a file that is not compressed;
-            of others 1 GiB or 100 times the file, whichever is more.
+        source: The path of a file, its bytes, or an open file, which is read to its end.
+        max_bytes: How much text is read, unpacked. If None, all of what is not compressed; of the
+            rest 1 GiB or 100 times its size, whichever is more.
 
     Raises:
         OSError: There is no such file, or it cannot be read.
+        TypeError: It is none of these.
         ValueError: `max_bytes` is less than one.
         ProfilerError: It holds no trace, or more than `max_bytes`.
 
@@ -178,16 +222,38 @@ def load(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> Loade
     """
     if max_bytes is not None and max_bytes < 1:
         raise ValueError(f"expected max_bytes of at least one, found {max_bytes}")
-    recording, found = _core.load_profile(path, max_bytes)
+    if isinstance(source, (str, os.PathLike)):
+        text = os.fspath(source)
+        recording, found = _core.load_profile(source, max_bytes)
+    else:
+        text = _name_of(source)
+        recording, found = _core.load_bytes(_bytes_of(source), text, max_bytes)
     repairs = tuple(Repair(*repair) for repair in found)
-    text = os.fspath(path)
     if repairs:
         said = "; ".join(repair.text for repair in repairs)
         warnings.warn(f"{text}: {said}", RepairWarning, stacklevel=2)
     return LoadedProfile(text, recording, repairs)
 
 
+def _bytes_of(source: Any) -> bytes:
+    if not hasattr(source, "read"):
+        if isinstance(source, (bytes, bytearray, memoryview)):
+            return bytes(source)
+        kind = type(source).__name__
+        raise TypeError(f"load takes a path, bytes or an open file, not {kind}")
+    read: str | bytes = source.read()
+    return read.encode() if isinstance(read, str) else bytes(read)
+
+
+def _name_of(source: Any) -> str:
+    """Returns what messages call a source that is no path."""
+    name = getattr(source, "name", None)
+    return name if isinstance(name, str) else f"<{type(source).__name__}>"
+
+
 def _value(text: str) -> Any:
+    import json
+
     try:
         return json.loads(text)
     except ValueError:

@@ -123,7 +123,7 @@ def test_m7_shapes_and_memory_come_together() -> None:
 def test_m8_rows_are_not_subscriptable() -> None:
     row = add_two_shapes().key_averages()[0]
     with pytest.raises(TypeError):
-        row["key"]
+        row["key"]  # type: ignore[index]
 
 
 def test_m9_rows_have_times_of_the_device() -> None:
@@ -272,7 +272,7 @@ def test_m19_events_answer_by_the_keys_of_mindtorch_v2() -> None:
         with pytest.raises(KeyError, match="no_such_key"):
             event["no_such_key"]
     with pytest.raises(TypeError):
-        prof.key_averages()[0]["key"]
+        prof.key_averages()[0]["key"]  # type: ignore[index]
 
 
 def test_m19_what_was_recorded_has_its_keys() -> None:

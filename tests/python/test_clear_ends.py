@@ -39,13 +39,13 @@ def test_a_budget_is_a_number_of_bytes(budget: object, error: type[Exception], t
 def test_only_profiles_are_compared() -> None:
     with profile() as prof:
         pass
-    with pytest.raises(TypeError, match="finished recordings, not list$"):
+    with pytest.raises(TypeError, match=r"finished recordings, not list$"):
         mindprof.diff(prof, [])  # type: ignore[arg-type]
     with pytest.raises(
         TypeError, match=r"not .*ForeignProfiler; write it with export_chrome_trace"
     ):
         mindprof.diff(ForeignProfiler(), prof)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="not NoneType$"):
+    with pytest.raises(TypeError, match=r"not NoneType$"):
         mindprof.diff(prof, None)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="nothing was recorded"):
         mindprof.diff(prof, autograd_profiler.profile(enabled=False))
@@ -58,7 +58,8 @@ def test_warnings_of_deprecated_names_tell_what_is_true_here() -> None:
         autograd_profiler.profile(with_modules=True)
     text = str(told[0].message)
     assert "mindprof records calls of modules for it" in text
-    assert "does nothing" not in text and "TorchScript" not in text
+    assert "does nothing" not in text
+    assert "TorchScript" not in text
 
 
 def test_the_hint_of_the_memory_timeline_leads_somewhere(tmp_path: Path) -> None:

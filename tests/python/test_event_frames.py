@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import json
 import sys
@@ -62,6 +63,9 @@ def test_texts_stay_numbered_and_numbers_are_plain() -> None:
     assert table.schema.field("count").type == pa.int64()
     assert table.schema.field("is_async").type == pa.bool_()
     assert made().to_arrow()["flops"].null_count == 1
+    stacks = pa.list_(pa.dictionary(pa.int32(), pa.string()))
+    assert table.schema.field("stack").type == stacks
+    assert table.schema.field("input_shapes").type == pa.list_(pa.list_(pa.int64()))
 
 
 def test_an_empty_list_has_columns_without_values() -> None:
@@ -103,14 +107,63 @@ def test_a_column_outlives_its_list() -> None:
 
 def test_data_frames_of_pandas() -> None:
     frame = recorded().to_pandas()
-    assert frame.shape == (1593, 20)
+    assert frame.shape == (1593, 30)
     own = frame.groupby("key", observed=True)["self_cpu_time_total"].sum()
     row = next(row for row in recorded().key_averages() if row.key == "aten::conv2d")
     assert own["aten::conv2d"] == pytest.approx(row.self_cpu_time_total)
 
 
+@pytest.mark.parametrize("items", [recorded, made], ids=["recorded", "made"])
+def test_rows_themselves_become_frames_of_the_same_columns(items: Any) -> None:
+    pandas = importlib.import_module("pandas")
+    rows = items().key_averages()
+    frame = pandas.DataFrame(rows)
+    assert list(frame.columns) == list(items().key_averages().to_pandas().columns)
+    assert frame["count"].tolist() == [row.count for row in rows]
+
+
+def test_events_and_rows_look_like_dataclasses() -> None:
+    rows = recorded().key_averages(group_by_input_shapes=True)
+    found = dataclasses.asdict(rows[0])
+    assert (found["key"], found["count"]) == (rows[0].key, rows[0].count)
+    assert found["input_shapes"] == rows[0].input_shapes
+    for event in (recorded()[5], made()[0]):
+        found = dataclasses.asdict(event)
+        assert (found["key"], found["start_us"]) == (event.key, event.time_range.start)
+        assert dataclasses.is_dataclass(event)
+
+
+def test_events_say_where_they_ran_and_what_they_are_tied_to() -> None:
+    trace = GOLDENS / "h200-torch2.11" / "gpt-full.trace.json.gz"
+    table = EventList(_core.Profile.read(trace).events()).to_arrow()
+    events = table.to_pylist()
+    kernel = next(event for event in events if event["category"] == "kernel")
+    assert (kernel["device_type"], kernel["device_index"], kernel["stream"]) == ("CUDA", 0, 7)
+    assert (kernel["process"], kernel["thread_id"]) == (None, None)
+    launches = [event for event in events if event["correlation"] == kernel["correlation"]]
+    assert {event["category"] for event in launches} == {"cuda_runtime", "kernel"}
+    caller = [event for event in events if event["external_id"] == kernel["external_id"]]
+    assert any(event["category"] == "cpu_op" for event in caller)
+    host = caller[0]
+    assert (host["process"], host["thread_id"], host["device_index"]) == (399, 399, None)
+    assert {event["thread_name"] for event in events} >= {"python3", "pt_autograd_0"}
+    assert {event["step"] for event in events} == {1, 2}
+    assert host["rank"] is None
+    linear = next(event for event in events if event["key"] == "aten::linear")
+    assert all(isinstance(dim, int) for shape in linear["input_shapes"] for dim in shape)
+    assert any("forward" in frame for frame in linear["stack"])
+
+
+def test_the_rank_is_that_of_the_trace(tmp_path: Path) -> None:
+    path = tmp_path / "rank.json"
+    event = {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 2}
+    path.write_text(json.dumps({"distributedInfo": {"rank": 3}, "traceEvents": [event]}))
+    events = EventList(_core.Profile.read(path).events())
+    assert events.to_arrow()["rank"].to_pylist() == [3] == [events[0].rank]
+
+
 def test_pandas_without_pyarrow_takes_plain_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mindprof._results.event_frames.find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert made().to_pandas()["count"].tolist() == [1, 1, 1]
 
 
@@ -147,6 +200,21 @@ def test_pictures_and_speedscope_are_written(tmp_path: Path) -> None:
     assert not (tmp_path / "none.svg").exists()
     with pytest.raises(ValueError, match="expected the events of a recording"):
         made().export_speedscope(tmp_path / "made.json")
+
+
+def test_speedscope_opens_on_the_main_thread(tmp_path: Path) -> None:
+    common = {"ph": "X", "cat": "cpu_op", "pid": 7, "dur": 5}
+    threads = [(9, "helper"), (7, "main"), (8, "other")]
+    events = [
+        {**common, "tid": tid, "ts": ts, "name": name} for ts, (tid, name) in enumerate(threads)
+    ]
+    (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": events}))
+    EventList(_core.Profile.read(tmp_path / "trace.json").events()).export_speedscope(
+        tmp_path / "run.speedscope.json"
+    )
+    file = json.loads((tmp_path / "run.speedscope.json").read_text())
+    opened = file["profiles"][file["activeProfileIndex"]]
+    assert file["shared"]["frames"][opened["events"][0]["frame"]]["name"] == "main"
 
 
 def test_files_of_a_recording_are_those_of_its_items(tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def test_parents_and_children_know_each_other() -> None:
 
 def test_rows_are_not_subscriptable() -> None:
     with pytest.raises(TypeError, match="not subscriptable"):
-        recorded().key_averages()[0]["key"]
+        recorded().key_averages()[0]["key"]  # type: ignore[index]
 
 
 def test_a_device_type_equals_its_own_name() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 from pathlib import Path
+from typing import Any
 
 import mindprof
 import mindtorch_v2 as torch
@@ -105,5 +107,42 @@ def test_reading_has_a_ceiling_that_can_be_set(tmp_path: Path) -> None:
     assert mindprof.load(path, max_bytes=size).lost_events == 0
     with pytest.raises(mindprof.ProfilerError, match=rf"more than {size - 1} bytes.*`max_bytes`"):
         mindprof.load(path, max_bytes=size - 1)
+    with pytest.raises(mindprof.ProfilerError, match="`max_bytes`"):
+        mindprof.load(Path(path).read_bytes(), max_bytes=size - 1)
     with pytest.raises(ValueError, match="at least one"):
         mindprof.load(path, max_bytes=0)
+
+
+def test_bytes_and_open_files_are_traces_too() -> None:
+    keys = [row.key for row in mindprof.load(FULL).key_averages()]
+    content = FULL.read_bytes()
+    with FULL.open("rb") as file:
+        sources: list[Any] = [
+            content,
+            bytearray(content),
+            memoryview(content),
+            io.BytesIO(content),
+            file,
+        ]
+        for source in sources:
+            assert [row.key for row in mindprof.load(source).key_averages()] == keys
+    text = io.StringIO(gzip.decompress(content).decode())
+    loaded = mindprof.load(text)
+    assert [row.key for row in loaded.key_averages()] == keys
+    assert loaded.path == "<StringIO>"
+    with pytest.raises(mindprof.ProfilerError, match="<bytes>"):
+        mindprof.load(b"no trace")
+    with pytest.raises(TypeError, match="load takes a path, bytes or an open file, not int"):
+        mindprof.load(3)  # type: ignore[arg-type]
+
+
+def test_a_loaded_profile_writes_all_that_a_recording_does(tmp_path: Path) -> None:
+    names = {name for name in dir(mindprof.profile) if name.startswith("export_")}
+    assert names <= set(dir(mindprof.LoadedProfile))
+    loaded = mindprof.load(FULL)
+    loaded.export_flamegraph(tmp_path / "flame.svg")
+    loaded.export_speedscope(tmp_path / "run.speedscope.json")
+    loaded.export_parquet(tmp_path / "events.parquet")
+    assert (tmp_path / "flame.svg").read_text().startswith("<?xml")
+    assert (tmp_path / "events.parquet").read_bytes().startswith(b"PAR1")
+    assert "shared" in json.loads((tmp_path / "run.speedscope.json").read_text())

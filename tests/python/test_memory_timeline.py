@@ -311,3 +311,19 @@ def test_a_trace_file_gives_its_memory(tmp_path: Path) -> None:
     times, sizes = json.loads((tmp_path / "a.json").read_text())
     assert len(times) > 600
     assert all(sum(row[:8]) == 0 for row in sizes), "a trace does not say what memory is for"
+
+
+def test_blocks_without_addresses_are_told_apart_by_their_sizes(tmp_path: Path) -> None:
+    # Traces of 2021 say how much was taken and given back, and not where.
+    sizes = [100, -100, 100, 100, -100, -100, -50]
+    events = [
+        {"ph": "i", "name": "[memory]", "pid": 1, "tid": 1, "ts": 10 * number, "s": "t"}
+        | {"args": {"Device Type": 0, "Device Id": -1, "Bytes": size}}
+        for number, size in enumerate(sizes)
+    ]
+    (tmp_path / "old.json").write_text(json.dumps({"traceEvents": events}))
+    recording = _core.Profile.read(tmp_path / "old.json")
+    recording.write_memory_timeline(tmp_path / "memory.json", "cpu")
+    _, rows = json.loads((tmp_path / "memory.json").read_text())
+    assert max(map(sum, rows)) == 250
+    assert sum(rows[-1]) == 0

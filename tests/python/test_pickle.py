@@ -132,7 +132,7 @@ def test_a_row_can_be_used_elsewhere(gpt: LoadedProfile) -> None:
 
 @pytest.mark.parametrize("way", [*WAYS, "copy"])
 def test_what_is_set_on_a_row_travels_and_stays_its_own(gpt: LoadedProfile, way: str) -> None:
-    row = gpt.key_averages()[0]
+    row: Any = gpt.key_averages()[0]
     row.note = "mine"
     row.count = 17
     again = {**WAYS, "copy": copy.copy}[way](row)
@@ -245,7 +245,7 @@ def test_live_rows_and_events_travel() -> None:
 
 
 def test_an_event_beyond_its_profile_is_refused() -> None:
-    event = load(MLP).events()[3]
+    event: Any = load(MLP).events()[3]
     make, (store, (is_memory, _)) = event.__reduce__()
     with pytest.raises(ValueError, match=r"its profile is damaged"):
         make(store, (is_memory, 10**9))

@@ -277,7 +277,8 @@ impl Rows {
 }
 
 /// Orders rows so that neither the order of the profiles nor that of their events shows: by the
-/// size of the change, then by the larger value, then by what the rows are matched by.
+/// size of the change, then by the larger value, then by what the rows are matched by. Ranges as
+/// devices saw them come last: they are no work, and as long as what lies in them.
 fn sort(rows: &mut [Change], measure: Measure) {
     rows.sort_by_cached_key(|row| {
         let (before, after) = row.values(measure);
@@ -288,7 +289,7 @@ fn sort(rows: &mut [Change], measure: Measure) {
             row.is_annotation,
             row.shapes.clone(),
         );
-        (size, key)
+        (row.is_range_on_device(), size, key)
     });
 }
 

@@ -34,7 +34,7 @@ pub use averages::{
     averages, averages_of, elapsed_micros, percentiles, sum_by_key,
 };
 pub use children::Children;
-pub use correlate::Correlation;
+pub use correlate::{Correlation, event_number};
 pub use device_time::DeviceTimes;
 pub use diff::{Change, Diff, DiffOptions, Measure, Whole};
 pub use flops::{Flops, uncounted};

@@ -5,10 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{BinaryBytes, ProgressBar, ProgressStyle};
 
 /// How long something may take before a bar appears.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How much of a file's name is shown.
+const NAME_WIDTH: usize = 20;
 
 /// The progress of reading one file. The bar goes when this is dropped.
 pub(crate) struct Progress {
@@ -33,6 +36,7 @@ impl Progress {
         if self.is_shown(self.began.elapsed()) {
             let bar = self.bar.get_or_init(|| bar(&self.path, total));
             bar.set_position(done);
+            bar.set_prefix(rate(done, self.began.elapsed()));
         }
     }
 
@@ -51,15 +55,36 @@ impl Drop for Progress {
 
 fn bar(path: &Path, total: u64) -> ProgressBar {
     let (bar, layout) = if total == 0 {
-        (ProgressBar::new_spinner(), "{msg} {bytes} {bytes_per_sec}")
+        let layout = "{msg} {binary_bytes} {prefix}";
+        (ProgressBar::new_spinner(), layout)
     } else {
-        let layout = "{msg} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec}";
+        // Together at most 80 columns: 28 of the name, 14 of the bar, three numbers and their spaces.
+        let layout = "{msg} [{bar:12}] {binary_bytes}/{binary_total_bytes} {prefix}";
         (ProgressBar::new(total), layout)
     };
     let style = ProgressStyle::with_template(layout).expect("the layout is a constant");
     bar.set_style(style.progress_chars("=> "));
-    bar.set_message(format!("reading {}", path.display()));
+    bar.set_message(format!("reading {}", short_name(path)));
     bar
+}
+
+/// Returns how fast it went from the beginning on. The bar's own rate counts from when the bar
+/// appeared, and takes what was read until then for the work of a moment.
+fn rate(done: u64, elapsed: Duration) -> String {
+    let per_second = done as f64 / elapsed.as_secs_f64().max(f64::EPSILON);
+    format!("{}/s", BinaryBytes(per_second as u64))
+}
+
+/// Returns the end of a path's name that a line has room for.
+fn short_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    let name = name.to_string_lossy();
+    let count = name.chars().count();
+    if count <= NAME_WIDTH {
+        return name.into_owned();
+    }
+    let end: String = name.chars().skip(count - NAME_WIDTH + 1).collect();
+    format!("\u{2026}{end}")
 }
 
 #[cfg(test)]
@@ -76,5 +101,17 @@ mod tests {
         assert!(!progress.is_shown(Duration::from_secs(2)));
         progress.report(1, 2);
         assert!(progress.bar.get().is_none());
+    }
+
+    #[test]
+    fn the_rate_is_that_of_all_the_time() {
+        assert_eq!(rate(30 << 20, Duration::from_secs(3)), "10.00 MiB/s");
+    }
+
+    #[test]
+    fn of_a_long_name_the_end_is_shown() {
+        let long = format!("/traces/{}-rank0.json.gz", "x".repeat(90));
+        assert_eq!(short_name(long.as_ref()), "…xxxxx-rank0.json.gz");
+        assert_eq!(short_name("a/b.json".as_ref()), "b.json");
     }
 }

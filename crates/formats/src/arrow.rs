@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch,
-    StringArray,
+    Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array,
+    ListArray, RecordBatch, StringArray,
 };
-use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
 use arrow_schema::{Field, Schema};
 
 use crate::columns::{Column, Values};
@@ -43,13 +43,44 @@ fn array(values: Values, known: Option<NullBuffer>) -> ArrayRef {
         Values::Int(values) => Arc::new(Int64Array::new(values.into(), known)),
         Values::Float(values) => Arc::new(Float64Array::new(values.into(), known)),
         Values::Bool(values) => Arc::new(BooleanArray::new(BooleanBuffer::from(values), known)),
+        Values::TextLists {
+            numbers,
+            lists,
+            texts,
+        } => {
+            let lists: Vec<&[i32]> = picked(&numbers, &lists);
+            let flat = Int32Array::from(lists.concat());
+            let texts = Arc::new(StringArray::from(texts));
+            let flat = DictionaryArray::<Int32Type>::new(flat, texts);
+            list(lists.into_iter().map(<[i32]>::len), Arc::new(flat), known)
+        }
+        Values::IntLists { numbers, lists } => {
+            let lists: Vec<&[Vec<i64>]> = picked(&numbers, &lists);
+            let inner: Vec<&Vec<i64>> = lists.iter().copied().flatten().collect();
+            let flat = Int64Array::from_iter_values(inner.iter().copied().flatten().copied());
+            let inner = list(inner.into_iter().map(Vec::len), Arc::new(flat), None);
+            list(lists.into_iter().map(<[_]>::len), inner, known)
+        }
     }
+}
+
+fn picked<'a, T>(numbers: &[i32], lists: &'a [Vec<T>]) -> Vec<&'a [T]> {
+    let lists = |&number: &i32| lists[number as usize].as_slice();
+    numbers.iter().map(lists).collect()
+}
+
+fn list(
+    lengths: impl Iterator<Item = usize>,
+    items: ArrayRef,
+    known: Option<NullBuffer>,
+) -> ArrayRef {
+    let field = Field::new("item", items.data_type().clone(), true);
+    let offsets = OffsetBuffer::from_lengths(lengths);
+    Arc::new(ListArray::new(Arc::new(field), offsets, items, known))
 }
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::Array;
-
     use super::*;
     use crate::columns::text_values;
 

@@ -5,13 +5,19 @@
 
 use mindprof_analyze::{
     Amount, Analysis, Average, Averages, Flops, GroupBy, Item, Keys, MEMORY_KEY, Metric,
-    Percentiles, Sums, Unit, microseconds, percentiles, shown_frames,
+    Percentiles, Sums, Unit, dims, microseconds, percentiles, shown_frames,
 };
 use mindprof_model::{InputsId, Nanos, Profile, StackId};
 use rustc_hash::FxHashMap;
 
+mod events;
+mod texts;
+
+use self::events::EventColumns;
+pub use self::events::external_id;
+use self::texts::{IntListColumn, TextColumn, TextListColumn};
+pub use self::texts::{int_list_values, text_list_values, text_values};
 use crate::device::device_type_name;
-use crate::shapes::shapes_text;
 
 /// One column.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,13 +46,31 @@ pub enum Values {
     Float(Vec<f64>),
     /// Truth values.
     Bool(Vec<bool>),
+    /// Lists of texts: the distinct ones, and which of them each item has.
+    TextLists {
+        /// For each item, the position of its list.
+        numbers: Vec<i32>,
+        /// The distinct lists, as positions of texts.
+        lists: Vec<Vec<i32>>,
+        /// The distinct texts.
+        texts: Vec<String>,
+    },
+    /// Lists of lists of whole numbers: the distinct ones, and which of them each item has.
+    IntLists {
+        /// For each item, the position of its list.
+        numbers: Vec<i32>,
+        /// The distinct lists.
+        lists: Vec<Vec<Vec<i64>>>,
+    },
 }
 
 impl Values {
     /// Returns the number of items.
     pub fn len(&self) -> usize {
         match self {
-            Self::Text { numbers, .. } => numbers.len(),
+            Self::Text { numbers, .. }
+            | Self::TextLists { numbers, .. }
+            | Self::IntLists { numbers, .. } => numbers.len(),
             Self::Int(values) => values.len(),
             Self::Float(values) => values.len(),
             Self::Bool(values) => values.len(),
@@ -64,30 +88,20 @@ pub fn event_columns(analysis: &Analysis) -> Vec<Column> {
     let profile = analysis.profile();
     let mut flops = Flops::new(profile.strings());
     let mut shared = SharedColumns::default();
-    let (mut thread, mut sequence) = (Vec::new(), Vec::new());
-    let (mut start, mut end) = (Vec::new(), Vec::new());
+    let mut own = EventColumns::new(analysis);
     let mut is_event = Vec::new();
     for item in analysis.items() {
         is_event.push(matches!(item, Item::Event(_)));
+        own.add(item);
         match item {
             Item::Event(id) => {
-                let event = profile.event(id);
                 let average = Average::of_event(analysis, id, &mut flops);
-                let key = Keys::text(profile.name(event));
+                let key = Keys::text(profile.name(profile.event(id)));
                 shared.add(profile, key, &average, usize::MAX);
-                thread.push(i64::from(analysis.thread_number(id)));
-                sequence.push(event.sequence().map_or(-1, i64::from));
-                start.push(microseconds(event.start));
-                end.push(microseconds(event.end()));
             }
             Item::Memory(number) => {
-                let record = profile.memory().at(number as usize);
                 let average = Average::of_memory(analysis, number);
                 shared.add(profile, MEMORY_KEY, &average, 0);
-                thread.push(i64::from(analysis.memory_thread_number(&record)));
-                sequence.push(-1);
-                start.push(microseconds(record.time));
-                end.push(microseconds(record.time));
             }
         }
     }
@@ -101,10 +115,7 @@ pub fn event_columns(analysis: &Analysis) -> Vec<Column> {
             column.known = Some(is_event.clone());
         }
     }
-    columns.push(column("thread", Values::Int(thread)));
-    columns.push(column("start_us", Values::Float(start)));
-    columns.push(column("end_us", Values::Float(end)));
-    columns.push(column("sequence_nr", Values::Int(sequence)));
+    columns.extend(own.finish());
     columns
 }
 
@@ -140,8 +151,8 @@ fn column(name: &str, values: Values) -> Column {
 struct SharedColumns {
     keys: TextColumn,
     devices: TextColumn,
-    shapes: TextColumn,
-    stacks: TextColumn,
+    shapes: IntListColumn,
+    stacks: TextListColumn,
     shapes_of: FxHashMap<InputsId, i32>,
     stacks_of: FxHashMap<(StackId, usize), i32>,
     sums: Vec<Sums>,
@@ -156,17 +167,18 @@ impl SharedColumns {
         self.devices.add(device_type_name(average.device));
         let inputs = average.inputs.unwrap_or(InputsId::NONE);
         let shapes = *self.shapes_of.entry(inputs).or_insert_with(|| {
-            let text = shapes_text(profile.inputs(), inputs);
-            self.shapes.number(if text == "[]" { "" } else { &text })
+            let inputs = profile.inputs().inputs(inputs);
+            let shapes = inputs.map(|input| dims(&input).iter().map(|&dim| dim as i64).collect());
+            self.shapes.number(shapes.collect())
         });
-        self.shapes.numbers.push(shapes);
+        self.shapes.push(shapes);
         let stack = average.stack.unwrap_or(StackId::NONE);
         let stack = *self.stacks_of.entry((stack, frames)).or_insert_with(|| {
             let shown = shown_frames(profile, stack).take(frames);
-            let texts: Vec<&str> = shown.map(|frame| profile.strings().text(frame)).collect();
-            self.stacks.number(&texts.join(";"))
+            let texts = shown.map(|frame| profile.strings().text(frame));
+            self.stacks.number(texts)
         });
-        self.stacks.numbers.push(stack);
+        self.stacks.push(stack);
         self.sums.push(average.sums);
         self.is_async.push(average.is_async);
         self.is_annotation.push(average.is_annotation());
@@ -196,47 +208,6 @@ impl SharedColumns {
         };
         column(metric.name(), values)
     }
-}
-
-/// A column of texts while it is filled.
-#[derive(Debug, Default)]
-struct TextColumn {
-    numbers: Vec<i32>,
-    texts: Vec<String>,
-    known: FxHashMap<String, i32>,
-}
-
-impl TextColumn {
-    fn add(&mut self, text: &str) {
-        let number = self.number(text);
-        self.numbers.push(number);
-    }
-
-    fn number(&mut self, text: &str) -> i32 {
-        if let Some(&number) = self.known.get(text) {
-            return number;
-        }
-        let number = self.texts.len() as i32;
-        self.texts.push(text.into());
-        self.known.insert(text.into(), number);
-        number
-    }
-
-    fn finish(self) -> Values {
-        Values::Text {
-            numbers: self.numbers,
-            texts: self.texts,
-        }
-    }
-}
-
-/// Returns texts as the values of a column.
-pub fn text_values<'a>(texts: impl IntoIterator<Item = &'a str>) -> Values {
-    let mut column = TextColumn::default();
-    for text in texts {
-        column.add(text);
-    }
-    column.finish()
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ mod part_file;
 mod part_name;
 mod paths;
 mod perfetto;
+mod place;
 mod row;
 mod scan;
 mod shapes;
@@ -37,7 +38,10 @@ pub use chrome::{
     input_types, is_hidden_name, read_trace, read_trace_file, read_trace_file_with,
     read_trace_from, read_trace_with, write_trace, write_trace_file, write_trace_with,
 };
-pub use columns::{Column, Values, average_columns, event_columns, text_values};
+pub use columns::{
+    Column, Values, average_columns, event_columns, external_id, int_list_values, text_list_values,
+    text_values,
+};
 pub use device::{device_name, is_device_work, memory_device, memory_device_name};
 pub use diff::{change_state, diff_json, measure_name};
 pub use error::{Compression, Error, Result};
@@ -55,6 +59,7 @@ pub use memory_timeline::{
 pub use parquet::{write_parquet, write_parquet_file};
 pub use paths::{paths_json, write_paths};
 pub use perfetto::{write_perfetto, write_perfetto_file, write_perfetto_with};
+pub use place::Place;
 pub use row::{Row, RowOptions, Texts, average_rows, event_rows, self_totals};
 pub use shapes::shapes_text;
 pub use slim::{SLIM_KEY, slim_json, write_slim_file};

@@ -60,25 +60,49 @@ fn encode(columns: &[Column]) -> std::result::Result<Vec<u8>, ParquetError> {
 
 fn schema(columns: &[Column]) -> std::result::Result<Arc<Type>, ParquetError> {
     let field = |column: &Column| {
-        let (physical, logical) = match column.values {
-            Values::Text { .. } => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-            Values::Int(_) => (Physical::INT64, None),
-            Values::Float(_) => (Physical::DOUBLE, None),
-            Values::Bool(_) => (Physical::BOOLEAN, None),
+        let (physical, logical, depth) = match column.values {
+            Values::Text { .. } => (Physical::BYTE_ARRAY, Some(LogicalType::String), 0),
+            Values::Int(_) => (Physical::INT64, None, 0),
+            Values::Float(_) => (Physical::DOUBLE, None, 0),
+            Values::Bool(_) => (Physical::BOOLEAN, None, 0),
+            Values::TextLists { .. } => (Physical::BYTE_ARRAY, Some(LogicalType::String), 1),
+            Values::IntLists { .. } => (Physical::INT64, None, 2),
         };
         let repetition = match column.known {
             Some(_) => Repetition::OPTIONAL,
             None => Repetition::REQUIRED,
         };
-        Type::primitive_type_builder(&column.name, physical)
+        let name = if depth == 0 { &column.name } else { "element" };
+        let mut field = Type::primitive_type_builder(name, physical)
             .with_logical_type(logical)
-            .with_repetition(repetition)
-            .build()
-            .map(Arc::new)
+            .with_repetition(if depth == 0 {
+                repetition
+            } else {
+                Repetition::REQUIRED
+            })
+            .build()?;
+        for level in (0..depth).rev() {
+            let name = if level == 0 { &column.name } else { "element" };
+            field = list_of(name, field)?;
+        }
+        Ok::<_, ParquetError>(Arc::new(field))
     };
     let fields: std::result::Result<_, _> = columns.iter().map(field).collect();
     let schema = Type::group_type_builder("events").with_fields(fields?);
     schema.build().map(Arc::new)
+}
+
+/// Returns the type of a list, as the format wants it to be built.
+fn list_of(name: &str, element: Type) -> std::result::Result<Type, ParquetError> {
+    let list = Type::group_type_builder("list")
+        .with_repetition(Repetition::REPEATED)
+        .with_fields(vec![Arc::new(element)])
+        .build()?;
+    Type::group_type_builder(name)
+        .with_repetition(Repetition::REQUIRED)
+        .with_logical_type(Some(LogicalType::List))
+        .with_fields(vec![Arc::new(list)])
+        .build()
 }
 
 fn write_column(
@@ -99,6 +123,96 @@ fn write_column(
         Values::Int(values) => write_values::<Int64Type>(sink, &values[range], known),
         Values::Float(values) => write_values::<DoubleType>(sink, &values[range], known),
         Values::Bool(values) => write_values::<BoolType>(sink, &values[range], known),
+        Values::TextLists {
+            numbers,
+            lists,
+            texts,
+        } => {
+            let texts: Vec<ByteArray> = texts.iter().map(|text| text.as_str().into()).collect();
+            let mut flat = Flat::default();
+            for &number in &numbers[range] {
+                let list = &lists[number as usize];
+                flat.list(0, 0, list, |flat, repetition, &text| {
+                    flat.value(texts[text as usize].clone(), repetition, 1);
+                });
+            }
+            flat.write::<ByteArrayType>(sink)
+        }
+        Values::IntLists { numbers, lists } => {
+            let mut flat = Flat::default();
+            for &number in &numbers[range] {
+                let outer = &lists[number as usize];
+                flat.list(0, 0, outer, |flat, repetition, inner| {
+                    flat.list(1, repetition, inner, |flat, repetition, &dim| {
+                        flat.value(dim, repetition, 2);
+                    });
+                });
+            }
+            flat.write::<Int64Type>(sink)
+        }
+    }
+}
+
+/// Lists as Parquet has them: the innermost values one after another, and for each two levels.
+///
+/// ```text
+/// items         [[2, 3], []]    []      [[4]]
+/// values        2  3                    4
+/// definition    2  2  1         0       2        how many lists have an element here
+/// repetition    0  2  1         0       0        which list goes on; 0 begins an item
+/// ```
+struct Flat<T> {
+    values: Vec<T>,
+    definitions: Vec<i16>,
+    repetitions: Vec<i16>,
+}
+
+impl<T> Default for Flat<T> {
+    fn default() -> Self {
+        Self {
+            values: Vec::new(),
+            definitions: Vec::new(),
+            repetitions: Vec::new(),
+        }
+    }
+}
+
+impl<T> Flat<T> {
+    /// Adds a list at a depth, whose first element repeats what `repetition` says.
+    fn list<E>(
+        &mut self,
+        depth: i16,
+        repetition: i16,
+        list: &[E],
+        add: impl Fn(&mut Self, i16, &E),
+    ) {
+        if list.is_empty() {
+            self.definitions.push(depth);
+            self.repetitions.push(repetition);
+        }
+        for (index, element) in list.iter().enumerate() {
+            let repetition = if index == 0 { repetition } else { depth + 1 };
+            add(self, repetition, element);
+        }
+    }
+
+    fn value(&mut self, value: T, repetition: i16, definition: i16) {
+        self.values.push(value);
+        self.definitions.push(definition);
+        self.repetitions.push(repetition);
+    }
+
+    fn write<D: DataType<T = T>>(
+        &self,
+        sink: &mut SerializedColumnWriter<'_>,
+    ) -> std::result::Result<(), ParquetError> {
+        let writer = sink.typed::<D>();
+        writer.write_batch(
+            &self.values,
+            Some(&self.definitions),
+            Some(&self.repetitions),
+        )?;
+        Ok(())
     }
 }
 

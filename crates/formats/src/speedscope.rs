@@ -31,7 +31,7 @@ pub fn write_speedscope(analysis: &Analysis, name: &str, out: impl Write) -> Res
         schema: SCHEMA,
         exporter: concat!("mindprof@", env!("CARGO_PKG_VERSION")),
         name,
-        active_profile_index: 0,
+        active_profile_index: main_lane(profile, &lanes),
         shared: Shared {
             frames: &frames.frames,
         },
@@ -42,6 +42,19 @@ pub fn write_speedscope(analysis: &Analysis, name: &str, out: impl Write) -> Res
     };
     serde_json::to_writer(out, &file).map_err(std::io::Error::from)?;
     Ok(())
+}
+
+/// Returns the profile to open on: that of a main thread with events, else that with the most.
+fn main_lane(profile: &Profile, lanes: &[Lane]) -> usize {
+    let rank = |lane: &Lane| {
+        let thread = &profile.threads()[lane.thread.index()];
+        let is_host = thread.device == DeviceKind::Cpu;
+        let is_main = is_host && thread.native == thread.process;
+        (is_main, is_host, lane.events.len())
+    };
+    let ranked = lanes.iter().enumerate().rev();
+    let found = ranked.max_by_key(|(_, lane)| rank(lane));
+    found.map_or(0, |(index, _)| index)
 }
 
 /// Writes a file that speedscope opens.

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{Array, RecordBatch, RecordBatchIterator, StructArray};
-use mindprof_formats::{Column, Values, record_batch, text_values};
+use mindprof_formats::{
+    Column, Values, int_list_values, record_batch, text_list_values, text_values,
+};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
@@ -32,8 +34,8 @@ impl ArrowTable {
 
 #[pymethods]
 impl ArrowTable {
-    /// Makes a table of columns: a name, a kind (`text`, `int`, `float` or `bool`) and a value or
-    /// None for each item.
+    /// Makes a table of columns: a name, a kind (`text`, `int`, `float`, `bool`, `texts` for lists of
+    /// texts, `shapes` for lists of lists of numbers) and a value or None for each item.
     #[staticmethod]
     fn of_columns(columns: Vec<(String, String, Vec<Bound<'_, PyAny>>)>) -> PyResult<Self> {
         let items = columns.first().map_or(0, |(_, _, values)| values.len());
@@ -103,6 +105,8 @@ fn given_column(name: String, kind: &str, values: &[Bound<'_, PyAny>]) -> PyResu
         "int" => Values::Int(known_or_zero(values)?),
         "float" => Values::Float(known_or_zero(values)?),
         "bool" => Values::Bool(known_or_zero(values)?),
+        "texts" => text_list_values(known_or_zero::<Vec<String>>(values)?),
+        "shapes" => int_list_values(known_or_zero::<Vec<Vec<i64>>>(values)?),
         _ => {
             return Err(PyValueError::new_err(format!(
                 "unknown kind of column `{kind}`"

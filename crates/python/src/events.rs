@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use mindprof_analyze::{Analysis, Average, Flops, GroupBy, Item, MEMORY_KEY};
+use mindprof_analyze::{Analysis, Average, Flops, GroupBy, Item, MEMORY_KEY, event_number};
 use mindprof_formats::is_device_work;
 use mindprof_model::{EventId, Flags, Nanos};
 use mindprof_report::events_table;
@@ -28,7 +28,7 @@ use crate::analyzed::{Analyzed, Facts};
 use crate::averages::{Averages, amounts_dict, microseconds};
 use crate::enter::Enter;
 use crate::error::Error;
-use crate::function_event::{FunctionEvent, event_number};
+use crate::function_event::FunctionEvent;
 use crate::table::TableArguments;
 
 /// Everything that a profile shows, in time order.

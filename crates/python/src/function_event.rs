@@ -25,8 +25,7 @@ mod amounts;
 mod given;
 mod identity;
 mod mapping;
-
-pub(crate) use self::identity::event_number;
+mod place;
 
 /// A recorded event.
 #[pyclass(

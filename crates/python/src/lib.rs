@@ -66,7 +66,7 @@ mod _core {
     #[pymodule_export]
     use crate::handmade_events::{given_groups, given_table, given_tree};
     #[pymodule_export]
-    use crate::load::{load_profile, profile_loss, profile_metadata};
+    use crate::load::{load_bytes, load_profile, profile_loss, profile_metadata};
     #[pymodule_export]
     use crate::memory_timeline::{note_module, note_optimizer};
     #[pymodule_export]

@@ -1,8 +1,9 @@
 //! Trace files as profiles, with what had to be repaired in them and what they say of themselves.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use mindprof_formats::{ReadOptions, read_trace_file_with};
+use mindprof_formats::{ReadOptions, Reading, read_trace_file_with, read_trace_from};
 use mindprof_model::LossCause;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -23,18 +24,43 @@ pub(crate) fn load_profile(
     path: PathBuf,
     max_bytes: Option<u64>,
 ) -> PyResult<(Profile, Vec<Repair>)> {
-    let (analyzed, repairs) = py.enter(move || {
-        let options = ReadOptions {
-            max_bytes,
-            ..ReadOptions::default()
-        };
-        let reading = read_trace_file_with(&path, &options)?;
-        let repairs = reading.repairs.iter();
-        let repairs = repairs.map(|(repair, count, sentence)| (repair.key(), count, sentence));
-        let repairs: Vec<Repair> = repairs.collect();
-        Ok::<_, Error>((Analyzed::new(reading.profile), repairs))
+    let read = py.enter(move || {
+        let reading = read_trace_file_with(&path, &options(max_bytes))?;
+        Ok::<_, Error>(analyzed(reading))
     })?;
-    Ok((Profile::from_analyzed(analyzed), repairs))
+    Ok((Profile::from_analyzed(read.0), read.1))
+}
+
+/// Reads the bytes of a trace. Returns the profile, and what had to be repaired. Errors call the
+/// trace by `name`.
+#[pyfunction]
+#[pyo3(signature = (bytes, name, max_bytes = None))]
+pub(crate) fn load_bytes(
+    py: Python<'_>,
+    bytes: &[u8],
+    name: &str,
+    max_bytes: Option<u64>,
+) -> PyResult<(Profile, Vec<Repair>)> {
+    let read = py.enter(|| {
+        let reading = read_trace_from(bytes, &options(max_bytes));
+        let reading = reading.map_err(|error| error.at(Path::new(name)))?;
+        Ok::<_, Error>(analyzed(reading))
+    })?;
+    Ok((Profile::from_analyzed(read.0), read.1))
+}
+
+fn options(max_bytes: Option<u64>) -> ReadOptions<'static> {
+    ReadOptions {
+        max_bytes,
+        ..ReadOptions::default()
+    }
+}
+
+fn analyzed(reading: Reading) -> (Arc<Analyzed>, Vec<Repair>) {
+    let repairs = reading.repairs.iter();
+    let repairs = repairs.map(|(repair, count, sentence)| (repair.key(), count, sentence));
+    let repairs = repairs.collect();
+    (Analyzed::new(reading.profile), repairs)
 }
 
 /// Returns what a profile says of itself: pairs of a key and a text, which mostly is JSON.

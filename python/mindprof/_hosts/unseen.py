@@ -17,8 +17,16 @@ _said = False
 
 def warn_of_unseen_host() -> None:
     """Warns, once in a process, where the only host that ran operators is one that is not seen."""
-    global _said  # noqa: PLW0603
+    global _said
     if _said or "torch" not in sys.modules or "mindtorch_v2" in sys.modules:
         return
     _said = True
-    warnings.warn(_TEXT, stacklevel=5)
+    warnings.warn(_TEXT, stacklevel=_outside())
+
+
+def _outside() -> int:
+    """Returns how many calls up the program is that uses this package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith("mindprof."):
+        level, frame = level + 1, frame.f_back
+    return level

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from mindprof._enumeration import Enumeration
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass, field
+else:
+    from mindprof._dataclass import dataclass, field
 
 
 class ProfilerActivity(

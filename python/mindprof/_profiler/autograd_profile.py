@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import logging
 import os
-import uuid
 import warnings
 from collections.abc import Callable, Iterable
 from time import perf_counter_ns
@@ -35,11 +33,9 @@ from mindprof._results import lists
 from mindprof._results.event_list import EventList
 from mindprof._results.function_event import FunctionEvent
 from mindprof._results.function_event_avg import FunctionEventAvg
+from mindprof._results.logger import logger
 from mindprof._results.metrics import check_metric
 from mindprof._results.raw_results import RawResults
-
-# torch's name, because users set the level of this logger.
-log = logging.getLogger("torch.autograd.profiler")
 
 TRACE_ONLY = (
     "events() is not available when trace_only=True in ExperimentalConfig. "
@@ -146,7 +142,7 @@ class profile:
         self._session: _core.Session | None = None
         self._finished: list[_core.Session] = []
         self._accumulated: _core.Profile | None = None
-        self._events: EventList | None = None
+        self._events: EventList[FunctionEvent] | None = None
         self._stats = _ProfilerStats()
         self._warn_of_deprecated()
         self._choose_activities(use_kineto)
@@ -195,6 +191,8 @@ class profile:
 
     def default_trace_id(self) -> str:
         """Returns a random name for a trace."""
+        import uuid
+
         return f"{uuid.uuid4().int:032X}"
 
     def create_trace_id(self) -> str:
@@ -296,7 +294,7 @@ class profile:
             *earlier, last = self._finished
             self._accumulated = last.stop_after(earlier[::-1])
         if self._accumulated is not None and self.post_processing_timeout_s == 0:
-            log.warning(
+            logger().warning(
                 "Profiler _parse_kineto_results timed out after 0.000 seconds, "
                 "returning partial results with 0 events"
             )
@@ -304,7 +302,7 @@ class profile:
         return self._accumulated
 
     @property
-    def function_events(self) -> EventList:
+    def function_events(self) -> EventList[FunctionEvent]:
         """The events one by one; those of the last recording come first."""
         recording = self._recording()
         if recording is None:
@@ -322,7 +320,7 @@ class profile:
         group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
         include_python_functions: bool = False,
-    ) -> EventList:
+    ) -> EventList[FunctionEventAvg]:
         """Returns one row per name, with counts and sums.
 
         Args:
@@ -418,7 +416,7 @@ class profile:
             activity_types=None if types is None else sorted(types),
         )
         written = os.fspath(path)
-        log.info("wrote the trace to %s", written)
+        logger().info("wrote the trace to %s", written)
         return written
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import AsyncGenerator, Callable, Generator
-from concurrent.futures import Future
 from typing import Any, ParamSpec, TypeVar
 
 from mindprof._core import record_function
@@ -20,6 +18,8 @@ def decorate(decorator: record_function, function: Callable[Parameters, Result])
     Each call opens a range of its own, so that a function may call itself. A generator or coroutine
     has one range, from its first step to its last.
     """
+    import inspect
+
     if inspect.isasyncgenfunction(function):
         return _around_async_generator(decorator, function)
     if inspect.iscoroutinefunction(function):
@@ -91,6 +91,8 @@ def end_with_future(entered: record_function, future: Any) -> Any:
             return done.value()
 
         return future.then(end_and_pass_on)
+    from concurrent.futures import Future
+
     ended: Future[Any] = Future()
 
     def end(done: Any) -> None:

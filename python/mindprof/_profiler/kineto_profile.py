@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
 from collections.abc import Callable, Iterable
@@ -28,6 +27,8 @@ from mindprof._profiler.options import (
 from mindprof._profiler.profiler_config import _ExperimentalConfig
 from mindprof._profiler.stats import _ProfilerStats
 from mindprof._results.event_list import EventList
+from mindprof._results.function_event import FunctionEvent
+from mindprof._results.function_event_avg import FunctionEventAvg
 from mindprof._results.memory_timeline import MemoryProfileTimeline
 
 # What has been said once in this process and is not said again.
@@ -205,7 +206,7 @@ class _KinetoProfile:
         group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
         include_python_functions: bool = False,
-    ) -> EventList:
+    ) -> EventList[FunctionEventAvg]:
         """Returns one row per name, with counts and sums; no rows while the profiler records.
 
         Args:
@@ -224,13 +225,19 @@ class _KinetoProfile:
             include_python_functions,
         )
 
-    def events(self) -> EventList:
+    def events(self) -> EventList[FunctionEvent]:
         """Returns the events one by one. While the profiler records, the list is empty.
 
         Raises:
             AssertionError: The profiler was never started.
         """
         return self._initialized("accessing events").function_events
+
+    def _repr_html_(self) -> str | None:
+        """Returns what a notebook shows: the rows, those with the most own time first."""
+        if self.profiler is None or self.profiler.kineto_results is None:
+            return None
+        return self.key_averages()._repr_html_()
 
     @property
     def lost_events(self) -> int:
@@ -340,7 +347,7 @@ class _KinetoProfile:
         recording = self._memory_profile()
         self.mem_tl = MemoryProfileTimeline(recording)
         devices = recording.memory_devices() or ["cpu"]
-        recording.write_memory_timeline(path, device or devices[0])
+        recording.write_memory_timeline(path, devices[0] if device is None else device)
 
     def _memory_profile(self) -> _core.Profile:
         missing = [f"{flag}=True" for flag in MEMORY_FLAGS if not getattr(self, flag)]
@@ -402,6 +409,8 @@ def _custom_config(config: _ExperimentalConfig | None) -> dict[str, Any]:
     text = config.custom_profiler_config if config is not None else ""
     if not text:
         return {}
+    import json
+
     try:
         parsed = json.loads(text)
     except json.JSONDecodeError:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import socket
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +16,8 @@ def quoted(value: Any) -> str:
         AttributeError: `value` is no text.
         TypeError: `value` is bytes.
     """
+    import json
+
     # Changes nothing, but fails for whatever torch fails for, with the same error.
     text: str = value.replace('"', '"')
     return json.dumps(text, ensure_ascii=False)
@@ -25,6 +25,8 @@ def quoted(value: Any) -> str:
 
 def host_name() -> str:
     """Returns the name of this machine as JSON."""
+    import socket
+
     return quoted(socket.gethostname())
 
 
@@ -47,6 +49,8 @@ def distributed(environment: Mapping[str, str] = os.environ) -> str | None:
     }
     if local_rank is not None:
         info["local_rank"] = local_rank
+    import json
+
     return json.dumps(info)
 
 

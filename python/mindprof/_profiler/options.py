@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass
+else:
+    from mindprof._dataclass import dataclass
 
 DEFAULT_BUDGET_BYTES = 256 << 20
 DEFAULT_STACK_DEPTH = 1000

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mindprof._enumeration import Enumeration, numbered
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass
+else:
+    from mindprof._dataclass import dataclass
 
 _STATES = (
     "Disabled CPU CUDA NVTX ITT PRIVATEUSE1 KINETO KINETO_GPU_FALLBACK KINETO_PRIVATEUSE1_FALLBACK "
@@ -144,5 +148,5 @@ class ProfilerConfig:
 
     def __post_init__(self) -> None:
         if not isinstance(self.trace_id, str):
-            values: list[Any] = [getattr(self, field.name) for field in fields(self)]
+            values: list[Any] = [getattr(self, name) for name in self.__match_args__]
             raise refuse("__init__", "ProfilerConfig", ", ".join(map(repr, values)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import time
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -46,6 +45,8 @@ def tensorboard_trace_handler(
             except Exception as error:
                 raise RuntimeError(f"Can't create directory: {dir_name}") from error
         if not worker:
+            import socket
+
             worker = f"{socket.gethostname()}_{os.getpid()}"
         path = _free_path(dir_name, worker, ".pt.trace.json.gz" if use_gzip else ".pt.trace.json")
         profiler.export_chrome_trace(path, use_python_export=use_python_export)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable
 from typing import Any
 
 from mindprof import _core
+from mindprof._results.lazy_list import Entry
 from mindprof._results.metrics import STACK_METRICS, check_metric, of_any_device
 from mindprof._results.recorded_list import RecordedList
 
 
-class EventFiles(RecordedList):
+class EventFiles(RecordedList[Entry]):
     """What lists of events write."""
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
@@ -99,6 +99,8 @@ def write_stacks(events: Iterable[Any], path: str | os.PathLike[str], attribute:
 
 def write_trace(events: Iterable[Any], path: str | os.PathLike[str], device: str) -> None:
     """Writes the events that have a trace name as a JSON array, with an arrow for each kernel."""
+    import json
+
     entries: list[dict[str, Any]] = []
     number = 0
     for event in events:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from mindprof import _core
+from mindprof._results.dataclass_fields import show_as_dataclass
+from mindprof._results.device_type import DeviceType
+from mindprof._results.function_event import FunctionEvent
 from mindprof._results.function_event_avg import FunctionEventAvg
+from mindprof._results.lazy_list import Entry
 from mindprof._results.metrics import SUMS
 from mindprof._results.recorded_list import RecordedList
 
@@ -18,8 +20,8 @@ _SHARED = {
     "is_async": "bool",
     "is_user_annotation": "bool",
     "device_type": "text",
-    "input_shapes": "text",
-    "stack": "text",
+    "input_shapes": "shapes",
+    "stack": "texts",
 }
 _OF_ROWS = {**_SHARED, "p50": "float", "p90": "float", "p99": "float", "max": "float"}
 _OF_EVENTS = {
@@ -28,19 +30,36 @@ _OF_EVENTS = {
     "start_us": "float",
     "end_us": "float",
     "sequence_nr": "int",
+    "category": "text",
+    "process": "int",
+    "thread_id": "int",
+    "thread_name": "text",
+    "device_index": "int",
+    "stream": "int",
+    "correlation": "int",
+    "external_id": "int",
+    "step": "int",
+    "rank": "int",
 }
 
 # What is not simply the attribute of that name.
 _SAID: dict[str, Callable[[Any], Any]] = {
     "device_type": lambda item: item.device_type.name,
-    "input_shapes": lambda item: str(item.input_shapes) if item.input_shapes else "",
-    "stack": lambda item: ";".join(item.stack or []),
-    "start_us": lambda item: item.time_range.start if hasattr(item, "time_range") else None,
-    "end_us": lambda item: item.time_range.end if hasattr(item, "time_range") else None,
+    "input_shapes": lambda item: item.input_shapes or [],
+    "stack": lambda item: item.stack or [],
+    # Of the host torch says the process there.
+    "device_index": lambda item: (
+        None if item.device_type == DeviceType.CPU else getattr(item, "device_index", None)
+    ),
+    "external_id": lambda item: getattr(item, "external_id", None) or None,
 }
 
+show_as_dataclass(FunctionEventAvg, {**_OF_ROWS, "device_type": "any"})
+show_as_dataclass(FunctionEvent, {**_OF_EVENTS, "device_type": "any"})
+show_as_dataclass(_core.FunctionEvent, {**_OF_EVENTS, "device_type": "any"})
 
-class EventFrames(RecordedList):
+
+class EventFrames(RecordedList[Entry]):
     """What other tools take of lists of events and rows."""
 
     def to_dicts(self) -> list[dict[str, Any]]:
@@ -48,7 +67,9 @@ class EventFrames(RecordedList):
         return [plain(item) for item in self]
 
     def to_arrow(self) -> Any:
-        """Returns the items as a table of pyarrow.
+        """Returns the items as a table of pyarrow, which DuckDB queries as it is.
+
+        A list that is given to them itself is taken for a list of values, not for columns.
 
         Raises:
             ImportError: pyarrow is not installed.
@@ -61,6 +82,8 @@ class EventFrames(RecordedList):
         Raises:
             ImportError: pandas is not installed.
         """
+        from importlib.util import find_spec
+
         pandas = library("pandas")
         if find_spec("pyarrow") is None:
             return pandas.DataFrame(self.to_dicts())
@@ -112,6 +135,8 @@ def library(name: str) -> Any:
     Raises:
         ImportError: It is not installed.
     """
+    from importlib import import_module
+
     try:
         return import_module(name)
     except ImportError as error:

@@ -7,21 +7,45 @@ by hand the engine computes from the attributes of the items.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Any, SupportsIndex
 
 from mindprof import _core
+from mindprof._results import notebook
 from mindprof._results.event_files import EventFiles
 from mindprof._results.event_frames import EventFrames
 from mindprof._results.event_rows import row_of, rows_of, total_of
 from mindprof._results.event_shares import show_shares
 from mindprof._results.event_tree import build_tree
+from mindprof._results.format import _format_memory, _format_time
 from mindprof._results.function_event_avg import FunctionEventAvg
+from mindprof._results.lazy_list import Entry
 from mindprof._results.metrics import of_any_device
 
 _SORT_KEYS = frozenset(_core.sort_keys())
 
+# What a notebook shows of rows and of events.
+_ROW_COLUMNS: tuple[notebook.Column, ...] = (
+    ("name", attrgetter("key"), str),
+    ("calls", attrgetter("count"), str),
+    ("self CPU", attrgetter("self_cpu_time_total"), _format_time),
+    ("CPU total", attrgetter("cpu_time_total"), _format_time),
+    ("CPU mean", attrgetter("cpu_time"), _format_time),
+    ("self device", attrgetter("self_device_time_total"), _format_time),
+    ("device total", attrgetter("device_time_total"), _format_time),
+    ("self CPU memory", attrgetter("self_cpu_memory_usage"), _format_memory),
+    ("self device memory", attrgetter("self_device_memory_usage"), _format_memory),
+)
+_EVENT_COLUMNS: tuple[notebook.Column, ...] = (
+    ("name", attrgetter("key"), str),
+    ("start", attrgetter("start_us"), _format_time),
+    ("duration", lambda event: event.time_range.elapsed_us(), _format_time),
+    ("thread", attrgetter("thread"), str),
+    ("device", lambda event: event.device_type.name, str),
+)
 
-class EventList(EventFrames, EventFiles):
+
+class EventList(EventFrames[Entry], EventFiles[Entry]):
     """Events, or rows of events, as a list that can print itself as a table.
 
     Args:
@@ -56,8 +80,8 @@ class EventList(EventFrames, EventFiles):
         else:
             super().__init__(*args)
 
-    def __copy__(self) -> EventList:
-        copied = EventList(
+    def __copy__(self) -> EventList[Entry]:
+        copied: EventList[Entry] = EventList(
             self,
             use_device=self._use_device,
             profile_memory=self._profile_memory,
@@ -158,7 +182,7 @@ class EventList(EventFrames, EventFiles):
         group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
         include_python_functions: bool = False,
-    ) -> EventList:
+    ) -> EventList[FunctionEventAvg]:
         """Returns one row per name, with counts and sums.
 
         Args:
@@ -193,6 +217,17 @@ class EventList(EventFrames, EventFiles):
             with_flops=self._with_flops,
         )
 
+    def _repr_html_(self) -> str:
+        """Returns what a notebook shows: rows with the most own time first, events as they come."""
+        items: list[Any] | EventList[Entry] = self
+        columns = _EVENT_COLUMNS
+        if len(self) > 0 and isinstance(self[0], FunctionEventAvg):
+            items = sorted(self, key=attrgetter("self_cpu_time_total"), reverse=True)
+            columns = _ROW_COLUMNS
+            if self._use_device is None:
+                columns = tuple(column for column in columns if "device" not in column[0])
+        return notebook.table(columns, items, len(self))
+
     def total_average(self) -> FunctionEventAvg:
         """Returns one row with the key "Total" that sums all items; of none, a row of zeros."""
         total = FunctionEventAvg()
@@ -201,11 +236,12 @@ class EventList(EventFrames, EventFiles):
             (last,) = self._make(len(source) - 1, len(source))
             total = row_of(last, source.total())
         elif len(self) > 0:
-            total = total_of(self)
+            listed: list[Any] = list(self)
+            total = total_of(listed)
         total.key = "Total"
         return total
 
-    def uncounted_flops(self) -> EventList:
+    def uncounted_flops(self) -> EventList[FunctionEventAvg]:
         """Returns rows of the operators whose work is in no count of floating-point operations.
 
         They were given tensors, and neither they nor anything around or inside of them has a
@@ -217,7 +253,9 @@ class EventList(EventFrames, EventFiles):
     def _build_tree(self) -> None:
         """Finds which event ran inside of which, and merges duplicates into their parents."""
         self._own()
-        self[:] = build_tree(list(self))
+        listed: list[Any] = list(self)
+        built: list[Any] = build_tree(listed)
+        self[:] = built
         self._tree_built = True
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mindprof._results.format import _format_time
 
@@ -11,11 +11,13 @@ from mindprof._results.format import _format_time
 class FormattedTimesMixin:
     """Means, and times as text."""
 
-    count: Any
-    cpu_time_total: Any
-    device_time_total: Any
-    self_cpu_time_total: Any
-    self_device_time_total: Any
+    # Not there at run time, when libraries take the annotations of a row for its fields.
+    if TYPE_CHECKING:
+        count: Any
+        cpu_time_total: Any
+        device_time_total: Any
+        self_cpu_time_total: Any
+        self_device_time_total: Any
 
     @property
     def cpu_time_str(self) -> str:

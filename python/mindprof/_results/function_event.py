@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
+from mindprof._results import notebook
 from mindprof._results.device_type import DeviceType
 from mindprof._results.event_keys import KeyedEventMixin
 from mindprof._results.formatted_times import FormattedTimesMixin, warn_of_former_name
@@ -23,6 +24,9 @@ _WITH_DEVICE_TIME = (
     DeviceType.HPU,
     DeviceType.XPU,
 )
+
+# Where an event ran, and what it is tied to, beyond torch's attributes.
+PLACE = ("process", "thread_id", "thread_name", "stream", "correlation", "step", "rank")
 
 
 class FunctionEvent(FormattedTimesMixin, KeyedEventMixin):
@@ -132,7 +136,7 @@ class FunctionEvent(FormattedTimesMixin, KeyedEventMixin):
         self.kernels: list[Kernel] = []
         self.count = 1
         self.cpu_children: list[FunctionEvent] = []
-        self.cpu_parent: FunctionEvent | None = None
+        self.cpu_parent: Any = None
         self.self_cpu_percent: Any = -1
         self.total_cpu_percent: Any = -1
         self.total_device_percent: Any = -1
@@ -145,13 +149,42 @@ class FunctionEvent(FormattedTimesMixin, KeyedEventMixin):
         copied = cls(event.id, event.name, event.thread, 0.0, 0.0)
         for name in list(vars(copied)):
             setattr(copied, name, getattr(event, name))
+        for name in PLACE:
+            setattr(copied, name, getattr(event, name))
         copied._recorded_keys = dict(event)
         return copied
+
+    @property
+    def category(self) -> str | None:
+        """Its category in traces."""
+        return self.activity_type
+
+    @property
+    def start_us(self) -> float:
+        """When it began, in microseconds."""
+        return self.time_range.start
+
+    @property
+    def end_us(self) -> float:
+        """When it ended, in microseconds."""
+        return self.time_range.end
+
+    # Where it ran; of an event that is made by hand nobody knows.
+    process: int | None = None
+    thread_id: int | None = None
+    thread_name: str | None = None
+    stream: int | None = None
+    correlation: int | None = None
+    step: int | None = None
+    rank: int | None = None
 
     # What a recorded event has the same for all.
     extra_meta: Any = None
     metadata: Any = None
     _event_metadata: EventMetadata | None = None
+
+    # See `dataclass_fields`.
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     # What the arguments set.
     id: int
@@ -170,10 +203,22 @@ class FunctionEvent(FormattedTimesMixin, KeyedEventMixin):
     is_legacy: bool
     sequence_nr: int
     scope: int
-    stack: list[str] | None
-    fwd_thread: int | None
-    trace_name: str | None
-    flops: int | None
+    stack: Any
+    fwd_thread: Any
+    trace_name: Any
+    flops: Any
+    activity_type: str | None
+    python_id: int
+    python_parent_id: int
+    python_module_id: int
+    flow_id: int | None
+    flow_type: int | None
+    flow_start: bool | None
+    concrete_inputs: Any
+    kwinputs: Any
+    structured_input_shapes: Any
+    structured_input_strides: Any
+    input_dtypes: Any
     is_user_annotation: bool
     is_python_function: bool
     external_id: int
@@ -294,6 +339,11 @@ class FunctionEvent(FormattedTimesMixin, KeyedEventMixin):
         """The former name of `metadata`."""
         warn_of_former_name("`event_metadata` is deprecated. Use `metadata` instead.")
         return self._event_metadata
+
+    def _repr_html_(self) -> str:
+        """Returns what a notebook shows: the attributes that data frames have as columns."""
+        fields: Any = type(self).__dataclass_fields__
+        return notebook.pairs((name, getattr(self, name, None)) for name in fields.names())
 
     def __repr__(self) -> str:
         device = self.use_device

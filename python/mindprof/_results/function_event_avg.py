@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 import sys
-from typing import Any
+from typing import Any, ClassVar
 
 from mindprof import _core
+from mindprof._results import notebook
 from mindprof._results.device_type import DeviceType
 from mindprof._results.formatted_times import FormattedTimesMixin
 from mindprof._results.function_event import FunctionEvent, outline
@@ -48,8 +49,16 @@ class FunctionEventAvg(FormattedTimesMixin):
         (2, 20.0)
     """
 
-    key: str | None
+    # See `dataclass_fields`.
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    # What rows of a recording have; a new one has none yet.
+    key: Any
+    stack: Any
     is_user_annotation: bool
+    self_cpu_percent: Any
+    total_cpu_percent: Any
+    total_device_percent: Any
 
     def __init__(self) -> None:
         self.key = None
@@ -64,7 +73,7 @@ class FunctionEventAvg(FormattedTimesMixin):
         self.self_device_time_total: float = 0
         self.input_shapes: Any = None
         self.overload_name: str | None = None
-        self.stack: list[str] | None = None
+        self.stack = None
         self.scope: int | None = None
         self.cpu_memory_usage = 0
         self.device_memory_usage = 0
@@ -90,7 +99,7 @@ class FunctionEventAvg(FormattedTimesMixin):
         return row
 
     @property
-    def cpu_parent(self) -> FunctionEvent | None:
+    def cpu_parent(self) -> Any:
         """What the first of the events ran inside of."""
         return self._parent if self._first is None else self._first.cpu_parent
 
@@ -100,7 +109,7 @@ class FunctionEventAvg(FormattedTimesMixin):
         self._parent = parent
 
     @property
-    def cpu_children(self) -> list[FunctionEvent] | None:
+    def cpu_children(self) -> Any:
         """What ran inside of the first of the events."""
         return self._children if self._first is None else self._first.cpu_children
 
@@ -153,25 +162,25 @@ class FunctionEventAvg(FormattedTimesMixin):
         return averages.percentiles(index)
 
     @property
-    def p50(self) -> float | None:
+    def p50(self) -> Any:
         """The time on the host that half of the events do not exceed; None if unknown."""
         found = self._percentiles()
         return None if found is None else found[0]
 
     @property
-    def p90(self) -> float | None:
+    def p90(self) -> Any:
         """The time on the host that nine of ten events do not exceed."""
         found = self._percentiles()
         return None if found is None else found[1]
 
     @property
-    def p99(self) -> float | None:
+    def p99(self) -> Any:
         """The time on the host that 99 of 100 events do not exceed."""
         found = self._percentiles()
         return None if found is None else found[2]
 
     @property
-    def max(self) -> float | None:
+    def max(self) -> Any:
         """The longest time on the host."""
         found = self._percentiles()
         return None if found is None else found[3]
@@ -205,6 +214,11 @@ class FunctionEventAvg(FormattedTimesMixin):
 
     def __iadd__(self, other: FunctionEvent | FunctionEventAvg) -> FunctionEventAvg:
         return self.add(other)
+
+    def _repr_html_(self) -> str:
+        """Returns what a notebook shows: the attributes that data frames have as columns."""
+        fields: Any = type(self).__dataclass_fields__
+        return notebook.pairs((name, getattr(self, name, None)) for name in fields.names())
 
     def __repr__(self) -> str:
         device = self.use_device or "cuda"

@@ -9,19 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sized
 from itertools import chain
-from typing import Any, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    Entry = TypeVar("Entry", default=Any)
+else:
+    from typing import TypeVar
+
+    Entry = TypeVar("Entry")
+"""What a list holds: events or rows."""
 
 PORTION = 4096
 """How many items appear at a time while someone walks over them."""
 
 
-class LazyList(list[Any]):
+class LazyList(list[Entry]):
     """A list that may have a source. Subclasses say how items are made of it."""
 
     _source: Sized | None = None
     _filled = 0
 
-    def _make(self, begin: int, end: int) -> list[Any]:
+    def _make(self, begin: int, end: int) -> list[Entry]:
         """Makes items of the source."""
         raise NotImplementedError
 
@@ -44,9 +54,9 @@ class LazyList(list[Any]):
         return super().__len__() if self._source is None else len(self._source)
 
     @overload
-    def __getitem__(self, index: SupportsIndex, /) -> Any: ...
+    def __getitem__(self, index: SupportsIndex, /) -> Entry: ...
     @overload
-    def __getitem__(self, index: slice, /) -> list[Any]: ...
+    def __getitem__(self, index: slice, /) -> list[Entry]: ...
     def __getitem__(self, index: SupportsIndex | slice, /) -> Any:
         if self._source is not None:
             if isinstance(index, slice) or int(index) < 0:
@@ -55,12 +65,12 @@ class LazyList(list[Any]):
                 self._fill(int(index) + 1)
         return super().__getitem__(index)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Entry]:
         if self._source is None or self._filled == len(self._source):
             return super().__iter__()
         return chain.from_iterable(self._portions())
 
-    def _portions(self) -> Iterator[Iterable[Any]]:
+    def _portions(self) -> Iterator[Iterable[Entry]]:
         begin = 0
         while self._source is not None and begin < len(self._source):
             self._fill(begin + PORTION)
@@ -80,10 +90,10 @@ class LazyList(list[Any]):
         return [*other, *self]
 
 
-def _after(prepare: Callable[[LazyList], None], name: str) -> Callable[..., Any]:
+def _after(prepare: Callable[[LazyList[Any]], None], name: str) -> Callable[..., Any]:
     method = getattr(list, name)
 
-    def call(self: LazyList, *args: Any, **kwargs: Any) -> Any:
+    def call(self: LazyList[Any], *args: Any, **kwargs: Any) -> Any:
         prepare(self)
         return method(self, *args, **kwargs)
 

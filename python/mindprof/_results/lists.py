@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from mindprof import _core
 from mindprof._results.event_list import EventList
+from mindprof._results.function_event import FunctionEvent
+from mindprof._results.function_event_avg import FunctionEventAvg
 from mindprof._results.metrics import check_metric
 
 
@@ -16,7 +18,7 @@ def key_averages(
     group_by_stack_n: int,
     group_by_overload_name: bool,
     include_python_functions: bool,
-) -> EventList:
+) -> EventList[FunctionEventAvg]:
     """Returns one row per name and whatever else rows are told apart by.
 
     Args:
@@ -36,7 +38,7 @@ def key_averages(
     )
 
 
-def events(recordings: Sequence[_core.Profile]) -> EventList:
+def events(recordings: Sequence[_core.Profile]) -> EventList[FunctionEvent]:
     """Returns the events of recordings one by one, those of the first recording first."""
     if not recordings:
         return EventList()

@@ -8,19 +8,17 @@ here one raw event becomes one object.
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from mindprof import _core
 from mindprof._results.device_type import DeviceType
 from mindprof._results.format import _filter_stack_entry, _rewrite_name
 from mindprof._results.function_event import FunctionEvent
+from mindprof._results.logger import logger
 
 MEMORY_EVENT_NAME = "[memory]"
 OUT_OF_MEMORY_EVENT_NAME = "[OutOfMemory]"
 
-# torch's name, because users set the level of this logger.
-log = logging.getLogger("torch.autograd.profiler")
 
 _TAKEN_AS_THEY_ARE = {
     "overload_name": "overload_name",
@@ -82,7 +80,7 @@ class RawResults:
             self._result, self._event, self._memory_event, self._timeout_s
         )
         if is_late:
-            log.warning(
+            logger().warning(
                 "Profiler _parse_kineto_results timed out after %.3f seconds, "
                 "returning partial results with %d events",
                 self._timeout_s,

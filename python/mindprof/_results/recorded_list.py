@@ -12,12 +12,12 @@ from typing import Any
 from mindprof import _core
 from mindprof._results.event_shares import show_shares
 from mindprof._results.function_event_avg import FunctionEventAvg
-from mindprof._results.lazy_list import LazyList
+from mindprof._results.lazy_list import Entry, LazyList
 
 Source = _core.Events | _core.Averages
 
 
-class RecordedList(LazyList):
+class RecordedList(LazyList[Entry]):
     """A list with the facts about its recording, which is its source while it is as it was."""
 
     _source: Source | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -156,6 +155,8 @@ def metadata_of(texts: Mapping[str, str]) -> EventMetadata | None:
 
 
 def _value(text: str) -> Any:
+    import json
+
     try:
         return json.loads(text)
     except (TypeError, ValueError):

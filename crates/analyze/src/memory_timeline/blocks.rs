@@ -63,6 +63,7 @@ impl Blocks {
                 ..Self::default()
             },
             live: FxHashMap::default(),
+            unplaced: FxHashMap::default(),
             records: profile.memory().iter().enumerate().peekable(),
             roles: profile.roles().iter().peekable(),
         };
@@ -158,6 +159,8 @@ struct Sweep<'a> {
     blocks: Blocks,
     /// The block that an address means at the moment.
     live: FxHashMap<(MemoryDevice, u64), u32>,
+    /// The blocks of each size that live and of which it is not told where they lie.
+    unplaced: FxHashMap<(MemoryDevice, u64), Vec<u32>>,
     records: Peekable<Enumerate<MemoryRecordsIter<'a>>>,
     roles: Peekable<Iter<'a, RoleRecord>>,
 }
@@ -216,6 +219,9 @@ impl Sweep<'_> {
             kind: record.device,
             index: record.device_index,
         };
+        if record.address == 0 {
+            return self.unplaced_record(index, record, device);
+        }
         let key = (device, record.address);
         let blocks = &mut self.blocks;
         let block = if record.bytes > 0 {
@@ -240,6 +246,28 @@ impl Sweep<'_> {
             }
             block
         };
+        blocks.of_records.push(block);
+    }
+}
+
+impl Sweep<'_> {
+    /// Takes a record that does not tell where its block lies, as in traces of 2021: a release is of
+    /// the last block of its size that lives, and if there is none of one from before the window.
+    fn unplaced_record(&mut self, index: usize, record: &MemoryRecord, device: MemoryDevice) {
+        let size = record.bytes.unsigned_abs();
+        let blocks = &mut self.blocks;
+        let live = self.unplaced.entry((device, size)).or_default();
+        let known = if record.bytes > 0 { None } else { live.pop() };
+        let block = known.unwrap_or_else(|| blocks.add(device, 0));
+        let found = &mut blocks.list[block as usize];
+        found.bytes = size;
+        if record.bytes > 0 {
+            found.created = Some(record.time);
+            blocks.creations[block as usize] = index as u32;
+            live.push(block);
+        } else {
+            found.destroyed = Some(record.time);
+        }
         blocks.of_records.push(block);
     }
 }

@@ -26,7 +26,7 @@ fn the_table_is_torchs_table() {
             "sort:count,limit5",
             &["--sort-by", "count", "--row-limit", "5"][..],
         ),
-        ("gpt-plain", "default", &[]),
+        ("gpt-plain", "default", &["--row-limit", "100"]),
         ("cnn-full", "default", &[]),
         ("mlp-full", "default", &[]),
         (
@@ -110,7 +110,7 @@ fn help_has_an_example_and_the_defaults() {
     let help = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "mindprof table trace.json.gz --sort-by self_cpu_time_total --row-limit 10",
-        "[default: 100]",
+        "[default: 100, and all of them as JSON]",
         "[default: 55]",
         "[default: in the order in which they first ran]",
     ] {
@@ -183,8 +183,8 @@ fn json_has_the_rows_under_torchs_names() {
 #[test]
 fn rows_are_not_told_apart_by_what_no_trace_says() {
     let trace = golden("trace.json.gz");
-    let plain = table(&trace, &[]).printed();
-    let asked = table(&trace, &["--group-by", "overload"]);
+    let plain = table(&trace, &["--row-limit", "100"]).printed();
+    let asked = table(&trace, &["--group-by", "overload", "--row-limit", "100"]);
     assert_eq!((asked.code, asked.stdout), (Some(0), plain));
     let told = "no trace says which overload ran, so rows are not told apart by it\n";
     assert!(asked.stderr.starts_with("warning: ") && asked.stderr.ends_with(told));
@@ -193,10 +193,10 @@ fn rows_are_not_told_apart_by_what_no_trace_says() {
 #[test]
 fn a_trace_can_come_through_a_pipe() {
     let trace = golden("trace.json.gz");
-    let expected = table(&trace, &[]).printed();
+    let expected = table(&trace, &["--row-limit", "100"]).printed();
     let mut command = mindprof();
     command
-        .args(["table", "-"])
+        .args(["table", "-", "--row-limit", "100"])
         .stdin(File::open(&trace).unwrap());
     let found = Run::from(command.output().unwrap()).printed();
     assert_eq!(found, expected);

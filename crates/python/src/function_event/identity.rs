@@ -5,9 +5,9 @@
     reason = "a getter takes it, also where it says the same of every event"
 )]
 
-use mindprof_analyze::{Analysis, FlowKind, FlowSide, Item, Keys};
-use mindprof_formats::category_name;
-use mindprof_model::{Category, DeviceKind, EventId, Flags};
+use mindprof_analyze::{FlowKind, FlowSide, Item, Keys, event_number};
+use mindprof_formats::{category_name, external_id};
+use mindprof_model::{Category, Flags};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -95,13 +95,8 @@ impl FunctionEvent {
 
     #[getter]
     fn external_id(&self) -> u32 {
-        if self.recorded().is_none() {
-            return 0;
-        }
-        if matches!(self.device(), DeviceKind::Cpu) && !self.is(Category::Runtime) {
-            return self.id();
-        }
-        self.links().external
+        let recorded = self.recorded();
+        recorded.map_or(0, |(id, _)| external_id(self.analysis(), id))
     }
 
     #[getter]
@@ -233,24 +228,5 @@ impl FunctionEvent {
     fn python_module_id(&self) -> i64 {
         let module = self.python_call().and_then(|call| call.module);
         module.map_or(-1, i64::from)
-    }
-}
-
-/// Returns the number that torch has for an event.
-pub(crate) fn event_number(analysis: &Analysis, id: EventId) -> u32 {
-    let links = analysis.profile().links(id).unwrap_or_default();
-    match analysis.profile().event(id).category {
-        Category::PythonFunction => 0,
-        Category::Kernel | Category::Runtime => links.correlation,
-        Category::Operator
-        | Category::Annotation
-        | Category::DeviceAnnotation
-        | Category::Other => {
-            if links.external == 0 {
-                id.to_raw() + 1
-            } else {
-                links.external
-            }
-        }
     }
 }

@@ -4,14 +4,14 @@
 //! a mapping are those of the Python class (`mindprof._results.event_keys`), which says the same of events
 //! that were made by hand.
 
-use mindprof_analyze::Item;
+use mindprof_analyze::{Item, event_number};
 use mindprof_model::{Category, DeviceKind, InputsId, Nanos};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyList, PyString};
 
-use super::{FunctionEvent, event_number};
+use super::FunctionEvent;
 use crate::names::device_type;
 
 /// Every key, in the order in which they are walked.

@@ -15,8 +15,12 @@ const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = concat!(include_str!("page/chart.js"), include_str!("page/main.js"));
 
-/// A longer timeline is thinned to about this many points; the peak stays.
+/// The table of a longer timeline is thinned to about this many points; the peak stays.
 const MOST_POINTS: usize = 4000;
+
+/// The chart has this many, and draws of them what its width has room for: who looks closer sees
+/// more.
+const MOST_DETAIL: usize = 20_000;
 
 /// How many holders the page shows, and how many frames of each before the rest is folded away.
 const MOST_HOLDERS: usize = 50;
@@ -33,7 +37,8 @@ pub fn write_memory_timeline_html(
 ) -> Result<()> {
     let peak = analysis.memory_timeline().peak(analysis, device);
     let all = MemoryPoints::build(analysis, device);
-    let points = thinned(&all);
+    let points = thinned(&all, MOST_POINTS);
+    let detail = thinned(&all, MOST_DETAIL);
     let mut rest = PAGE;
     while let Some((before, from_name)) = rest.split_once("{{") {
         let (name, after) = from_name.split_once("}}").unwrap_or((from_name, ""));
@@ -41,7 +46,7 @@ pub fn write_memory_timeline_html(
         let text = match name {
             "style" => STYLE.trim_end().into(),
             "script" => SCRIPT.trim_end().into(),
-            "data" => data(analysis, &points, &peak),
+            "data" => data(analysis, &detail, &peak),
             "device" => escaped(&memory_device_name(device)),
             "peak" => format!("{}{}", at_least(&peak), memory_text(peak.total()).trim()),
             "peak_time" => peak.time.map_or_else(
@@ -70,15 +75,15 @@ pub fn write_memory_timeline_html(
     Ok(out.write_all(rest.as_bytes())?)
 }
 
-/// Returns at most about [`MOST_POINTS`]: of each stretch of time the point with the most in use,
-/// and the last one.
-fn thinned(all: &MemoryPoints) -> MemoryPoints {
+/// Returns at most about so many points: of each stretch of time the point with the most in use, and
+/// the last one.
+fn thinned(all: &MemoryPoints, most: usize) -> MemoryPoints {
     let count = all.times.len();
-    if count <= MOST_POINTS {
+    if count <= most {
         return all.clone();
     }
     let (first, last) = (all.times[0], all.times[count - 1]);
-    let stretches = MOST_POINTS as u64 / 2;
+    let stretches = most as u64 / 2;
     let stretch = |index: usize| (all.times[index] - first) * stretches / (last - first + 1);
     let total = |index: usize| all.bytes[index].iter().sum::<i64>() + all.unseen[index];
     let mut points = MemoryPoints::default();

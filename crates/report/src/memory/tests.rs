@@ -110,6 +110,11 @@ fn a_long_timeline_is_thinned_without_losing_its_peak() {
     assert!((2_000..5_000).contains(&rows), "{rows} rows");
     assert!(page.contains("of 40000 points"));
     assert!(page.contains("<td>20999</td>"), "the peak is one of them");
+    let (_, rest) = page.split_once("id=\"data\">").unwrap();
+    let (data, _) = rest.split_once("</script>").unwrap();
+    let data: serde_json::Value = serde_json::from_str(data).unwrap();
+    let detail = data["times"].as_array().unwrap().len();
+    assert!(detail > 3 * rows, "{detail} points for who looks closer");
 }
 
 #[test]

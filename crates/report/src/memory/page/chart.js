@@ -35,6 +35,24 @@ const chart = (() => {
     return Math.max(0, low - 1);
   }
 
+  // Returns at most about `most` points: of each stretch of time the highest, and the last one.
+  function thinned(times, rows, most) {
+    if (times.length <= most) return { times, rows };
+    const first = times[0], span = times[times.length - 1] - first + 1;
+    const stretch = (index) => Math.floor((times[index] - first) * most / 2 / span);
+    const total = rows.map((row) => row.reduce((sum, bytes) => sum + bytes, 0));
+    const kept = [];
+    for (let begin = 0, end; begin < times.length; begin = end) {
+      let highest = begin;
+      for (end = begin + 1; end < times.length && stretch(end) === stretch(begin); end += 1) {
+        if (total[end] > total[highest]) highest = end;
+      }
+      kept.push(highest);
+      if (highest !== end - 1) kept.push(end - 1);
+    }
+    return { times: kept.map((index) => times[index]), rows: kept.map((index) => rows[index]) };
+  }
+
   // Returns, for each category that is shown, the lower and upper edges of its layer at each point.
   function layers(rows, shown) {
     const floor = rows.map(() => 0);
@@ -74,5 +92,5 @@ const chart = (() => {
     return "M" + points.map(([px, py]) => `${px.toFixed(1)},${py.toFixed(1)}`).join("L") + "Z";
   }
 
-  return { bytesText, timeText, round, indexAt, layers, highest, ticks, outline };
+  return { bytesText, timeText, round, indexAt, thinned, layers, highest, ticks, outline };
 })();
