@@ -11,7 +11,6 @@ import json
 import tempfile
 from pathlib import Path
 
-from host import torch
 from operator_cases import GOLDEN, calls_by_name, expressions, record
 
 
@@ -25,7 +24,6 @@ def outcome(call: str, folder: Path) -> list[str] | str:
 
 def main() -> None:
     """Records all calls."""
-    torch.set_num_threads(1)
     calls = [call for _, calls in calls_by_name() for call in calls] + expressions()
     with tempfile.TemporaryDirectory() as folder:
         outcomes = {call: outcome(call, Path(folder)) for call in calls}
