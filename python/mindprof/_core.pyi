@@ -53,6 +53,7 @@ __all__ = [
     "format_time_share",
     "from_numpy",
     "full",
+    "garbage_collection_enter",
     "gelu",
     "given_groups",
     "given_table",
@@ -93,6 +94,7 @@ __all__ = [
     "record_function_with_args_exit",
     "run_command",
     "scaled_dot_product_attention",
+    "set_list_values_recorded",
     "set_printoptions",
     "sort_keys",
     "stack",
@@ -121,6 +123,8 @@ class _SessionOptions(Protocol):
     def budget_bytes(self) -> int: ...
     @property
     def stack_depth(self) -> int: ...
+    @property
+    def all_threads(self) -> bool: ...
     @property
     def source_roots(self) -> Sequence[str]: ...
 
@@ -157,6 +161,7 @@ class Profile:
         self, device: str | None = None
     ) -> list[tuple[int, int, int, int, int, int, int]]: ...
     def memory_devices(self) -> list[str]: ...
+    def trace_start_ns(self) -> int: ...
     @property
     def lost(self) -> int: ...
     def __len__(self) -> int: ...
@@ -206,6 +211,7 @@ def write_chrome_trace(
     *,
     metadata: Sequence[tuple[str, str]],
     activity_types: Sequence[str] | None,
+    forward_arrows: bool = True,
 ) -> None: ...
 
 _Facts = tuple[str | None, bool, bool]
@@ -420,6 +426,8 @@ class record_function:
 @final
 class RangeHandle: ...
 
+def garbage_collection_enter() -> RangeHandle: ...
+def set_list_values_recorded(recorded: bool) -> None: ...
 def record_function_with_args_enter(name: str, *args: Any) -> RangeHandle: ...
 def record_function_with_args_exit(handle: RangeHandle) -> None: ...
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from host import CUDA, profile, torch
+from memory_step import GOLDEN, rows
 
 pytestmark = pytest.mark.filterwarnings("ignore:`export_memory_timeline`:FutureWarning")
 
@@ -152,6 +153,10 @@ def test_a_training_step_has_its_categories(profiler: Any, tmp_path: Path) -> No
     assert AUTOGRAD_DETAIL in {index for _, index in made}
     changed = [index for _, action, _, index in rows if action == INCREMENT_VERSION]
     assert set(changed) >= {PARAMETER, OPTIMIZER_STATE}
+
+
+def test_a_step_of_products_and_powers_has_torchs_lines_in_torchs_order() -> None:
+    assert rows() == json.loads(GOLDEN.read_text())
 
 
 @pytest.mark.differs("torch's page is a picture that needs matplotlib; without it there is none")

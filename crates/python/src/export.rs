@@ -20,17 +20,19 @@ const FILTERED: [(&str, Category); 3] = [
 /// Writes `profile` as a trace with `metadata` at its top, pairs of a key and JSON: as Perfetto's
 /// packets if `path` is named so, else as a Chrome trace.
 #[pyfunction]
-#[pyo3(signature = (profile, path, *, metadata, activity_types))]
+#[pyo3(signature = (profile, path, *, metadata, activity_types, forward_arrows = true))]
 pub(crate) fn write_chrome_trace(
     py: Python<'_>,
     profile: PyRef<'_, Profile>,
     path: PathBuf,
     metadata: Vec<(Bound<'_, PyString>, Bound<'_, PyString>)>,
     activity_types: Option<Vec<String>>,
+    forward_arrows: bool,
 ) -> PyResult<()> {
     let options = TraceOptions {
         metadata: collect(&metadata),
         leave_out: activity_types.map_or_else(Vec::new, |kept| left_out(&kept)),
+        leave_out_forward_arrows: !forward_arrows,
     };
     let profile = &*profile;
     py.enter(move || write_named_trace_file(profile.analyzed().analysis.profile(), &options, &path))

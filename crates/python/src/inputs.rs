@@ -8,6 +8,12 @@ use pyo3::types::PyList;
 /// A list of numbers longer than this has no value.
 const LONGEST_LIST: usize = 30;
 
+/// Says whether the values of lists of numbers are recorded with the shapes from now on.
+#[pyfunction]
+pub(crate) fn set_list_values_recorded(recorded: bool) {
+    mindtorch_tensor::set_list_values_recorded(recorded);
+}
+
 /// Returns the sizes of each input: dims for a tensor, nothing for everything else.
 pub(crate) fn shapes<'py>(py: Python<'py>, inputs: InputsIter<'_>) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);

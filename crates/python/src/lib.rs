@@ -66,6 +66,8 @@ mod _core {
     #[pymodule_export]
     use crate::handmade_events::{given_groups, given_table, given_tree};
     #[pymodule_export]
+    use crate::inputs::set_list_values_recorded;
+    #[pymodule_export]
     use crate::load::{load_bytes, load_profile, profile_loss, profile_metadata};
     #[pymodule_export]
     use crate::memory_timeline::{note_module, note_optimizer};
@@ -81,7 +83,7 @@ mod _core {
     use crate::python_calls::{follow_thread, name_module_calls};
     #[pymodule_export]
     use crate::range::{
-        RangeHandle, RecordFunctionFast, record_function_with_args_enter,
+        RangeHandle, RecordFunctionFast, garbage_collection_enter, record_function_with_args_enter,
         record_function_with_args_exit,
     };
     #[pymodule_export]

@@ -83,6 +83,11 @@ impl Profile {
         py.enter(|| Ok::<_, Error>(Averages::new(Arc::clone(self.analyzed()), group_by)))
     }
 
+    /// Returns when the recording began, in nanoseconds since the Unix epoch.
+    fn trace_start_ns(&self) -> u64 {
+        self.analyzed().analysis.profile().reference_unix_ns()
+    }
+
     /// Returns how many events were not kept.
     #[getter]
     fn lost(&self) -> u64 {

@@ -1,6 +1,6 @@
 //! Ranges by pairs of calls and with arguments, which frameworks open around their own code.
 
-use mindprof_record::{NameKind, OpenScope, is_recording, open_range};
+use mindprof_record::{Name, NameKind, OpenScope, is_recording, open, open_range};
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyString, PyTuple};
 
@@ -46,6 +46,15 @@ pub(crate) fn record_function_with_args_enter(
 ) -> RangeHandle {
     let arguments: Vec<Bound<'_, PyAny>> = args.iter().collect();
     RangeHandle::open(name, NameKind::Annotation, &arguments)
+}
+
+/// Opens the range of a collection of Python's garbage.
+#[pyfunction]
+pub(crate) fn garbage_collection_enter() -> RangeHandle {
+    let name = Name::intern("Python GC", NameKind::Function);
+    RangeHandle {
+        open: GilCell::new(open(name)),
+    }
 }
 
 /// Closes a range; one that is closed stays so.

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mindprof_model::Metadata;
-use mindprof_record::{Calls, Capture, Options, Session as Window};
+use mindprof_record::{Calls, Capture, Options, Session as Window, ThreadKey};
 use pyo3::prelude::*;
 
 use crate::profile::Profile;
@@ -24,6 +24,8 @@ struct State {
     capture: Option<Capture>,
     /// What the profile says about itself.
     facts: Metadata,
+    /// The only thread that is wanted; none means all.
+    thread: Option<ThreadKey>,
 }
 
 /// What Python says about a session, by the names of its attributes.
@@ -37,6 +39,7 @@ struct SessionOptions {
     stack_depth: usize,
     source_roots: Vec<String>,
     budget_bytes: usize,
+    all_threads: bool,
 }
 
 impl FromPyObject<'_, '_> for SessionOptions {
@@ -54,6 +57,7 @@ impl FromPyObject<'_, '_> for SessionOptions {
             stack_depth: options.getattr("stack_depth")?.extract()?,
             source_roots: options.getattr("source_roots")?.extract()?,
             budget_bytes: options.getattr("budget_bytes")?.extract()?,
+            all_threads: options.getattr("all_threads")?.extract()?,
         })
     }
 }
@@ -79,6 +83,7 @@ impl Session {
             depth: options.stack_depth,
             roots: options.source_roots,
         };
+        let thread = (!options.all_threads).then(ThreadKey::current);
         let options = Options {
             // Operations are counted from shapes.
             inputs: options.record_shapes || options.with_flops,
@@ -97,6 +102,7 @@ impl Session {
             following,
             capture: None,
             facts,
+            thread,
         };
         Ok(Self {
             state: Mutex::new(state),
@@ -145,6 +151,9 @@ impl Session {
         if let Some(window) = state.window.take() {
             let mut capture = window.stop();
             capture.metadata = state.facts.clone();
+            if let Some(thread) = state.thread {
+                capture.keep_thread(thread);
+            }
             state.capture = Some(capture);
             drop(state.following.take());
         }

@@ -14,6 +14,7 @@ use crate::name::NameLease;
 use crate::open::{OpenEntry, OpenSnapshot};
 use crate::options::Calls;
 use crate::raw::Record;
+use crate::thread_key::ThreadKey;
 
 /// The recording of one window, ready to become a profile. A copy shares the records.
 #[derive(Clone, Debug)]
@@ -57,6 +58,11 @@ impl Capture {
         part.check()?;
         self.attached.push(part);
         Ok(())
+    }
+
+    /// Forgets what all other threads did.
+    pub fn keep_thread(&mut self, thread: ThreadKey) {
+        self.threads.retain(|kept| kept.key == thread.raw());
     }
 
     /// Returns the time axis of the profile.

@@ -9,6 +9,8 @@
     reason = "whether a list is the one before is told in registers, which a call would spill"
 )]
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use mindprof_record::{InputsRewriter, is_recording, scope_with};
 pub(crate) use mindprof_record::{Scope, Site};
 use smallvec::SmallVec;
@@ -18,6 +20,15 @@ use crate::{DType, Scalar, Tensor};
 
 /// Lists of numbers longer than this are not recorded.
 const LIST_LIMIT: usize = 30;
+
+/// Whether the values of lists of numbers are recorded.
+static LIST_VALUES: AtomicBool = AtomicBool::new(true);
+
+/// Says whether the values of lists of numbers are recorded with the shapes from now on.
+pub fn set_list_values_recorded(recorded: bool) {
+    // Relaxed: nothing else is published through it.
+    LIST_VALUES.store(recorded, Ordering::Relaxed);
+}
 
 /// Opens the scope of an operator; it closes when the returned value is dropped.
 #[inline]
@@ -137,7 +148,7 @@ impl Argument for DType {
 impl Argument for [i64] {
     #[inline]
     fn encode(&self, encoder: &mut InputsRewriter<'_>) {
-        if self.len() > LIST_LIMIT {
+        if self.len() > LIST_LIMIT || !LIST_VALUES.load(Ordering::Relaxed) {
             encoder.other();
         } else {
             encoder.int_list(self);

@@ -30,6 +30,7 @@ pub use autocast::{Autocast, autocast, clear_autocast_cache, enter_autocast, lea
 pub use autograd::{
     Function, Hook, RetainGraph, Unused, backward, gradients, is_grad_enabled, set_grad_enabled,
 };
+pub use dispatch::set_list_values_recorded;
 pub use dtype::DType;
 pub use element::Element;
 pub use elements::Owner;

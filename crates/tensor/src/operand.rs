@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use crate::dtype::Weight;
-use crate::{Scalar, Tensor};
+use crate::{DType, Scalar, Tensor};
 
 /// A tensor or a number.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +19,14 @@ pub enum Operand<'a> {
 }
 
 impl<'a> Operand<'a> {
+    /// Returns the type that takes part, and how much it counts.
+    pub(crate) fn kind(self) -> (DType, Weight) {
+        match self {
+            Self::Tensor(tensor) => (tensor.dtype(), tensor.weight()),
+            Self::Scalar(value) => (value.dtype(), Weight::Number),
+        }
+    }
+
     /// Returns the tensor that takes part, and how much its type counts.
     pub(crate) fn weigh(self) -> (Cow<'a, Tensor>, Weight) {
         match self {

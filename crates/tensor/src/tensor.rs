@@ -368,7 +368,20 @@ impl Tensor {
 
     /// Returns whether no other tensor shares the storage.
     pub(crate) fn is_alone(&self) -> bool {
-        Arc::strong_count(&self.storage) == 1
+        self.handles() == 1
+    }
+
+    /// Returns whether both show the same elements in the same layout.
+    pub(crate) fn shows_the_same_as(&self, other: &Self) -> bool {
+        self.shares_storage(other)
+            && self.offset() == other.offset()
+            && self.dims() == other.dims()
+            && self.strides() == other.strides()
+    }
+
+    /// Returns how many tensors share the storage, this one included.
+    pub(crate) fn handles(&self) -> usize {
+        Arc::strong_count(&self.storage)
     }
 
     #[inline]

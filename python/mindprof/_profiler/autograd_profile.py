@@ -15,6 +15,7 @@ from mindprof._hosts.present import present_host
 from mindprof._hosts.unseen import warn_of_unseen_host
 from mindprof._profiler import metadata as trace_metadata
 from mindprof._profiler.activity import DEVICE_NAMES, ProfilerActivity, check_activity_types
+from mindprof._profiler.garbage import GarbageCollections
 from mindprof._profiler.options import (
     DEFAULT_BUDGET_BYTES,
     DEFAULT_STACK_DEPTH,
@@ -29,6 +30,7 @@ from mindprof._profiler.profiler_config import (
 )
 from mindprof._profiler.source_roots import source_roots
 from mindprof._profiler.stats import _ProfilerStats
+from mindprof._profiler.switches import forward_arrows
 from mindprof._results import lists
 from mindprof._results.event_list import EventList
 from mindprof._results.function_event import FunctionEvent
@@ -143,6 +145,8 @@ class profile:
         self._finished: list[_core.Session] = []
         self._accumulated: _core.Profile | None = None
         self._events: EventList[FunctionEvent] | None = None
+        self._tree_is_built = False
+        self._garbage_collections = GarbageCollections()
         self._stats = _ProfilerStats()
         self._warn_of_deprecated()
         self._choose_activities(use_kineto)
@@ -255,12 +259,15 @@ class profile:
                 with_modules=bool(self.with_modules),
                 budget_bytes=self._budget_bytes,
                 stack_depth=self._stack_depth,
+                all_threads=self.experimental_config.all_threads,
                 source_roots=source_roots() if self.with_stack else (),
             )
             # One that is still open is closed by letting go of it, and what it recorded is
             # forgotten, as in torch. First, so that the new one begins with a whole budget.
             self._session = None
             self._session = self._host.start(options)
+            if self.with_stack and self.experimental_config.record_python_gc_info:
+                self._garbage_collections.start()
         self.profiling_start_time_ns = perf_counter_ns()
 
     def _stop_trace(self) -> bool:
@@ -269,6 +276,7 @@ class profile:
         if session is None:
             return False
         self.profiling_end_time_ns = perf_counter_ns()
+        self._garbage_collections.stop()
         with self._stats.timed("profiler_disable_call_duration_us"):
             self.kineto_results = self._accumulated = self._host.stop(session)
         if self.acc_events:
@@ -276,6 +284,7 @@ class profile:
             # Put together when someone looks.
             self._accumulated = None
         self._events = None
+        self._tree_is_built = False
         warn_of_unseen_host()
         window_ns = self.profiling_end_time_ns - self.profiling_start_time_ns
         self._stats.profiling_window_duration_sec = window_ns / 1e9
@@ -293,6 +302,11 @@ class profile:
         if self._accumulated is None and self._finished:
             *earlier, last = self._finished
             self._accumulated = last.stop_after(earlier[::-1])
+        if self._accumulated is not None and not self._tree_is_built:
+            # The engine puts the recording in order and builds its tree when someone first looks.
+            with self._stats.timed("function_events_build_tree_call_duration_us"):
+                self._accumulated.events()
+            self._tree_is_built = True
         if self._accumulated is not None and self.post_processing_timeout_s == 0:
             logger().warning(
                 "Profiler _parse_kineto_results timed out after 0.000 seconds, "
@@ -414,6 +428,7 @@ class profile:
             path,
             metadata=trace_metadata.pairs({**facts, **(metadata or {})}),
             activity_types=None if types is None else sorted(types),
+            forward_arrows=forward_arrows(),
         )
         written = os.fspath(path)
         logger().info("wrote the trace to %s", written)
@@ -462,7 +477,9 @@ class profile:
     def _parse_kineto_results(
         self, result: Any, timeout_s: float | None = None
     ) -> list[FunctionEvent]:
-        """Returns the events of raw results that torch, or whoever speaks like it, recorded."""
+        """Returns the events of results: our own, or those of whoever speaks like torch."""
+        if isinstance(result, _core.Profile):
+            return list(lists.events([result]))
         return RawResults(result, self.use_device, timeout_s).events()
 
     def _finished_recording(self) -> _core.Profile:

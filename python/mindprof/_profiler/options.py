@@ -29,6 +29,7 @@ class SessionOptions:
         with_modules: Record calls of modules; `with_stack` does so too.
         budget_bytes: How much memory the recording may take.
         stack_depth: How many calls deep Python is followed.
+        all_threads: Record every thread, not only the one that begins the recording.
         source_roots: What the names of source files are shortened by.
     """
 
@@ -39,6 +40,7 @@ class SessionOptions:
     with_modules: bool = False
     budget_bytes: int = DEFAULT_BUDGET_BYTES
     stack_depth: int = DEFAULT_STACK_DEPTH
+    all_threads: bool = True
     source_roots: tuple[str, ...] = ()
 
 

@@ -62,6 +62,20 @@ class ActiveProfilerType(Enumeration, members=numbered("NONE LEGACY KINETO NVTX 
     PRIVATEUSE1: ClassVar[ActiveProfilerType]
 
 
+# Profilers under torch's oldest path that are recording, by identity.
+open_legacy_profilers: set[int] = set()
+
+
+class _Unsaid(int):
+    """False where nobody said so, to be told from a False that somebody did say."""
+
+    def __repr__(self) -> str:
+        return "False"
+
+
+_UNSAID: Any = _Unsaid(0)
+
+
 def refuse(call: str, signature: str, invoked_with: str) -> TypeError:
     """Returns the error that torch's native side has for arguments of a wrong type."""
     return TypeError(
@@ -74,9 +88,9 @@ def refuse(call: str, signature: str, invoked_with: str) -> TypeError:
 class _ExperimentalConfig:
     """Options that torch calls experimental.
 
-    `verbose`, `profile_all_threads` and `capture_overload_names` ask for what mindprof does anyway
-    or will do; those about devices change nothing on a machine without one. `trace_only` leaves
-    `export_chrome_trace` as the only result.
+    `verbose` and `capture_overload_names` ask for what mindprof does anyway or will do; those about
+    devices change nothing on a machine without one. `trace_only` leaves `export_chrome_trace` as
+    the only result.
 
     Args:
         verbose: Have stacks with `with_stack=True`, which mindprof has without it.
@@ -84,9 +98,9 @@ class _ExperimentalConfig:
         enable_cuda_sync_events: Record synchronisations of a device.
         adjust_profiler_step: Ignored, as in torch.
         disable_external_correlation: Leave out links between the host and a device.
-        profile_all_threads: Record all threads, which mindprof does without it.
+        profile_all_threads: Record all threads, as mindprof does unless False is said.
         capture_overload_names: Tell overloads of an operator apart.
-        record_python_gc_info: Record runs of Python's garbage collector.
+        record_python_gc_info: Record runs of Python's garbage collector; needs `with_stack=True`.
         expose_kineto_event_metadata: Keep what a device says about its events.
         custom_profiler_config: A text for other recorders.
         adjust_timestamps: Ignored: times are exact.
@@ -100,7 +114,7 @@ class _ExperimentalConfig:
         enable_cuda_sync_events: bool = False,
         adjust_profiler_step: bool = False,
         disable_external_correlation: bool = False,
-        profile_all_threads: bool = False,
+        profile_all_threads: bool = _UNSAID,
         capture_overload_names: bool = False,
         record_python_gc_info: bool = False,
         expose_kineto_event_metadata: bool = False,
@@ -119,6 +133,8 @@ class _ExperimentalConfig:
         self.adjust_profiler_step = bool(adjust_profiler_step)
         self.custom_profiler_config = custom_profiler_config
         self.trace_only = bool(trace_only)
+        self.all_threads = bool(profile_all_threads) or profile_all_threads is _UNSAID
+        self.record_python_gc_info = bool(record_python_gc_info)
         self._others = given
 
 

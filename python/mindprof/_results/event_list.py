@@ -16,7 +16,7 @@ from mindprof._results.event_files import EventFiles
 from mindprof._results.event_frames import EventFrames
 from mindprof._results.event_rows import row_of, rows_of, total_of
 from mindprof._results.event_shares import show_shares
-from mindprof._results.event_tree import build_tree
+from mindprof._results.event_tree import build_tree, populate_cpu_children
 from mindprof._results.format import _format_memory, _format_time
 from mindprof._results.function_event_avg import FunctionEventAvg
 from mindprof._results.lazy_list import Entry
@@ -249,6 +249,11 @@ class EventList(EventFrames[Entry], EventFiles[Entry]):
         """
         source = self._untouched()
         return EventList(source.uncounted()) if isinstance(source, _core.Events) else EventList()
+
+    def _populate_cpu_children(self) -> None:
+        """Finds which event ran inside of which."""
+        self._own()
+        populate_cpu_children(list(self))
 
     def _build_tree(self) -> None:
         """Finds which event ran inside of which, and merges duplicates into their parents."""

@@ -32,6 +32,14 @@ def build_tree(events: list[FunctionEvent]) -> list[FunctionEvent]:
     return kept
 
 
+def populate_cpu_children(events: list[FunctionEvent]) -> None:
+    """Sets parents and children, and nothing else."""
+    for event, (parent, _) in zip(events, _core.given_tree(events), strict=True):
+        if parent is not None:
+            event.set_cpu_parent(events[parent])
+            events[parent].append_cpu_child(event)
+
+
 def _show_forward_stacks(events: list[FunctionEvent]) -> None:
     """Gives what runs inside a backward node the stack of its forward."""
     nodes = [_backward_node(event) for event in events]

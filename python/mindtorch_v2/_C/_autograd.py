@@ -1,10 +1,12 @@
 """The autograd part of torch's native module."""
 
 from mindprof._core import is_profiling
-from mindprof._profiler.profiler_config import ActiveProfilerType
+from mindprof._profiler.profiler_config import ActiveProfilerType, open_legacy_profilers
 from mindprof._results.device_type import DeviceType as DeviceType
 
 
 def _profiler_type() -> ActiveProfilerType:
     """Returns which recorder is running."""
+    if open_legacy_profilers:
+        return ActiveProfilerType.LEGACY
     return ActiveProfilerType.KINETO if is_profiling() else ActiveProfilerType.NONE

@@ -7,5 +7,11 @@ from mindprof._profiler.profiler_config import ProfilerConfig as ProfilerConfig
 from mindprof._profiler.profiler_config import ProfilerState as ProfilerState
 from mindprof._profiler.profiler_config import RecordScope as RecordScope
 from mindprof._profiler.profiler_config import _ExperimentalConfig as _ExperimentalConfig
+from mindprof._profiler.switches import (
+    _set_fwd_bwd_enabled_val as _set_fwd_bwd_enabled_val,
+)
+from mindprof._profiler.switches import (
+    _set_record_concrete_inputs_enabled_val as _set_record_concrete_inputs_enabled_val,
+)
 
 _RecordFunctionFast = RecordFunctionFast

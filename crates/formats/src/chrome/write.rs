@@ -40,6 +40,8 @@ pub struct TraceOptions {
     pub metadata: Metadata,
     /// Events of these categories are not written.
     pub leave_out: Vec<Category>,
+    /// Arrows from forward operators to their backward nodes are not written.
+    pub leave_out_forward_arrows: bool,
 }
 
 impl TraceOptions {
@@ -71,7 +73,7 @@ pub fn write_trace_with(
     options: &TraceOptions,
     mut out: impl Write,
 ) -> Result<()> {
-    let mut writer = Writer::new(profile, &options.leave_out);
+    let mut writer = Writer::new(profile, options);
     writer.push_opening(&options.facts(profile));
     writer.push_window();
     writer.push_tracks();
@@ -107,6 +109,7 @@ struct Writer<'a> {
     memory_head: String,
     tracks: Tracks,
     flows: Flows,
+    leave_out_forward_arrows: bool,
     python: PythonCalls,
     roles: Carried,
     passthrough: PassthroughTexts<'a>,
@@ -114,7 +117,7 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(profile: &'a Profile, leave_out: &[Category]) -> Self {
+    fn new(profile: &'a Profile, options: &TraceOptions) -> Self {
         Self {
             profile,
             base_ns: base_ns(profile.reference_unix_ns()),
@@ -123,8 +126,9 @@ impl<'a> Writer<'a> {
             memory_head: memory_head(),
             tracks: Tracks::build(profile),
             flows: Flows::build(profile),
+            leave_out_forward_arrows: options.leave_out_forward_arrows,
             python: PythonCalls::new(profile),
-            roles: Carried::build(profile, leave_out),
+            roles: Carried::build(profile, &options.leave_out),
             passthrough: PassthroughTexts::new(profile),
             thread_numbers: profile.thread_numbers(),
         }
@@ -178,7 +182,9 @@ impl<'a> Writer<'a> {
         self.text.push("\"Ev Idx\":");
         self.text.push_number(id.to_raw());
         self.text.push("}}");
-        if let Some(end) = self.flows.end_at(id, event) {
+        if let Some(end) = self.flows.end_at(id, event)
+            && !(self.leave_out_forward_arrows && end.kind == FlowKind::Backward)
+        {
             self.push_flow_end(end, id, event);
         }
     }

@@ -3,18 +3,21 @@
 use mindtorch_tensor as host;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple};
+use pyo3::types::{PyFloat, PyInt, PyString, PyTuple};
 
 use super::Tensor;
 use super::autograd::keep_raised;
+use crate::argument::Argument;
 use crate::enter::leave;
-use mindprof_record::{Name, NameKind, OpenScope, open};
+use mindprof_record::{Name, NameKind, OpenScope, is_recording, open_with};
 
 /// A function of the user between its forward half and its node.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct FunctionNode {
     operands: Vec<host::Tensor>,
     places: Vec<Option<usize>>,
+    /// What a profile keeps of the arguments; nothing while none is recorded.
+    inputs: Vec<Argument>,
 }
 
 #[pymethods]
@@ -30,7 +33,11 @@ impl FunctionNode {
                 Some(operands.len() - 1)
             })
             .collect();
-        Self { operands, places }
+        Self {
+            operands,
+            places,
+            inputs: recorded_inputs(arguments),
+        }
     }
 
     /// For each argument whether its gradient is wanted.
@@ -40,6 +47,22 @@ impl FunctionNode {
             |place: &Option<usize>| place.is_some_and(|place| self.operands[place].requires_grad());
         PyTuple::new(py, self.places.iter().map(wanted))
     }
+}
+
+/// Returns what a profile keeps of the arguments: tensors, numbers and what is absent.
+fn recorded_inputs(arguments: &Bound<'_, PyTuple>) -> Vec<Argument> {
+    if !is_recording() {
+        return Vec::new();
+    }
+    let is_kept = |argument: &Bound<'_, PyAny>| {
+        argument.is_none()
+            || argument.is_instance_of::<Tensor>()
+            || argument.is_instance_of::<PyInt>()
+            || argument.is_instance_of::<PyFloat>()
+    };
+    let kept = arguments.iter().filter(is_kept);
+    kept.map(|argument| Argument::from_python(&argument))
+        .collect()
 }
 
 /// Runs the forward half untracked, under the function's name, and hangs a node on its results.
@@ -57,7 +80,15 @@ pub(crate) fn finish_function<'py>(
     let name = name.to_string_lossy();
     let function = host::Function::new(node.operands.clone());
     let returned = {
-        let _scope = UserScope(open(Name::intern(&name, NameKind::Operator)));
+        let mut scope = open_with(Name::intern(&name, NameKind::Operator), |inputs| {
+            for input in &node.inputs {
+                input.encode(inputs);
+            }
+        });
+        if let Some(scope) = &mut scope {
+            scope.set_sequence(function.sequence());
+        }
+        let _scope = UserScope(scope);
         function.forward(|| forward.call0())?
     };
     let single = returned.cast::<Tensor>().is_ok();

@@ -8,16 +8,20 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use mindprof_record::{OpenScope, open_with};
+use mindprof_record::{OpenScope, open, open_with};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 
-use super::accumulate::accumulate;
+use super::accumulate::Holders;
 use super::mode::{Forward, NoGrad};
-use super::node::{Action, Edge, Node, Outputs, ResultShape};
+use super::node::{Action, Edge, Formula, Node, Outputs, ResultShape, node_site};
 use crate::dispatch::Argument;
 use crate::shape::{broadcast, signed};
 use crate::{Error, KeepDims, Result, Tensor};
+
+node_site! {
+    GRAPH_ROOT = "torch::autograd::GraphRoot";
+}
 
 /// What becomes of the elements that nodes have saved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,9 +46,11 @@ pub(super) fn run(
 ) -> Result<Vec<Option<Tensor>>> {
     let _no_grad = NoGrad::enter();
     let mut walk = Walk::plan(&roots, wanted, retain);
-    // Held until the end, as by torch's caller: a gradient of the caller is never taken for one
-    // that may be written to.
-    let _held: Vec<Tensor> = roots.iter().map(|(_, gradient)| gradient.clone()).collect();
+    if roots.len() > 1 {
+        // Where several gradients start, torch shows one node that they all come from.
+        let _evaluate = NodeScope::open(open(GRAPH_ROOT.evaluate.name()), None);
+        let _apply = NodeScope::open(open(GRAPH_ROOT.apply.name()), None);
+    }
     for (edge, gradient) in roots {
         walk.deliver(&edge, gradient)?;
     }
@@ -107,6 +113,9 @@ struct Walk<'a> {
     captured: Vec<Option<Tensor>>,
     retain: RetainGraph,
     places: u64,
+    /// Held until the end, as by torch's caller: a gradient of the caller is never taken for one
+    /// that may be written to. With each goes how many handles its storage had before the walk.
+    roots: Vec<(Tensor, usize)>,
 }
 
 impl<'a> Walk<'a> {
@@ -141,6 +150,10 @@ impl<'a> Walk<'a> {
             captured: vec![None; wanted_edges.len()],
             retain,
             places: 0,
+            roots: roots
+                .iter()
+                .map(|(_, gradient)| (gradient.clone(), gradient.handles()))
+                .collect(),
         }
     }
 
@@ -180,8 +193,8 @@ impl<'a> Walk<'a> {
 
     fn evaluate(&mut self, node: &Arc<Node>, mut arrived: Arrived) -> Result<()> {
         let _scope = NodeScope::open(node.name.open_evaluate(), node.forward);
-        if let Action::Accumulate(meta) = &node.action {
-            for hook in meta.leaf_hooks() {
+        if let Action::Accumulate(leaf) = &node.action {
+            for hook in leaf.meta.leaf_hooks() {
                 if let Some(gradient) = &arrived[0]
                     && let Some(changed) = hook.call(gradient)?
                 {
@@ -203,7 +216,9 @@ impl<'a> Walk<'a> {
         if !useful(Arc::as_ptr(node)) {
             return Ok(());
         }
-        let outputs = self.apply(node, arrived)?;
+        // The gradients that arrived are freed before what the node has saved, as in torch.
+        let (outputs, spent) = self.apply(node, arrived)?;
+        drop(spent);
         for (index, (edge, output)) in node.edges.iter().zip(outputs).enumerate() {
             let Some(edge) = edge else {
                 continue;
@@ -229,10 +244,9 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn apply(&self, node: &Node, mut arrived: Arrived) -> Result<Outputs> {
-        // Declared before the scope and so freed after it: what a node has saved is not freed by
-        // its formula.
-        let mut _spent = None;
+    /// Computes the gradients of a node's operands. Returns the formula too if nobody needs it any
+    /// more: what a node has saved is not freed by its formula.
+    fn apply(&self, node: &Node, mut arrived: Arrived) -> Result<(Outputs, Option<Formula>)> {
         let scope = open_with(node.name.apply_name(), |encoder| {
             for gradient in &arrived {
                 gradient.as_ref().encode(encoder);
@@ -240,21 +254,56 @@ impl<'a> Walk<'a> {
         });
         let _scope = NodeScope::open(scope, node.forward);
         match &node.action {
-            Action::Accumulate(meta) => {
+            Action::Accumulate(leaf) => {
                 if let Some(gradient) = arrived[0].take() {
-                    accumulate(meta, &gradient)?;
+                    leaf.accumulate(&gradient, self.holders(&gradient))?;
                 }
-                Ok(Outputs::new())
+                Ok((Outputs::new(), None))
             }
             Action::Formula(formula) => {
                 if arrived.iter().all(Option::is_none) {
-                    return Ok(smallvec![None; node.edges.len()]);
+                    return Ok((smallvec![None; node.edges.len()], None));
                 }
-                let outputs;
-                (outputs, _spent) =
-                    node.apply(formula, &arrived, self.retain == RetainGraph::No)?;
-                Ok(outputs)
+                node.apply(formula, &arrived, self.retain == RetainGraph::No)
             }
+        }
+    }
+}
+
+impl Walk<'_> {
+    /// Finds out who else holds the elements of a gradient.
+    ///
+    /// Parts of one storage may go to several leaves, each of which keeps its own. That is safe if
+    /// every handle to the storage is known: those of the walk, and those from before it.
+    fn holders(&self, gradient: &Tensor) -> Holders {
+        if gradient.is_alone() {
+            return Holders::Nobody;
+        }
+        let waiting = self.waiting.values().map(|(_, arrived)| arrived);
+        let ready = self.ready.iter().map(|task| &task.arrived);
+        let on_the_way = waiting.chain(ready).flatten().flatten();
+        let roots = self.roots.iter().map(|(root, _)| root);
+        let mut known = 1;
+        for other in on_the_way
+            .chain(roots)
+            .chain(self.captured.iter().flatten())
+        {
+            if other.shares_storage(gradient) {
+                if other.shows_the_same_as(gradient) {
+                    return Holders::Somebody;
+                }
+                known += 1;
+            }
+        }
+        let before = self
+            .roots
+            .iter()
+            .find(|(root, _)| root.shares_storage(gradient));
+        known += before.map_or(0, |(_, handles)| handles - 1);
+        if known >= gradient.handles() {
+            Holders::Nobody
+        } else {
+            Holders::Somebody
         }
     }
 }
@@ -309,6 +358,9 @@ fn fit(gradient: Tensor, edge: &Edge, node: &Node, index: usize) -> Result<Tenso
 impl Tensor {
     /// Adds up what a shape was broadcast to, so that the shape is back.
     pub(crate) fn sum_to(&self, dims: &[usize]) -> Result<Self> {
+        if dims.is_empty() {
+            return self.sum(None, KeepDims::No, None);
+        }
         let leading = self.rank() - dims.len();
         let mut combined: SmallVec<[i64; 6]> = (0..leading as i64).collect();
         for (index, &dim) in dims.iter().enumerate() {

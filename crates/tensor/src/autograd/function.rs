@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::mode::{NoGrad, is_tracking};
+use super::mode::{NoGrad, is_tracking, upcoming_sequence};
 use super::node::{Formula, Node, NodeName, ResultShape};
 use super::track::{edges, set_history};
 use crate::{Result, Tensor};
@@ -19,6 +19,11 @@ impl Function {
     pub fn new(operands: Vec<Tensor>) -> Self {
         let tracked = is_tracking() && operands.iter().any(Tensor::requires_grad);
         Self { tracked, operands }
+    }
+
+    /// Returns the number that ties the forward half to its node.
+    pub fn sequence(&self) -> u32 {
+        upcoming_sequence()
     }
 
     /// Runs the forward half, which is not tracked.

@@ -60,6 +60,11 @@ pub(crate) fn next_sequence() -> Option<u32> {
     with_mode(ask, Some(0))
 }
 
+/// Returns the number that the next node of this thread will get, tracked or not.
+pub(super) fn upcoming_sequence() -> u32 {
+    with_mode(|mode| mode.sequence.get(), 0)
+}
+
 /// Which operator a node is of: its number among those of the thread that it ran on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Forward {

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use mindprof_record::{Name, NameKind, OpenScope, Site, open};
 use smallvec::SmallVec;
 
+use super::accumulate::Leaf;
 use super::hook::{Hook, HookId};
 use super::meta::Meta;
 use super::mode::{Forward, take_forward};
@@ -212,7 +213,7 @@ pub(super) enum Action {
     /// Computes the gradients of the operands; none after the formula was freed.
     Formula(Mutex<Option<Formula>>),
     /// Adds to the gradient of a leaf.
-    Accumulate(Arc<Meta>),
+    Accumulate(Leaf),
 }
 
 /// What is called, or kept, when the gradient of a result arrives.
@@ -250,17 +251,13 @@ impl Node {
         })
     }
 
-    pub(super) fn for_leaf(
-        site: &'static NodeSite,
-        shape: ResultShape,
-        meta: Arc<Meta>,
-    ) -> Arc<Self> {
+    pub(super) fn for_leaf(site: &'static NodeSite, shape: ResultShape, leaf: Leaf) -> Arc<Self> {
         Arc::new(Self {
             name: NodeName::Static(site),
             forward: None,
             edges: SmallVec::new(),
             results: smallvec::smallvec![shape],
-            action: Action::Accumulate(meta),
+            action: Action::Accumulate(leaf),
             watchers: Mutex::default(),
         })
     }

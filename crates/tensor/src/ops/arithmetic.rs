@@ -118,6 +118,12 @@ impl Tensor {
         )
     }
 
+    /// Multiplies by a number that an operator, not the caller, has chosen: it shows as a scalar.
+    pub(in crate::ops) fn mul_number(&self, number: Scalar) -> Result<Self> {
+        let _scope = open(&MUL, (self, number));
+        self.mul(number)
+    }
+
     /// Divides by a number that an operator, not the caller, has chosen: it shows as a scalar.
     pub(in crate::ops) fn div_number(&self, number: Scalar) -> Result<Self> {
         let _scope = open(&DIV, (self, number));
@@ -140,7 +146,7 @@ pub(in crate::ops) fn sum_formula(alpha: Scalar, sign: Sign) -> Formula {
             let scaled = if alpha.is_one() {
                 gradient.clone()
             } else {
-                gradient.mul(alpha)?
+                gradient.mul_number(alpha)?
             };
             match sign {
                 Sign::Plus => Ok(scaled),
@@ -160,10 +166,10 @@ pub(in crate::ops) fn product_formula(left: &Tensor, right: &Tensor) -> Formula 
     let kept_right = left.requires_grad().then(|| Saved::new(right));
     Formula::saving(move |gradients| {
         let gradient = gradients.only();
-        Ok(smallvec![
-            gradients.when(0, || gradient.mul(kept(kept_right.as_ref())?))?,
-            gradients.when(1, || gradient.mul(kept(kept_left.as_ref())?))?
-        ])
+        // The second one first, as in torch: traces show it.
+        let by_right = gradients.when(1, || gradient.mul(kept(kept_left.as_ref())?))?;
+        let by_left = gradients.when(0, || gradient.mul(kept(kept_right.as_ref())?))?;
+        Ok(smallvec![by_left, by_right])
     })
 }
 

@@ -2,20 +2,25 @@
 
 use smallvec::smallvec;
 
-use crate::autograd::{Formula, Saved, differentiable, in_place, node_site};
-use crate::dispatch::{Site, open};
+use super::create::{Options, empty};
+use crate::autograd::{Formula, Saved, differentiable, in_place, is_tracking, node_site};
+use crate::dispatch::{Absent, Site, open};
 use crate::dtype::promote;
 use crate::element::{Number, by_dtype, by_number};
 use crate::error::reject;
 use crate::kernels;
-use crate::shape::broadcast;
+use crate::layout::Layout;
+use crate::shape::{Dims, broadcast};
 use crate::{DType, Element, Logical, Operand, Result, Scalar, Tensor};
 
 static BITWISE_NOT: Site = Site::operator("aten::bitwise_not");
 static CLAMP: Site = Site::operator("aten::clamp");
 static CLAMP_IN_PLACE: Site = Site::operator("aten::clamp_");
+static LOGICAL_AND: Site = Site::operator("aten::logical_and");
+static LOGICAL_AND_IN_PLACE: Site = Site::operator("aten::logical_and_");
 static MASKED_FILL: Site = Site::operator("aten::masked_fill");
 static MASKED_FILL_IN_PLACE: Site = Site::operator("aten::masked_fill_");
+static SCALAR_TENSOR: Site = Site::operator("aten::scalar_tensor");
 static WHERE: Site = Site::operator("aten::where");
 
 node_site! {
@@ -163,7 +168,23 @@ impl Tensor {
         yes: impl Into<Operand<'a>>,
         no: impl Into<Operand<'b>>,
     ) -> Result<Self> {
-        let ((yes, yes_weight), (no, no_weight)) = (yes.into().weigh(), no.into().weigh());
+        let (yes, no) = (yes.into(), no.into());
+        let number = [yes, no]
+            .into_iter()
+            .any(|operand| matches!(operand, Operand::Scalar(_)));
+        let ((yes, yes_weight), (no, no_weight)) = (yes.weigh(), no.weigh());
+        let _number_scope = number.then(|| {
+            let scope = open(&WHERE, (condition, &*yes, &*no));
+            // A number becomes a tensor first, and the operand beside it has its type already.
+            let (scalar, operand) = if yes.rank() == 0 {
+                (&yes, &no)
+            } else {
+                (&no, &yes)
+            };
+            tell_scalar_tensor(scalar.dtype());
+            operand.tell_to(operand.dtype());
+            scope
+        });
         let _scope = open(&WHERE, (condition, &*yes, &*no));
         if condition.dtype() != DType::Bool {
             return reject!(
@@ -178,7 +199,16 @@ impl Tensor {
             &WHERE_NODE,
             [&yes, &no],
             || {
-                let (yes, no) = (yes.as_type(dtype)?, no.as_type(dtype)?);
+                let fits = |operand: &Self| operand.dtype() == dtype || number;
+                let convert = |operand: &Self| {
+                    if fits(operand) {
+                        operand.quietly_as(dtype)
+                    } else {
+                        operand.to(dtype)
+                    }
+                };
+                let (yes, no) = (convert(&yes)?, convert(&no)?);
+                drop(empty(&[0], dtype, &Options::strided(dtype))?);
                 by_dtype!(dtype, T => kernels::choose::<T>(&dims, condition, [&yes, &no]))
             },
             |_| {
@@ -186,10 +216,10 @@ impl Tensor {
                 Formula::saving(move |gradients| {
                     let (gradient, condition) = (gradients.only(), kept.get()?);
                     let zero = Scalar::Int(0);
-                    Ok(smallvec![
-                        gradients.when(0, || Self::choose(condition, gradient, zero))?,
-                        gradients.when(1, || Self::choose(condition, zero, gradient))?
-                    ])
+                    // The second one first, as in torch: traces show it.
+                    let by_no = gradients.when(1, || Self::choose(condition, zero, gradient))?;
+                    let by_yes = gradients.when(0, || Self::choose(condition, gradient, zero))?;
+                    Ok(smallvec![by_yes, by_no])
                 })
             },
         )
@@ -206,7 +236,7 @@ impl Tensor {
             &MASKED_FILL_NODE,
             [self],
             || {
-                let copy = self.expand_to(&dims)?.duplicate()?;
+                let copy = self.expand_to(&dims)?.duplicate_contiguous()?;
                 copy.masked_fill_(mask, value)?;
                 Ok(copy)
             },
@@ -254,6 +284,15 @@ impl Tensor {
         )
     }
 
+    /// Keeps what is true here and in another tensor of truth values, in place.
+    fn both_in_place(self, other: &Self) -> Result<Self> {
+        let _scope = open(&LOGICAL_AND_IN_PLACE, (&self, other));
+        let _scope = open(&LOGICAL_AND, (&self, other, &self));
+        let both = |x: Logical, y: Logical| x & y;
+        kernels::update(&self, other, both)?;
+        Ok(self)
+    }
+
     /// Replaces what is below `lowest` or above `highest` by these.
     ///
     /// # Errors
@@ -279,8 +318,8 @@ impl Tensor {
     /// When there is neither.
     pub fn clamp_(&self, lowest: Option<Scalar>, highest: Option<Scalar>) -> Result<()> {
         let _scope = open(&CLAMP_IN_PLACE, (self, lowest, highest));
-        let before = if self.requires_grad() {
-            by_dtype!(self.dtype(), T => kernels::map(self, |x: T| x))?
+        let before = if self.requires_grad() && is_tracking() {
+            self.duplicate_below()?
         } else {
             self.clone()
         };
@@ -302,15 +341,26 @@ fn clamp_formula(operand: &Tensor, lowest: Option<Scalar>, highest: Option<Scala
     let kept = Saved::new(operand);
     Formula::unary_saving(move |gradient| {
         let operand = kept.get()?;
-        let mut result = gradient.clone();
-        for (bound, inside) in [(lowest, Comparison::Ge), (highest, Comparison::Le)] {
-            if let Some(bound) = bound {
-                let inside = operand.compare(inside, bound)?;
-                result = Tensor::choose(&inside, &result, Scalar::Int(0))?;
-            }
-        }
-        Ok(result)
+        tell_scalar_tensor(gradient.dtype());
+        let zero = Tensor::blank(Layout::contiguous(Dims::new())?, gradient.dtype())?;
+        // What is at a bound does not move with the operand.
+        let above = lowest.map(|bound| operand.compare(Comparison::Gt, bound));
+        let below = highest.map(|bound| operand.compare(Comparison::Lt, bound));
+        let inside = match (above.transpose()?, below.transpose()?) {
+            (Some(above), Some(below)) => above.both_in_place(&below)?,
+            (Some(inside), None) | (None, Some(inside)) => inside,
+            (None, None) => return Ok(gradient.clone()),
+        };
+        Tensor::choose(&inside, gradient, &zero)
     })
+}
+
+/// Tells the recorder that a number becomes a tensor.
+fn tell_scalar_tensor(dtype: DType) {
+    drop(open(
+        &SCALAR_TENSOR,
+        (Scalar::Int(0), dtype, Absent, Absent, Absent),
+    ));
 }
 
 fn check_bounds(lowest: Option<Scalar>, highest: Option<Scalar>) -> Result<[Option<Scalar>; 2]> {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use smallvec::smallvec;
 
 use super::create::{empty_like, empty_like_contiguous, empty_strided};
-use crate::autograd::{Formula, differentiable, in_place, node_site};
+use crate::autograd::{Below, Formula, differentiable, in_place, node_site};
 use crate::dispatch::{Absent, Site, open};
 use crate::element::by_dtype;
 use crate::kernels::{self, result_layout};
@@ -25,8 +25,8 @@ static ZERO: Site = Site::operator("aten::zero_");
 
 node_site! {
     CLONE_NODE = "CloneBackward0";
-    COPY_NODE = "CopyBackwards";
-    FILL_NODE = "FillBackward0";
+    COPY_NODE = "torch::autograd::CopyBackwards";
+    FILL_NODE = "FillBackward2";
     TO_COPY_NODE = "ToCopyBackward0";
     ZERO_NODE = "ZeroBackward0";
 }
@@ -138,7 +138,7 @@ impl Tensor {
 
     /// Converts to a type and a device at once, as it shows where a gradient goes back to what it
     /// came from.
-    fn to_like(&self, dtype: DType) -> Result<Self> {
+    pub(in crate::ops) fn to_like(&self, dtype: DType) -> Result<Self> {
         let (device, no) = (0_i64, false);
         let _scope = open(&TO, (self, dtype, device, Absent, Absent, no, no, Absent));
         self.converted(dtype)
@@ -164,6 +164,21 @@ impl Tensor {
             },
             |_| Formula::unary(move |gradient| gradient.to_like(own)),
         )
+    }
+
+    /// Tells the recorder of a conversion to a type that the tensor has.
+    pub(in crate::ops) fn tell_to(&self, dtype: DType) {
+        drop(open(&TO, (self, dtype, false, false, Absent)));
+    }
+
+    /// Converts to a type without a word to the recorder.
+    pub(in crate::ops) fn quietly_as(&self, dtype: DType) -> Result<Self> {
+        if self.dtype() == dtype {
+            return Ok(self.clone());
+        }
+        let converted = Self::blank(self.layout().at_start(), dtype)?;
+        kernels::copy_into(&converted, self);
+        Ok(converted)
     }
 
     /// Tells the recorder of a conversion that is none: the one device is where the tensor is.
@@ -218,6 +233,12 @@ impl Tensor {
             },
             |_| Formula::unary(|gradient| Ok(gradient.clone())),
         )
+    }
+
+    /// As `duplicate`, of what an operator is about to write to: the copy has no history.
+    pub(in crate::ops) fn duplicate_below(&self) -> Result<Self> {
+        let _below = Below::enter();
+        self.duplicate()
     }
 
     /// Returns the elements one after the other, the last dimension innermost, copying only if they

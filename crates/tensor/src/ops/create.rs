@@ -16,6 +16,7 @@ static EMPTY_LIKE: Site = Site::operator("aten::empty_like");
 static EMPTY_STRIDED: Site = Site::operator("aten::empty_strided");
 static FULL: Site = Site::operator("aten::full");
 static LIFT_FRESH: Site = Site::operator("aten::lift_fresh");
+static NEW_EMPTY_STRIDED: Site = Site::operator("aten::new_empty_strided");
 static ONES: Site = Site::operator("aten::ones");
 static TO: Site = Site::operator("aten::to");
 static ZEROS: Site = Site::operator("aten::zeros");
@@ -41,6 +42,16 @@ impl Tensor {
         let tensor = empty(sizes, actual, &Options::of(Some(actual)).pinned(false))?;
         tensor.fill_(Scalar::Float(1.0))?;
         Ok(tensor)
+    }
+
+    /// Makes room for elements of this tensor's type, laid out by strides.
+    pub(crate) fn new_empty_strided(&self, dims: &[usize], strides: &[isize]) -> Result<Self> {
+        let dtype = self.dtype();
+        let _scope = open(
+            &NEW_EMPTY_STRIDED,
+            (self, dims, strides, dtype, STRIDED, Absent, Absent),
+        );
+        empty_strided(dims, strides, dtype, None)
     }
 
     /// Makes a tensor of zeros.

@@ -191,8 +191,7 @@ impl Tensor {
 
     /// Returns the type that an operator on this tensor and the operand computes in.
     fn common(&self, operand: Operand<'_>) -> DType {
-        let (other, weight) = operand.weigh();
-        promote([(self.dtype(), self.weight()), (other.dtype(), weight)])
+        promote([(self.dtype(), self.weight()), operand.kind()])
     }
 
     /// Checks that a result of type `result` can be written here, and returns the operand in this
@@ -247,7 +246,7 @@ impl Tensor {
     /// Returns this tensor as it is before it is written to: a copy, if a node will need it.
     fn before_update(&self, operands: &[&Self]) -> Result<Self> {
         if is_tracking() && operands.iter().any(|operand| operand.requires_grad()) {
-            let copy = by_dtype!(self.dtype(), T => kernels::map(self, |x: T| x))?;
+            let copy = self.duplicate_below()?;
             if self.requires_grad() {
                 copy.set_requires_grad(true)?;
             }

@@ -9,7 +9,7 @@ use crate::element::by_dtype;
 use crate::error::reject;
 use crate::kernels;
 use crate::shape::broadcast;
-use crate::{Comparison, Element, End, Error, Result, Tensor};
+use crate::{Comparison, Element, End, Error, Result, Scalar, Tensor};
 
 static MAXIMUM: Site = Site::operator("aten::maximum");
 static MINIMUM: Site = Site::operator("aten::minimum");
@@ -122,15 +122,17 @@ fn formula(left: &Tensor, right: &Tensor, end: End) -> Formula {
     };
     Formula::saving(move |gradients| {
         let (gradient, left, right) = (gradients.only(), left.get()?, right.get()?);
-        let even = left.compare(Comparison::Eq, right)?;
-        let share = Tensor::choose(&even, &gradient.div(2_i64)?, gradient)?;
         let part = |hidden: Comparison| {
             let hidden = left.compare(hidden, right)?;
-            share.masked_fill(&hidden, 0_i64.into())
+            let half = gradient.div_number(Scalar::Int(2))?;
+            let even = left.compare(Comparison::Eq, right)?;
+            let share = Tensor::choose(&even, &half, gradient)?;
+            share.masked_fill_(&hidden, Scalar::Int(0))?;
+            Ok(share)
         };
-        Ok(smallvec![
-            gradients.when(0, || part(loses))?,
-            gradients.when(1, || part(wins))?
-        ])
+        // The second one first, as in torch: traces show it.
+        let by_right = gradients.when(1, || part(wins))?;
+        let by_left = gradients.when(0, || part(loses))?;
+        Ok(smallvec![by_left, by_right])
     })
 }

@@ -1,9 +1,8 @@
 //! Powers, integer division and remainders.
 
-use std::borrow::Cow;
-
 use smallvec::smallvec;
 
+use super::create::{Options, empty};
 use crate::autograd::{Formula, Saved, differentiable, node_site};
 use crate::dispatch::{Site, open};
 use crate::dtype::promote;
@@ -33,7 +32,7 @@ impl Tensor {
         differentiable(
             &POW_NUMBER_NODE,
             [self],
-            || power(self, &Operand::Scalar(exponent)),
+            || power(self, Operand::Scalar(exponent)),
             |_| {
                 let kept = Saved::new(self);
                 Formula::unary_saving(move |gradient| {
@@ -41,7 +40,9 @@ impl Tensor {
                     if less <= -1.0 && exponent.to_f64() == 0.0 {
                         return gradient.zeros_like();
                     }
-                    let slope = kept.get()?.pow(Scalar::Float(less))?.mul(exponent)?;
+                    // Both live until the end, as in torch: the memory timeline shows it.
+                    let power = kept.get()?.pow(Scalar::Float(less))?;
+                    let slope = power.mul_number(exponent)?;
                     gradient.mul(&slope)
                 })
             },
@@ -58,7 +59,7 @@ impl Tensor {
         differentiable(
             &POW_NODE,
             [self, exponent],
-            || power(self, &Operand::Tensor(exponent)),
+            || power(self, Operand::Tensor(exponent)),
             |result| {
                 let kept = [
                     Saved::new(self),
@@ -96,6 +97,7 @@ impl Tensor {
         let _scope = open(&FLOOR_DIVIDE, (self, &*other));
         let dtype = promote([(self.dtype(), self.weight()), (other.dtype(), weight)]);
         let dims = broadcast(self.dims(), other.dims())?;
+        drop(empty(&[0], dtype, &Options::strided(dtype))?);
         let (left, right) = (self.as_type(dtype)?, other.as_type(dtype)?);
         let pair: [&Self; 2] = [&left, &right];
         match dtype {
@@ -125,6 +127,10 @@ impl Tensor {
     pub fn remainder<'a>(&self, other: impl Into<Operand<'a>>) -> Result<Self> {
         let operand = other.into();
         let (other, weight) = operand.weigh();
+        let _number_scope = match operand {
+            Operand::Scalar(number) => Some(open(&REMAINDER, (self, number))),
+            Operand::Tensor(_) => None,
+        };
         let _scope = open(&REMAINDER, (self, &*other));
         let dtype = promote([(self.dtype(), self.weight()), (other.dtype(), weight)]);
         let dims = broadcast(self.dims(), other.dims())?;
@@ -164,50 +170,85 @@ impl Tensor {
     }
 }
 
-fn power(base: &Tensor, exponent: &Operand<'_>) -> Result<Tensor> {
-    let (other, weight) = exponent.weigh();
-    let dtype = promote([(base.dtype(), base.weight()), (other.dtype(), weight)]);
-    let dims = broadcast(base.dims(), other.dims())?;
-    let (left, right) = match exponent {
-        Operand::Tensor(_) => (base.as_type(dtype)?, other.as_type(dtype)?),
+fn power(base: &Tensor, exponent: Operand<'_>) -> Result<Tensor> {
+    let dtype = promote([(base.dtype(), base.weight()), exponent.kind()]);
+    match exponent {
+        Operand::Tensor(exponent) => {
+            let dims = broadcast(base.dims(), exponent.dims())?;
+            let (left, right) = (base.as_type(dtype)?, exponent.as_type(dtype)?);
+            powers(&dims, [&left, &right], dtype)
+        }
         // Of a number torch asks the type, and converts nothing but the base.
         Operand::Scalar(number) => {
-            drop(open(&RESULT_TYPE, (base, *number)));
-            let right = Tensor::blank(other.layout().at_start(), dtype)?;
-            kernels::copy_into(&right, &other);
-            (Cow::Owned(base.to(dtype)?), Cow::Owned(right))
+            drop(open(&RESULT_TYPE, (base, number)));
+            number_power(&base.to(dtype)?, number, dtype)
         }
-    };
-    let pair: [&Tensor; 2] = [&left, &right];
-    if dtype.is_float() {
-        if matches!(
-            exponent,
-            Operand::Scalar(Scalar::Int(2) | Scalar::Float(2.0))
-        ) {
-            return by_number!(dtype, T => kernels::map(&left, |x: T| x.times(x)));
-        }
-        return match dtype {
-            DType::BF16 | DType::F32 => kernels::zip(&dims, pair, f32::powf),
-            _ => kernels::zip(&dims, pair, f64::powf),
-        };
     }
-    let negative = right.to_vec::<i64>()?.iter().any(|&power| power < 0);
-    if negative {
-        return crate::error::reject!(
-            Runtime,
-            "Integers to negative integer powers are not allowed."
-        );
+}
+
+fn powers(dims: &[usize], pair: [&Tensor; 2], dtype: DType) -> Result<Tensor> {
+    match dtype {
+        DType::BF16 | DType::F32 => return kernels::zip(dims, pair, f32::powf),
+        DType::F64 => return kernels::zip(dims, pair, f64::powf),
+        DType::Bool | DType::I32 | DType::I64 => {}
+    }
+    if pair[1].to_vec::<i64>()?.iter().any(|&power| power < 0) {
+        return negative_power();
     }
     match dtype {
-        DType::Bool => Err(Error::NotImplemented {
+        DType::I32 => kernels::zip(dims, pair, |x: i32, y: i32| x.wrapping_pow(y as u32)),
+        DType::I64 => kernels::zip(dims, pair, |x: i64, y: i64| {
+            x.wrapping_pow(u32::try_from(y).unwrap_or(u32::MAX))
+        }),
+        DType::Bool | DType::BF16 | DType::F32 | DType::F64 => Err(Error::NotImplemented {
             kernel: "pow",
             dtype,
         }),
-        DType::I32 => kernels::zip(&dims, pair, |x: i32, y: i32| x.wrapping_pow(y as u32)),
-        _ => kernels::zip(&dims, pair, |x: i64, y: i64| {
-            x.wrapping_pow(u32::try_from(y).unwrap_or(u32::MAX))
+    }
+}
+
+/// Raises to the power of one number. What needs no kernel of its own shows as what it is, as in
+/// torch.
+fn number_power(base: &Tensor, number: Scalar, dtype: DType) -> Result<Tensor> {
+    let exponent = number.to_f64();
+    if dtype != DType::Bool && (exponent == 0.0 || exponent == 1.0) {
+        let layout = kernels::result_layout(base.dims(), [base.layout()])?.0;
+        let result = Tensor::blank(layout, dtype)?;
+        if exponent == 0.0 {
+            result.fill_(Scalar::Int(1))?;
+        } else {
+            result.copy_(base)?;
+        }
+        return Ok(result);
+    }
+    if dtype.is_float() {
+        if exponent == 2.0 {
+            return by_number!(dtype, T => kernels::map(base, |x: T| x.times(x)));
+        }
+        return match dtype {
+            DType::F64 => kernels::map(base, move |x: f64| x.powf(exponent)),
+            _ => kernels::map(base, move |x: f32| x.powf(exponent as f32)),
+        };
+    }
+    if exponent < 0.0 {
+        return negative_power();
+    }
+    let power = u32::try_from(exponent as i64).unwrap_or(u32::MAX);
+    match dtype {
+        DType::I32 => kernels::map(base, move |x: i32| x.wrapping_pow(power)),
+        DType::I64 => kernels::map(base, move |x: i64| x.wrapping_pow(power)),
+        DType::Bool | DType::BF16 | DType::F32 | DType::F64 => Err(Error::NotImplemented {
+            kernel: "pow",
+            dtype,
         }),
     }
+}
+
+fn negative_power() -> Result<Tensor> {
+    crate::error::reject!(
+        Runtime,
+        "Integers to negative integer powers are not allowed."
+    )
 }
 
 fn floor_quotient(x: i64, y: i64) -> i64 {

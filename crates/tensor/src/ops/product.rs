@@ -18,8 +18,10 @@ static ADDMM: Site = Site::operator("aten::addmm");
 static ADDMV: Site = Site::operator("aten::addmv_");
 static BMM: Site = Site::operator("aten::bmm");
 static DOT: Site = Site::operator("aten::dot");
+static GER: Site = Site::operator("aten::ger");
 static MM: Site = Site::operator("aten::mm");
 static MV: Site = Site::operator("aten::mv");
+static OUTER: Site = Site::operator("aten::outer");
 static RESOLVE_CONJ: Site = Site::operator("aten::resolve_conj");
 
 node_site! {
@@ -53,18 +55,14 @@ impl Tensor {
                 let kept = KeptPair::new(self, other);
                 Formula::saving(move |gradients| {
                     let gradient = gradients.only();
-                    Ok(smallvec![
-                        gradients.when(0, || mm_left_gradient(
-                            gradient,
-                            kept.right()?,
-                            kept.left_strides
-                        ))?,
-                        gradients.when(1, || mm_right_gradient(
-                            gradient,
-                            kept.left()?,
-                            kept.right_strides
-                        ))?
-                    ])
+                    // The second one first, as in torch: traces show it.
+                    let by_right = gradients.when(1, || {
+                        mm_right_gradient(gradient, kept.left()?, kept.right_strides)
+                    })?;
+                    let by_left = gradients.when(0, || {
+                        mm_left_gradient(gradient, kept.right()?, kept.left_strides)
+                    })?;
+                    Ok(smallvec![by_left, by_right])
                 })
             },
         )
@@ -125,7 +123,7 @@ impl Tensor {
         }
         implemented(left.dtype(), "addmm_impl_cpu_")?;
         let product = result_space(&[m, n], left.dtype())?;
-        product.copy_(&self.expand(&[m as i64, n as i64])?)?;
+        product.copy_(&self.expand_to(&[m, n])?)?;
         if product.count() == 0 || k == 0 {
             return Ok(product);
         }
@@ -181,10 +179,11 @@ impl Tensor {
                 let kept = KeptPair::new(self, other);
                 Formula::saving(move |gradients| {
                     let gradient = gradients.only();
-                    Ok(smallvec![
-                        gradients.when(0, || gradient.bmm(&kept.right()?.transpose(1, 2)?))?,
-                        gradients.when(1, || kept.left()?.transpose(1, 2)?.bmm(gradient))?
-                    ])
+                    let by_right =
+                        gradients.when(1, || kept.left()?.transpose(1, 2)?.bmm(gradient))?;
+                    let by_left =
+                        gradients.when(0, || gradient.bmm(&kept.right()?.transpose(1, 2)?))?;
+                    Ok(smallvec![by_left, by_right])
                 })
             },
         )
@@ -239,14 +238,20 @@ impl Tensor {
                 let kept = KeptPair::new(self, vector);
                 Formula::saving(move |gradients| {
                     let gradient = gradients.only();
-                    let outer = || gradient.unsqueeze(1)?.mul(&kept.right()?.unsqueeze(0)?);
                     Ok(smallvec![
-                        gradients.when(0, outer)?,
+                        gradients.when(0, || gradient.ger(kept.right()?))?,
                         gradients.when(1, || kept.left()?.t()?.mv(gradient))?
                     ])
                 })
             },
         )
+    }
+
+    /// Multiplies each element of a vector by each of another one.
+    fn ger(&self, other: &Self) -> Result<Self> {
+        let _scope = open(&GER, (self, other));
+        let _scope = open(&OUTER, (self, other));
+        self.reshape(&[self.count() as i64, 1])?.mul(other)
     }
 
     fn multiply_vector(&self, vector: &Self) -> Result<Self> {

@@ -17,7 +17,7 @@ static RANDPERM: Site = Site::operator("aten::randperm");
 static UNIFORM: Site = Site::operator("aten::uniform_");
 
 node_site! {
-    BERNOULLI_NODE = "BernoulliBackward0";
+    BERNOULLI_NODE = "BernoulliBackward2";
     NORMAL_NODE = "NormalBackward0";
     RANDOM_NODE = "RandomBackward0";
     UNIFORM_NODE = "UniformBackward0";

@@ -10,6 +10,7 @@ use crate::kernels;
 use crate::{DType, Element, Error, Result, Scalar, Tensor};
 
 static CLAMP_MIN: Site = Site::operator("aten::clamp_min");
+static CLAMP_MIN_IN_PLACE: Site = Site::operator("aten::clamp_min_");
 static NEG: Site = Site::operator("aten::neg");
 static NEG_IN_PLACE: Site = Site::operator("aten::neg_");
 static RECIPROCAL: Site = Site::operator("aten::reciprocal");
@@ -22,10 +23,12 @@ static TO: Site = Site::operator("aten::to");
 
 node_site! {
     ABS_NODE = "AbsBackward0";
+    CEIL_NODE = "CeilBackward0";
     CLAMP_MIN_NODE = "ClampMinBackward0";
     COS_NODE = "CosBackward0";
     ERF_NODE = "ErfBackward0";
     EXP_NODE = "ExpBackward0";
+    FLOOR_NODE = "FloorBackward0";
     LOG_NODE = "LogBackward0";
     NEG_NODE = "NegBackward0";
     RECIPROCAL_NODE = "ReciprocalBackward0";
@@ -33,6 +36,7 @@ node_site! {
     ROUND_NODE = "RoundBackward0";
     RSQRT_NODE = "RsqrtBackward0";
     SIGMOID_NODE = "SigmoidBackward0";
+    SGN_NODE = "SgnBackward0";
     SIGN_NODE = "SignBackward0";
     SIN_NODE = "SinBackward0";
     SQRT_NODE = "SqrtBackward0";
@@ -62,6 +66,8 @@ pub enum Elementwise {
     Rsqrt,
     /// The logistic function.
     Sigmoid,
+    /// As `Sign`, under the name by which torch derives the absolute value.
+    Sgn,
     /// Minus one, zero or one.
     Sign,
     /// The sine.
@@ -102,15 +108,16 @@ macro_rules! names {
 
 names! {
     Abs "abs" ABS_NODE;
-    Ceil "ceil" ROUND_NODE;
+    Ceil "ceil" CEIL_NODE;
     Cos "cos" COS_NODE;
     Erf "erf" ERF_NODE;
     Exp "exp" EXP_NODE;
-    Floor "floor" ROUND_NODE;
+    Floor "floor" FLOOR_NODE;
     Log "log" LOG_NODE;
     Round "round" ROUND_NODE;
     Rsqrt "rsqrt" RSQRT_NODE;
     Sigmoid "sigmoid" SIGMOID_NODE;
+    Sgn "sgn" SGN_NODE;
     Sign "sign" SIGN_NODE;
     Sin "sin" SIN_NODE;
     Sqrt "sqrt" SQRT_NODE;
@@ -122,7 +129,7 @@ impl Elementwise {
     fn keeps_integers(self) -> bool {
         matches!(
             self,
-            Self::Abs | Self::Ceil | Self::Floor | Self::Round | Self::Sign
+            Self::Abs | Self::Ceil | Self::Floor | Self::Round | Self::Sgn | Self::Sign
         )
     }
 
@@ -139,8 +146,8 @@ impl Elementwise {
             Self::Round => T::of(x.wide().round_ties_even()),
             Self::Rsqrt => one / x.sqrt(),
             Self::Sigmoid => one / (one + (-x).exp()),
-            Self::Sign if x == T::ZERO || x.is_nan() => T::ZERO,
-            Self::Sign => x.signum(),
+            Self::Sgn | Self::Sign if x == T::ZERO || x.is_nan() => T::ZERO,
+            Self::Sgn | Self::Sign => x.signum(),
             Self::Sin => x.sin(),
             Self::Sqrt => x.sqrt(),
             Self::Tanh => x.tanh(),
@@ -151,19 +158,25 @@ impl Elementwise {
     /// [`Elementwise::keeps_result`].
     fn derive(self, gradient: &Tensor, kept: &Tensor) -> Result<Tensor> {
         match self {
-            Self::Abs => gradient.mul(&kept.elementwise(Self::Sign)?),
-            Self::Ceil | Self::Floor | Self::Round | Self::Sign => gradient.zeros_like(),
+            Self::Abs => gradient.mul(&kept.elementwise(Self::Sgn)?),
+            Self::Ceil | Self::Floor | Self::Round | Self::Sgn | Self::Sign => {
+                gradient.zeros_like()
+            }
             Self::Cos => gradient.mul(&kept.elementwise(Self::Sin)?.neg()?),
             Self::Erf => {
-                let bell = kept.mul(kept)?.neg()?.elementwise(Self::Exp)?;
-                gradient.mul(&bell.mul(std::f64::consts::FRAC_2_SQRT_PI)?)
+                let bell = kept.pow(Scalar::Int(2))?.neg()?.elementwise(Self::Exp)?;
+                let scale = Scalar::Float(std::f64::consts::FRAC_2_SQRT_PI);
+                bell.mul_number(scale)?.mul(gradient)
             }
             Self::Exp => gradient.mul(kept),
             Self::Log => gradient.div(kept),
-            Self::Rsqrt => gradient.mul(-0.5)?.mul(&kept.mul(kept)?.mul(kept)?),
+            Self::Rsqrt => {
+                let half = gradient.mul_number(Scalar::Float(-0.5))?;
+                half.mul(&kept.pow(Scalar::Int(3))?)
+            }
             Self::Sigmoid => sigmoid_backward(gradient, kept),
             Self::Sin => gradient.mul(&kept.elementwise(Self::Cos)?),
-            Self::Sqrt => gradient.div(&kept.mul(2_i64)?),
+            Self::Sqrt => gradient.div(&kept.mul_number(Scalar::Int(2))?),
             Self::Tanh => tanh_backward(gradient, kept),
         }
     }
@@ -220,7 +233,7 @@ impl Tensor {
         let names = function.names();
         let _scope = open(&names.in_place, (self,));
         let before = (!function.keeps_result() && self.requires_grad())
-            .then(|| by_dtype!(self.dtype(), T => kernels::map(self, |x: T| x)))
+            .then(|| self.duplicate_below())
             .transpose()?;
         in_place(
             names.node,
@@ -260,7 +273,9 @@ impl Tensor {
         }
         match function {
             Elementwise::Abs => by_number!(self.dtype(), T => kernels::map(self, magnitude::<T>)),
-            Elementwise::Sign => by_number!(self.dtype(), T => kernels::map(self, sign::<T>)),
+            Elementwise::Sgn | Elementwise::Sign => {
+                by_number!(self.dtype(), T => kernels::map(self, sign::<T>))
+            }
             _ => by_dtype!(self.dtype(), T => kernels::map(self, |x: T| x)),
         }
     }
@@ -334,6 +349,7 @@ impl Tensor {
             self,
             [],
             || {
+                let _scope = open(&CLAMP_MIN_IN_PLACE, (self, Scalar::Int(0)));
                 by_number!(self.dtype(), T => {
                     kernels::update_each(self, |x: T| x.at_least(T::ZERO))
                 })
@@ -390,7 +406,8 @@ impl Tensor {
                 let kept = Saved::result(result, &RECIPROCAL_NODE);
                 Formula::unary_saving(move |gradient| {
                     let result = kept.get()?;
-                    gradient.neg()?.mul(&result.mul(result)?)
+                    let square = result.mul(result)?;
+                    gradient.neg()?.mul(&square)
                 })
             },
         )

@@ -37,6 +37,7 @@ node_site! {
     PERMUTE_NODE = "PermuteBackward0";
     RESHAPE_ALIAS_NODE = "ReshapeAliasBackward0";
     SQUEEZE_ALL_NODE = "SqueezeBackward0";
+    SQUEEZE_IN_PLACE_NODE = "SqueezeBackward4";
     SQUEEZE_NODE = "SqueezeBackward1";
     T_NODE = "TBackward0";
     TRANSPOSE_NODE = "TransposeBackward0";
@@ -266,7 +267,17 @@ impl Tensor {
                 let places: Dims = (0..self.rank()).filter(kept).collect();
                 self.as_layout(self.layout().permuted(&places)?)
             },
-            |_| reshape_formula(self),
+            |_| {
+                let removed = |index: &usize| self.dims()[*index] == 1;
+                let places: Dims = (0..self.rank()).filter(removed).collect();
+                Formula::unary(move |gradient| {
+                    places
+                        .iter()
+                        .try_fold(gradient.clone(), |gradient, &place| {
+                            gradient.unsqueeze(place as i64)
+                        })
+                })
+            },
         )
     }
 
@@ -363,9 +374,9 @@ impl Tensor {
         let _scope = open(&SQUEEZE_IN_PLACE, (&self, dimension));
         let at = dimension_index(dimension, self.rank())?;
         let layout = self.layout().squeezed(at)?;
-        let sizes = signed(self.dims());
+        let removed = layout.dims().len() < self.rank();
         differentiable(
-            &SQUEEZE_NODE,
+            &SQUEEZE_IN_PLACE_NODE,
             [&self],
             || {
                 let _scope = open(
@@ -374,7 +385,15 @@ impl Tensor {
                 );
                 Ok(self.with_layout(layout.clone())?.into_owner())
             },
-            |_| Formula::unary(move |gradient| gradient.reshape(&sizes)),
+            |_| {
+                Formula::unary(move |gradient| {
+                    if removed {
+                        gradient.unsqueeze(at as i64)
+                    } else {
+                        Ok(gradient.clone())
+                    }
+                })
+            },
         )
     }
 

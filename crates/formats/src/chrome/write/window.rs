@@ -16,6 +16,9 @@ const RESERVED: [&str; 6] = [
     "mindprof",
 ];
 
+/// How much later than the end of the span the window is said to end.
+const WINDOW_END_MARGIN_NS: u64 = 1000;
+
 /// Where the span of the window is put below all processes.
 const SPANS_SORT_INDEX: u64 = 536_870_912;
 
@@ -67,7 +70,10 @@ impl Writer<'_> {
             "\"pid\":\"Traces\",\"tid\":\"Trace PyTorch Profiler\"",
             Nanos::ZERO,
         );
-        self.push_mark("Record Window End", "\"pid\":\"\",\"tid\":\"\"", span);
+        // Later than the span, as in torch: readers add up times as floats, and so put the end of an
+        // event that reaches to the end of the span somewhat after it.
+        let end = Nanos(span.0 + WINDOW_END_MARGIN_NS);
+        self.push_mark("Record Window End", "\"pid\":\"\",\"tid\":\"\"", end);
     }
 
     fn push_mark(&mut self, name: &str, place: &str, time: Nanos) {

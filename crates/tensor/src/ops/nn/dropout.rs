@@ -28,7 +28,7 @@ impl Tensor {
         }
         let noise = empty_like(self)?;
         noise.bernoulli_(1.0 - probability)?;
-        noise.div_(Scalar::Float(1.0 - probability))?;
+        noise.div_in_place(Scalar::Float(1.0 - probability))?;
         self.mul(&noise)
     }
 }

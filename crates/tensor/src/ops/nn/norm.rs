@@ -101,11 +101,12 @@ impl Tensor {
             |[_, mean, deviation]| {
                 let kept = [Saved::new(self), Saved::new(mean), Saved::new(deviation)];
                 let weight = weight.map(Saved::new);
-                let (shape, has_bias) = (shape.to_vec(), bias.is_some());
+                let (shape, bias) = (shape.to_vec(), bias.map(Saved::new));
                 Formula::saving(move |gradients| {
                     let gradient = gradients.only();
                     let [own, mean, deviation] = [kept[0].get()?, kept[1].get()?, kept[2].get()?];
                     let weight = weight.as_ref().map(Saved::get).transpose()?;
+                    let bias = bias.as_ref().map(Saved::get).transpose()?;
                     let _scope = open(
                         &NATIVE_LAYER_NORM_BACKWARD,
                         (
@@ -115,7 +116,7 @@ impl Tensor {
                             mean,
                             deviation,
                             weight,
-                            Absent,
+                            bias,
                             Absent,
                         ),
                     );
@@ -124,7 +125,7 @@ impl Tensor {
                     Ok(smallvec![
                         Some(input),
                         weight.map(|_| scale),
-                        has_bias.then_some(shift)
+                        bias.map(|_| shift)
                     ])
                 })
             },
