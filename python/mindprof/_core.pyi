@@ -98,6 +98,7 @@ __all__ = [
     "tensor",
     "where",
     "write_chrome_trace",
+    "write_execution_trace",
     "write_flamegraph",
     "write_speedscope",
     "write_stacks",
@@ -116,6 +117,8 @@ class _SessionOptions(Protocol):
     def with_stack(self) -> bool: ...
     @property
     def with_modules(self) -> bool: ...
+    @property
+    def results(self) -> bool: ...
     @property
     def budget_bytes(self) -> int: ...
     @property
@@ -200,6 +203,15 @@ def write_chrome_trace(
     *,
     metadata: Sequence[tuple[str, str]],
     activity_types: Sequence[str] | None,
+) -> None: ...
+
+def write_execution_trace(
+    profile: Profile | None,
+    path: str | PathLike[str],
+    *,
+    time: str,
+    start_ms: int,
+    finish_ms: int,
 ) -> None: ...
 
 _Facts = tuple[str | None, bool, bool]

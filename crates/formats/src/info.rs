@@ -4,10 +4,11 @@ use mindprof_analyze::{Summary, Track, microseconds};
 use mindprof_model::{Category, DeviceKind, Loss, LossCause, Profile};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::chrome::{PhaseCounts, Repairs, category_name, json_value, loss_key};
 use crate::device::device_name;
+use crate::execution_trace::ExecutionTraceCheck;
 
 /// A profile, its numbers, and what had to be put right when it was read.
 #[derive(Clone, Copy, Debug)]
@@ -110,6 +111,22 @@ pub fn verify_json(read: Result<(&Profile, &Repairs), &str>) -> String {
             lost: loss_counts(&Loss::default()),
         },
     };
+    serde_json::to_string_pretty(&document).expect("plain data is JSON")
+}
+
+/// Returns what a check of an execution trace found, as JSON for programs.
+pub fn verify_execution_trace_json(check: &ExecutionTraceCheck) -> String {
+    let document = json!({
+        "readable": true,
+        "clean": check.faults.is_empty(),
+        "execution_trace": {
+            "nodes": check.nodes,
+            "threads": check.threads,
+            "tensors": check.tensors,
+            "lost": check.lost,
+        },
+        "faults": check.faults,
+    });
     serde_json::to_string_pretty(&document).expect("plain data is JSON")
 }
 

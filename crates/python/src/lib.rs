@@ -60,7 +60,7 @@ mod _core {
     #[pymodule_export]
     use crate::events::Events;
     #[pymodule_export]
-    use crate::export::write_chrome_trace;
+    use crate::export::{write_chrome_trace, write_execution_trace};
     #[pymodule_export]
     use crate::function_event::FunctionEvent;
     #[pymodule_export]

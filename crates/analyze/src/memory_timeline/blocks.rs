@@ -279,6 +279,7 @@ impl TensorLists {
                 dtype,
                 dims,
                 strides,
+                ..
             } => {
                 let bytes = spanned_bytes(dtype, dims, strides);
                 self.tensors.push(SeenTensor { place, bytes });
@@ -289,6 +290,7 @@ impl TensorLists {
                 }
             }
             Input::Other
+            | Input::Device
             | Input::Int(_)
             | Input::Float(_)
             | Input::Bool(_)
