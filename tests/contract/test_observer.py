@@ -81,27 +81,7 @@ def test_p_113_one_start_and_one_stop_per_cycle() -> None:
     assert observer.calls == ["start", "stop", "start", "stop", "cleanup"]
 
 
-def test_an_observer_that_cannot_write(tmp_path: Path) -> None:
-    observer = torch.profiler.ExecutionTraceObserver()
-    assert observer.get_output_file_path() is None
-    observer.start()
-    assert not observer.is_running()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        assert observer.register_callback(str(tmp_path / "no" / "trace.json")) is observer
-    assert not observer.is_registered
-    observer.cleanup()
-
-
-def test_the_folder_beside_an_execution_trace(tmp_path: Path) -> None:
-    find = torch.profiler.ExecutionTraceObserver.get_resources_dir_for_et_path
-    trace = str(tmp_path / "trace.json")
-    assert find(trace) is None
-    assert find(trace, create_dir=True) == str(tmp_path / "trace_resources")
-    assert find(trace) == str(tmp_path / "trace_resources")
-    assert torch.profiler.ExecutionTraceObserver().get_resources_dir() is None
-
-
+# Before a file that cannot be written: after one, torch registers no observer that works.
 def test_an_execution_trace_of_two_windows(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     observer = torch.profiler.ExecutionTraceObserver().register_callback(str(path))
@@ -152,3 +132,24 @@ def test_an_execution_trace_runs_along_with_a_profile(tmp_path: Path) -> None:
     events = [event.name for event in profiler.events()]
     assert "aten::ones" in nodes
     assert events == ["aten::ones", "aten::empty", "aten::fill_"]
+
+
+def test_an_observer_that_cannot_write(tmp_path: Path) -> None:
+    observer = torch.profiler.ExecutionTraceObserver()
+    assert observer.get_output_file_path() is None
+    observer.start()
+    assert not observer.is_running()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert observer.register_callback(str(tmp_path / "no" / "trace.json")) is observer
+    assert not observer.is_registered
+    observer.cleanup()
+
+
+def test_the_folder_beside_an_execution_trace(tmp_path: Path) -> None:
+    find = torch.profiler.ExecutionTraceObserver.get_resources_dir_for_et_path
+    trace = str(tmp_path / "trace.json")
+    assert find(trace) is None
+    assert find(trace, create_dir=True) == str(tmp_path / "trace_resources")
+    assert find(trace) == str(tmp_path / "trace_resources")
+    assert torch.profiler.ExecutionTraceObserver().get_resources_dir() is None
