@@ -115,6 +115,9 @@ pub fn verify_json(read: Result<(&Profile, &Repairs), &str>) -> String {
 }
 
 /// Returns what a check of an execution trace found, as JSON for programs.
+///
+/// # Panics
+/// Never: what was found is plain data.
 pub fn verify_execution_trace_json(check: &ExecutionTraceCheck) -> String {
     let document = json!({
         "readable": true,

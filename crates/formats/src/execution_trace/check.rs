@@ -45,13 +45,13 @@ struct Node {
     id: u64,
     name: String,
     ctrl_deps: u64,
-    inputs: Values,
-    outputs: Values,
+    inputs: Lists,
+    outputs: Lists,
     attrs: Vec<Attribute>,
 }
 
 #[derive(Deserialize)]
-struct Values {
+struct Lists {
     values: Vec<Value>,
     shapes: Vec<Value>,
     types: Vec<String>,
@@ -162,7 +162,7 @@ impl ExecutionTraceCheck {
         }
     }
 
-    fn add_values(&mut self, values: &Values, ids: &FxHashSet<u64>, tensors: &mut FxHashSet<u64>) {
+    fn add_values(&mut self, values: &Lists, ids: &FxHashSet<u64>, tensors: &mut FxHashSet<u64>) {
         let count = values.values.len();
         let others = [
             values.shapes.len(),

@@ -15,7 +15,7 @@ pub(super) struct Values {
 /// One input or result, as JSON; the type without its quotes.
 #[derive(Clone, Debug)]
 pub(super) struct Value {
-    value: String,
+    text: String,
     shape: String,
     kind: String,
     strides: String,
@@ -38,7 +38,7 @@ impl Values {
 
     /// Makes the values the items of one list.
     pub(super) fn into_list(self) -> Self {
-        Self::one(list(self.rows))
+        Self::one(list(&self.rows))
     }
 
     /// Returns the value at a place.
@@ -64,7 +64,7 @@ impl Values {
             .collect();
         format!(
             "{{\"values\": [{}], \"shapes\": [{}], \"types\": [{}], \"strides\": [{}]}}",
-            join(|row| &row.value),
+            join(|row| &row.text),
             join(|row| &row.shape),
             kinds.join(","),
             join(|row| &row.strides)
@@ -94,7 +94,7 @@ fn show(
             let count: u64 = dims.iter().product();
             let bytes = dtype.bytes();
             Value {
-                value: format!("[{tensor},{storage},{offset},{count},{bytes},\"cpu\"]"),
+                text: format!("[{tensor},{storage},{offset},{count},{bytes},\"cpu\"]"),
                 shape: compact(dims),
                 kind: format!("Tensor({})", dtype_name(*dtype)),
                 strides: compact(strides),
@@ -102,7 +102,8 @@ fn show(
         }
         Input::TensorList(tensors) => {
             let items = tensors.clone();
-            list(items.map(|item| show(&item, addresses, objects)).collect())
+            let shown: Vec<Value> = items.map(|item| show(&item, addresses, objects)).collect();
+            list(&shown)
         }
         Input::Other => plain("None", "\"<None>\"".to_owned()),
         Input::Device => plain("Device", "\"cpu\"".to_owned()),
@@ -110,39 +111,42 @@ fn show(
         Input::Float(value) => plain("Double", float_text(*value)),
         Input::Bool(value) => plain("Bool", value.to_string()),
         Input::IntList(words) => list(
-            (words.iter())
+            &words
+                .iter()
                 .map(|&word| plain("Int", (word as i64).to_string()))
-                .collect(),
+                .collect::<Vec<_>>(),
         ),
         Input::FloatList(words) => list(
-            (words.iter())
+            &words
+                .iter()
                 .map(|&word| plain("Double", float_text(f64::from_bits(word))))
-                .collect(),
+                .collect::<Vec<_>>(),
         ),
         Input::BoolList(words) => list(
-            (words.iter())
+            &words
+                .iter()
                 .map(|&word| plain("Bool", (word != 0).to_string()))
-                .collect(),
+                .collect::<Vec<_>>(),
         ),
     }
 }
 
-fn plain(kind: &str, value: String) -> Value {
+fn plain(kind: &str, text: String) -> Value {
     Value {
-        value,
+        text,
         shape: "[]".to_owned(),
         kind: kind.to_owned(),
         strides: "[]".to_owned(),
     }
 }
 
-fn list(items: Vec<Value>) -> Value {
+fn list(items: &[Value]) -> Value {
     let join = |part: fn(&Value) -> &str| {
         let parts: Vec<&str> = items.iter().map(part).collect();
         parts.join(",")
     };
     Value {
-        value: format!("[{}]", join(|item| &item.value)),
+        text: format!("[{}]", join(|item| &item.text)),
         shape: format!("[{}]", join(|item| &item.shape)),
         kind: format!("GenericList[{}]", join(|item| &item.kind)),
         strides: format!("[{}]", join(|item| &item.strides)),

@@ -124,10 +124,9 @@ impl Node {
             Returns::TensorList if !own.is_empty() => own.into_list(),
             _ if !own.is_empty() => own,
             Returns::Written(place) => input(place).unwrap_or_default(),
-            // An operator that is made of others returns what the last of them did.
-            Returns::Tensors | Returns::TensorList => last,
             Returns::ViewOf(place) if last.is_empty() => input(place).unwrap_or_default(),
-            Returns::ViewOf(_) => last,
+            // An operator that is made of others returns what the last of them did.
+            Returns::Tensors | Returns::TensorList | Returns::ViewOf(_) => last,
         };
     }
 }
