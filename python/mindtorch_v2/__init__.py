@@ -9,6 +9,7 @@ import builtins
 
 from mindprof._core import (
     Tensor,
+    __version__,
     arange,
     as_tensor,
     broadcast_tensors,
@@ -36,7 +37,20 @@ from mindprof._core import (
 )
 
 from mindtorch_v2 import _C as _C
-from mindtorch_v2 import amp, autograd, cuda, nn, optim, profiler, utils
+from mindtorch_v2 import _missing, amp, autograd, cuda, nn, optim, profiler, serialization, utils
+from mindtorch_v2 import _pickle as _pickle
+from mindtorch_v2._einsum import einsum
+from mindtorch_v2._functions import (
+    get_num_threads,
+    hstack,
+    isfinite,
+    isinf,
+    logical_and,
+    logical_not,
+    logical_or,
+    set_num_threads,
+    vstack,
+)
 from mindtorch_v2._memory_format import contiguous_format, memory_format, preserve_format
 from mindtorch_v2._named import Size
 from mindtorch_v2.amp.autocast_mode import (
@@ -53,6 +67,7 @@ from mindtorch_v2.autograd import (
     no_grad,
     set_grad_enabled,
 )
+from mindtorch_v2.serialization import load, save
 
 bfloat16 = dtype.bfloat16
 float32 = float = dtype.float32
@@ -72,6 +87,7 @@ allclose = Tensor.allclose
 any = Tensor.any
 argmax = Tensor.argmax
 argmin = Tensor.argmin
+argsort = Tensor.argsort
 as_strided = Tensor.as_strided
 bmm = Tensor.bmm
 ceil = Tensor.ceil
@@ -79,6 +95,7 @@ chunk = Tensor.chunk
 clamp = Tensor.clamp
 clone = Tensor.clone
 cos = Tensor.cos
+cumsum = Tensor.cumsum
 div = Tensor.div
 dot = Tensor.dot
 empty_like = Tensor.empty_like
@@ -86,7 +103,9 @@ eq = Tensor.eq
 equal = Tensor.equal
 erf = Tensor.erf
 exp = Tensor.exp
+expm1 = Tensor.expm1
 flatten = Tensor.flatten
+flip = Tensor.flip
 floor = Tensor.floor
 floor_divide = Tensor.floor_divide
 full_like = Tensor.full_like
@@ -95,8 +114,13 @@ ge = Tensor.ge
 gt = Tensor.gt
 index_select = Tensor.index_select
 is_floating_point = Tensor.is_floating_point
+isnan = Tensor.isnan
 le = Tensor.le
 log = Tensor.log
+log1p = Tensor.log1p
+log2 = Tensor.log2
+log_softmax = Tensor.log_softmax
+logsumexp = Tensor.logsumexp
 lt = Tensor.lt
 masked_fill = Tensor.masked_fill
 masked_select = Tensor.masked_select
@@ -114,6 +138,7 @@ nonzero = Tensor.nonzero
 norm = Tensor.norm
 numel = Tensor.numel
 ones_like = Tensor.ones_like
+outer = Tensor.outer
 permute = Tensor.permute
 pow = Tensor.pow
 rand_like = Tensor.rand_like
@@ -124,10 +149,14 @@ remainder = Tensor.remainder
 reshape = Tensor.reshape
 round = Tensor.round
 rsqrt = Tensor.rsqrt
+scatter = Tensor.scatter
+scatter_add = Tensor.scatter_add
 select = Tensor.select
 sigmoid = Tensor.sigmoid
 sign = Tensor.sign
 sin = Tensor.sin
+softmax = Tensor.softmax
+sort = Tensor.sort
 split = Tensor.split
 sqrt = Tensor.sqrt
 square = Tensor.square
@@ -137,6 +166,7 @@ sub = Tensor.sub
 sum = Tensor.sum
 t = Tensor.t
 tanh = Tensor.tanh
+topk = Tensor.topk
 transpose = Tensor.transpose
 tril = Tensor.tril
 triu = Tensor.triu
@@ -144,6 +174,10 @@ unbind = Tensor.unbind
 unsqueeze = Tensor.unsqueeze
 var = Tensor.var
 zeros_like = Tensor.zeros_like
+concat = concatenate = cat
+multiply = mul
+subtract = sub
+divide = true_divide = div
 
 
 def is_tensor(obj: object) -> builtins.bool:
@@ -154,6 +188,7 @@ def is_tensor(obj: object) -> builtins.bool:
 __all__ = [
     "Size",
     "Tensor",
+    "__version__",
     "abs",
     "add",
     "addcdiv",
@@ -166,6 +201,7 @@ __all__ = [
     "arange",
     "argmax",
     "argmin",
+    "argsort",
     "as_strided",
     "as_tensor",
     "autocast",
@@ -180,14 +216,19 @@ __all__ = [
     "clamp",
     "clear_autocast_cache",
     "clone",
+    "concat",
+    "concatenate",
     "contiguous_format",
     "cos",
     "cuda",
+    "cumsum",
     "device",
     "div",
+    "divide",
     "dot",
     "double",
     "dtype",
+    "einsum",
     "empty",
     "empty_like",
     "enable_grad",
@@ -195,8 +236,10 @@ __all__ = [
     "equal",
     "erf",
     "exp",
+    "expm1",
     "eye",
     "flatten",
+    "flip",
     "float",
     "float32",
     "float64",
@@ -208,7 +251,9 @@ __all__ = [
     "gather",
     "ge",
     "get_autocast_dtype",
+    "get_num_threads",
     "gt",
+    "hstack",
     "index_select",
     "inference_mode",
     "int",
@@ -219,9 +264,20 @@ __all__ = [
     "is_floating_point",
     "is_grad_enabled",
     "is_tensor",
+    "isfinite",
+    "isinf",
+    "isnan",
     "le",
     "linspace",
+    "load",
     "log",
+    "log1p",
+    "log2",
+    "log_softmax",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logsumexp",
     "long",
     "lt",
     "manual_seed",
@@ -236,6 +292,7 @@ __all__ = [
     "minimum",
     "mm",
     "mul",
+    "multiply",
     "mv",
     "narrow",
     "ne",
@@ -248,6 +305,7 @@ __all__ = [
     "ones",
     "ones_like",
     "optim",
+    "outer",
     "permute",
     "pow",
     "preserve_format",
@@ -264,12 +322,19 @@ __all__ = [
     "reshape",
     "round",
     "rsqrt",
+    "save",
+    "scatter",
+    "scatter_add",
     "select",
+    "serialization",
     "set_grad_enabled",
+    "set_num_threads",
     "set_printoptions",
     "sigmoid",
     "sign",
     "sin",
+    "softmax",
+    "sort",
     "split",
     "sqrt",
     "square",
@@ -277,18 +342,24 @@ __all__ = [
     "stack",
     "std",
     "sub",
+    "subtract",
     "sum",
     "t",
     "tanh",
     "tensor",
+    "topk",
     "transpose",
     "tril",
     "triu",
+    "true_divide",
     "unbind",
     "unsqueeze",
     "utils",
     "var",
+    "vstack",
     "where",
     "zeros",
     "zeros_like",
 ]
+
+__getattr__ = _missing.attribute_of(__name__)

@@ -1,4 +1,4 @@
-"""What `max` and `min` return along a dimension: values, and where they are."""
+"""What `max`, `min`, `sort` and `topk` return along a dimension: values, and where they are."""
 
 from __future__ import annotations
 
@@ -27,4 +27,24 @@ class min(NamedTuple):
         return f"torch.return_types.min(\nvalues={self.values!r},\nindices={self.indices!r})"
 
 
-__all__ = ["max", "min"]
+class sort(NamedTuple):
+    """The elements in order, and the places that they came from."""
+
+    values: Tensor
+    indices: Tensor
+
+    def __repr__(self) -> str:
+        return f"torch.return_types.sort(\nvalues={self.values!r},\nindices={self.indices!r})"
+
+
+class topk(NamedTuple):
+    """The elements nearest to one end, and their places."""
+
+    values: Tensor
+    indices: Tensor
+
+    def __repr__(self) -> str:
+        return f"torch.return_types.topk(\nvalues={self.values!r},\nindices={self.indices!r})"
+
+
+__all__ = ["max", "min", "sort", "topk"]

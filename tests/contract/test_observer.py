@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import warnings
 from pathlib import Path
 from typing import Any
@@ -79,6 +81,59 @@ def test_p_113_one_start_and_one_stop_per_cycle() -> None:
     assert observer.calls == ["start", "stop", "start", "stop", "cleanup"]
 
 
+# Before a file that cannot be written: after one, torch registers no observer that works.
+def test_an_execution_trace_of_two_windows(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    observer = torch.profiler.ExecutionTraceObserver().register_callback(str(path))
+    assert observer.is_registered
+    assert path.exists()
+    assert observer.get_output_file_path() == str(path)
+    observer.start()
+    assert observer.is_running()
+    torch.ones(2)
+    observer.stop()
+    assert not observer.is_running()
+    torch.full((3,), 1.0)
+    observer.start()
+    torch.zeros(2)
+    observer.unregister_callback()
+    assert not observer.is_registered
+    assert not observer.is_running()
+    trace = json.loads(path.read_text())
+    assert trace["schema"] == "1.1.1-chakra.0.0.4"
+    names = [node["name"] for node in trace["nodes"]]
+    assert names == [
+        "[pytorch|profiler|execution_trace|thread]",
+        *["aten::empty", "aten::fill_", "aten::ones"],
+        *["aten::empty", "aten::zero_", "aten::zeros"],
+        "[pytorch|profiler|execution_trace|process]",
+    ]
+
+
+def test_an_execution_trace_of_nothing_and_a_compressed_one(tmp_path: Path) -> None:
+    observer = torch.profiler.ExecutionTraceObserver()
+    observer.register_callback(str(tmp_path / "empty.json")).cleanup()
+    trace = json.loads((tmp_path / "empty.json").read_text())
+    assert [node["id"] for node in trace["nodes"]] == [1]
+    packed = tmp_path / "packed.json.gz"
+    observer.register_callback(str(packed)).start()
+    torch.ones(2)
+    observer.cleanup()
+    with gzip.open(packed, "rt") as file:
+        assert len(json.load(file)["nodes"]) == 5
+
+
+def test_an_execution_trace_runs_along_with_a_profile(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    observer = torch.profiler.ExecutionTraceObserver().register_callback(str(path))
+    with profile(execution_trace_observer=observer) as profiler:
+        torch.ones(2)
+    nodes = [node["name"] for node in json.loads(path.read_text())["nodes"]]
+    events = [event.name for event in profiler.events()]
+    assert "aten::ones" in nodes
+    assert events == ["aten::ones", "aten::empty", "aten::fill_"]
+
+
 def test_an_observer_that_cannot_write(tmp_path: Path) -> None:
     observer = torch.profiler.ExecutionTraceObserver()
     assert observer.get_output_file_path() is None
@@ -98,9 +153,3 @@ def test_the_folder_beside_an_execution_trace(tmp_path: Path) -> None:
     assert find(trace, create_dir=True) == str(tmp_path / "trace_resources")
     assert find(trace) == str(tmp_path / "trace_resources")
     assert torch.profiler.ExecutionTraceObserver().get_resources_dir() is None
-
-
-@pytest.mark.differs("torch writes execution traces")
-def test_the_execution_trace_observer_says_that_it_does_nothing() -> None:
-    with pytest.warns(UserWarning, match="Execution trace will not be recorded."):
-        torch.profiler.ExecutionTraceObserver().register_callback("x.json")

@@ -7,6 +7,7 @@ pub fn dims<'a>(input: &Input<'a>) -> &'a [u64] {
     match input {
         Input::Tensor { dims, .. } => dims,
         Input::Other
+        | Input::Device
         | Input::TensorList(_)
         | Input::Int(_)
         | Input::Float(_)

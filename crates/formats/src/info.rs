@@ -7,10 +7,11 @@ use mindprof_model::{Category, Loss, LossCause, Profile, StringId};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::chrome::{PhaseCounts, Repairs, category_name, json_value, loss_key};
 use crate::device::device_name;
+use crate::execution_trace::ExecutionTraceCheck;
 
 /// A profile, its numbers, and what had to be put right when it was read.
 #[derive(Clone, Copy, Debug)]
@@ -132,6 +133,25 @@ pub fn verify_json(read: Result<(&Profile, &Repairs), &str>) -> String {
             lost: loss_counts(&Loss::default()),
         },
     };
+    serde_json::to_string_pretty(&document).expect("plain data is JSON")
+}
+
+/// Returns what a check of an execution trace found, as JSON for programs.
+///
+/// # Panics
+/// Never: what was found is plain data.
+pub fn verify_execution_trace_json(check: &ExecutionTraceCheck) -> String {
+    let document = json!({
+        "readable": true,
+        "clean": check.faults.is_empty(),
+        "execution_trace": {
+            "nodes": check.nodes,
+            "threads": check.threads,
+            "tensors": check.tensors,
+            "lost": check.lost,
+        },
+        "faults": check.faults,
+    });
     serde_json::to_string_pretty(&document).expect("plain data is JSON")
 }
 

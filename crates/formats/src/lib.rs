@@ -11,6 +11,7 @@ mod device;
 mod diff;
 mod error;
 mod event_list;
+mod execution_trace;
 mod folded;
 mod format;
 mod gzip;
@@ -46,12 +47,16 @@ pub use device::{device_name, is_device_work, memory_device, memory_device_name}
 pub use diff::{change_state, diff_json, measure_name};
 pub use error::{Compression, Error, Result};
 pub use event_list::{write_event_list, write_event_list_file};
+pub use execution_trace::{
+    ExecutionTraceCheck, ExecutionTraceOptions, check_execution_trace, check_execution_trace_file,
+    write_execution_trace_file,
+};
 pub use folded::{
     STACK_METRICS, folded_frame, stack_metric, write_folded, write_folded_file,
     write_folded_with_short,
 };
 pub use format::{Format, write_named_trace_file};
-pub use info::{Info, verify_json};
+pub use info::{Info, verify_execution_trace_json, verify_json};
 pub use memory_timeline::{
     MemoryPoints, frame_texts, holder_name, memory_category_name, memory_summary_json, unseen_name,
     write_memory_timeline, write_memory_timeline_raw,

@@ -75,6 +75,7 @@ impl ProfileBuilder {
             sort_events(whole);
         }
         whole.storages.settle();
+        whole.results.settle();
         whole.passthrough.settle();
         Ok(Profile {
             contents: self.whole,
@@ -88,7 +89,11 @@ impl ProfileBuilder {
 fn sort_events(whole: &mut Part) {
     let key = |event: &Event| (event.start, Reverse(event.end()));
     let events = &mut whole.events.events;
-    if whole.links.is_empty() && whole.storages.is_empty() && whole.passthrough.is_empty() {
+    if whole.links.is_empty()
+        && whole.storages.is_empty()
+        && whole.results.is_empty()
+        && whole.passthrough.is_empty()
+    {
         events.sort_by_key(key);
         return;
     }
@@ -97,6 +102,7 @@ fn sort_events(whole: &mut Part) {
     *events = order.iter().map(|&index| events[index as usize]).collect();
     whole.links = whole.links.reordered(&order);
     whole.storages.reorder(&order);
+    whole.results.reorder(&order);
     for kind in PassthroughKind::OF_EVENTS {
         whole.passthrough.reorder(kind, &order);
     }

@@ -9,7 +9,8 @@
 //!   Tensor      count dims, count strides     Int, Float, Bool   one word
 //!   IntList     count words                   FloatList          count words
 //!   BoolList    count words                   Other              nothing
-//!   TensorList  count encoded tensors
+//!   TensorList  count encoded tensors         Device             nothing
+//!   Offset      nothing: count is where the tensor that follows begins in its storage
 //! ```
 
 use crate::DType;
@@ -36,10 +37,14 @@ pub enum InputKind {
     FloatList,
     /// A list of truth values.
     BoolList,
+    /// The device of the host.
+    Device,
+    /// The offset of the tensor that follows, in elements; no input of its own.
+    Offset,
 }
 
 impl InputKind {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 11] = [
         Self::Other,
         Self::Tensor,
         Self::TensorList,
@@ -49,6 +54,8 @@ impl InputKind {
         Self::IntList,
         Self::FloatList,
         Self::BoolList,
+        Self::Device,
+        Self::Offset,
     ];
 }
 
@@ -65,6 +72,8 @@ pub enum Input<'a> {
         dims: &'a [u64],
         /// Its strides in elements; as many as dims.
         strides: &'a [u64],
+        /// Where it begins in its storage, in elements, if that was recorded.
+        offset: u64,
     },
     /// A list of tensors.
     TensorList(InputsIter<'a>),
@@ -80,12 +89,19 @@ pub enum Input<'a> {
     FloatList(&'a [u64]),
     /// A list of truth values: zero is false.
     BoolList(&'a [u64]),
+    /// The device of the host.
+    Device,
 }
 
 /// Returns the first word of an input.
 #[inline]
 pub(crate) const fn header(kind: InputKind, dtype: DType, count: usize) -> u64 {
     kind as u64 | (dtype as u64) << 8 | (count as u64) << 16
+}
+
+fn kind_of(header: u64) -> InputKind {
+    let kind = InputKind::ALL.get((header & 0xff) as usize).copied();
+    kind.unwrap_or(InputKind::Other)
 }
 
 /// Walks the inputs of one encoded list.
@@ -123,18 +139,24 @@ impl<'a> Iterator for InputsIter<'a> {
             return None;
         }
         self.left -= 1;
-        let header = self.take_one();
+        let mut offset = 0;
+        let mut header = self.take_one();
+        let mut kind = kind_of(header);
+        while kind == InputKind::Offset {
+            offset = header >> 16;
+            header = self.take_one();
+            kind = kind_of(header);
+        }
         let count = (header >> 16) as usize;
-        let kind = InputKind::ALL
-            .get((header & 0xff) as usize)
-            .copied()
-            .unwrap_or(InputKind::Other);
         Some(match kind {
-            InputKind::Other => Input::Other,
+            // An offset is always followed by a tensor.
+            InputKind::Other | InputKind::Offset => Input::Other,
+            InputKind::Device => Input::Device,
             InputKind::Tensor => Input::Tensor {
                 dtype: DType::from_code((header >> 8) as u8),
                 dims: self.take(count),
                 strides: self.take(count),
+                offset,
             },
             InputKind::TensorList => {
                 let list = Self {
@@ -175,6 +197,9 @@ mod tests {
         encoder.float_list(&[2.0]);
         encoder.bool_list(&[true, false]);
         encoder.other();
+        encoder.device();
+        encoder.offset(6);
+        encoder.tensor(DType::F64, &[2], &[3]);
 
         let mut table = InputsTable::new();
         let id = table.intern(encoder.words());
@@ -191,7 +216,9 @@ mod tests {
                 "[3, -8]",
                 "[2.0]",
                 "[1, 0]",
-                "-"
+                "-",
+                "device",
+                "F64[2][3]+6"
             ]
         );
     }
@@ -209,12 +236,19 @@ mod tests {
         let signed = |words: &[u64]| words.iter().map(|&word| word as i64).collect::<Vec<_>>();
         match input {
             Input::Other => "-".into(),
+            Input::Device => "device".into(),
             Input::Tensor {
                 dtype,
                 dims,
                 strides,
+                offset,
             } => {
-                format!("{dtype:?}{:?}{:?}", signed(dims), signed(strides))
+                let from = if *offset == 0 {
+                    String::new()
+                } else {
+                    format!("+{offset}")
+                };
+                format!("{dtype:?}{:?}{:?}{from}", signed(dims), signed(strides))
             }
             Input::TensorList(list) => {
                 let items: Vec<_> = list.clone().map(|input| describe(&input)).collect();

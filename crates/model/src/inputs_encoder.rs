@@ -122,6 +122,18 @@ impl<W: WordSink> Encoder<W> {
         self.header(InputKind::Other, DType::Unknown, 0);
     }
 
+    /// Adds the device of the host.
+    #[inline]
+    pub fn device(&mut self) {
+        self.header(InputKind::Device, DType::Unknown, 0);
+    }
+
+    /// Says where the tensor that is added next begins in its storage, in elements.
+    #[inline]
+    pub fn offset(&mut self, elements: usize) {
+        self.header(InputKind::Offset, DType::Unknown, elements);
+    }
+
     #[inline]
     fn header(&mut self, kind: InputKind, dtype: DType, count: usize) {
         self.words.put([header(kind, dtype, count)]);

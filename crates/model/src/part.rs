@@ -4,9 +4,9 @@
 //! [`crate::ProfileBuilder`] puts parts together.
 
 use crate::{
-    Event, EventBatch, InputsTable, LinkColumns, Links, Loss, LossCause, MemoryRecord,
-    MemoryRecords, Metadata, Nanos, PassthroughArgs, Profile, ProfileBuilder, Result, RoleRecord,
-    StackTable, StorageLists, StringTable, Thread, ThreadId,
+    Event, EventBatch, InputsId, InputsTable, LinkColumns, Links, Loss, LossCause, MemoryRecord,
+    MemoryRecords, Metadata, Nanos, PassthroughArgs, Profile, ProfileBuilder, Result, Results,
+    RoleRecord, StackTable, StorageLists, StringTable, Thread, ThreadId,
 };
 
 mod check;
@@ -38,6 +38,7 @@ pub struct Part {
     pub(crate) links: LinkColumns,
     pub(crate) memory: MemoryRecords,
     pub(crate) storages: StorageLists,
+    pub(crate) results: Results,
     pub(crate) roles: Vec<RoleRecord>,
     pub(crate) loss: Loss,
 }
@@ -101,6 +102,12 @@ impl Part {
     /// order in which they were added.
     pub fn set_storages(&mut self, index: usize, addresses: &[u64]) {
         self.storages.set(index, addresses);
+    }
+
+    /// Sets what an event returned: a list of tensors, and the addresses of their storages; `index`
+    /// counts the events in the order in which they were added.
+    pub fn set_results(&mut self, index: usize, tensors: InputsId, addresses: &[u64]) {
+        self.results.set(index, tensors, addresses);
     }
 
     /// Adds the role of a tensor. Any order will do.

@@ -2,7 +2,7 @@
 
 use crate::{
     DeviceKind, Event, EventId, InputsTable, Links, Loss, MemoryRecords, Nanos, Origins, Part,
-    PassthroughArgs, RoleRecord, StackTable, StorageLists, StringTable, Thread, ThreadId,
+    PassthroughArgs, Results, RoleRecord, StackTable, StorageLists, StringTable, Thread, ThreadId,
     ThreadNumbers,
 };
 
@@ -108,6 +108,11 @@ impl Profile {
     /// Returns where the tensors lie that events were given.
     pub const fn storages(&self) -> &StorageLists {
         &self.contents.storages
+    }
+
+    /// Returns what events returned, where that was recorded.
+    pub const fn results(&self) -> &Results {
+        &self.contents.results
     }
 
     /// Returns what tensors were said to be, ordered by time.

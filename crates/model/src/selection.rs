@@ -76,6 +76,9 @@ impl Part {
             if !addresses.is_empty() {
                 self.set_storages(place, addresses);
             }
+            if let Some((tensors, addresses)) = profile.results().of(index) {
+                self.set_results(place, tensors, addresses);
+            }
             for (kind, walk) in &mut passthrough {
                 if let Some(text) = walk.at(index) {
                     self.passthrough.set(*kind, place, text);

@@ -1,8 +1,11 @@
 //! A profile as a file, with what Python says about it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use mindprof_formats::{TraceOptions, write_named_trace_file};
+use mindprof_formats::{
+    ExecutionTraceOptions, TraceOptions, write_execution_trace_file, write_named_trace_file,
+};
 use mindprof_model::{Category, Metadata};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -36,6 +39,30 @@ pub(crate) fn write_chrome_trace(
     };
     let profile = &*profile;
     py.enter(move || write_named_trace_file(profile.analyzed().analysis.profile(), &options, &path))
+}
+
+/// Writes `profile`, which kept results, as an execution trace; none is a trace of nothing.
+#[pyfunction]
+#[pyo3(signature = (profile, path, *, time, start_ms, finish_ms))]
+pub(crate) fn write_execution_trace(
+    py: Python<'_>,
+    profile: Option<PyRef<'_, Profile>>,
+    path: PathBuf,
+    time: String,
+    start_ms: u64,
+    finish_ms: u64,
+) -> PyResult<()> {
+    let options = ExecutionTraceOptions {
+        process: std::process::id(),
+        time,
+        start_ms,
+        finish_ms,
+    };
+    let analyzed = profile.map(|profile| Arc::clone(profile.analyzed()));
+    py.enter(move || {
+        let profile = analyzed.as_ref().map(|held| held.analysis.profile());
+        write_execution_trace_file(profile, &options, &path)
+    })
 }
 
 /// Takes texts as they are; one with lone surrogates is no UTF-8 and is shown with replacement

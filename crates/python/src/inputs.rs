@@ -44,6 +44,7 @@ pub(crate) fn structured<'py>(
             (Input::TensorList(tensors), part) => structured(py, tensors, part)?,
             (
                 Input::Other
+                | Input::Device
                 | Input::Int(_)
                 | Input::Float(_)
                 | Input::Bool(_)
@@ -78,6 +79,7 @@ pub(crate) fn values<'py>(py: Python<'py>, inputs: InputsIter<'_>) -> PyResult<B
                 list.append(values.collect::<Vec<_>>())?;
             }
             Input::Other
+            | Input::Device
             | Input::Tensor { .. }
             | Input::TensorList(_)
             | Input::IntList(_)

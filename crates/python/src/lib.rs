@@ -60,7 +60,7 @@ mod _core {
     #[pymodule_export]
     use crate::events::Events;
     #[pymodule_export]
-    use crate::export::write_chrome_trace;
+    use crate::export::{write_chrome_trace, write_execution_trace};
     #[pymodule_export]
     use crate::function_event::FunctionEvent;
     #[pymodule_export]
@@ -98,13 +98,15 @@ mod _core {
     use crate::table::sort_keys;
     #[pymodule_export]
     use crate::tensor::{
-        DType, Device, FunctionNode, HookHandle, Tensor, adaptive_avg_pool2d, arange, as_tensor,
-        backward, batch_norm, broadcast_tensors, cat, clear_autocast_cache, conv2d, cross_entropy,
-        current_autocast, dropout, embedding, empty, enter_autocast, eye, finish_function,
-        from_numpy, full, gelu, grad, is_grad_enabled, layer_norm, leave_autocast, linear,
-        linspace, live_bytes, manual_seed, max_pool2d, maximum, minimum, mse_loss, nll_loss, ones,
-        print_options, rand, randint, randn, randperm, scaled_dot_product_attention,
-        set_grad_enabled, set_printoptions, stack, tensor, r#where, zeros,
+        DType, Device, FunctionNode, HookHandle, OperatorScope, Tensor, adaptive_avg_pool2d,
+        arange, as_tensor, backward, batch_norm, binary_cross_entropy_with_logits,
+        broadcast_tensors, cat, clear_autocast_cache, conv2d, cross_entropy, current_autocast,
+        dropout, elu, embedding, empty, enter_autocast, eye, finish_function, from_numpy, full,
+        gelu, grad, is_grad_enabled, layer_norm, leaky_relu, leave_autocast, linear, linspace,
+        live_bytes, logsigmoid, manual_seed, max_pool2d, maximum, minimum, mse_loss, nll_loss,
+        ones, print_options, rand, randint, randn, randperm, scaled_dot_product_attention,
+        set_grad_enabled, set_num_threads, set_printoptions, silu, softplus, stack, tensor,
+        tensor_from_bytes, tensor_to_bytes, r#where, zeros,
     };
 
     use pyo3::prelude::*;

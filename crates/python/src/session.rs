@@ -34,6 +34,7 @@ struct SessionOptions {
     record_shapes: bool,
     profile_memory: bool,
     with_flops: bool,
+    results: bool,
     with_stack: bool,
     with_modules: bool,
     stack_depth: usize,
@@ -52,6 +53,7 @@ impl FromPyObject<'_, '_> for SessionOptions {
             record_shapes: options.getattr("record_shapes")?.extract()?,
             profile_memory: options.getattr("profile_memory")?.extract()?,
             with_flops: options.getattr("with_flops")?.extract()?,
+            results: options.getattr("results")?.extract()?,
             with_stack: options.getattr("with_stack")?.extract()?,
             with_modules: options.getattr("with_modules")?.extract()?,
             stack_depth: options.getattr("stack_depth")?.extract()?,
@@ -88,6 +90,7 @@ impl Session {
             // Operations are counted from shapes.
             inputs: options.record_shapes || options.with_flops,
             memory: options.profile_memory,
+            results: options.results,
             calls: wanted.calls,
             budget_bytes: options.budget_bytes,
         };

@@ -13,6 +13,7 @@ use crate::name::{self, NameKind};
 use crate::nesting::Nesting;
 use crate::options::Calls;
 use crate::raw::{RawMemoryEvent, RawRole, Record, Stack};
+use crate::results::add_results;
 use crate::storages::SideRecords;
 
 /// Makes the profile of a capture, of the earlier ones that belong to it, and of what was attached.
@@ -120,6 +121,9 @@ impl Scopes<'_> {
             }
         }
         part.add_events(events);
+        if capture.keep_results {
+            add_results(thread, &order, first, part);
+        }
         if capture.keep_inputs && capture.keep_memory {
             let notes = SideRecords::collect(thread.records());
             let mut cursor = thread.cursor(&self.found.open);

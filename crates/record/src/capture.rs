@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use mindprof_model::{InputsTable, Loss, Metadata, Part, Profile};
+use mindprof_model::{InputsId, InputsTable, Loss, Metadata, Part, Profile};
 use rustc_hash::FxHashSet;
 
 use crate::assemble;
@@ -31,6 +31,7 @@ pub struct Capture {
     pub(crate) closed: Anchor,
     pub(crate) keep_inputs: bool,
     pub(crate) keep_memory: bool,
+    pub(crate) keep_results: bool,
     pub(crate) keep_calls: Calls,
     pub(crate) threads: Vec<ThreadCapture>,
     /// Keeps the names that the records refer to.
@@ -158,6 +159,12 @@ impl ThreadCapture {
             end: 0,
             further,
         }
+    }
+
+    /// Returns the list that a record names.
+    pub(crate) fn inputs_words(&self, record: &Record) -> &[u64] {
+        self.inputs
+            .words(InputsId::from_raw(record.inputs_number()))
     }
 
     /// Returns the number of records.

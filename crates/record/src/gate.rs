@@ -20,6 +20,7 @@ pub(crate) struct Gate(u64);
 
 /// What the open windows want, taken together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a bit of the gate")]
 pub(crate) struct Wanted {
     /// Scopes. False while every open window is paused.
     pub(crate) scopes: bool,
@@ -27,6 +28,8 @@ pub(crate) struct Wanted {
     pub(crate) inputs: bool,
     /// Memory that is taken and given back, also while scopes are not wanted.
     pub(crate) memory: bool,
+    /// The results of scopes.
+    pub(crate) results: bool,
     /// Calls of the host's language, also while scopes are not wanted.
     pub(crate) calls: Calls,
 }
@@ -48,6 +51,7 @@ impl Gate {
     const MEMORY: u64 = 4;
     const STACKS: u64 = 8;
     const MODULES: u64 = 16;
+    const RESULTS: u64 = 32;
     const EPOCH_SHIFT: u32 = 8;
 
     /// Reads the gate.
@@ -62,6 +66,7 @@ impl Gate {
             (wanted.scopes, Self::SCOPES),
             (wanted.inputs, Self::INPUTS),
             (wanted.memory, Self::MEMORY),
+            (wanted.results, Self::RESULTS),
             (wanted.calls == Calls::All, Self::STACKS),
             (wanted.calls == Calls::Modules, Self::MODULES),
         ];
@@ -94,6 +99,12 @@ impl Gate {
     #[inline]
     pub(crate) const fn wants_memory(self) -> bool {
         self.0 & Self::MEMORY != 0
+    }
+
+    /// Returns whether some window wants the results of scopes.
+    #[inline]
+    pub(crate) const fn wants_results(self) -> bool {
+        self.0 & Self::RESULTS != 0
     }
 
     /// Returns whether some window wants to know where tensors lie: of what memory is for, inputs

@@ -26,6 +26,7 @@ mod options;
 mod raw;
 mod recorder;
 mod registry;
+mod results;
 mod roles;
 mod scope;
 mod session;
@@ -43,6 +44,7 @@ pub use memory::memory;
 pub use name::{Name, NameKind, Site};
 pub use options::{Calls, Options};
 pub use raw::Stack;
+pub use results::{result, wants_results};
 pub use roles::{tensor_role, wants_storages};
 pub use scope::{
     OpenScope, Scope, is_profiling, is_recording, open, open_call, open_range, open_with, scope,

@@ -7,6 +7,8 @@ pub struct Options {
     pub inputs: bool,
     /// Whether memory that the host takes and gives back is recorded.
     pub memory: bool,
+    /// Whether scopes keep the tensors that they return; then inputs tell offsets too.
+    pub results: bool,
     /// Which calls of the host's language are recorded, as the host tells of them.
     pub calls: Calls,
     /// How many bytes the recording may hold. The newest events beyond it are dropped and counted.
@@ -19,6 +21,7 @@ impl Default for Options {
         Self {
             inputs: false,
             memory: false,
+            results: false,
             calls: Calls::None,
             budget_bytes: 256 << 20,
         }

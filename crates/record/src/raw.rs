@@ -13,6 +13,7 @@
 //!  further   address address   FURTHER_…   0                address (low, high)
 //! role       time    address   ROLE        the role         bytes (low, high)
 //! forward    start   key       FORWARD     0                0
+//! result     time    address   RESULT      its inputs       0
 //! ```
 
 use mindprof_model::TensorRole;
@@ -46,6 +47,7 @@ impl Record {
     pub(crate) const FURTHER_STORAGES: u32 = u32::MAX - 2;
     pub(crate) const ROLE: u32 = u32::MAX - 3;
     pub(crate) const FORWARD: u32 = u32::MAX - 4;
+    pub(crate) const RESULT: u32 = u32::MAX - 5;
 
     /// Marks, in the name of a scope, that it ended on another thread than it began on.
     pub(crate) const ASYNC: u32 = 1 << 31;
@@ -122,7 +124,7 @@ impl Record {
     /// Returns whether it is a scope.
     #[inline]
     pub(crate) const fn is_scope(&self) -> bool {
-        self.name < Self::FORWARD
+        self.name < Self::RESULT
     }
 
     /// Returns the sequence number of the scope.

@@ -217,6 +217,7 @@ impl Recorder {
                 .any(|window| window.paused_now.is_none()),
             inputs: options().any(|options| options.inputs),
             memory: options().any(|options| options.memory),
+            results: options().any(|options| options.results),
             calls: options()
                 .map(|options| options.calls)
                 .max()

@@ -75,6 +75,7 @@ impl Session {
             closed,
             keep_inputs: self.options.inputs,
             keep_memory: self.options.memory,
+            keep_results: self.options.results,
             keep_calls: self.options.calls,
             threads: taken.threads,
             _names: taken.names,

@@ -11,12 +11,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mindprof_record::{InputsRewriter, is_recording, scope_with};
+use mindprof_record::{InputsRewriter, is_recording, result, scope_with, wants_results};
 pub(crate) use mindprof_record::{Scope, Site};
 use smallvec::SmallVec;
 
 use crate::autograd::next_sequence;
-use crate::{DType, Scalar, Tensor};
+use crate::{DType, Result, Scalar, Tensor};
 
 /// Lists of numbers longer than this are not recorded.
 const LIST_LIMIT: usize = 30;
@@ -49,6 +49,24 @@ pub(crate) fn open<A: Arguments>(site: &'static Site, arguments: A) -> Scope {
 /// format.
 pub(crate) struct Absent;
 
+/// The device of the host, where the caller names it.
+pub(crate) struct Device;
+
+/// Tells execution traces what the innermost operator returns.
+#[inline]
+pub(crate) fn returns(tensor: &Tensor) {
+    if wants_results() {
+        result(tensor.storage_address() as u64, |encoder| {
+            tensor.encode(encoder);
+        });
+    }
+}
+
+/// As [`returns`], for a result that is handed on.
+pub(crate) fn returning(result: Result<Tensor>) -> Result<Tensor> {
+    result.inspect(returns)
+}
+
 /// One argument of an operator.
 pub(crate) trait Argument {
     /// Whether it is a tensor, or a list of them.
@@ -71,7 +89,18 @@ impl Argument for Tensor {
     #[inline(always)]
     fn encode(&self, encoder: &mut InputsRewriter<'_>) {
         encoder.storage(self.storage_address() as u64);
+        if self.offset() != 0 {
+            encode_offset(self, encoder);
+        }
         encoder.tensor(self.dtype().into(), self.dims(), self.strides());
+    }
+}
+
+/// Only where results are wanted: else views that differ in nothing but their offsets are one input.
+#[cold]
+fn encode_offset(tensor: &Tensor, encoder: &mut InputsRewriter<'_>) {
+    if wants_results() {
+        encoder.offset(tensor.offset());
     }
 }
 
@@ -103,6 +132,13 @@ impl Argument for Absent {
     #[inline]
     fn encode(&self, encoder: &mut InputsRewriter<'_>) {
         encoder.other();
+    }
+}
+
+impl Argument for Device {
+    #[inline]
+    fn encode(&self, encoder: &mut InputsRewriter<'_>) {
+        encoder.device();
     }
 }
 

@@ -19,6 +19,7 @@ mod layout;
 mod live;
 mod logical;
 mod operand;
+mod operator;
 mod ops;
 mod scalar;
 mod shape;
@@ -36,13 +37,14 @@ pub use element::Element;
 pub use elements::Owner;
 pub use error::{Error, Result};
 pub use exception::Exception;
-pub use kernels::Put;
+pub use kernels::{Put, set_thread_count};
 pub use live::live_bytes;
 pub use logical::Logical;
 pub use operand::Operand;
+pub use operator::{OperatorInput, open_operator};
 pub use ops::{
-    Approximation, BatchNorm, Comparison, Convolution, CrossEntropy, Elementwise, End, KeepDims,
-    Logic, Pool, Reduction, Triangle, Truth, manual_seed,
+    Approximation, BatchNorm, BinaryCrossEntropy, Comparison, Convolution, CrossEntropy, Curve,
+    Elementwise, End, KeepDims, Logic, Pool, Reduction, Triangle, Truth, manual_seed,
 };
 pub use scalar::Scalar;
 pub use tensor::Tensor;

@@ -234,6 +234,25 @@ impl Tensor {
         Ok(elements)
     }
 
+    /// Copies the elements out as bytes in the machine's order, the last dimension innermost.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut bytes = storage::reserve(self.count() * self.dtype().bytes())?;
+        match self.dtype() {
+            DType::Bool => bytes.extend(self.to_bools()?.into_iter().map(u8::from)),
+            DType::I32 => bytes.extend(self.to_vec()?.into_iter().flat_map(i32::to_ne_bytes)),
+            DType::I64 => bytes.extend(self.to_vec()?.into_iter().flat_map(i64::to_ne_bytes)),
+            DType::BF16 => {
+                bytes.extend(self.to_vec()?.into_iter().flat_map(half::bf16::to_ne_bytes));
+            }
+            DType::F32 => bytes.extend(self.to_vec()?.into_iter().flat_map(f32::to_ne_bytes)),
+            DType::F64 => bytes.extend(self.to_vec()?.into_iter().flat_map(f64::to_ne_bytes)),
+        }
+        Ok(bytes)
+    }
+
     /// Copies the elements out as truths, the last dimension innermost.
     ///
     /// # Errors

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import tempfile
+import time
 import warnings
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
+
+from mindprof import _core
+from mindprof._profiler.options import SessionOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -28,52 +33,106 @@ class _ITraceObserver(ABC):
 
 
 class ExecutionTraceObserver(_ITraceObserver):
-    """Stands for torch's recorder of execution traces, and says that it writes nothing.
+    """Writes what ran as torch's execution trace: operators with tensors, parents and values.
 
-    It behaves as torch's does for a file that cannot be written.
+    The file is written by `unregister_callback`, which `cleanup` and the end of the object call;
+    between `start` and `stop` operators are taken into it. Several observers may be registered at
+    once, each with a file of its own.
+
+    Example:
+        >>> import json, tempfile, mindtorch_v2 as torch
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> observer = ExecutionTraceObserver().register_callback(f"{folder.name}/trace.json")
+        >>> observer.start()
+        >>> ones = torch.ones(2)
+        >>> observer.unregister_callback()
+        >>> with open(observer.get_output_file_path()) as file:
+        ...     [node["name"] for node in json.load(file)["nodes"]][1:-1]
+        ['aten::empty', 'aten::fill_', 'aten::ones']
+        >>> folder.cleanup()
     """
 
     def __init__(self) -> None:
         self.extra_resources_collection = False
         self.resources_dir = ""
         self.output_file_path = ""
+        self._registered: _Registration | None = None
+        self._running = False
+
+    def __del__(self) -> None:
+        self.unregister_callback()
 
     @staticmethod
     def build_execution_trace_obs_from_env() -> ExecutionTraceObserver | None:
-        """Returns an observer if `ENABLE_PYTORCH_EXECUTION_TRACE` is 1."""
+        """Returns an observer with a temporary file if `ENABLE_PYTORCH_EXECUTION_TRACE` is 1."""
         if os.environ.get("ENABLE_PYTORCH_EXECUTION_TRACE", "0") != "1":
             return None
-        return ExecutionTraceObserver().register_callback("")
+        try:
+            with tempfile.NamedTemporaryFile("w", suffix=".et.json", delete=False) as file:
+                path = file.name
+        except OSError as error:
+            warnings.warn(
+                "Execution trace will not be recorded. Exception on creating default temporary "
+                f"file: {error}",
+                stacklevel=2,
+            )
+            return None
+        observer = ExecutionTraceObserver().register_callback(path)
+        extras = os.environ.get("ENABLE_PYTORCH_EXECUTION_TRACE_EXTRAS", "0") == "1"
+        observer.set_extra_resource_collection(extras)
+        return observer
 
     def register_callback(self, output_file_path: str) -> Self:
-        """Takes the path and warns that nothing will be written there."""
-        warnings.warn(
-            "Execution trace will not be recorded. mindprof does not write execution traces.",
-            stacklevel=2,
-        )
-        self.output_file_path = output_file_path
+        """Takes the file that the trace will be written to, compressed if it ends in `.gz`.
+
+        A file that cannot be opened is warned of, and the observer stays unregistered. Once
+        registered, further calls change nothing until `unregister_callback`.
+        """
+        if self._registered is None:
+            self.output_file_path = output_file_path
+            try:
+                with open(output_file_path, "w"):
+                    pass
+            except OSError as error:
+                warnings.warn(
+                    f"Execution trace will not be recorded. Failed to open output file: {error}",
+                    stacklevel=2,
+                )
+                return self
+            self._registered = _Registration()
         return self
 
     def unregister_callback(self) -> None:
-        """Does nothing."""
+        """Stops, and writes the file."""
+        registered = getattr(self, "_registered", None)
+        if registered is not None:
+            self.stop()
+            self._registered = None
+            registered.write(self.output_file_path)
 
     @property
     def is_registered(self) -> bool:
-        """Whether a file is being written: never."""
-        return False
+        """Whether there is a file to be written."""
+        return self._registered is not None
 
     def is_running(self) -> bool:
-        """Returns whether a file is being written: never."""
-        return False
+        """Returns whether operators are taken into the trace."""
+        return self._running
 
     def start(self) -> None:
-        """Does nothing."""
+        """Takes operators into the trace from now on, if registered."""
+        if self._registered is not None and not self._running:
+            self._registered.resume()
+            self._running = True
 
     def stop(self) -> None:
-        """Does nothing."""
+        """Leaves operators out from now on."""
+        if self._running and self._registered is not None:
+            self._registered.pause()
+            self._running = False
 
     def cleanup(self) -> None:
-        """Does nothing."""
+        """Writes the file, as `unregister_callback`."""
         self.unregister_callback()
 
     def get_output_file_path(self) -> str | None:
@@ -122,3 +181,37 @@ class ExecutionTraceObserver(_ITraceObserver):
             warnings.warn(f"Execution trace exception when creating {folder}", stacklevel=2)
             return None
         return folder
+
+
+class _Registration:
+    """What one file will hold: the session, made by the first start, and when it began."""
+
+    def __init__(self) -> None:
+        self._session: _core.Session | None = None
+        self._time = time.strftime("%Y-%m-%d %H:%M:%S")
+        self._start_ms = _milliseconds()
+
+    def resume(self) -> None:
+        if self._session is None:
+            options = SessionOptions(record_shapes=True, profile_memory=True, results=True)
+            self._session = _core.Session(options)
+        else:
+            self._session.resume()
+
+    def pause(self) -> None:
+        if self._session is not None:
+            self._session.pause()
+
+    def write(self, path: str) -> None:
+        profile = None if self._session is None else self._session.stop()
+        _core.write_execution_trace(
+            profile,
+            path,
+            time=self._time,
+            start_ms=self._start_ms,
+            finish_ms=_milliseconds(),
+        )
+
+
+def _milliseconds() -> int:
+    return time.monotonic_ns() // 1_000_000

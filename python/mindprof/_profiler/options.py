@@ -25,6 +25,7 @@ class SessionOptions:
         record_shapes: Keep the shapes of what operators are given.
         profile_memory: Record what memory operators take and give back.
         with_stack: Record Python calls, and by whom operators are called.
+        results: Keep what operators return, for execution traces.
         with_flops: Estimate floating-point operations, from shapes.
         with_modules: Record calls of modules; `with_stack` does so too.
         budget_bytes: How much memory the recording may take.
@@ -37,6 +38,7 @@ class SessionOptions:
     profile_memory: bool = False
     with_stack: bool = False
     with_flops: bool = False
+    results: bool = False
     with_modules: bool = False
     budget_bytes: int = DEFAULT_BUDGET_BYTES
     stack_depth: int = DEFAULT_STACK_DEPTH

@@ -1,9 +1,9 @@
-"""`Sequential` and `ModuleList`: modules in a row."""
+"""`Sequential`, `ModuleList` and `ModuleDict`: modules in a row, or by name."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from typing import TYPE_CHECKING, Any, overload
 
 from mindtorch_v2.nn import _text
@@ -181,6 +181,78 @@ class ModuleList(_Row):
 
     def _slice(self, places: slice) -> Self:
         return type(self)(list(self)[places])
+
+
+class ModuleDict(Module):
+    """Holds modules by name, so that they are registered. It cannot be called.
+
+    Args:
+        modules: What it starts with: a mapping, or pairs of a name and a module.
+
+    Example:
+        >>> from mindtorch_v2 import nn
+        >>> nn.ModuleDict({"linear": nn.Linear(2, 2)})
+        ModuleDict(
+          (linear): Linear(in_features=2, out_features=2, bias=True)
+        )
+    """
+
+    _modules: dict[str, Module]  # type: ignore[assignment]  # a name is never without a module
+
+    def __init__(
+        self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None
+    ) -> None:
+        super().__init__()
+        if modules is not None:
+            self.update(modules)
+
+    def __getitem__(self, key: str) -> Module:
+        return self._modules[key]
+
+    def __setitem__(self, key: str, module: Module) -> None:
+        self.add_module(key, module)
+
+    def __delitem__(self, key: str) -> None:
+        del self._modules[key]
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._modules
+
+    def clear(self) -> None:
+        """Takes all modules out."""
+        self._modules.clear()
+
+    def pop(self, key: str) -> Module:
+        """Takes a module out and returns it."""
+        return self._modules.pop(key)
+
+    def keys(self) -> KeysView[str]:
+        """Returns the names."""
+        return self._modules.keys()
+
+    def items(self) -> ItemsView[str, Module]:
+        """Returns names and modules."""
+        return self._modules.items()
+
+    def values(self) -> ValuesView[Module]:
+        """Returns the modules."""
+        return self._modules.values()
+
+    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
+        """Adds modules, in the place of those of the same names."""
+        if not isinstance(modules, Iterable):
+            raise TypeError(
+                "ModuleDict.update should be called with an iterable of key/value pairs, "
+                f"but got {type(modules).__name__}"
+            )
+        for key, module in modules.items() if isinstance(modules, Mapping) else modules:
+            self[key] = module
 
 
 def _added(other: Sequential) -> Sequential:

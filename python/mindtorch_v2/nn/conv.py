@@ -1,4 +1,4 @@
-"""`Conv2d`: a convolution over images."""
+"""`Conv1d` and `Conv2d`: convolutions over sequences and images."""
 
 from __future__ import annotations
 
@@ -121,6 +121,105 @@ class Conv2d(Module):
             )
         if self.padding_mode != "zeros":
             raise NotImplementedError(f"padding_mode={self.padding_mode!r} is not supported")
+
+
+class Conv1d(Module):
+    """Convolves sequences of shape `(N, C, L)` with learned kernels.
+
+    Args:
+        in_channels: Channels of the input.
+        out_channels: Channels of the output, one kernel each.
+        kernel_size: Length of a kernel.
+        stride: How far a kernel moves at a time.
+        padding: Zeros added on each side, or "valid" or "same".
+        dilation: Distance between the points of a kernel.
+        groups: Into how many parts the channels are split, convolved apart.
+        bias: Whether there is a bias.
+        padding_mode: What is added on each side. Only "zeros" is supported.
+        device: Where the parameters live: the CPU.
+        dtype: What the parameters are made of.
+
+    Example:
+        >>> import mindtorch_v2 as torch
+        >>> Conv1d(3, 8, kernel_size=3, padding=1)(torch.ones(2, 3, 5)).shape == (2, 8, 5)
+        True
+    """
+
+    weight: Parameter
+    bias: Parameter | None
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | tuple[int],
+        stride: int | tuple[int] = 1,
+        padding: str | int | tuple[int] = 0,
+        dilation: int | tuple[int] = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        _check_groups(groups, in_channels, out_channels)
+        if padding_mode != "zeros":
+            raise NotImplementedError(f"padding_mode={padding_mode!r} is not supported")
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.kernel_size = _one(kernel_size)
+        self.stride = _one(stride)
+        self.padding = padding if isinstance(padding, str) else _one(padding)
+        self.dilation = _one(dilation)
+        self.groups = groups
+        self.padding_mode = padding_mode
+        shape = (out_channels, in_channels // groups, *self.kernel_size)
+        self.weight = Parameter(torch.empty(shape, device=device, dtype=dtype))
+        if bias:
+            self.bias = Parameter(torch.empty(out_channels, device=device, dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws weight and bias anew."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            init.uniform_bias_(self.bias, self.weight)
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        """Computes the convolution."""
+        return functional.conv1d(
+            input,
+            self.weight,
+            self.bias,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.groups,
+        )
+
+    def extra_repr(self) -> str:
+        """Returns the sizes, and what differs from the defaults."""
+        facts = [
+            f"{self.in_channels}, {self.out_channels}",
+            f"kernel_size={self.kernel_size}",
+            f"stride={self.stride}",
+        ]
+        if self.padding != (0,):
+            facts.append(f"padding={self.padding}")
+        if self.dilation != (1,):
+            facts.append(f"dilation={self.dilation}")
+        if self.groups != 1:
+            facts.append(f"groups={self.groups}")
+        if self.bias is None:
+            facts.append("bias=False")
+        return ", ".join(facts)
+
+
+def _one(value: int | tuple[int]) -> tuple[int]:
+    return (value,) if isinstance(value, int) else (value[0],)
 
 
 def _check_groups(groups: int, in_channels: int, out_channels: int) -> None:

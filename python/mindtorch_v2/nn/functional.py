@@ -7,17 +7,22 @@ from collections.abc import Sequence
 
 from mindprof import _core
 from mindprof._core import (
+    OperatorScope,
     Tensor,
     batch_norm,
+    binary_cross_entropy_with_logits,
     broadcast_tensors,
     conv2d,
     cross_entropy,
     dtype,
     layer_norm,
     linear,
+    logsigmoid,
     nll_loss,
     scaled_dot_product_attention,
 )
+
+from mindtorch_v2 import _missing
 
 _Pair = int | Sequence[int]
 
@@ -29,6 +34,30 @@ tanh = Tensor.tanh
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """Returns the elements with negative ones set to zero."""
     return input.relu_() if inplace else input.relu()
+
+
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """Returns each element times its logistic function."""
+    return _into(input, _core.silu(input), inplace)
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """Returns the elements, negative ones scaled down."""
+    return _into(input, _core.leaky_relu(input, negative_slope), inplace)
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """Returns the elements, negative ones as `alpha * (exp(x) - 1)`."""
+    return _into(input, _core.elu(input, alpha), inplace)
+
+
+def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
+    """Returns a smooth version of `relu`."""
+    return _core.softplus(input, beta, threshold)
+
+
+def _into(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
+    return input.copy_(result) if inplace else result
 
 
 def softmax(
@@ -123,6 +152,103 @@ def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] |
     return _core.adaptive_avg_pool2d(input, sizes)
 
 
+def conv1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int | Sequence[int] = 1,
+    padding: str | int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Convolves sequences of shape `(N, C, L)`, as images of one row.
+
+    >>> import mindtorch_v2 as torch
+    >>> conv1d(torch.ones(1, 1, 4), torch.ones(1, 1, 2))
+    tensor([[[2., 2., 2.]]])
+    """
+    steps, sizes = _single(stride), padding if isinstance(padding, str) else _single(padding)
+    apart = _single(dilation)
+    arguments = (input, weight, bias, [steps], None if isinstance(sizes, str) else [sizes])
+    with OperatorScope("aten::conv1d", *arguments, [apart], groups):
+        image = input.unsqueeze(-2)
+        kernel = weight.unsqueeze(-2)
+        borders = sizes if isinstance(sizes, str) else (0, sizes)
+        result = conv2d(image, kernel, bias, (1, steps), borders, (1, apart), groups)
+        return result.squeeze(-2)
+
+
+def _single(value: int | Sequence[int]) -> int:
+    return value if isinstance(value, int) else value[0]
+
+
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Returns the mean of the sizes of the differences.
+
+    >>> import mindtorch_v2 as torch
+    >>> l1_loss(torch.ones(2), torch.zeros(2))
+    tensor(1.)
+    """
+    if size_average is not None or reduce is not None:
+        reduction = _reduction(size_average, reduce)
+    left, right = broadcast_tensors(input, target)
+    with OperatorScope("aten::l1_loss", left, right, _REDUCTIONS.index(reduction)):
+        return _reduced((left - right).abs(), reduction)
+
+
+def binary_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
+) -> Tensor:
+    """Returns how surprised probabilities are by truths; logarithms are at least -100."""
+    if input.shape != target.shape:
+        raise ValueError(
+            f"Using a target size ({target.shape}) that is different to the input size "
+            f"({input.shape}) is deprecated. Please ensure they have the same size."
+        )
+    arguments = (input, target, weight, _REDUCTIONS.index(reduction))
+    with OperatorScope("aten::binary_cross_entropy", *arguments):
+        sure, unsure = input.log().clamp(min=-100), (1 - input).log().clamp(min=-100)
+        loss = (target - 1) * unsure - target * sure
+        return _reduced(loss if weight is None else loss * weight, reduction)
+
+
+_REDUCTIONS = ("none", "mean", "sum")
+
+
+def _reduced(loss: Tensor, reduction: str) -> Tensor:
+    return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
+
+
+def _reduction(size_average: bool | None, reduce: bool | None) -> str:
+    return "none" if reduce is False else "sum" if size_average is False else "mean"
+
+
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """Returns ones at the places of classes, and zeros elsewhere.
+
+    >>> import mindtorch_v2 as torch
+    >>> one_hot(torch.tensor([0, 2]))
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+    """
+    with OperatorScope("aten::one_hot", tensor, num_classes):
+        if num_classes == -1:
+            num_classes = int(tensor.max().item()) + 1
+        zeros = _core.zeros((*tensor.shape, num_classes), dtype=tensor.dtype)
+        return zeros.scatter_(-1, tensor.unsqueeze(-1), 1)
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+    """Divides by the norm along a dimension."""
+    return input / input.norm(p, dim, True).clamp(min=eps).expand_as(input)
+
+
 def mse_loss(
     input: Tensor,
     target: Tensor,
@@ -137,8 +263,7 @@ def mse_loss(
     tensor(1.)
     """
     if size_average is not None or reduce is not None:
-        mean = size_average is not False
-        reduction = "none" if reduce is False else "mean" if mean else "sum"
+        reduction = _reduction(size_average, reduce)
     if target.shape != input.shape:
         warnings.warn(
             f"Using a target size ({target.shape}) that is different to the input size "
@@ -153,20 +278,33 @@ def mse_loss(
 __all__ = [
     "adaptive_avg_pool2d",
     "batch_norm",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "conv1d",
     "conv2d",
     "cross_entropy",
     "dropout",
+    "elu",
     "embedding",
     "gelu",
+    "l1_loss",
     "layer_norm",
+    "leaky_relu",
     "linear",
     "log_softmax",
+    "logsigmoid",
     "max_pool2d",
     "mse_loss",
     "nll_loss",
+    "normalize",
+    "one_hot",
     "relu",
     "scaled_dot_product_attention",
     "sigmoid",
+    "silu",
     "softmax",
+    "softplus",
     "tanh",
 ]
+
+__getattr__ = _missing.attribute_of(__name__)

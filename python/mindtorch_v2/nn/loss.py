@@ -1,4 +1,4 @@
-"""`MSELoss` and `CrossEntropyLoss`: how far an output is from what it should be."""
+"""Losses: how far an output is from what it should be."""
 
 from __future__ import annotations
 
@@ -35,6 +35,112 @@ class MSELoss(Module):
     def forward(self, input: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         """Computes the loss."""
         return functional.mse_loss(input, target, reduction=self.reduction)
+
+
+class L1Loss(MSELoss):
+    """Computes the size of the difference of input and target.
+
+    Takes what `MSELoss` takes.
+    """
+
+    def forward(self, input: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        """Computes the loss."""
+        return functional.l1_loss(input, target, reduction=self.reduction)
+
+
+class BCELoss(Module):
+    """Computes how surprised probabilities are by truths.
+
+    Args:
+        weight: A weight for each element.
+        size_average: Torch's older way to say `reduction`.
+        reduce: Torch's older way to say `reduction`.
+        reduction: "mean", "sum" or "none".
+    """
+
+    weight: torch.Tensor | None
+
+    def __init__(
+        self,
+        weight: torch.Tensor | None = None,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__()
+        self.reduction = _reduction(size_average, reduce, reduction)
+        self.register_buffer("weight", weight)
+
+    def forward(self, input: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        """Computes the loss."""
+        return functional.binary_cross_entropy(input, target, self.weight, self.reduction)
+
+
+class BCEWithLogitsLoss(BCELoss):
+    """Computes how surprised scores are by truths.
+
+    Args:
+        weight: A weight for each element.
+        size_average: Torch's older way to say `reduction`.
+        reduce: Torch's older way to say `reduction`.
+        reduction: "mean", "sum" or "none".
+        pos_weight: How much truths count more than falsehoods.
+
+    Example:
+        >>> import mindtorch_v2 as torch
+        >>> round(BCEWithLogitsLoss()(torch.zeros(2), torch.ones(2)).item(), 4)
+        0.6931
+    """
+
+    pos_weight: torch.Tensor | None
+
+    def __init__(
+        self,
+        weight: torch.Tensor | None = None,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        pos_weight: torch.Tensor | None = None,
+    ) -> None:
+        super().__init__(weight, size_average, reduce, reduction)
+        self.register_buffer("pos_weight", pos_weight)
+
+    def forward(self, input: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        """Computes the loss."""
+        return functional.binary_cross_entropy_with_logits(
+            input, target, self.weight, self.pos_weight, self.reduction
+        )
+
+
+class NLLLoss(Module):
+    """Computes how surprised logarithms of probabilities are by the true classes.
+
+    Args:
+        weight: A weight for each class.
+        size_average: Torch's older way to say `reduction`.
+        ignore_index: A class that does not count.
+        reduce: Torch's older way to say `reduction`.
+        reduction: "mean", "sum" or "none".
+    """
+
+    weight: torch.Tensor | None
+
+    def __init__(
+        self,
+        weight: torch.Tensor | None = None,
+        size_average: bool | None = None,
+        ignore_index: int = -100,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__()
+        self.reduction = _reduction(size_average, reduce, reduction)
+        self.register_buffer("weight", weight)
+        self.ignore_index = ignore_index
+
+    def forward(self, input: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        """Computes the loss."""
+        return functional.nll_loss(input, target, self.weight, self.ignore_index, self.reduction)
 
 
 class CrossEntropyLoss(Module):

@@ -1,4 +1,4 @@
-"""`LayerNorm` and `BatchNorm2d`: values brought to mean 0 and deviation 1."""
+"""`LayerNorm`, `BatchNorm1d` and `BatchNorm2d`: values brought to mean 0 and deviation 1."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class LayerNorm(Module):
         )
 
 
-class BatchNorm2d(Module):
-    """Normalizes each channel of `(N, C, H, W)` over the batch and the image.
+class _BatchNorm(Module):
+    """Normalizes each channel over the batch and all that comes after the channels.
 
     While training it uses the batch's own mean and variance and keeps a running average of both,
     which is what it uses in evaluation mode.
@@ -83,14 +83,6 @@ class BatchNorm2d(Module):
         device: Where parameters and buffers live: the CPU.
         dtype: What parameters and running averages are made of.
         bias: Whether a learned bias is added; only with `affine`.
-
-    Example:
-        >>> import mindtorch_v2 as torch
-        >>> norm = BatchNorm2d(3)
-        >>> norm(torch.ones(2, 3, 4, 4)).sum().item()
-        0.0
-        >>> norm.num_batches_tracked.item()
-        1
     """
 
     weight: Parameter | None
@@ -149,8 +141,7 @@ class BatchNorm2d(Module):
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         """Normalizes, and while training takes the batch into the running average."""
-        if input.dim() != 4:
-            raise ValueError(f"expected 4D input (got {input.dim()}D input)")
+        self._check_input_dim(input)
         by_batch = self.training or self.running_mean is None
         averages_used = self.track_running_stats or not self.training
         return functional.batch_norm(
@@ -172,6 +163,9 @@ class BatchNorm2d(Module):
             f"track_running_stats={self.track_running_stats}"
         )
 
+    def _check_input_dim(self, input: torch.Tensor) -> None:
+        raise NotImplementedError
+
     def _count_batch(self) -> float:
         # Counts a batch while training, and returns its part in the running average.
         tracked = self.num_batches_tracked
@@ -180,6 +174,39 @@ class BatchNorm2d(Module):
             if self.momentum is None:
                 return 1.0 / float(tracked.item())
         return 0.0 if self.momentum is None else self.momentum
+
+
+class BatchNorm1d(_BatchNorm):
+    """Normalizes each feature of `(N, C)` or `(N, C, L)` over the batch.
+
+    Takes what `BatchNorm2d` takes.
+
+    Example:
+        >>> import mindtorch_v2 as torch
+        >>> BatchNorm1d(3)(torch.ones(2, 3)).sum().item()
+        0.0
+    """
+
+    def _check_input_dim(self, input: torch.Tensor) -> None:
+        if input.dim() not in (2, 3):
+            raise ValueError(f"expected 2D or 3D input (got {input.dim()}D input)")
+
+
+class BatchNorm2d(_BatchNorm):
+    """Normalizes each channel of `(N, C, H, W)` over the batch and the image.
+
+    Example:
+        >>> import mindtorch_v2 as torch
+        >>> norm = BatchNorm2d(3)
+        >>> norm(torch.ones(2, 3, 4, 4)).sum().item()
+        0.0
+        >>> norm.num_batches_tracked.item()
+        1
+    """
+
+    def _check_input_dim(self, input: torch.Tensor) -> None:
+        if input.dim() != 4:
+            raise ValueError(f"expected 4D input (got {input.dim()}D input)")
 
 
 def _reset_affine(weight: Parameter | None, bias: Parameter | None) -> None:

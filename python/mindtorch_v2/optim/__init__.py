@@ -10,8 +10,7 @@
 True
 """
 
-from typing import Any
-
+from mindtorch_v2 import _missing
 from mindtorch_v2.optim import lr_scheduler
 from mindtorch_v2.optim.adadelta import Adadelta
 from mindtorch_v2.optim.adafactor import Adafactor
@@ -50,10 +49,4 @@ __all__ = [
     "lr_scheduler",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name == "swa_utils":
-        raise AttributeError(
-            f"module {__name__!r} does not support 'swa_utils': averages of weights are left out"
-        )
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = _missing.attribute_of(__name__)

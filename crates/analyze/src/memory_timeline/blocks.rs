@@ -307,6 +307,7 @@ impl TensorLists {
                 dtype,
                 dims,
                 strides,
+                ..
             } => {
                 let bytes = spanned_bytes(dtype, dims, strides);
                 self.tensors.push(SeenTensor { place, bytes });
@@ -317,6 +318,7 @@ impl TensorLists {
                 }
             }
             Input::Other
+            | Input::Device
             | Input::Int(_)
             | Input::Float(_)
             | Input::Bool(_)

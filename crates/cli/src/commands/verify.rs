@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use mindprof_formats::{Reading, verify_json};
+use mindprof_formats::{
+    ExecutionTraceCheck, Reading, check_execution_trace_file, verify_execution_trace_json,
+    verify_json,
+};
 use mindprof_model::LossCause;
 use mindprof_report::visible;
 
@@ -20,7 +23,8 @@ Exit codes: 0 nothing is wrong, 1 something had to be repaired, 2 the file canno
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct VerifyArgs {
-    /// The trace: Chrome JSON, plain or compressed; - for stdin.
+    /// The trace: Chrome JSON or an execution trace, plain or compressed; - for a Chrome trace from
+    /// stdin.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
@@ -34,6 +38,12 @@ pub(crate) struct VerifyArgs {
 
 /// Says what is wrong, by kind and number.
 pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Outcome> {
+    // What cannot be read even so far is told of by the reader of traces.
+    if args.trace.is_file()
+        && let Ok(Some(check)) = check_execution_trace_file(&args.trace)
+    {
+        return tell(args, &check);
+    }
     let reading = match read_quietly(&args.trace, args.limits) {
         Ok(reading) => reading,
         Err(error) if args.json => {
@@ -48,6 +58,33 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Outcome> {
         print(&text(args, &reading))?;
     }
     Ok(if reading.repairs.is_empty() {
+        Outcome::Fine
+    } else {
+        Outcome::Found
+    })
+}
+
+fn tell(args: &VerifyArgs, check: &ExecutionTraceCheck) -> anyhow::Result<Outcome> {
+    if args.json {
+        print_line(&verify_execution_trace_json(check))?;
+    } else {
+        let verdict = match check.faults.values().sum() {
+            0 => "nothing is wrong".to_owned(),
+            1 => "1 fault".to_owned(),
+            total => format!("{total} faults"),
+        };
+        let path = args.trace.display();
+        let nodes = count(check.nodes as u64, "node");
+        print_line(&format!("{path}: {verdict}, an execution trace of {nodes}"))?;
+        for (fault, times) in &check.faults {
+            print_line(&format!("  {times} times: {fault}"))?;
+        }
+        if check.lost > 0 {
+            let lost = count(check.lost, "event");
+            print_line(&format!("  {lost} lost by the writer"))?;
+        }
+    }
+    Ok(if check.faults.is_empty() {
         Outcome::Fine
     } else {
         Outcome::Found

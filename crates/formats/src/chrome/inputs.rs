@@ -258,6 +258,7 @@ fn show(input: &Input<'_>) -> Shown {
             dtype,
             dims,
             strides,
+            ..
         } => Shown {
             value: String::new(),
             kind: dtype_name(*dtype),
@@ -285,9 +286,11 @@ fn show(input: &Input<'_>) -> Shown {
                 format!("[{}]", items.collect::<Vec<_>>().join(", ")),
             )
         }
-        Input::Other | Input::IntList(_) | Input::FloatList(_) | Input::BoolList(_) => {
-            Shown::scalar("", String::new())
-        }
+        Input::Other
+        | Input::Device
+        | Input::IntList(_)
+        | Input::FloatList(_)
+        | Input::BoolList(_) => Shown::scalar("", String::new()),
     }
 }
 
@@ -368,7 +371,7 @@ fn dtype_of(name: &str) -> DType {
     found.map_or(DType::Unknown, |(dtype, _)| *dtype)
 }
 
-fn dtype_name(dtype: DType) -> &'static str {
+pub(crate) fn dtype_name(dtype: DType) -> &'static str {
     let found = DTYPES.iter().find(|(known, _)| *known == dtype);
     found.map_or("", |(_, name)| name)
 }

@@ -27,13 +27,13 @@ pub use file::{
     read_trace, read_trace_file, read_trace_file_with, read_trace_from, write_trace_file,
 };
 pub use inputs::input_types;
-pub(crate) use inputs::inputs_lists;
+pub(crate) use inputs::{dtype_name, inputs_lists};
 pub use keys::{ARGUMENT_KEYS, EVENT_KEYS};
 pub use options::{Progress, ReadOptions, UNPACKED_BYTES, UNPACKED_TIMES, UnknownArgs};
 pub use phase_counts::PhaseCounts;
 pub use read::read_trace_with;
 pub use repairs::{Repair, Repairs};
 pub use result::Reading;
-pub(crate) use text::json_value;
+pub(crate) use text::{json_string, json_value};
 pub(crate) use track_facts::{TrackFacts, facts_of};
 pub use write::{TraceOptions, write_trace, write_trace_with};

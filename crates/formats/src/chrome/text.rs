@@ -2,7 +2,7 @@
 
 /// Returns a text as a JSON string, with its quotes. Control characters are escaped, letters of any
 /// language stay as they are.
-pub(super) fn json_string(text: &str) -> String {
+pub(crate) fn json_string(text: &str) -> String {
     serde_json::to_string(text).expect("every text is a JSON string")
 }
 

@@ -71,6 +71,7 @@ impl<'a> Appender<'a> {
             record
         }));
         append_storages(&mut whole.storages, events, &part.storages, count);
+        (whole.results).append(part.results, events, |list| tables.inputs(list));
         whole.roles.extend(part.roles.into_iter().map(|mut role| {
             role.time = role.time.saturating_add(later);
             role.thread = tables.thread(role.thread);
@@ -137,11 +138,15 @@ impl Tables {
         found.unwrap_or(StackId::from_raw(u32::MAX))
     }
 
+    fn inputs(&self, list: InputsId) -> InputsId {
+        let found = self.inputs.get(list.index()).copied();
+        found.unwrap_or(InputsId::from_raw(u32::MAX))
+    }
+
     fn translate(&self, event: &mut Event, later: Nanos) {
         let name = self.strings.get(event.name.index()).copied();
         event.name = name.unwrap_or(StringId::from_raw(u32::MAX));
-        let inputs = self.inputs.get(event.inputs.index()).copied();
-        event.inputs = inputs.unwrap_or(InputsId::from_raw(u32::MAX));
+        event.inputs = self.inputs(event.inputs);
         event.stack = self.stack(event.stack);
         event.thread = self.thread(event.thread);
         shift_event(event, later);

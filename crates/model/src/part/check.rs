@@ -1,7 +1,7 @@
 //! What every reader of a profile relies on.
 
 use super::Part;
-use crate::{Error, Event, EventId, MemoryRecord, Result, RoleRecord, StackId, ThreadId};
+use crate::{Error, Event, EventId, InputsId, MemoryRecord, Result, RoleRecord, StackId, ThreadId};
 
 impl Part {
     /// Checks that events and records name only what the part holds, and that all end in time.
@@ -29,6 +29,9 @@ impl Part {
         for thread in roles.chain(records) {
             self.check_thread(thread)?;
         }
+        for (index, list) in self.results.lists() {
+            self.check_inputs(EventId::from_index(index), list)?;
+        }
         Ok(())
     }
 
@@ -53,8 +56,20 @@ impl Part {
         Err(Error::UnknownStack { stack, stacks })
     }
 
+    fn check_inputs(&self, event: EventId, list: InputsId) -> Result<()> {
+        let inputs = self.inputs.len();
+        if list.index() < inputs {
+            return Ok(());
+        }
+        Err(Error::UnknownInputs {
+            event,
+            list,
+            inputs,
+        })
+    }
+
     fn check_event(&self, id: EventId, event: &Event) -> Result<()> {
-        let (strings, inputs) = (self.strings.len(), self.inputs.len());
+        let strings = self.strings.len();
         if event.name.index() >= strings {
             return Err(Error::UnknownName {
                 event: id,
@@ -69,13 +84,7 @@ impl Part {
                 threads: self.threads.len(),
             });
         }
-        if event.inputs.index() >= inputs {
-            return Err(Error::UnknownInputs {
-                event: id,
-                list: event.inputs,
-                inputs,
-            });
-        }
+        self.check_inputs(id, event.inputs)?;
         self.check_stack(event.stack)?;
         let end = event.start.0.checked_add(event.duration.0);
         end.map(drop).ok_or(Error::EndOverflow { event: id })

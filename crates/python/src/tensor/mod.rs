@@ -11,9 +11,11 @@ mod in_place;
 mod indexing;
 mod nn;
 mod numpy;
+mod operator;
 mod print;
 mod reduce;
 mod scalar;
+mod sorting;
 mod views;
 
 use mindtorch_tensor as host;
@@ -37,7 +39,11 @@ pub(crate) use nn::{
     linear, max_pool2d, mse_loss, nll_loss, scaled_dot_product_attention,
 };
 pub(crate) use numpy::from_numpy;
+pub(crate) use operator::{OperatorScope, set_num_threads, tensor_from_bytes, tensor_to_bytes};
 pub(crate) use print::{print_options, set_printoptions};
+pub(crate) use sorting::{
+    binary_cross_entropy_with_logits, elu, leaky_relu, logsigmoid, silu, softplus,
+};
 pub(crate) use views::{broadcast_tensors, cat, stack, r#where};
 
 /// An array of numbers.

@@ -22,7 +22,7 @@ fn pair(dims: &Dims, name: &str) -> PyResult<[i64; 2]> {
     }
 }
 
-fn reduction(name: &str) -> PyResult<Reduction> {
+pub(super) fn reduction(name: &str) -> PyResult<Reduction> {
     match name {
         "mean" => Ok(Reduction::Mean),
         "sum" => Ok(Reduction::Sum),

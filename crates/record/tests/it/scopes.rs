@@ -143,7 +143,8 @@ fn kind_sequence_and_inputs_arrive() {
         Input::Tensor {
             dtype: DType::F32,
             dims: [2, 3],
-            strides: [3, 1]
+            strides: [3, 1],
+            offset: 0
         }
     ));
     assert!(matches!(inputs[1], Input::Int(1)));

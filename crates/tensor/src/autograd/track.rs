@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use super::meta::{Meta, ViewOf};
 use super::mode::{Below, is_tracking};
 use super::node::{Edge, Formula, Node, NodeName, NodeSite, ResultShape};
+use crate::dispatch::returns;
 use crate::{Result, Tensor};
 
 /// Computes a result; if an operand is tracked, hangs a node with the formula on it.
@@ -19,10 +20,12 @@ pub(crate) fn differentiable<const N: usize>(
     formula: impl FnOnce(&Tensor) -> Formula,
 ) -> Result<Tensor> {
     if !is_tracked(&operands) {
-        // As it is: each look at a result copies a whole tensor.
-        return below(Tracked::No, compute);
+        let result = below(Tracked::No, compute)?;
+        returns(&result);
+        return Ok(result);
     }
     let result = below(Tracked::Yes, compute)?;
+    returns(&result);
     if result.dtype().is_float() {
         let formula = formula(&result);
         attach(site, &operands, [&result], formula);
@@ -52,9 +55,12 @@ pub(crate) fn differentiable_first<const N: usize, const M: usize>(
     formula: impl FnOnce(&[Tensor; M]) -> Formula,
 ) -> Result<[Tensor; M]> {
     if !is_tracked(&operands) {
-        return below(Tracked::No, compute);
+        let results = below(Tracked::No, compute)?;
+        results.iter().for_each(returns);
+        return Ok(results);
     }
     let results = below(Tracked::Yes, compute)?;
+    results.iter().for_each(returns);
     let formula = formula(&results);
     attach(site, &operands, [&results[0]], formula);
     Ok(results)
@@ -68,9 +74,12 @@ pub(crate) fn differentiable_list(
     formula: impl FnOnce(&[Tensor]) -> Formula,
 ) -> Result<Vec<Tensor>> {
     if !is_tracked(operands) {
-        return below(Tracked::No, compute);
+        let results = below(Tracked::No, compute)?;
+        results.iter().for_each(returns);
+        return Ok(results);
     }
     let results = below(Tracked::Yes, compute)?;
+    results.iter().for_each(returns);
     let formula = formula(&results);
     attach(site, operands, &results, formula);
     Ok(results)

@@ -4,6 +4,7 @@
 mod copy;
 mod elementwise;
 mod extreme;
+mod lanes;
 mod nn;
 mod order;
 mod parallel;
@@ -19,9 +20,11 @@ pub(crate) use elementwise::{
     choose, map, pack, update, update_each, update_two, with_slice, with_slices, zip,
 };
 pub(crate) use extreme::extreme_places;
+pub(crate) use lanes::{running_sums, sorted_places};
 pub(crate) use nn::*;
 pub(crate) use order::result_layout;
 pub(crate) use parallel::in_parallel;
+pub use parallel::set_thread_count;
 pub use places::Put;
 pub(crate) use places::{along, clear_triangle, combine, index_offsets, nonzero, put, take};
 pub(crate) use product::{Matrix, Previous, multiply};

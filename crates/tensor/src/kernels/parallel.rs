@@ -23,6 +23,13 @@ pub(crate) fn in_parallel<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
+/// Sets how many threads large loops may use. Returns whether it could be: once such a loop has
+/// run, the number stays.
+pub fn set_thread_count(count: usize) -> bool {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(count);
+    pool.build_global().is_ok()
+}
+
 #[cfg(unix)]
 mod fork {
     use std::ptr;

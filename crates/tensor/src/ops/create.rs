@@ -1,7 +1,7 @@
 //! Operators that make tensors out of sizes and values.
 
 use crate::autograd::Below;
-use crate::dispatch::{Absent, Site, open};
+use crate::dispatch::{Absent, Device, Site, open, returns};
 use crate::error::reject;
 use crate::kernels;
 use crate::layout::Layout;
@@ -36,7 +36,7 @@ impl Tensor {
     /// # Errors
     /// When a size is negative or there is no memory.
     pub fn ones(sizes: &[i64], dtype: Option<DType>) -> Result<Self> {
-        let _scope = open(&ONES, (sizes, dtype, Absent, Absent, false));
+        let _scope = open(&ONES, (sizes, dtype, Absent, Device, false));
         let _below = Below::enter();
         let actual = dtype.unwrap_or(DType::DEFAULT);
         let tensor = empty(sizes, actual, &Options::of(Some(actual)).pinned(false))?;
@@ -59,7 +59,7 @@ impl Tensor {
     /// # Errors
     /// When a size is negative or there is no memory.
     pub fn zeros(sizes: &[i64], dtype: Option<DType>) -> Result<Self> {
-        let _scope = open(&ZEROS, (sizes, dtype, Absent, Absent, false));
+        let _scope = open(&ZEROS, (sizes, dtype, Absent, Device, false));
         let _below = Below::enter();
         if sizes.iter().any(|&size| size < 0) {
             return Err(Error::NegativeZeros);
@@ -75,7 +75,7 @@ impl Tensor {
     /// # Errors
     /// When a size is negative, the type cannot hold the value, or there is no memory.
     pub fn full(sizes: &[i64], value: Scalar, dtype: Option<DType>) -> Result<Self> {
-        let _scope = open(&FULL, (sizes, value, dtype, Absent, Absent, false));
+        let _scope = open(&FULL, (sizes, value, dtype, Absent, Device, false));
         let _below = Below::enter();
         let actual = dtype.unwrap_or(match value {
             Scalar::Bool(_) => DType::Bool,
@@ -159,7 +159,7 @@ impl Tensor {
     /// # Errors
     /// When the step is zero or leads away from `end`, or there is no memory.
     pub fn arange(start: Scalar, end: Scalar, step: Scalar, dtype: Option<DType>) -> Result<Self> {
-        let _scope = open(&ARANGE, (start, end, step, dtype, Absent, Absent, false));
+        let _scope = open(&ARANGE, (start, end, step, dtype, Absent, Device, false));
         let _below = Below::enter();
         let integers = [start, end, step]
             .iter()
@@ -255,7 +255,7 @@ impl Tensor {
         }
         let tensor = empty(sizes, dtype, &Options::strided(dtype).pinned(false))?;
         kernels::copy_into(&tensor, &source);
-        drop(open(&TO, (&tensor, Absent, dtype, false, false, Absent)));
+        drop(open(&TO, (&tensor, Device, dtype, false, false, Absent)));
         drop(open(&LIFT_FRESH, (&tensor,)));
         Ok(tensor)
     }
@@ -290,6 +290,13 @@ impl Options {
         Self::strided(tensor.dtype())
     }
 
+    pub(in crate::ops) fn with_format(self, format: i64) -> Self {
+        Self {
+            format: Some(format),
+            ..self
+        }
+    }
+
     pub(in crate::ops) fn pinned(self, pinned: bool) -> Self {
         Self {
             pinned: Some(pinned),
@@ -305,7 +312,7 @@ pub(in crate::ops) fn empty(sizes: &[i64], dtype: DType, options: &Options) -> R
             sizes,
             options.dtype,
             options.layout,
-            Absent,
+            Device,
             options.pinned,
             options.format,
         ),
@@ -316,7 +323,9 @@ pub(in crate::ops) fn empty(sizes: &[i64], dtype: DType, options: &Options) -> R
         }),
         other => other,
     }?;
-    Tensor::blank(layout, dtype)
+    let tensor = Tensor::blank(layout, dtype)?;
+    returns(&tensor);
+    Ok(tensor)
 }
 
 /// Makes a tensor of the sizes and the type of another one, its dimensions in the same order in
@@ -337,7 +346,7 @@ pub(in crate::ops) fn empty_like_contiguous(tensor: &Tensor) -> Result<Tensor> {
     let dtype = tensor.dtype();
     let _scope = open(
         &EMPTY_LIKE,
-        (tensor, dtype, STRIDED, Absent, Absent, CONTIGUOUS),
+        (tensor, dtype, STRIDED, Device, Absent, CONTIGUOUS),
     );
     let options = Options {
         format: Some(CONTIGUOUS),
@@ -354,10 +363,12 @@ pub(in crate::ops) fn empty_strided(
 ) -> Result<Tensor> {
     let _scope = open(
         &EMPTY_STRIDED,
-        (dims, strides, dtype, STRIDED, Absent, pinned),
+        (dims, strides, dtype, STRIDED, Device, pinned),
     );
     let layout = Layout::strided(Dims::from_slice(dims), Strides::from_slice(strides), 0)?;
-    Tensor::blank(layout, dtype)
+    let tensor = Tensor::blank(layout, dtype)?;
+    returns(&tensor);
+    Ok(tensor)
 }
 
 /// Makes a tensor of zeros without a scope of its own, as operators make room for their results.

@@ -2,7 +2,7 @@
 
 use super::extreme::index_type;
 use crate::autograd::{Formula, Saved, differentiable, differentiable_view, node_site};
-use crate::dispatch::{Site, open};
+use crate::dispatch::{Site, open, returning};
 use crate::element::by_dtype;
 use crate::error::reject;
 use crate::kernels;
@@ -235,7 +235,7 @@ impl Tensor {
     fn at_offset(&self, layout: Layout) -> Result<Self> {
         let offset = Scalar::Int(layout.offset() as i64);
         let _scope = open(&AS_STRIDED, (self, layout.dims(), layout.strides(), offset));
-        self.with_layout(layout)
+        returning(self.with_layout(layout))
     }
 }
 

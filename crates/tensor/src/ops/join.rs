@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use super::create::result_space;
 use crate::autocast::Casting;
 use crate::autograd::{Formula, differentiable_list, node_site};
-use crate::dispatch::{Site, open};
+use crate::dispatch::{Site, open, returns};
 use crate::error::reject;
 use crate::shape::{Dims, broadcast, dimension_index, signed};
 use crate::storage::reserve;
@@ -87,10 +87,12 @@ impl Tensor {
         for tensor in tensors {
             dims = broadcast(&dims, tensor.dims())?;
         }
-        tensors
+        let spread: Vec<Self> = tensors
             .iter()
             .map(|tensor| tensor.expand_to(&dims))
-            .collect()
+            .collect::<Result<_>>()?;
+        spread.iter().for_each(returns);
+        Ok(spread)
     }
 
     /// Puts tensors of one shape one after the other along a new dimension.

@@ -6,9 +6,12 @@
 
 mod advanced;
 mod arithmetic;
+mod binary_loss;
 mod compare;
+mod composite;
 mod copy;
 mod create;
+mod curve;
 mod extreme;
 mod fused;
 mod in_place;
@@ -21,10 +24,14 @@ mod power;
 mod product;
 mod random;
 mod reduce;
+mod scatter;
+mod sorting;
 mod unary;
 mod view;
 
+pub use binary_loss::BinaryCrossEntropy;
 pub use compare::{Comparison, Logic};
+pub use curve::Curve;
 pub use extreme::{End, Truth};
 pub use index::Triangle;
 pub use nn::{Approximation, BatchNorm, Convolution, CrossEntropy, Pool, Reduction};

@@ -2,7 +2,7 @@
 
 use super::create::{Options, empty};
 use crate::autograd::{Below, Formula, in_place, node_site};
-use crate::dispatch::{Absent, Site, open};
+use crate::dispatch::{Absent, Device, Site, open};
 use crate::error::reject;
 use crate::kernels;
 use crate::{DType, Error, Result, Tensor};
@@ -34,7 +34,7 @@ impl Tensor {
     /// # Errors
     /// When a size is negative, the type is not floating-point, or there is no memory.
     pub fn randn(sizes: &[i64], dtype: Option<DType>) -> Result<Self> {
-        let _scope = open(&RANDN, (sizes, dtype, Absent, Absent, false));
+        let _scope = open(&RANDN, (sizes, dtype, Absent, Device, false));
         let _below = Below::enter();
         let actual = dtype.unwrap_or(DType::DEFAULT);
         let tensor = empty(sizes, actual, &Options::of(dtype).pinned(false))?;
@@ -47,7 +47,7 @@ impl Tensor {
     /// # Errors
     /// When a size is negative, the type is not floating-point, or there is no memory.
     pub fn rand(sizes: &[i64], dtype: Option<DType>) -> Result<Self> {
-        let _scope = open(&RAND, (sizes, dtype, Absent, Absent, false));
+        let _scope = open(&RAND, (sizes, dtype, Absent, Device, false));
         let _below = Below::enter();
         let actual = dtype.unwrap_or(DType::DEFAULT);
         let tensor = empty(sizes, actual, &Options::of(dtype).pinned(false))?;
@@ -61,7 +61,7 @@ impl Tensor {
     /// When a size is negative, there is no integer in the range, or there is no memory.
     pub fn randint(low: i64, high: i64, sizes: &[i64], dtype: Option<DType>) -> Result<Self> {
         let actual = dtype.unwrap_or(DType::I64);
-        let _scope = open(&RANDINT, (low, high, sizes, actual, Absent, Absent, false));
+        let _scope = open(&RANDINT, (low, high, sizes, actual, Absent, Device, false));
         let _below = Below::enter();
         let tensor = empty(sizes, actual, &Options::of(Some(actual)).pinned(false))?;
         tensor.random_(low, high)?;
@@ -73,7 +73,7 @@ impl Tensor {
     /// # Errors
     /// When the count is negative or there is no memory.
     pub fn randperm(count: i64) -> Result<Self> {
-        let _scope = open(&RANDPERM, (count, DType::I64, Absent, Absent, false));
+        let _scope = open(&RANDPERM, (count, DType::I64, Absent, Device, false));
         let _below = Below::enter();
         if count < 0 {
             return reject!(Runtime, "n must be non-negative, got{count}");

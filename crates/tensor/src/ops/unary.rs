@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::create::{Options, empty};
 use crate::autograd::{Formula, NodeSite, Saved, differentiable, in_place, node_site};
-use crate::dispatch::{Absent, Site, open};
+use crate::dispatch::{Absent, Site, open, returning};
 use crate::element::{Number, by_dtype, by_float, by_number};
 use crate::kernels;
 use crate::{DType, Element, Error, Result, Scalar, Tensor};
@@ -416,11 +416,11 @@ impl Tensor {
 
 fn threshold_backward(gradient: &Tensor, result: &Tensor) -> Result<Tensor> {
     let _scope = open(&THRESHOLD_BACKWARD, (gradient, result, Scalar::Int(0)));
-    by_number!(gradient.dtype(), T => {
+    returning(by_number!(gradient.dtype(), T => {
         kernels::zip(gradient.dims(), [gradient, result], |g: T, y: T| {
             if is_positive(y) { g } else { T::ZERO }
         })
-    })
+    }))
 }
 
 fn is_positive<T: Number>(x: T) -> bool {
@@ -441,16 +441,16 @@ fn sign<T: Number>(x: T) -> T {
 
 fn sigmoid_backward(gradient: &Tensor, result: &Tensor) -> Result<Tensor> {
     let _scope = open(&SIGMOID_BACKWARD, (gradient, result));
-    by_float!(gradient.dtype(), "sigmoid_backward_cpu", T => {
+    returning(by_float!(gradient.dtype(), "sigmoid_backward_cpu", T => {
         kernels::zip(gradient.dims(), [gradient, result], |g: T, y: T| g * (1.0 - y) * y)
-    })
+    }))
 }
 
 fn tanh_backward(gradient: &Tensor, result: &Tensor) -> Result<Tensor> {
     let _scope = open(&TANH_BACKWARD, (gradient, result));
-    by_float!(gradient.dtype(), "tanh_backward_cpu", T => {
+    returning(by_float!(gradient.dtype(), "tanh_backward_cpu", T => {
         kernels::zip(gradient.dims(), [gradient, result], |g: T, y: T| g * (1.0 - y * y))
-    })
+    }))
 }
 
 /// Returns the error function, to double precision.

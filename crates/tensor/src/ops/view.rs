@@ -2,7 +2,7 @@
 //! view can.
 
 use crate::autograd::{Below, Formula, differentiable, differentiable_view, node_site};
-use crate::dispatch::{Absent, Site, open};
+use crate::dispatch::{Absent, Site, open, returning};
 use crate::error::reject;
 use crate::layout::Layout;
 use crate::shape::{Dims, Strides, checked_sizes, dimension_index, infer_view, signed};
@@ -414,7 +414,7 @@ impl Tensor {
     /// Shows elements of this tensor as `aten::as_strided` does.
     pub(in crate::ops) fn as_layout(&self, layout: Layout) -> Result<Self> {
         let _scope = open(&AS_STRIDED, (self, layout.dims(), layout.strides(), Absent));
-        self.with_layout(layout)
+        returning(self.with_layout(layout))
     }
 
     /// Shows what `as_strided_` shows of a result that an operator was handed by a library.

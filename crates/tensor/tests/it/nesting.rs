@@ -266,6 +266,7 @@ fn text(input: &Input<'_>) -> String {
             dtype,
             dims,
             strides,
+            ..
         } => {
             let name = match dtype {
                 mindprof_model::DType::F32 => "float",
@@ -281,7 +282,7 @@ fn text(input: &Input<'_>) -> String {
         Input::Float(value) => format!("{value:?}"),
         Input::Bool(value) => value.to_string(),
         Input::IntList(words) => format!("{:?}", signed(words)),
-        Input::Other => "-".to_owned(),
+        Input::Other | Input::Device => "-".to_owned(),
         Input::TensorList(_) | Input::FloatList(_) | Input::BoolList(_) => {
             panic!("no operator here takes {input:?}")
         }

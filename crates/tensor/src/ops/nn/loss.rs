@@ -4,7 +4,7 @@ use smallvec::smallvec;
 
 use crate::autocast::Casting;
 use crate::autograd::{Formula, Saved, differentiable, differentiable_first, node_site};
-use crate::dispatch::{Absent, Site, open};
+use crate::dispatch::{Absent, Site, open, returns};
 use crate::element::by_float;
 use crate::error::reject;
 use crate::kernels;
@@ -27,6 +27,9 @@ node_site! {
     MSE_NODE = "MseLossBackward0";
     NLL_NODE = "NllLossBackward0";
 }
+
+/// The number by which torch knows the contiguous memory format.
+const CONTIGUOUS: i64 = 0;
 
 /// How the losses of many elements become one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -117,9 +120,12 @@ impl Tensor {
                     result_space(&dims, dtype)?
                 };
                 let nothing = [0_i64; 0];
-                drop(open(&RESIZE, (self, nothing.as_slice(), Absent)));
+                let resize = open(&RESIZE, (&result, nothing.as_slice(), Absent));
                 let result = result.shrunk(Layout::contiguous(Dims::new())?);
-                let room = empty(&signed(&dims), dtype, &Options::of(Some(dtype)))?;
+                returns(&result);
+                drop(resize);
+                let options = Options::of(Some(dtype)).with_format(CONTIGUOUS);
+                let room = empty(&signed(&dims), dtype, &options)?;
                 kernels::copy_into(&room, &squares()?);
                 if reduction == Reduction::Mean {
                     room.mean_all_into(&result)?;

@@ -1,0 +1,194 @@
+//! Ordering, running sums, scattering and further functions of each element.
+
+use mindtorch_tensor as host;
+use mindtorch_tensor::{BinaryCrossEntropy, Curve, End, Scalar};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use super::arguments::{Dims, Number, Operand, keep, sizes};
+use super::dtype::host_dtype;
+use super::nn::reduction;
+use super::{DType, Tensor, wrap, written};
+use crate::error::Error;
+
+/// Returns values and places as torch names such a pair.
+fn pair<'py>(
+    py: Python<'py>,
+    class: &str,
+    result: host::Result<[host::Tensor; 2]>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let [values, places] = result.map_err(Error::from)?;
+    let pair = py.import("mindtorch_v2.return_types")?.getattr(class)?;
+    pair.call1((Tensor(values), Tensor(places)))
+}
+
+fn end(is_highest: bool) -> End {
+    if is_highest {
+        End::Highest
+    } else {
+        End::Lowest
+    }
+}
+
+#[pymethods]
+impl Tensor {
+    /// Orders the elements along a dimension: values and places.
+    #[pyo3(signature = (dim = -1, descending = false))]
+    fn sort<'py>(
+        &self,
+        dim: i64,
+        descending: bool,
+        py: Python<'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        pair(py, "sort", self.0.sort(dim, end(descending)))
+    }
+
+    /// Returns the places that sorting along a dimension would take elements from.
+    #[pyo3(signature = (dim = -1, descending = false))]
+    fn argsort(&self, dim: i64, descending: bool) -> PyResult<Self> {
+        wrap(self.0.argsort(dim, end(descending)))
+    }
+
+    /// Returns the largest or smallest elements along a dimension: values and places.
+    #[pyo3(signature = (k, dim = -1, largest = true, sorted = true))]
+    fn topk<'py>(
+        &self,
+        k: i64,
+        dim: i64,
+        largest: bool,
+        sorted: bool,
+        py: Python<'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        pair(py, "topk", self.0.topk(k, dim, end(largest), sorted))
+    }
+
+    /// Adds up along a dimension.
+    #[pyo3(signature = (dim, *, dtype = None))]
+    fn cumsum(&self, dim: i64, dtype: Option<DType>) -> PyResult<Self> {
+        wrap(self.0.cumsum(dim, host_dtype(dtype)))
+    }
+
+    /// Turns dimensions round.
+    #[pyo3(signature = (dims))]
+    fn flip(&self, dims: Dims) -> PyResult<Self> {
+        wrap(self.0.flip(dims.list()))
+    }
+
+    /// Returns a copy with elements written to places along a dimension.
+    fn scatter(&self, dim: i64, index: &Self, src: Operand<'_, '_>) -> PyResult<Self> {
+        wrap(self.0.scatter(dim, &index.0, src.as_host()))
+    }
+
+    /// Writes elements to places along a dimension.
+    fn scatter_<'py>(
+        slf: Bound<'py, Self>,
+        dim: i64,
+        index: &Self,
+        src: Operand<'_, 'py>,
+    ) -> PyResult<Bound<'py, Self>> {
+        written(slf, |own| own.scatter_(dim, &index.0, src.as_host()))
+    }
+
+    /// Returns a copy with elements added to places along a dimension.
+    fn scatter_add(&self, dim: i64, index: &Self, src: &Self) -> PyResult<Self> {
+        wrap(self.0.scatter_add(dim, &index.0, &src.0))
+    }
+
+    /// Adds elements to places along a dimension.
+    fn scatter_add_<'py>(
+        slf: Bound<'py, Self>,
+        dim: i64,
+        index: &Self,
+        src: &Self,
+    ) -> PyResult<Bound<'py, Self>> {
+        written(slf, |own| own.scatter_add_(dim, &index.0, &src.0))
+    }
+
+    /// Returns which elements are not a number.
+    fn isnan(&self) -> PyResult<Self> {
+        wrap(self.0.isnan())
+    }
+
+    /// Multiplies each element by each of another vector.
+    fn outer(&self, vec2: &Self) -> PyResult<Self> {
+        wrap(self.0.outer(&vec2.0))
+    }
+
+    /// Returns the logarithm of the sum of the exponentials along a dimension.
+    #[pyo3(signature = (dim, keepdim = false))]
+    fn logsumexp(&self, dim: i64, keepdim: bool) -> PyResult<Self> {
+        wrap(self.0.logsumexp(dim, keep(keepdim)))
+    }
+
+    /// Repeats the whole along dimensions.
+    #[pyo3(signature = (*repeats))]
+    fn repeat(&self, repeats: &Bound<'_, PyTuple>) -> PyResult<Self> {
+        wrap(self.0.repeat(&sizes(repeats)?))
+    }
+
+    /// Returns the exponential less one.
+    fn expm1(&self) -> PyResult<Self> {
+        wrap(self.0.curve(Curve::Expm1))
+    }
+
+    /// Returns the natural logarithm of one more.
+    fn log1p(&self) -> PyResult<Self> {
+        wrap(self.0.curve(Curve::Log1p))
+    }
+
+    /// Returns the logarithm to base two.
+    fn log2(&self) -> PyResult<Self> {
+        wrap(self.0.curve(Curve::Log2))
+    }
+}
+
+/// Returns each element times its logistic function.
+#[pyfunction]
+pub(crate) fn silu(input: &Tensor) -> PyResult<Tensor> {
+    wrap(input.0.curve(Curve::Silu))
+}
+
+/// Returns the logarithm of the logistic function.
+#[pyfunction]
+pub(crate) fn logsigmoid(input: &Tensor) -> PyResult<Tensor> {
+    wrap(input.0.curve(Curve::LogSigmoid))
+}
+
+/// Returns the elements, those below zero by a line of this slope.
+#[pyfunction]
+#[pyo3(signature = (input, negative_slope = Number(Scalar::Float(0.01))))]
+pub(crate) fn leaky_relu(input: &Tensor, negative_slope: Number) -> PyResult<Tensor> {
+    wrap(input.0.curve(Curve::LeakyRelu(negative_slope.0)))
+}
+
+/// Returns the elements, those below zero by an exponential of this height.
+#[pyfunction]
+#[pyo3(signature = (input, alpha = Number(Scalar::Float(1.0))))]
+pub(crate) fn elu(input: &Tensor, alpha: Number) -> PyResult<Tensor> {
+    wrap(input.0.curve(Curve::Elu(alpha.0)))
+}
+
+/// Returns a smooth corner.
+#[pyfunction]
+#[pyo3(signature = (input, beta = Number(Scalar::Int(1)), threshold = Number(Scalar::Int(20))))]
+pub(crate) fn softplus(input: &Tensor, beta: Number, threshold: Number) -> PyResult<Tensor> {
+    wrap(input.0.curve(Curve::Softplus(beta.0, threshold.0)))
+}
+
+/// Returns how surprised scores are by truths.
+#[pyfunction]
+#[pyo3(signature = (input, target, weight = None, pos_weight = None, reduction = "mean"))]
+pub(crate) fn binary_cross_entropy_with_logits(
+    input: &Tensor,
+    target: &Tensor,
+    weight: Option<&Tensor>,
+    pos_weight: Option<&Tensor>,
+    reduction: &str,
+) -> PyResult<Tensor> {
+    let options = BinaryCrossEntropy {
+        weight: weight.map(|weight| weight.0.clone()),
+        positive_weight: pos_weight.map(|weight| weight.0.clone()),
+        reduction: self::reduction(reduction)?,
+    };
+    wrap(input.0.binary_cross_entropy(&target.0, &options))
+}

@@ -1,0 +1,203 @@
+"""`save` and `load`: tensors, and what is made of them, as a file that runs no code.
+
+The file is a zip with two kinds of entries: `mindtorch_v2.json`, which says what it is and holds
+everything but the elements, and `data/0`, `data/1` and so on, the elements of one storage each.
+Only plain values can be in it, so that reading one never runs anything.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import zipfile
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mindprof._core import dtype, tensor_from_bytes, tensor_to_bytes
+
+import mindtorch_v2 as torch
+from mindtorch_v2.nn.parameter import Parameter
+
+_INDEX = "mindtorch_v2.json"
+_FORMAT = "mindtorch_v2 1"
+_DTYPES = {
+    str(kind): kind
+    for kind in (
+        dtype.float32,
+        dtype.float64,
+        dtype.bfloat16,
+        dtype.int32,
+        dtype.int64,
+        dtype.bool,
+    )
+}
+
+
+def save(obj: object, f: Any, **options: Any) -> None:
+    """Writes state dictionaries and other plain values with tensors to a file.
+
+    Args:
+        obj: Tensors, numbers, texts and None, in lists, tuples and dictionaries.
+        f: A path, or a file that is open for writing bytes.
+        options: torch's `pickle_module`, `pickle_protocol` and so on; passed over.
+
+    Raises:
+        TypeError: There is something in it that cannot be written without running code later.
+
+    Example:
+        >>> import io, mindtorch_v2 as torch
+        >>> file = io.BytesIO()
+        >>> save({"weight": torch.ones(2)}, file)
+        >>> load(file)
+        {'weight': tensor([1., 1.])}
+    """
+    del options
+    writer = _Writer()
+    content = writer.encode(obj)
+    index = {"format": _FORMAT, "byteorder": sys.byteorder, "content": content}
+    with zipfile.ZipFile(f, "w") as archive:
+        archive.writestr(_INDEX, json.dumps(index))
+        for number, elements in enumerate(writer.elements):
+            archive.writestr(f"data/{number}", elements)
+
+
+def load(
+    f: Any,
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **options: Any,
+) -> Any:
+    """Reads what `save` wrote. No code is run.
+
+    Args:
+        f: A path, or a file that is open for reading bytes.
+        map_location: Has no effect: there is one device.
+        pickle_module: Has no effect: nothing is unpickled.
+        weights_only: Has no effect: it is never otherwise.
+        mmap: Has no effect.
+        options: Passed over.
+
+    Raises:
+        RuntimeError: The file is torch's, or none that `save` wrote.
+    """
+    del map_location, pickle_module, weights_only, mmap, options
+    if hasattr(f, "seek"):
+        f.seek(0)
+    if isinstance(f, (str, Path)) and not Path(f).exists():
+        raise FileNotFoundError(2, "No such file or directory", str(f))
+    if not zipfile.is_zipfile(f):
+        raise RuntimeError("load(): the file is not one that mindtorch_v2.save() wrote")
+    with zipfile.ZipFile(f) as archive:
+        names = archive.namelist()
+        if _INDEX not in names:
+            raise RuntimeError(_refusal(names))
+        index = json.loads(archive.read(_INDEX))
+        if index.get("format") != _FORMAT:
+            raise RuntimeError(f"load(): unknown format {index.get('format')!r}")
+        if index.get("byteorder") != sys.byteorder:
+            raise RuntimeError("load(): the file was written on a machine of another byte order")
+        return _Reader(lambda number: archive.read(f"data/{number}")).decode(index["content"])
+
+
+def _refusal(names: list[str]) -> str:
+    if any(name.endswith("data.pkl") for name in names):
+        return (
+            "load(): this is a file of PyTorch's torch.save(). It holds a pickle, which can run "
+            "code when it is read, and mindtorch_v2 runs none. Write the tensors out with "
+            "PyTorch, for example as numpy arrays (numpy.savez), and read those"
+        )
+    return "load(): the file is a zip, but not one that mindtorch_v2.save() wrote"
+
+
+class _Writer:
+    """Turns values into JSON, and collects the elements of their tensors."""
+
+    def __init__(self) -> None:
+        self.elements: list[bytes] = []
+        self._known: dict[int, dict[str, Any]] = {}
+        self._held: list[Any] = []
+
+    def encode(self, value: Any) -> Any:
+        if value is None or type(value) in (bool, str, int):
+            return value
+        if type(value) is float:
+            return {"float": value.hex()}
+        if isinstance(value, torch.Tensor):
+            return self._tensor(value)
+        if isinstance(value, torch.dtype):
+            return {"dtype": str(value)}
+        if isinstance(value, dict):
+            kind = "ordered" if isinstance(value, OrderedDict) else "dict"
+            return {kind: [[self.encode(k), self.encode(v)] for k, v in value.items()]}
+        if isinstance(value, torch.Size):
+            return {"size": list(value)}
+        if type(value) in (list, tuple, set):
+            return {type(value).__name__: [self.encode(item) for item in value]}
+        raise TypeError(
+            f"save(): {type(value).__name__} cannot be written without running code when it is "
+            "read; save its state_dict() instead"
+        )
+
+    def _tensor(self, tensor: torch.Tensor) -> dict[str, Any]:
+        known = self._known.get(id(tensor))
+        if known is None:
+            known = {
+                "tensor": len(self.elements),
+                "size": list(tensor.shape),
+                "dtype": str(tensor.dtype),
+                "requires_grad": tensor.requires_grad,
+                "parameter": isinstance(tensor, Parameter),
+            }
+            self.elements.append(tensor_to_bytes(tensor.detach()))
+            self._known[id(tensor)] = known
+            self._held.append(tensor)
+        return known
+
+
+class _Reader:
+    """Makes values of JSON again. A tensor that was saved once comes back as one."""
+
+    def __init__(self, elements: Callable[[int], bytes]) -> None:
+        self._elements = elements
+        self._tensors: dict[int, torch.Tensor] = {}
+
+    def decode(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        if "tensor" in value:
+            return self._tensor(value)
+        ((kind, inside),) = value.items()
+        if kind in ("dict", "ordered"):
+            pairs = [(self.decode(key), self.decode(item)) for key, item in inside]
+            return OrderedDict(pairs) if kind == "ordered" else dict(pairs)
+        makers: dict[str, Callable[[Any], Any]] = {
+            "float": float.fromhex,
+            "dtype": _DTYPES.__getitem__,
+            "size": torch.Size,
+            "list": lambda items: [self.decode(item) for item in items],
+            "tuple": lambda items: tuple(self.decode(item) for item in items),
+            "set": lambda items: {self.decode(item) for item in items},
+        }
+        if kind not in makers:
+            raise RuntimeError(f"load(): unknown kind of value {kind!r}")
+        return makers[kind](inside)
+
+    def _tensor(self, value: dict[str, Any]) -> torch.Tensor:
+        number = value["tensor"]
+        if number not in self._tensors:
+            kind = _DTYPES[value["dtype"]]
+            tensor = tensor_from_bytes(self._elements(number), value["size"], kind)
+            if value["parameter"]:
+                tensor = Parameter(tensor, value["requires_grad"])
+            elif value["requires_grad"]:
+                tensor.requires_grad_()
+            self._tensors[number] = tensor
+        return self._tensors[number]
+
+
+__all__ = ["load", "save"]

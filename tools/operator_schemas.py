@@ -1,0 +1,43 @@
+"""Lists the signatures of the operators that the embedded runtime records, as torch registers them.
+
+Runs under a Python that has torch, and writes `crates/formats/src/execution_trace/schemas.txt`.
+Overloads by names of dimensions are left out: the runtime has none.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import torch  # type: ignore[import-not-found]  # what is installed here is the host
+
+ROOT = Path(__file__).parents[1]
+SOURCES = ROOT / "crates/tensor/src"
+TARGET = ROOT / "crates/formats/src/execution_trace/schemas.txt"
+
+
+def operator_names() -> set[str]:
+    """Returns the operators that the sources name."""
+    names: set[str] = set()
+    for source in SOURCES.rglob("*.rs"):
+        names |= set(re.findall(r'"(aten::[a-z_0-9]+)"', source.read_text()))
+    return names
+
+
+def signatures(name: str) -> list[str]:
+    """Returns the signatures of an operator's overloads."""
+    packet = getattr(torch.ops.aten, name.removeprefix("aten::"), None)
+    if packet is None:
+        return []
+    schemas = [str(getattr(packet, overload)._schema) for overload in packet.overloads()]
+    return [schema for schema in schemas if "Dimname" not in schema]
+
+
+def main() -> None:
+    """Writes the list."""
+    lines = [line for name in sorted(operator_names()) for line in signatures(name)]
+    TARGET.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

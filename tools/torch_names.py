@@ -1,0 +1,43 @@
+"""Lists the public names of torch's modules that `mindtorch_v2` has a counterpart of.
+
+Runs under a Python that has torch, and writes `python/mindtorch_v2/_torch_names.json`, by which
+the runtime tells a name that it lacks from one that nobody has.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from types import ModuleType
+
+TARGET = Path(__file__).parents[1] / "python/mindtorch_v2/_torch_names.json"
+MODULES = (
+    "torch",
+    "torch.autograd",
+    "torch.nn",
+    "torch.nn.functional",
+    "torch.nn.init",
+    "torch.nn.utils",
+    "torch.optim",
+    "torch.utils",
+    "torch.utils.data",
+)
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """Returns the names that users of a module may use."""
+    listed = set(getattr(module, "__all__", ()))
+    listed |= {name for name in dir(module) if not name.startswith("_")}
+    return sorted(name for name in listed if not name.startswith("_"))
+
+
+def main() -> None:
+    """Writes the list."""
+    names = {name: public_names(importlib.import_module(name)) for name in MODULES}
+    lines = [f" {json.dumps(name)}: {json.dumps(found)}" for name, found in names.items()]
+    TARGET.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+if __name__ == "__main__":
+    main()
