@@ -102,7 +102,7 @@ NIGHTLY_HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 NIGHTLY_PARTS := rust-src miri
 
 .PHONY: sanitize
-sanitize: sanitize-threads sanitize-miri ## Run what crosses threads and what is unsafe under sanitizers; installs nightly Rust
+sanitize: sanitize-threads sanitize-memory sanitize-miri ## Run what crosses threads and what is unsafe under three sanitizers; installs nightly Rust
 
 .PHONY: nightly
 nightly:
@@ -122,10 +122,32 @@ sanitize-threads: nightly ## Run the recorder's tests under ThreadSanitizer
 			--lib --tests -- --test-threads=1 || exit 1; \
 	done
 
+# Life, stacks, forks, tensors and numpy.
+MEMORY_TESTS := $(addprefix tests/python/test_,life.py fork.py stacks.py stack_calls.py stack_leaks.py stack_tools.py \
+	tensor_bad_input.py tensor_composites.py tensor_expressions.py tensor_fuzz.py tensor_limits.py tensor_memory.py tensor_numpy.py)
+# The sanitizer keeps what was freed, so that a use of it is seen: these ask that memory does not grow.
+MEMORY_TESTS += $(addprefix --deselect tests/python/test_life.py::test_,500_cycles_leak_nothing \
+	one_profiler_started_500_times_leaks_nothing threads_that_come_and_go_leak_nothing)
+
+# The runtime is that of the C compiler, because an interpreter that knows nothing of it needs one that can be loaded first.
+# Python's objects come from malloc, so that they are checked too. Leaks are not looked for: the interpreter keeps what it has to the
+# end. An allocation that is too large fails, as it does without a sanitizer.
+.PHONY: sanitize-memory
+sanitize-memory: nightly setup ## Run the Python tests of what is unsafe under AddressSanitizer
+	RUSTFLAGS="-Zsanitizer=address" cargo +$(NIGHTLY) build --target $(NIGHTLY_HOST) --target-dir target/asan \
+		--package mindprof-python --features pyo3/extension-module
+	rm -rf target/asan/python
+	cp -R python target/asan/python
+	rm -f target/asan/python/mindprof/_core*.so
+	cp target/asan/$(NIGHTLY_HOST)/debug/lib_core.so target/asan/python/mindprof/_core.abi3.so
+	PYTHONPATH=$(CURDIR)/target/asan/python PYTHONMALLOC=malloc LD_PRELOAD="$$(cc -print-file-name=libasan.so)" \
+		ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1" \
+		$(BIN)/python -m pytest -q -p no:cacheprovider $(MEMORY_TESTS)
+
 # Isolation is off because the clock looks at the system's. Two cases of a property are enough for what is looked for here.
 # Not run, because Miri is too slow: what fills thousands of slots or names, packed texts, and tests of whole recordings.
 # Not run, because Miri cannot: the feature `loaded` (an instruction of its own), hooks around forks, the time stamp counter, huge pages.
-# Nor the other unsafe crates: they call C, which Miri does not know.
+# The other unsafe crates call C, which Miri does not know: `sanitize-memory` is for them.
 MIRI_RECORD := budget chunk clock diffing_writer fast_thread_local name nesting open::tests::plain::a_snapshot open::tests::plain::closing raw
 MIRI_RECORD_SKIP := functions_are_bounded
 
