@@ -149,7 +149,7 @@ def use_pyinstrument() -> Stop:
 
 @functools.cache
 def viztracer_of_process() -> Any:
-    """Returns the one tracer of the process: each takes a key for threads that it never gives back."""
+    """Returns the one tracer of the process: each takes a key that it never gives back."""
     import viztracer  # type: ignore[import-untyped]
 
     return viztracer.VizTracer(verbose=0)
