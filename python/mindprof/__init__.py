@@ -22,6 +22,7 @@ except SystemError as error:
 from mindprof._diff import DiffRow, ProfileDiff, diff
 from mindprof._former_names import keep_former_names
 from mindprof._hosts.present import supported_activities
+from mindprof._late_modules import import_before_forks
 from mindprof._load import LoadedProfile, RepairWarning, load
 from mindprof._profiler.activity import (
     CuspyConfig,
@@ -41,8 +42,9 @@ from mindprof._results.function_event_avg import FunctionEventAvg
 
 # Here, where all classes are known: at first use another thread may be about to fork.
 look_up_classes()
+import_before_forks()
 keep_former_names()
-del keep_former_names, look_up_classes
+del import_before_forks, keep_former_names, look_up_classes
 
 __all__ = [
     "CuspyConfig",

@@ -270,3 +270,30 @@ def test_a_child_multiplies_large_matrices_as_its_parent_did() -> None:
         timeout=120,
     )
     assert done.stdout == "[0, 0]\n", done.stderr
+
+
+def test_a_recording_imports_nothing() -> None:
+    done = run(
+        """
+        known = set(sys.modules)
+        with mindprof.profile(with_stack=True, profile_memory=True) as prof:
+            torch.ones(2) + 1
+        print(*set(sys.modules) - known)
+        """,
+        timeout=60,
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("\n", "", 0)
+
+
+def test_a_forked_child_finds_what_is_imported_late() -> None:
+    done = run(
+        """
+        from mindprof import _late_modules
+        child = os.fork()
+        if child == 0:
+            os._exit(len(set(_late_modules.NAMES) - set(sys.modules)))
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """,
+        timeout=60,
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("0\n", "", 0)

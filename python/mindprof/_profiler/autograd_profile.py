@@ -35,7 +35,7 @@ from mindprof._results import lists
 from mindprof._results.event_list import EventList
 from mindprof._results.function_event import FunctionEvent
 from mindprof._results.function_event_avg import FunctionEventAvg
-from mindprof._results.logger import logger
+from mindprof._results.logger import inform, logger
 from mindprof._results.metrics import check_metric
 from mindprof._results.raw_results import RawResults
 
@@ -195,9 +195,7 @@ class profile:
 
     def default_trace_id(self) -> str:
         """Returns a random name for a trace."""
-        import uuid
-
-        return f"{uuid.uuid4().int:032X}"
+        return os.urandom(16).hex().upper()
 
     def create_trace_id(self) -> str:
         """Returns a name for a trace, from the user's callback if there is one."""
@@ -431,7 +429,7 @@ class profile:
             forward_arrows=forward_arrows(),
         )
         written = os.fspath(path)
-        logger().info("wrote the trace to %s", written)
+        inform("wrote the trace to %s", written)
         return written
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,3 +14,9 @@ def logger() -> logging.Logger:
     import logging
 
     return logging.getLogger("torch.autograd.profiler")
+
+
+def inform(text: str, *arguments: object) -> None:
+    """Says what is shown to those only who have set the level; without the module nobody has."""
+    if "logging" in sys.modules:
+        logger().info(text, *arguments)
