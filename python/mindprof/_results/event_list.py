@@ -253,7 +253,8 @@ class EventList(EventFrames[Entry], EventFiles[Entry]):
     def _populate_cpu_children(self) -> None:
         """Finds which event ran inside of which."""
         self._own()
-        populate_cpu_children(list(self))
+        listed: list[Any] = list(self)
+        populate_cpu_children(listed)
 
     def _build_tree(self) -> None:
         """Finds which event ran inside of which, and merges duplicates into their parents."""

@@ -209,6 +209,10 @@ fn powers(dims: &[usize], pair: [&Tensor; 2], dtype: DType) -> Result<Tensor> {
 
 /// Raises to the power of one number. What needs no kernel of its own shows as what it is, as in
 /// torch.
+#[expect(
+    clippy::float_cmp,
+    reason = "only exactly these numbers are treated apart"
+)]
 fn number_power(base: &Tensor, number: Scalar, dtype: DType) -> Result<Tensor> {
     let exponent = number.to_f64();
     if dtype != DType::Bool && (exponent == 0.0 || exponent == 1.0) {
