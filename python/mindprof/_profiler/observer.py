@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import tempfile
 import time
 import warnings
@@ -85,15 +87,16 @@ class ExecutionTraceObserver(_ITraceObserver):
     def register_callback(self, output_file_path: str) -> Self:
         """Takes the file that the trace will be written to, compressed if it ends in `.gz`.
 
-        A file that cannot be opened is warned of, and the observer stays unregistered. Once
-        registered, further calls change nothing until `unregister_callback`.
+        A file that cannot be opened is warned of, and the observer stays unregistered. One that
+        is there keeps what it holds until it is replaced. Once registered, further calls change
+        nothing until `unregister_callback`.
         """
-        if self._registered is None:
+        if self._own() is None:
             self.output_file_path = output_file_path
             try:
-                with open(output_file_path, "w"):
-                    pass
-            except OSError as error:
+                _check_writable(output_file_path)
+            # A path with a NUL in it is a ValueError.
+            except (OSError, ValueError) as error:
                 warnings.warn(
                     f"Execution trace will not be recorded. Failed to open output file: {error}",
                     stacklevel=2,
@@ -103,8 +106,8 @@ class ExecutionTraceObserver(_ITraceObserver):
         return self
 
     def unregister_callback(self) -> None:
-        """Stops, and writes the file."""
-        registered = getattr(self, "_registered", None)
+        """Stops, and writes the file; in a process forked since, only lets go of it."""
+        registered = self._own()
         if registered is not None:
             self.stop()
             self._registered = None
@@ -113,27 +116,37 @@ class ExecutionTraceObserver(_ITraceObserver):
     @property
     def is_registered(self) -> bool:
         """Whether there is a file to be written."""
-        return self._registered is not None
+        return self._own() is not None
 
     def is_running(self) -> bool:
         """Returns whether operators are taken into the trace."""
-        return self._running
+        return self._own() is not None and self._running
 
     def start(self) -> None:
         """Takes operators into the trace from now on, if registered."""
-        if self._registered is not None and not self._running:
-            self._registered.resume()
+        registered = self._own()
+        if registered is not None and not self._running:
+            registered.resume()
             self._running = True
 
     def stop(self) -> None:
         """Leaves operators out from now on."""
-        if self._running and self._registered is not None:
-            self._registered.pause()
+        registered = self._own()
+        if registered is not None and self._running:
+            registered.pause()
             self._running = False
 
     def cleanup(self) -> None:
         """Writes the file, as `unregister_callback`."""
         self.unregister_callback()
+
+    def _own(self) -> _Registration | None:
+        """Returns what this process registered; what came by a fork is the parent's to write."""
+        registered = getattr(self, "_registered", None)
+        if registered is not None and registered.process != os.getpid():
+            self._registered = registered = None
+            self._running = False
+        return registered
 
     def get_output_file_path(self) -> str | None:
         """Returns the path that was registered, None before."""
@@ -187,6 +200,7 @@ class _Registration:
     """What one file will hold: the session, made by the first start, and when it began."""
 
     def __init__(self) -> None:
+        self.process = os.getpid()
         self._session: _core.Session | None = None
         self._time = time.strftime("%Y-%m-%d %H:%M:%S")
         self._start_ms = _milliseconds()
@@ -211,6 +225,20 @@ class _Registration:
             start_ms=self._start_ms,
             finish_ms=_milliseconds(),
         )
+
+
+def _check_writable(path: str) -> None:
+    """Raises what opening the file for writing raises; makes it, but empties none.
+
+    A pipe is refused, since opening one waits for its reader.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NONBLOCK", 0)
+    file = os.open(path, flags, 0o666)
+    try:
+        if stat.S_ISFIFO(os.fstat(file).st_mode):
+            raise OSError(errno.EINVAL, "Is a pipe", path)
+    finally:
+        os.close(file)
 
 
 def _milliseconds() -> int:
