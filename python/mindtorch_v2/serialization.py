@@ -7,13 +7,17 @@ Only plain values can be in it, so that reading one never runs anything.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
+import os
+import stat
+import struct
 import sys
 import zipfile
 from collections import OrderedDict
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from mindprof._core import dtype, tensor_from_bytes, tensor_to_bytes
 
@@ -22,21 +26,36 @@ from mindtorch_v2.nn.parameter import Parameter
 
 _INDEX = "mindtorch_v2.json"
 _FORMAT = "mindtorch_v2 1"
-_DTYPES = {
-    str(kind): kind
-    for kind in (
-        dtype.float32,
-        dtype.float64,
-        dtype.bfloat16,
-        dtype.int32,
-        dtype.int64,
-        dtype.bool,
-    )
+_BYTES = {
+    dtype.float32: 4,
+    dtype.float64: 8,
+    dtype.bfloat16: 2,
+    dtype.int32: 4,
+    dtype.int64: 8,
+    dtype.bool: 1,
 }
+_DTYPES = {str(kind): kind for kind in _BYTES}
+_MOST_DIMENSIONS = 64
+
+# What the parts of a damaged file, or of one that means harm, end in.
+_DAMAGE = (
+    AttributeError,
+    EOFError,
+    KeyError,
+    NotImplementedError,
+    OverflowError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    struct.error,
+    zipfile.BadZipFile,
+)
 
 
 def save(obj: object, f: Any, **options: Any) -> None:
     """Writes state dictionaries and other plain values with tensors to a file.
+
+    A path gets the whole file or, if it cannot be written, keeps what it had.
 
     Args:
         obj: Tensors, numbers, texts and None, in lists, tuples and dictionaries.
@@ -56,11 +75,38 @@ def save(obj: object, f: Any, **options: Any) -> None:
     del options
     writer = _Writer()
     content = writer.encode(obj)
-    index = {"format": _FORMAT, "byteorder": sys.byteorder, "content": content}
-    with zipfile.ZipFile(f, "w") as archive:
-        archive.writestr(_INDEX, json.dumps(index))
-        for number, elements in enumerate(writer.elements):
-            archive.writestr(f"data/{number}", elements)
+    index = json.dumps({"format": _FORMAT, "byteorder": sys.byteorder, "content": content})
+
+    def write(file: Any) -> None:
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr(_INDEX, index)
+            for number, elements in enumerate(writer.elements):
+                archive.writestr(f"data/{number}", elements)
+
+    if isinstance(f, (str, os.PathLike)):
+        _write_whole(os.path.realpath(f), write)
+    else:
+        write(f)
+
+
+def _write_whole(path: str, write: Callable[[BinaryIO], None]) -> None:
+    """Writes beside a file and puts it in its place, with its mode, when all is written."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "wb") as file:
+            write(file)
+        return
+    folder, name = os.path.split(path)
+    part = os.path.join(folder, f".{name}.{os.urandom(8).hex()}.part")
+    try:
+        with open(part, "xb") as file:
+            with contextlib.suppress(FileNotFoundError):
+                os.chmod(part, stat.S_IMODE(os.stat(path).st_mode))
+            write(file)
+        os.replace(part, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(part)
+        raise
 
 
 def load(
@@ -88,14 +134,28 @@ def load(
     del map_location, pickle_module, weights_only, mmap, options
     if hasattr(f, "seek"):
         f.seek(0)
-    if isinstance(f, (str, Path)) and not Path(f).exists():
-        raise FileNotFoundError(2, "No such file or directory", str(f))
+    if isinstance(f, (str, os.PathLike)):
+        if not os.path.exists(f):
+            raise FileNotFoundError(2, "No such file or directory", os.fspath(f))
+        if not os.path.isfile(f):
+            raise RuntimeError(f"load(): {os.fspath(f)} is not a regular file")
+    try:
+        return _read(f)
+    except _DAMAGE as error:
+        text = "load(): the file is damaged, or not one that mindtorch_v2.save() wrote"
+        raise RuntimeError(text) from error
+
+
+def _read(f: Any) -> Any:
     if not zipfile.is_zipfile(f):
         raise RuntimeError("load(): the file is not one that mindtorch_v2.save() wrote")
     with zipfile.ZipFile(f) as archive:
         names = archive.namelist()
         if _INDEX not in names:
             raise RuntimeError(_refusal(names))
+        # What is not compressed cannot become more than the file.
+        if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
+            raise ValueError("expected entries that are not compressed")
         index = json.loads(archive.read(_INDEX))
         if index.get("format") != _FORMAT:
             raise RuntimeError(f"load(): unknown format {index.get('format')!r}")
@@ -167,11 +227,15 @@ class _Reader:
         self._tensors: dict[int, torch.Tensor] = {}
 
     def decode(self, value: Any) -> Any:
-        if not isinstance(value, dict):
+        if value is None or isinstance(value, (bool, str, int)):
             return value
+        if not isinstance(value, dict):
+            raise TypeError(f"expected a value that save() writes, found {type(value).__name__}")
         if "tensor" in value:
             return self._tensor(value)
         ((kind, inside),) = value.items()
+        if kind not in ("float", "dtype") and not isinstance(inside, list):
+            raise TypeError(f"expected a list in {kind!r}, found {type(inside).__name__}")
         if kind in ("dict", "ordered"):
             pairs = [(self.decode(key), self.decode(item)) for key, item in inside]
             return OrderedDict(pairs) if kind == "ordered" else dict(pairs)
@@ -190,8 +254,11 @@ class _Reader:
     def _tensor(self, value: dict[str, Any]) -> torch.Tensor:
         number = value["tensor"]
         if number not in self._tensors:
-            kind = _DTYPES[value["dtype"]]
-            tensor = tensor_from_bytes(self._elements(number), value["size"], kind)
+            kind, size = _DTYPES[value["dtype"]], _checked_size(value["size"])
+            elements = self._elements(number)
+            if len(elements) != math.prod(size) * _BYTES[kind]:
+                raise ValueError(f"expected the elements of {size}, found {len(elements)} bytes")
+            tensor = tensor_from_bytes(elements, size, kind)
             if value["parameter"]:
                 tensor = Parameter(tensor, value["requires_grad"])
             elif value["requires_grad"]:
@@ -201,3 +268,19 @@ class _Reader:
 
 
 __all__ = ["load", "save"]
+
+
+def _checked_size(size: Any) -> list[int]:
+    """Returns a size that tensors can have.
+
+    Raises:
+        ValueError: It is none.
+    """
+    is_list = isinstance(size, list) and all(type(number) is int for number in size)
+    if not is_list or min(size, default=0) < 0 or len(size) > _MOST_DIMENSIONS:
+        raise ValueError("expected the numbers of a size")
+    # Also where another dimension is zero: walking the others must end.
+    if math.prod(max(number, 1) for number in size) >= 1 << 48:
+        raise ValueError("expected a size that memory can hold")
+    found: list[int] = size
+    return found

@@ -270,3 +270,14 @@ def test_collection_that_is_off_fills_no_budget() -> None:
         torch.ones(2).sum()
     assert counts(profiler)["aten::sum"] == 1
     assert profiler.lost_events == 0
+
+
+def test_a_profiler_that_is_dropped_listens_to_no_collections() -> None:
+    before = list(gc.callbacks)
+    config = torch.profiler._ExperimentalConfig(record_python_gc_info=True)
+    profiler: Any = profile(with_stack=True, experimental_config=config)
+    profiler.start()
+    assert len(gc.callbacks) == len(before) + 1
+    del profiler
+    gc.collect()
+    assert gc.callbacks == before

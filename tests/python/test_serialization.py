@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import os
 import pickle
 import zipfile
 from collections import OrderedDict
@@ -97,3 +99,84 @@ def test_files_of_torch_are_refused_and_nothing_is_run(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         torch.load(tmp_path / "missing.pt")
     assert not Trap.ran
+
+
+def test_a_file_is_whole_or_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "model.pt"
+    torch.save([1], path)
+    path.chmod(0o600)
+
+    def fail(*_: object) -> None:
+        raise OSError("no room")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(zipfile.ZipFile, "writestr", fail)
+        with pytest.raises(OSError, match="no room"):
+            torch.save([2], path)
+    assert torch.load(path) == [1]
+    torch.save([3], path)
+    assert torch.load(path) == [3]
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert [each.name for each in tmp_path.iterdir()] == ["model.pt"]
+
+
+TENSOR = {"tensor": 0, "size": [1], "dtype": "torch.float32", "requires_grad": False}
+TENSOR["parameter"] = False
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[]",
+        "null",
+        "no JSON",
+        '{"format": "mindtorch_v2 1", "byteorder": "little"}',
+        *(
+            json.dumps({"format": "mindtorch_v2 1", "byteorder": "little", "content": value})
+            for value in (
+                {},
+                [1],
+                1.5,
+                {"size": "abc"},
+                {"list": "abc"},
+                {"float": [1]},
+                {"dict": [[{"list": []}, 1]]},
+                {"tensor": 0},
+                TENSOR | {"size": [2]},
+                TENSOR | {"size": [-1]},
+                TENSOR | {"size": ["1"]},
+                TENSOR | {"size": [1] * 20_000},
+                TENSOR | {"size": [2**62, 2**62, 0]},
+                TENSOR | {"dtype": "torch.complex64"},
+                TENSOR | {"tensor": 7},
+                TENSOR | {"tensor": [1]},
+            )
+        ),
+        '{"format": "mindtorch_v2 1", "byteorder": "little", "content": '
+        + '{"list": [' * 50_000
+        + "]}" * 50_000
+        + "}",
+    ],
+)
+def test_a_hostile_file_is_refused(content: str) -> None:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("mindtorch_v2.json", content)
+        archive.writestr("data/0", b"1234")
+    with pytest.raises(RuntimeError, match=r"load\(\): "):
+        torch.load(file)
+
+
+def test_what_unpacks_to_more_is_refused() -> None:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("mindtorch_v2.json", " " * 10_000_000)
+    with pytest.raises(RuntimeError, match="damaged"):
+        torch.load(file)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(RuntimeError, match="not a regular file"):
+        torch.load(path)
