@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use mindprof_record::is_recording;
+use mindprof_record::{is_recording, wants_results};
 use smallvec::SmallVec;
 
 use super::meta::{Meta, ViewOf};
 use super::mode::{Below, is_tracking};
 use super::node::{Edge, Formula, Node, NodeName, NodeSite, ResultShape};
-use crate::dispatch::returns;
+use crate::dispatch::{returning, returns};
 use crate::{Result, Tensor};
 
 /// Computes a result; if an operand is tracked, hangs a node with the formula on it.
@@ -20,9 +20,11 @@ pub(crate) fn differentiable<const N: usize>(
     formula: impl FnOnce(&Tensor) -> Formula,
 ) -> Result<Tensor> {
     if !is_tracked(&operands) {
-        let result = below(Tracked::No, compute)?;
-        returns(&result);
-        return Ok(result);
+        if wants_results() {
+            return below_and_told(compute);
+        }
+        // As it is: each look at a result copies a whole tensor.
+        return below(Tracked::No, compute);
     }
     let result = below(Tracked::Yes, compute)?;
     returns(&result);
@@ -31,6 +33,12 @@ pub(crate) fn differentiable<const N: usize>(
         attach(site, &operands, [&result], formula);
     }
     Ok(result)
+}
+
+/// Computes a result that is not tracked, and tells execution traces of it.
+#[cold]
+fn below_and_told(compute: impl FnOnce() -> Result<Tensor>) -> Result<Tensor> {
+    returning(below(Tracked::No, compute))
 }
 
 /// As [`differentiable`], for a result that shows elements of its first operand.
