@@ -9,8 +9,12 @@ pub(crate) const INSTANT: &str = "cpu_instant_event";
 
 /// The category of the span that says how long the window was open.
 pub(super) const WINDOW: &str = "Trace";
-/// The process and the thread of that span, as JSON.
-pub(super) const WINDOW_TRACK: (&[u8], &[u8]) = (b"\"Spans\"", b"\"PyTorch Profiler\"");
+/// The processes and the thread of that span, as JSON: that of today, and that of Kineto's first
+/// year.
+pub(super) const WINDOW_TRACKS: [(&[u8], &[u8]); 2] = [
+    (b"\"Spans\"", b"\"PyTorch Profiler\""),
+    (b"\"Traces\"", b"\"PyTorch Profiler\""),
+];
 
 /// How many nanoseconds wider than it was a device's annotation is drawn, on each side, so that
 /// viewers put it around the first and last of its kernels.

@@ -156,7 +156,8 @@ impl Collector {
         (mut start, mut duration): (i64, Nanos),
     ) {
         let meaning = self.vocabulary.category(event.category, texts);
-        if meaning.is_window && (event.process, event.thread) == category::WINDOW_TRACK {
+        let track = (event.process, event.thread);
+        if meaning.is_window && category::WINDOW_TRACKS.contains(&track) {
             self.window = Some((start, duration));
             return;
         }

@@ -18,8 +18,9 @@ fn facts(reading: &Reading) -> Vec<(Category, DeviceKind)> {
         .collect()
 }
 
-/// Step, operator, launch and three kinds of work as Kineto wrote them in 2021.
+/// The window, a step, an operator, a launch and three kinds of work as Kineto wrote them in 2021.
 const OLD: &[u8] = br#"{"traceEvents": [
+  {"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Traces", "tid": "PyTorch Profiler", "ts": 0, "dur": 99, "args": {"Op count": 0}},
   {"ph": "X", "cat": "Operator", "name": "ProfilerStep#5", "pid": 9, "tid": "9", "ts": 0, "dur": 90, "args": {"External id": 1}},
   {"ph": "X", "cat": "Operator", "name": "aten::mm", "pid": 9, "tid": "9", "ts": 10, "dur": 20, "args": {"External id": 2}},
   {"ph": "X", "cat": "Runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": "9", "ts": 12, "dur": 5, "args": {"correlation": 7, "external id": 2}},
