@@ -246,6 +246,27 @@ def test_a_profiler_that_is_dropped_while_it_records_stops() -> None:
     assert not torch.autograd._profiler_enabled(), "it waited for the garbage collector"
 
 
+@pytest.mark.parametrize("with_stack", [False, True])
+def test_a_profiler_that_is_dropped_by_an_exception_keeps_it(with_stack: bool) -> None:
+    # The first element dies while the exception of the second is on its way.
+    done = run(
+        f"""
+        def start():
+            prof = profile(with_stack={with_stack})
+            prof.start()
+            return prof
+
+        for _ in range(100):
+            try:
+                (start(), 1 / 0)
+            except ZeroDivisionError:
+                continue
+            raise AssertionError("nothing was raised")
+        """
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_callbacks_that_fail_leave_the_profiler_usable() -> None:
     def fail(*_: Any) -> Any:
         raise KeyError

@@ -28,6 +28,7 @@ mod load;
 mod memory_timeline;
 mod names;
 mod numbers;
+mod pending_exception;
 mod pickle;
 mod profile;
 mod py_cache;

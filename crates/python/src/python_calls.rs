@@ -26,6 +26,7 @@ pub(crate) use self::interpreter::is_supported as find_interpreter;
 use self::interpreter::Attached;
 use self::shadow::Shadow;
 use self::thread_state::{HookOwner, ThreadState, find_hook_word};
+use crate::pending_exception::PendingException;
 use crate::py_cache::{classes, interned_names};
 
 mod interpreter;
@@ -143,7 +144,10 @@ impl Drop for Following {
         let is_last = lock(&SESSIONS).remove(self.process, self.calls);
         if is_last {
             // An interpreter that is ending calls no hook any more.
-            Python::try_attach(unfollow_threads);
+            Python::try_attach(|py| {
+                let _pending = PendingException::set_aside(py);
+                unfollow_threads(py);
+            });
         }
     }
 }
