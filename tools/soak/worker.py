@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import shutil
 import sys
 import tempfile
 import time
 import traceback
 import warnings
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
@@ -28,7 +31,13 @@ MOST_ACTIVITIES = 3
 def work(arguments: Arguments) -> int:
     """Runs the rounds, and returns the exit status: 1 after the first that fails."""
     warnings.simplefilter("ignore")
-    warm_up()
+    with tempfile.TemporaryDirectory(prefix="soak-") as folder:
+        return run_all(arguments, Path(folder))
+
+
+def run_all(arguments: Arguments, folder: Path) -> int:
+    """Runs the rounds, each in the folder that it is given, and checks memory at the end."""
+    warm_up(folder)
     growth, counts = Growth(), Counter[str]()
     end = time.monotonic() + arguments.seconds
     number = arguments.first
@@ -38,7 +47,7 @@ def work(arguments: Arguments) -> int:
         print(f"round {number} {' '.join(names)}", flush=True)
         counts.update(names)
         try:
-            run_round(random, names)
+            run_round(random, names, folder)
         except BaseException:
             traceback.print_exc()
             return 1
@@ -68,18 +77,29 @@ def choose(random: Random, only: tuple[str, ...]) -> list[str]:
     return random.choices(names, k=1 if only else random.randrange(1, MOST_ACTIVITIES + 1))
 
 
-def run_round(random: Random, names: list[str]) -> None:
+def run_round(random: Random, names: list[str], folder: Path) -> None:
     """Does all activities of a round one by one, and checks after each."""
     for name in names:
         before = Surroundings.look()
-        with tempfile.TemporaryDirectory(prefix="soak-") as folder:
-            done = Round(random, Path(folder))
+        with empty(folder):
+            done = Round(random, folder)
             ACTIVITIES[name](done)
             gc.collect()
             check_after(done, before)
 
 
-def warm_up() -> None:
+@contextmanager
+def empty(folder: Path) -> Iterator[None]:
+    """Empties the folder at the end."""
+    # A new one each time would have a new name, and Python 3.12 never forgets parts of a path.
+    try:
+        yield
+    finally:
+        for entry in folder.iterdir():
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+
+
+def warm_up(folder: Path) -> None:
     """Has everything that lives as long as the process: pools of threads, imported tools."""
     side = 300
     large = torch.ones((side, side))
@@ -87,5 +107,5 @@ def warm_up() -> None:
     for name in ("yappi", "pyinstrument", "viztracer", "coverage"):
         if importlib.util.find_spec(name) is not None:
             importlib.import_module(name)
-    with tempfile.TemporaryDirectory(prefix="soak-") as folder:
-        ACTIVITIES["exports"](Round(Random(0), Path(folder)))
+    with empty(folder):
+        ACTIVITIES["exports"](Round(Random(0), folder))

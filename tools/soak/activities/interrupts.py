@@ -13,7 +13,7 @@ from typing import Any
 
 from mindprof import profile
 
-from soak.accounts import Work, check_exact
+from soak.accounts import Work, check_exact, total
 from soak.rounds import Round
 
 
@@ -41,14 +41,17 @@ def interrupt(given: Round) -> None:
 def record_amid(given: Round) -> None:
     """Has handlers that record; their events are counted like all others."""
     random = given.random
-    own, beside = Work("interrupted"), Work("handler")
+    own, beside = Work("interrupted"), list[Work]()
     is_recording, chance = False, Random(0)
     prof = profile(record_shapes=given.chance(0.5))
     given.watch(prof)
 
     def handle(_signal: int, _frame: FrameType | None) -> None:
         if is_recording:
-            beside.nest(2)
+            # One of its own: a signal may come while another is handled.
+            work = Work("handler")
+            beside.append(work)
+            work.nest(2)
         # By chance of its own: how often it is called must not change what the round does.
         if chance.random() < 0.1:
             gc.collect()
@@ -57,7 +60,7 @@ def record_amid(given: Round) -> None:
         is_recording = True
         own.mix(random, 200)
         is_recording = False
-    check_exact(prof, own.put_in + beside.put_in)
+    check_exact(prof, own.put_in + total(beside))
 
 
 def raise_amid(given: Round) -> None:

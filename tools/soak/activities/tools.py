@@ -169,13 +169,24 @@ def use_viztracer() -> Stop:
     return stop
 
 
-def use_coverage() -> Stop:
-    """Sets a trace function from C, or watches by `sys.monitoring`."""
+@functools.cache
+def coverage_of_process() -> Any:
+    """Returns the one coverage of the process: each is kept until the process ends."""
     import coverage
 
-    tool = coverage.Coverage(data_file=None)
+    return coverage.Coverage(data_file=None)
+
+
+def use_coverage() -> Stop:
+    """Sets a trace function from C, or watches by `sys.monitoring`."""
+    tool = coverage_of_process()
     tool.start()
-    return tool.stop
+
+    def stop() -> None:
+        tool.stop()
+        tool.erase()
+
+    return stop
 
 
 TOOLS: list[Callable[[], Stop]] = [use_hook, use_trace, use_cprofile]
