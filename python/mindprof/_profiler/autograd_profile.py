@@ -146,7 +146,7 @@ class profile:
         self._accumulated: _core.Profile | None = None
         self._events: EventList[FunctionEvent] | None = None
         self._tree_is_built = False
-        self._garbage_collections = GarbageCollections()
+        self._garbage_collections: GarbageCollections | None = None
         self._stats = _ProfilerStats()
         self._warn_of_deprecated()
         self._choose_activities(use_kineto)
@@ -265,6 +265,7 @@ class profile:
             self._session = None
             self._session = self._host.start(options)
             if self.with_stack and self.experimental_config.record_python_gc_info:
+                self._garbage_collections = GarbageCollections()
                 self._garbage_collections.start()
         self.profiling_start_time_ns = perf_counter_ns()
 
@@ -274,7 +275,8 @@ class profile:
         if session is None:
             return False
         self.profiling_end_time_ns = perf_counter_ns()
-        self._garbage_collections.stop()
+        if self._garbage_collections is not None:
+            self._garbage_collections.stop()
         with self._stats.timed("profiler_disable_call_duration_us"):
             self.kineto_results = self._accumulated = self._host.stop(session)
         if self.acc_events:
