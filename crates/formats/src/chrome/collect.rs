@@ -83,6 +83,11 @@ pub(super) struct Collector {
 const FORESIGHT: [f64; 3] = [1.0 / 256.0, 1.0 / 16.0, 1.0 / 4.0];
 const ROOM_TO_SPARE: f64 = 1.2;
 
+/// What one allocation can have at most, 4 TiB: two million of them can still be added up.
+const MOST_ALLOCATION_BYTES: u64 = 1 << 42;
+/// What all of a device or a process can have at most.
+const MOST_TOTAL_BYTES: u64 = 1 << 50;
+
 impl Collector {
     /// Takes what a profile keeps of one event; `rest` is what it says beyond what is known.
     pub(super) fn add(&mut self, event: &RawEvent<'_>, texts: &Texts, rest: &Rest) {
@@ -247,13 +252,21 @@ impl Collector {
     fn add_memory(&mut self, event: &RawEvent<'_>, texts: &Texts, rest: &Rest, time: i64) {
         let arguments = &event.arguments;
         let said = |key: ArgumentKey| arguments.value(key);
+        let bytes: i64 = number_of(said(ArgumentKey::Bytes));
+        let is_plausible = self.is_plausible(bytes.unsigned_abs(), MOST_ALLOCATION_BYTES);
+        let [total_allocated, total_reserved] =
+            [ArgumentKey::TotalAllocated, ArgumentKey::TotalReserved].map(|key| {
+                let total = number_of(said(key));
+                let is_plausible = self.is_plausible(total, MOST_TOTAL_BYTES);
+                if is_plausible { total } else { 0 }
+            });
         let strings = &mut self.part.strings;
         let record = MemoryRecord {
             time: Nanos(time as u64),
             address: number_of(said(ArgumentKey::Address)),
-            bytes: number_of(said(ArgumentKey::Bytes)),
-            total_allocated: number_of(said(ArgumentKey::TotalAllocated)),
-            total_reserved: number_of(said(ArgumentKey::TotalReserved)),
+            bytes: if is_plausible { bytes } else { 0 },
+            total_allocated,
+            total_reserved,
             thread: self
                 .tracks
                 .track(DeviceKind::Cpu, event.process, event.thread, strings),
@@ -275,6 +288,14 @@ impl Collector {
             rest: &rest.arguments,
         });
         self.memory.push(record);
+    }
+
+    /// Returns whether a machine can have so much memory; what cannot be is counted.
+    fn is_plausible(&mut self, bytes: u64, most: u64) -> bool {
+        if bytes > most {
+            self.repairs.add(Repair::AbsurdMemory, 1);
+        }
+        bytes <= most
     }
 }
 

@@ -29,11 +29,13 @@ pub enum Repair {
     UnmatchedEnd,
     /// A text is not Unicode, or not escaped as JSON wants it; what could be read of it was kept.
     BadText,
+    /// An amount of memory was beyond what a machine can have and became zero.
+    AbsurdMemory,
 }
 
 impl Repair {
     /// All kinds, in the order in which they are reported.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Truncated,
         Self::DamagedCompression,
         Self::Malformed,
@@ -47,6 +49,7 @@ impl Repair {
         Self::UnmatchedBegin,
         Self::UnmatchedEnd,
         Self::BadText,
+        Self::AbsurdMemory,
     ];
 
     /// Returns the name that programs know the kind by; it does not change.
@@ -65,6 +68,7 @@ impl Repair {
             Self::UnmatchedBegin => "unmatched_begin",
             Self::UnmatchedEnd => "unmatched_end",
             Self::BadText => "bad_text",
+            Self::AbsurdMemory => "absurd_memory",
         }
     }
 
@@ -129,6 +133,10 @@ impl Repair {
             Self::BadText => (
                 "text is not Unicode or wrongly escaped; what could be read of it was kept",
                 "texts are not Unicode or wrongly escaped; what could be read of them was kept",
+            ),
+            Self::AbsurdMemory => (
+                "amount of memory is beyond what a machine can have and became zero",
+                "amounts of memory are beyond what a machine can have and became zero",
             ),
         }
     }

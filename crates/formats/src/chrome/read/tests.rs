@@ -393,3 +393,27 @@ fn a_key_of_events_that_leads_to_none_is_passed_by() {
     let found = reading(br#"{"traceEvents"{"traceEvents": [{"ph": "X", "name": "a", "ts": 1}]}"#);
     assert_eq!(times(&found), [("a", 0, 0)]);
 }
+
+#[test]
+fn memory_that_no_machine_has_is_counted_and_not_added_up() {
+    let record = |bytes: i128, total: i128| {
+        format!(
+            r#"{{"ph": "i", "name": "[memory]", "ts": 1, "args": {{"Addr": 1, "Bytes": {bytes},
+            "Total Allocated": {total}, "Device Type": 0, "Device Id": -1}}}}"#
+        )
+    };
+    let absurd = [
+        record(1 << 62, 0),
+        record(1 << 62, 1 << 63),
+        record(-(1 << 63), 0),
+        record(64, 64),
+    ];
+    let reading = reading(format!("[{}]", absurd.join(", ")).as_bytes());
+    assert_eq!(told(&reading), [("absurd_memory", 4)]);
+    let kept = reading.profile.memory();
+    let kept: Vec<_> = kept
+        .iter()
+        .map(|record| (record.bytes, record.total_allocated))
+        .collect();
+    assert_eq!(kept, [(0, 0), (0, 0), (0, 0), (64, 64)]);
+}
