@@ -21,6 +21,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         2
     """
     arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["run"]:
+        # Here and not above: other commands need no profiler.
+        from mindprof._run.command import run
+
+        return run(arguments[1:])
     # The engine writes to the same places, beside Python's buffers.
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:

@@ -81,7 +81,7 @@ mod _core {
     #[pymodule_export]
     use crate::py_cache::{look_up_classes, look_up_sizes};
     #[pymodule_export]
-    use crate::python_calls::{follow_thread, name_module_calls};
+    use crate::python_calls::{follow_thread, name_module_calls, pause_calls, resume_calls};
     #[pymodule_export]
     use crate::range::{
         RangeHandle, RecordFunctionFast, garbage_collection_enter, record_function_with_args_enter,

@@ -219,6 +219,27 @@ pub(crate) fn follow_thread(
     Ok(())
 }
 
+/// Follows no calls of this thread until [`resume_calls`]: for what is called in between and
+/// returns, such as the inside of an import. What was told before stays known. Returns whether it
+/// was we who followed.
+#[pyfunction]
+pub(crate) fn pause_calls(py: Python<'_>) -> PyResult<bool> {
+    let is_ours = wants_calls() && hook_owner(py)? == HookOwner::Us;
+    if is_ours {
+        Attached::new(py).remove_hook();
+    }
+    Ok(is_ours)
+}
+
+/// Follows the calls of this thread again, unless another tool does by now.
+#[pyfunction]
+pub(crate) fn resume_calls(py: Python<'_>) -> PyResult<()> {
+    if wants_calls() && hook_owner(py)? == HookOwner::Nobody {
+        Attached::new(py).set_hook(on_event, marker(py)?);
+    }
+    Ok(())
+}
+
 /// What `threading.setprofile` sets. Not by that function: a handler of a signal that raises may run
 /// within it, and would leave the hook where it is.
 const NEW_THREADS: &str = "_profile_hook";

@@ -15,8 +15,15 @@ use super::interpreter::{Frame, native_function};
 use super::modules;
 use crate::py_cache::interned_names;
 
-/// Functions that can put another hook in the place of ours, by their names.
-const SWITCHES: [&str; 4] = ["setprofile", "_setprofileallthreads", "enable", "disable"];
+/// Functions that can put another hook, or none, in the place of ours, by their names.
+const SWITCHES: [&str; 6] = [
+    "setprofile",
+    "_setprofileallthreads",
+    "enable",
+    "disable",
+    "pause_calls",
+    "resume_calls",
+];
 
 /// The code objects that are kept alive.
 static KEPT: Mutex<Vec<Py<PyAny>>> = Mutex::new(Vec::new());

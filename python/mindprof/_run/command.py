@@ -1,0 +1,158 @@
+"""`mindprof run`: profiles a program and leaves the results, however the program ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from types import FrameType, TracebackType
+
+from mindprof._profiler.profile import profile
+from mindprof._profiler.schedule import ProfilerAction, schedule
+from mindprof._run.arguments import Arguments, parse
+from mindprof._run.imports import Imports
+from mindprof._run.optimizer_steps import OptimizerSteps
+from mindprof._run.program import Program, ProgramError
+from mindprof._run.results import Results, folder_for
+
+#: What a shell says of a program that ended by a signal is this more than the signal's number.
+_SIGNALLED = 128
+
+
+def run(words: Sequence[str]) -> int:
+    """Runs a program under the profiler, and returns the exit status of both.
+
+    Args:
+        words: What follows `mindprof run`.
+    """
+    arguments = parse(words)
+    try:
+        program = Program(arguments.target, arguments.is_module, arguments.words)
+    except ProgramError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    folder = folder_for(program.name, arguments.out).absolute()
+    # Its own, so that a program that closes or replaces stderr does not take it away.
+    terminal = os.fdopen(os.dup(2), "w", encoding="utf-8", errors="backslashreplace")
+    with terminal:
+        return _Run(arguments, program, Results(arguments, folder, terminal)).go()
+
+
+class _Run:
+    """One program, from its first line to the last file about it."""
+
+    def __init__(self, arguments: Arguments, program: Program, results: Results) -> None:
+        self.arguments = arguments
+        self.program = program
+        self.results = results
+        self.process = os.getpid()
+        self.profiler = profile(
+            record_shapes=arguments.shapes or arguments.memory,
+            profile_memory=arguments.memory,
+            with_stack=arguments.stacks or arguments.memory,
+            with_flops=arguments.flops,
+            budget_bytes=arguments.budget_bytes,
+            schedule=_schedule_of(arguments),
+            on_trace_ready=results.save,
+        )
+        self.imports = Imports()
+        self.steps = OptimizerSteps(self.profiler.step) if arguments.active else None
+
+    def go(self) -> int:
+        """Runs the program, and returns the exit status."""
+        before = _exit_on_termination()
+        self.program.prepare()
+        if self.steps is not None:
+            self.steps.start()
+        self.imports.start()
+        # Last, so that little of ours is in the recording.
+        self.profiler.start()
+        try:
+            return self._run_program()
+        finally:
+            # A child that the program forked comes by here too.
+            if os.getpid() == self.process:
+                self._finish()
+                if before is not None:
+                    signal.signal(signal.SIGTERM, before)
+
+    def _run_program(self) -> int:
+        try:
+            self.program.run()
+        except SystemExit as ending:
+            return _status_of(ending)
+        except KeyboardInterrupt as error:
+            _print(error)
+            return _SIGNALLED + signal.SIGINT
+        except BaseException as error:
+            _print(error)
+            return 1
+        return 0
+
+    def _finish(self) -> None:
+        if self.steps is not None:
+            self.steps.stop()
+        self.profiler.stop()
+        self.imports.stop()
+        if self.results.windows:
+            return
+        assert self.steps is not None
+        first = self.arguments.wait + self.arguments.warmup
+        self.results.say(
+            f"nothing was recorded: the program made {self.steps.count} optimizer steps, and the "
+            f"first that --wait and --warmup leave is number {first + 1}"
+        )
+
+
+def _schedule_of(arguments: Arguments) -> Callable[[int], ProfilerAction] | None:
+    if not arguments.active:
+        return None
+    with warnings.catch_warnings():
+        # That there is no warm-up is known to whoever asked for none.
+        warnings.simplefilter("ignore")
+        return schedule(
+            wait=arguments.wait,
+            warmup=arguments.warmup,
+            active=arguments.active,
+            repeat=arguments.repeat,
+        )
+
+
+def _exit_on_termination() -> signal.Handlers | None:
+    """Has SIGTERM end the program by an exception, so that its results are not lost."""
+    if threading.current_thread() is not threading.main_thread():
+        return None
+    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        return None
+    signal.signal(signal.SIGTERM, _exit)
+    return signal.SIG_DFL
+
+
+def _exit(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+    sys.exit(_SIGNALLED + number)
+
+
+def _status_of(ending: SystemExit) -> int:
+    """Returns the exit status that Python makes of it."""
+    if ending.code is None:
+        return 0
+    if isinstance(ending.code, int):
+        return ending.code
+    print(ending.code, file=sys.stderr)
+    return 1
+
+
+def _print(error: BaseException) -> None:
+    """Prints what ended the program, as Python would, without our own calls."""
+    error.__traceback__ = _of_program(error.__traceback__)
+    sys.excepthook(type(error), error, error.__traceback__)
+
+
+def _of_program(entry: TracebackType | None) -> TracebackType | None:
+    own = os.path.dirname(__file__)
+    while entry is not None and os.path.dirname(entry.tb_frame.f_code.co_filename) == own:
+        entry = entry.tb_next
+    return entry

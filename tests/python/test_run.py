@@ -1,0 +1,247 @@
+"""`mindprof run`: a program is profiled without a change, and its results outlive its end."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "mindprof", "run"]
+
+TRAINING = """
+import mindtorch_v2 as torch
+model = torch.nn.Linear(2, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+other = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(6):
+    optimizer.zero_grad()
+    model(torch.ones((2, 2))).sum().backward()
+    optimizer.step()
+    other.step()
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the tests' programs stand and run."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    """Runs `mindprof run` with these words."""
+    return subprocess.run(
+        [*COMMAND, *words], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def write(folder: Path, text: str, name: str = "program.py") -> str:
+    """Writes a program, and returns its name."""
+    (folder / name).write_text(textwrap.dedent(text), encoding="utf-8")
+    return name
+
+
+def events_of(path: Path) -> list[dict[str, Any]]:
+    """Returns what a trace says."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        events: list[dict[str, Any]] = json.load(file)["traceEvents"]
+    return events
+
+
+def names_of(path: Path) -> Counter[str]:
+    """Returns how often each name is in a trace."""
+    return Counter(event["name"] for event in events_of(path) if event["ph"] == "X")
+
+
+def test_a_program_is_what_it_is_alone(folder: Path) -> None:
+    program = """
+        import sys
+        main = sys.modules["__main__"]
+        print(__name__, __file__, sys.argv, sys.path[0], main.__dict__ is globals())
+        """
+    name = write(folder, program)
+    alone = subprocess.run([sys.executable, name, "--memory", "x"], capture_output=True, text=True)
+    done = run(name, "--memory", "x")
+    assert (done.returncode, done.stdout) == (0, alone.stdout)
+
+
+def test_results_are_in_a_folder_of_their_own(folder: Path) -> None:
+    name = write(folder, TRAINING)
+    for expected in ("mindprof-program", "mindprof-program-2"):
+        done = run(name)
+        assert (done.returncode, done.stdout) == (0, "")
+        files = {path.name for path in (folder / expected).iterdir()}
+        assert files == {"trace.json.gz", "table.txt", "stacks.folded", "flamegraph.svg"}
+        assert "aten::addmm" in done.stderr
+        assert f"wrote {folder / expected / 'trace.json.gz'}" in done.stderr
+    table = (folder / "mindprof-program/table.txt").read_text(encoding="utf-8")
+    assert "aten::addmm" in table
+    assert names_of(folder / "mindprof-program/trace.json.gz")["aten::addmm"] == 6
+    assert "program.py" in (folder / "mindprof-program/stacks.folded").read_text()
+
+
+def test_what_is_recorded_can_be_chosen(folder: Path) -> None:
+    name = write(folder, TRAINING)
+    assert run("--no-stacks", "-q", "-o", "few", name).returncode == 0
+    assert {path.name for path in (folder / "few").iterdir()} == {"trace.json.gz", "table.txt"}
+    done = run("--memory", "--flops", "--quiet", "--out", "deep/all", name)
+    assert done.returncode == 0
+    assert "aten::" not in done.stderr
+    assert (folder / "deep/all/memory.html").stat().st_size > 0
+    adds = [
+        each
+        for each in events_of(folder / "deep/all/trace.json.gz")
+        if each["name"] == "aten::addmm"
+    ]
+    assert adds[0]["args"]["Input Dims"]
+
+
+def test_steps_are_those_of_the_first_optimizer(folder: Path) -> None:
+    name = write(folder, TRAINING)
+    done = run("--wait", "1", "--warmup", "1", "--active", "2", "--repeat", "1", "-o", "out", name)
+    assert done.returncode == 0
+    names = names_of(folder / "out/trace.json.gz")
+    assert {each for each in names if each.startswith("ProfilerStep")} == {
+        "ProfilerStep#2",
+        "ProfilerStep#3",
+    }
+    assert names["aten::addmm"] == 2
+
+
+def test_each_window_of_a_schedule_has_its_files(folder: Path) -> None:
+    name = write(folder, TRAINING)
+    assert run("--wait", "1", "--active", "1", "--no-stacks", "-o", "out", name).returncode == 0
+    traces = sorted((folder / "out").glob("trace-*.json.gz"))
+    assert [path.name for path in traces] == [f"trace-{n}.json.gz" for n in (1, 2, 3)]
+    assert [names_of(path)["aten::addmm"] for path in traces] == [1, 1, 1]
+
+
+def test_a_schedule_that_begins_too_late_says_so(folder: Path) -> None:
+    done = run("--wait", "50", "--active", "2", "-o", "out", write(folder, TRAINING))
+    assert done.returncode == 0
+    assert "nothing was recorded: the program made 6 optimizer steps" in done.stderr
+    assert "number 51" in done.stderr
+    assert not (folder / "out").exists()
+
+
+def test_a_program_that_raises_leaves_its_results(folder: Path) -> None:
+    name = write(folder, TRAINING + "\ndef fail():\n    raise ValueError('mine')\nfail()\n")
+    alone = subprocess.run([sys.executable, name], capture_output=True, text=True)
+    done = run("-q", "-o", "out", name)
+    assert done.returncode == 1
+    assert done.stderr.startswith(alone.stderr)
+    assert names_of(folder / "out/trace.json.gz")["aten::addmm"] == 6
+
+
+@pytest.mark.parametrize(
+    ("ending", "status", "said"),
+    [("sys.exit()", 0, ""), ("sys.exit(3)", 3, ""), ("sys.exit('so')", 1, "so\n")],
+)
+def test_exit_codes_are_the_programs(folder: Path, ending: str, status: int, said: str) -> None:
+    done = run("-q", "-o", "out", write(folder, f"import sys\n{ending}"))
+    assert done.returncode == status
+    assert done.stderr.startswith(said)
+    assert (folder / "out/trace.json.gz").exists()
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["int", "term"]
+)
+def test_a_signal_leaves_the_results(folder: Path, number: int, status: int) -> None:
+    endless = "import pathlib, time\nfor _ in range(6000):\n    time.sleep(0.01)\n"
+    name = write(folder, TRAINING + "open('ready', 'w').close()\n" + endless)
+    process = subprocess.Popen(
+        [*COMMAND, "-q", "-o", "out", name], stderr=subprocess.PIPE, text=True
+    )
+    while not (folder / "ready").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == status, said
+    assert names_of(folder / "out/trace.json.gz")["aten::addmm"] == 6
+
+
+def test_a_module_is_run_as_python_does(folder: Path) -> None:
+    (folder / "package").mkdir()
+    (folder / "package/__init__.py").touch()
+    write(folder, "VALUE = 7", "package/other.py")
+    program = """
+        import sys
+        from .other import VALUE
+        print(__name__, __package__, __spec__.name, sys.argv, sys.path[0], VALUE)
+        """
+    write(folder, program, "package/task.py")
+    alone = subprocess.run(
+        [sys.executable, "-m", "package.task", "-o", "x"], capture_output=True, text=True
+    )
+    assert alone.returncode == 0
+    done = run("-m", "package.task", "-o", "x")
+    assert (done.returncode, done.stdout) == (0, alone.stdout)
+    assert (folder / "mindprof-task/trace.json.gz").exists()
+
+
+def test_a_forked_child_writes_nothing(folder: Path) -> None:
+    program = """
+        import os
+        if os.fork() == 0:
+            raise SystemExit(0)
+        os.wait()
+        """
+    done = run("-q", write(folder, program))
+    assert done.returncode == 0
+    assert done.stderr.count("trace.json.gz") == 1
+    assert [path.name for path in folder.glob("mindprof-*")] == ["mindprof-program"]
+
+
+def test_the_inside_of_imports_is_left_out(folder: Path) -> None:
+    write(folder, "def inside():\n    pass\ninside()\n", "module.py")
+    name = write(folder, "def own():\n    pass\nimport module\nown()\n")
+    done = run("-o", "out", name)
+    assert done.returncode == 0
+    names = names_of(folder / "out/trace.json.gz")
+    assert names["import module"] == 1
+    assert sum(count for each, count in names.items() if each.endswith(": own")) == 1
+    assert not [each for each in names if each.endswith(": inside")]
+    # Where there are no operators, functions are what there is to show.
+    assert "program.py(1): own" in (folder / "out/table.txt").read_text(encoding="utf-8")
+
+
+def test_an_import_that_fails_is_the_programs_own(folder: Path) -> None:
+    name = write(
+        folder, "try:\n    import missing_one\nexcept ImportError as error:\n    print(error)"
+    )
+    done = run("-q", "-o", "out", name)
+    assert (done.returncode, done.stdout) == (0, "No module named 'missing_one'\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "a script is missing"),
+        (["-m"], "a script is missing"),
+        (["missing.py"], "error: cannot read missing.py: No such file"),
+        (["broken.py"], "broken.py is no Python: invalid syntax"),
+        (["-m", "no.such.module"], "error: there is no module no.such.module"),
+        (["--wait", "3", "broken.py"], "need --active"),
+        (["--active", "-1", "broken.py"], "-1 is below zero"),
+        (["--limit"], "expected one argument"),
+        (["--nonsense", "broken.py"], "unrecognized arguments: --nonsense"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(folder: Path, words: list[str], said: str) -> None:
+    write(folder, "def", "broken.py")
+    done = run(*words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert os.listdir(folder) == ["broken.py"]
