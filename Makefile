@@ -58,6 +58,18 @@ $(PARITY_TOOLS)/ready: $(VENV)/ready
 	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade --target $(PARITY_TOOLS) $$(grep ^pytest= tools/requirements.txt)
 	touch $@
 
+# Other programs that read what is written here, in an environment of their own. What could not be had is tried again next time.
+CLIENTS := target/clients
+
+.PHONY: test-clients
+test-clients: build program $(CLIENTS)/ready ## Let HTA, TensorBoard's plugin, Perfetto, speedscope, DuckDB, polars and pandas read our files
+	CLIENTS=$(CURDIR)/$(CLIENTS) PYTHONPATH=$(CURDIR)/python $(CLIENTS)/bin/python -m pytest -q -p no:cacheprovider tests/clients
+
+$(CLIENTS)/ready: tools/clients.py tools/clients-requirements.txt
+	$(PYTHON) -m venv $(CLIENTS)
+	$(CLIENTS)/bin/python tools/clients.py $(CLIENTS)
+	if [ ! -s $(CLIENTS)/unavailable ]; then touch $@; fi
+
 .PHONY: lint
 lint: build ## Check format, lints, types, stubs, docs and the direction of the crates
 	cargo fmt --check
