@@ -27,6 +27,8 @@ test-rust: ## Run the Rust tests and the examples in the docs
 	$(RUST_TESTS)
 	cargo test --workspace --doc --quiet
 	cargo run --quiet --package mindprof --example profile > /dev/null
+	cargo run --quiet --package mindprof --example read -- \
+		tests/goldens/h200-torch2.11/gpt-full.trace.json.gz out/read.pftrace > /dev/null
 
 .PHONY: test-loom
 test-loom: ## Check what crosses threads in every order in which it can happen
