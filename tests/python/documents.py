@@ -15,7 +15,12 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 def blocks(document: Path) -> Iterator[tuple[str, str]]:
     """Yields the language and the text of each block of a document."""
-    for found in BLOCK.finditer(document.read_text()):
+    yield from blocks_of(document.read_text())
+
+
+def blocks_of(text: str) -> Iterator[tuple[str, str]]:
+    """Yields the language and the text of each block of a text."""
+    for found in BLOCK.finditer(text):
         yield found[1], found[2]
 
 
