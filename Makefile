@@ -27,6 +27,8 @@ test-rust: ## Run the Rust tests and the examples in the docs
 	$(RUST_TESTS)
 	cargo test --workspace --doc --quiet
 	cargo run --quiet --package mindprof --example profile > /dev/null
+	cargo run --quiet --package mindprof --example read -- \
+		tests/goldens/h200-torch2.11/gpt-full.trace.json.gz out/read.pftrace > /dev/null
 
 .PHONY: test-loom
 test-loom: ## Check what crosses threads in every order in which it can happen
@@ -57,6 +59,18 @@ target/parity/ready: tools/parity-requirements.txt
 $(PARITY_TOOLS)/ready: $(VENV)/ready
 	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade --target $(PARITY_TOOLS) $$(grep ^pytest= tools/requirements.txt)
 	touch $@
+
+# Other programs that read what is written here, in an environment of their own. What could not be had is tried again next time.
+CLIENTS := target/clients
+
+.PHONY: test-clients
+test-clients: build program $(CLIENTS)/ready ## Let HTA, TensorBoard's plugin, Perfetto, speedscope, DuckDB, polars and pandas read our files
+	CLIENTS=$(CURDIR)/$(CLIENTS) PYTHONPATH=$(CURDIR)/python $(CLIENTS)/bin/python -m pytest -q -p no:cacheprovider tests/clients
+
+$(CLIENTS)/ready: tools/clients.py tools/clients-requirements.txt
+	$(PYTHON) -m venv $(CLIENTS)
+	$(CLIENTS)/bin/python tools/clients.py $(CLIENTS)
+	if [ ! -s $(CLIENTS)/unavailable ]; then touch $@; fi
 
 .PHONY: lint
 lint: build ## Check format, lints, types, stubs, docs and the direction of the crates

@@ -1,17 +1,19 @@
-"""The README is true: its program prints the table it shows, but for the times."""
+"""The README is true: its commands print what it shows, its program too, but for the times."""
 
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
+import shutil
 from pathlib import Path
 
-README = Path(__file__).parents[2] / "README.md"
+from tests.python import documents
+
+README = documents.ROOT / "README.md"
+TRACE = documents.ROOT / "tests" / "goldens" / "h200-torch2.11" / "gpt-full.trace.json.gz"
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README.read_text(), re.DOTALL)
+    return [text for found, text in documents.blocks(README) if found == language]
 
 
 def without_numbers(table: str) -> list[list[str]]:
@@ -22,12 +24,30 @@ def without_numbers(table: str) -> list[list[str]]:
 
 def test_the_program_of_the_readme_prints_its_table(tmp_path: Path) -> None:
     (program,) = (block for block in blocks("python") if "export_chrome_trace" in block)
-    (table,) = (block for block in blocks("text") if "Self CPU %" in block)
-    run = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert without_numbers(run.stdout) == without_numbers(table)
+    (table,) = (block for block in blocks("text") if "aten::ones" in block)
+    printed = documents.run("python", program, tmp_path)
+    assert without_numbers(printed) == without_numbers(table)
     assert len(without_numbers(table)) > 5
     header = table.splitlines()[1].split()
-    assert run.stdout.splitlines()[1].split() == header
-    assert (tmp_path / "trace.json").exists()
+    assert printed.splitlines()[1].split() == header
+
+    # What follows the program works on its trace.
+    for name in ("before.json", "after.json"):
+        shutil.copy(tmp_path / "trace.json", tmp_path / name)
+    (commands,) = (block for block in blocks("sh") if "mindprof table trace.json " in block)
+    assert "aten::mm" in documents.run("sh", commands, tmp_path)
+
+
+def test_the_first_screen_prints_what_it_shows(tmp_path: Path) -> None:
+    shutil.copy(TRACE, tmp_path / "trace.json.gz")
+    printed = ""
+    compared = 0
+    first_screen = README.read_text().partition("## Install")[0]
+    for language, text in documents.blocks_of(first_screen):
+        if language == "sh":
+            printed = documents.run(language, text, tmp_path)
+        else:
+            line = documents.missing(text, printed)
+            assert line is None, f"not printed: {line}\n{printed}"
+            compared += 1
+    assert compared == 3
