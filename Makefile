@@ -16,7 +16,7 @@ help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: build ## Train a small model with the profiler on, print the table, write the trace
+demo: build ## Train a small model, print the table of a step, write its trace and its memory
 	$(BIN)/python examples/train.py
 
 .PHONY: test
@@ -35,7 +35,7 @@ test-loom: ## Check what crosses threads in every order in which it can happen
 	RUSTFLAGS="--cfg loom" cargo test --package mindprof-record --lib --target-dir target/loom
 
 .PHONY: test-python
-test-python: build program ## Run the Python tests
+test-python: setup build program ## Run the Python tests
 	$(BIN)/python -m pytest -q tests
 	$(BIN)/python -m pytest -q --doctest-modules python
 
@@ -73,7 +73,7 @@ $(CLIENTS)/ready: tools/clients.py tools/clients-requirements.txt
 	if [ ! -s $(CLIENTS)/unavailable ]; then touch $@; fi
 
 .PHONY: lint
-lint: build ## Check format, lints, types, stubs, docs and the direction of the crates
+lint: setup build ## Check format, lints, types, stubs, docs and the direction of the crates
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
@@ -84,7 +84,7 @@ lint: build ## Check format, lints, types, stubs, docs and the direction of the 
 	$(BIN)/stubtest mindprof._core --ignore-disjoint-bases
 
 .PHONY: bench
-bench: build ## Measure: a recorded scope, ops, the Python face
+bench: build-release ## Measure: a recorded scope, ops, the Python face
 	cargo bench --quiet --package mindprof-record
 	$(BIN)/python benchmarks/python_face.py
 	$(BIN)/python benchmarks/import_time.py
@@ -107,7 +107,7 @@ SOAK_SEED ?=
 SOAK_OPTIONS ?= --seconds $(SOAK_SECONDS)
 
 .PHONY: soak
-soak: build ## Use the profiler roughly for SOAK_SECONDS, at random from SOAK_SEED, and check after each round
+soak: build-release ## Use the profiler roughly for SOAK_SECONDS, at random from SOAK_SEED, and check after each round
 	cd tools && ../$(BIN)/python -m soak $(SOAK_OPTIONS) $(if $(SOAK_SEED),--seed $(SOAK_SEED))
 
 # The compiler that the sanitizers come with, to the day: the newest may not build what is here. NIGHTLY=... names another.
@@ -193,11 +193,11 @@ audit: $(DENY) ## Check licences, advisories, duplicates and sources of the crat
 	exit $$status
 
 .PHONY: bench-torch
-bench-torch: build $(PARITY_READY) ## Measure against the real torch.profiler, in an environment of its own
+bench-torch: build-release $(PARITY_READY) ## Measure against the real torch.profiler, in an environment of its own
 	$(BIN)/python benchmarks/bench_torch.py --torch-python $(TORCH_PYTHON)
 
 .PHONY: bench-write
-bench-write: build $(PARITY_READY) ## Measure writing of traces against the real torch.profiler
+bench-write: build-release $(PARITY_READY) ## Measure writing of traces against the real torch.profiler
 	$(BIN)/python benchmarks/write_trace.py --torch-python $(TORCH_PYTHON)
 
 .PHONY: ci
@@ -210,7 +210,12 @@ format: setup ## Format all code
 	$(BIN)/ruff check --fix --quiet
 
 .PHONY: build
-build: setup ## Build the native module into the virtual environment
+build: $(VENV)/maturin ## Build the native module into the virtual environment, in the profile of the tests: quick to build
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet
+
+# Speed is measured, and rough use tried, on what users get.
+.PHONY: build-release
+build-release: setup ## Build it in the profile of the wheels: quick to run
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
 
 .PHONY: program
@@ -220,10 +225,15 @@ program: ## Build the program mindprof as the Python tests run it
 .PHONY: setup
 setup: $(VENV)/ready ## Make the virtual environment with the tools
 
-$(VENV)/ready: tools/requirements.txt
+$(VENV)/ready: $(VENV)/maturin
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement tools/requirements.txt
+	touch $@
+
+# All that the demo needs: the other tools are large, and somebody waits.
+$(VENV)/maturin: tools/requirements.txt
 	$(PYTHON) -c 'import sys; sys.exit("mindprof needs Python 3.10 or newer") if sys.version_info < (3, 10) else None'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --requirement tools/requirements.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check $$(grep ^maturin= tools/requirements.txt)
 	touch $@
 
 .PHONY: clean

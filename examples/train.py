@@ -1,4 +1,4 @@
-"""Trains a small model with the profiler on, prints where the time went, and writes the trace.
+"""Trains a small model, prints where the time of its last step went, and writes what to look at.
 
 The model learns to tell whether a point lies inside a circle.
 """
@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import mindprof
 import mindtorch_v2 as torch
 from mindtorch_v2 import nn
-from mindtorch_v2.profiler import profile, record_function
+from mindtorch_v2.profiler import profile, record_function, schedule
 
 STEPS = 50
+OUT = Path("out")
 
 
 def main() -> None:
@@ -25,7 +27,8 @@ def main() -> None:
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, STEPS)
     criterion = nn.CrossEntropyLoss()
 
-    with profile(record_shapes=True) as prof:
+    last_step = schedule(wait=STEPS - 2, warmup=1, active=1)
+    with profile(schedule=last_step, record_shapes=True, profile_memory=True) as prof:
         for _ in range(STEPS):
             optimizer.zero_grad()
             with record_function("## forward ##"):
@@ -33,13 +36,16 @@ def main() -> None:
             loss.backward()
             optimizer.step()
             scheduler.step()
+            prof.step()
 
     print(prof.key_averages().table(sort_by="self_cpu_time_total", row_limit=15))
     print(f"loss after {STEPS} steps: {loss.item():.4f}")
 
-    trace = Path("out") / "train.trace.json"
+    trace, memory = OUT / "train.trace.json", OUT / "train.memory.html"
     prof.export_chrome_trace(trace)
-    print(f"wrote {trace}: open it at https://ui.perfetto.dev or in chrome://tracing")
+    mindprof.load(trace).export_memory_timeline(str(memory))
+    print(f"the step's trace:  {trace} (open it at https://ui.perfetto.dev or in chrome://tracing)")
+    print(f"the step's memory: {memory} (open it in a browser)")
 
 
 if __name__ == "__main__":

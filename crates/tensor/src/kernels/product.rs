@@ -1,4 +1,5 @@
-//! Matrix products. Floats go to the `gemm` crate; integers, which are rare, to `ndarray`.
+//! Matrix products. Floats go to the `gemm` family of crates, of which those for complex numbers are left
+//! out because they take as long to build as all others; integers, which are rare, go to `ndarray`.
 #![expect(
     unsafe_code,
     reason = "gemm takes pointers and strides, ndarray wrapping integers; this is the safe face over them"
@@ -7,7 +8,7 @@
 use std::any::TypeId;
 use std::num::Wrapping;
 
-use gemm::Parallelism;
+use gemm_common::Parallelism;
 use ndarray::linalg::general_mat_mul;
 use ndarray::{ArrayView2, ArrayViewMut2, LinalgScalar, ShapeBuilder};
 use num_traits::{One, Zero};
@@ -31,6 +32,15 @@ pub(crate) struct Matrix<'a, T> {
 }
 
 impl<T> Matrix<'_, T> {
+    fn transposed(self) -> Self {
+        let ([rows, columns], [row_stride, column_stride]) = (self.dims, self.strides);
+        Self {
+            elements: self.elements,
+            dims: [columns, rows],
+            strides: [column_stride, row_stride],
+        }
+    }
+
     fn fits(&self) -> bool {
         let [rows, columns] = self.dims;
         rows == 0
@@ -67,39 +77,105 @@ pub(crate) fn multiply<T: Number>(
         }
         return;
     }
-    let parallelism = if m * n * k < PARALLEL_PRODUCTS {
+    match T::DTYPE {
+        DType::Bool | DType::BF16 => unreachable!("such products are refused, or computed wide"),
+        DType::I32 => multiply_integers::<T, i32>(left, right, product, adds),
+        DType::I64 => multiply_integers::<T, i64>(left, right, product, adds),
+        DType::F32 => multiply_floats::<T, f32>(left, right, product, adds),
+        DType::F64 => multiply_floats::<T, f64>(left, right, product, adds),
+    }
+}
+
+/// A kernel of the `gemm` family: rows, columns and inner size; the product with the strides of its columns
+/// and rows, and whether it is read; both operands with theirs; the factors of what was there and of the
+/// product; three conjugations, which mean nothing here; threads.
+type Kernel<F> = unsafe fn(
+    usize,
+    usize,
+    usize,
+    *mut F,
+    isize,
+    isize,
+    bool,
+    *const F,
+    isize,
+    isize,
+    *const F,
+    isize,
+    isize,
+    F,
+    F,
+    bool,
+    bool,
+    bool,
+    Parallelism,
+);
+
+/// A float that the `gemm` family multiplies.
+trait Float: Number {
+    /// Returns the kernel for the processor that the program runs on.
+    fn kernel() -> Kernel<Self>;
+}
+
+impl Float for f32 {
+    fn kernel() -> Kernel<Self> {
+        gemm_f32::gemm::f32::get_gemm_fn()
+    }
+}
+
+impl Float for f64 {
+    fn kernel() -> Kernel<Self> {
+        gemm_f64::gemm::f64::get_gemm_fn()
+    }
+}
+
+/// Multiplies matrices of floats, none of whose sizes is 0.
+fn multiply_floats<T: Number, F: Float>(
+    left: Matrix<'_, T>,
+    right: Matrix<'_, T>,
+    product: &mut [T],
+    adds: bool,
+) {
+    assert_eq!(TypeId::of::<T>(), TypeId::of::<F>());
+    let ([rows, inner], [_, columns]) = (left.dims, right.dims);
+    // Kernels write columns, and the product lies in rows: its transpose, of swapped and transposed
+    // operands, lies in columns. A single column is both.
+    let (first, second, [m, n], [column_stride, row_stride]) = if columns > 1 {
+        (
+            right.transposed(),
+            left.transposed(),
+            [columns, rows],
+            [columns, 1],
+        )
+    } else {
+        (left, right, [rows, columns], [1, columns])
+    };
+    let parallelism = if m * n * inner < PARALLEL_PRODUCTS {
         Parallelism::None
     } else {
         Parallelism::Rayon(0)
     };
-    match T::DTYPE {
-        DType::Bool | DType::BF16 => unreachable!("such products are refused, or computed wide"),
-        DType::I32 => return multiply_integers::<T, i32>(left, right, product, adds),
-        DType::I64 => return multiply_integers::<T, i64>(left, right, product, adds),
-        DType::F32 | DType::F64 => {}
-    }
     let mut multiply = || {
-        // SAFETY: T is f32 or f64, which gemm knows. Every element that sizes and strides reach lies
-        // inside of its slice: the assertion above says so for the operands, and the product is m
-        // rows of n. The product is borrowed mutably, so it overlaps neither operand. It is
-        // initialised.
+        // SAFETY: T is F. Every element that sizes and strides reach lies inside of its slice: the
+        // caller asserts so for the operands, and the product has rows times columns elements. The
+        // product is borrowed mutably, so it overlaps neither operand. It is initialised.
         unsafe {
-            gemm::gemm(
+            F::kernel()(
                 m,
                 n,
-                k,
-                product.as_mut_ptr(),
-                1,
-                n as isize,
+                inner,
+                product.as_mut_ptr().cast(),
+                column_stride as isize,
+                row_stride as isize,
                 adds,
-                left.elements.as_ptr(),
-                left.strides[1] as isize,
-                left.strides[0] as isize,
-                right.elements.as_ptr(),
-                right.strides[1] as isize,
-                right.strides[0] as isize,
-                if adds { T::ONE } else { T::ZERO },
-                T::ONE,
+                first.elements.as_ptr().cast(),
+                first.strides[1] as isize,
+                first.strides[0] as isize,
+                second.elements.as_ptr().cast(),
+                second.strides[1] as isize,
+                second.strides[0] as isize,
+                if adds { F::ONE } else { F::ZERO },
+                F::ONE,
                 false,
                 false,
                 false,
