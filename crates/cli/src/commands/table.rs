@@ -278,8 +278,9 @@ mod tests {
 
     #[test]
     fn the_defaults_are_those_of_the_table() {
-        let args = parsed(&[]);
-        let options = args.table_options(args.sort_by(&analysis));
+        // The tests may run in a terminal.
+        let args = parsed(&["--width", "0"]);
+        let options = args.table_options(None);
         let default = TableOptions::default();
         assert_eq!(options.rows.row_limit, default.rows.row_limit);
         assert_eq!(options.max_name_column_width, default.max_name_column_width);

@@ -85,7 +85,7 @@ fn ranges_are_no_work_of_a_device_and_numbers_below_zero_stay() {
         {"ph": "X", "cat": "gpu_memset", "name": "Memset (Device)", "pid": 0, "tid": 7, "ts": 70, "dur": 5,
          "args": {"device": 0, "stream": 7}}
     ]}"#;
-    std::fs::write(&path, text).unwrap();
+    fs::write(&path, text).unwrap();
     let json = run([Path::new("info"), &path, Path::new("--json")]).json();
     assert_eq!(json["streams"][0]["busy_us"], 15.0);
     assert_eq!(json["threads"][0]["thread"], -5);
@@ -102,7 +102,7 @@ fn what_a_profile_keeps_as_it_is_is_counted() {
     let path = folder.path().join("counter.json");
     let text = r#"[{"ph": "C", "name": "c", "pid": 1, "ts": 1, "args": {"value": 3}},
         {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 2}]"#;
-    std::fs::write(&path, text).unwrap();
+    fs::write(&path, text).unwrap();
     let printed = run([Path::new("info"), &path]).printed();
     assert!(
         printed.ends_with("\nKept as they are: 1 counters\n"),

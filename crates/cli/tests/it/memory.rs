@@ -160,8 +160,9 @@ fn a_name_that_says_no_timeline_is_refused() {
         &device_golden("gpt-full"),
         &["--out", out.to_str().unwrap()],
     );
-    assert_eq!((found.code, found.stdout.as_str()), (Some(1), ""));
-    let expected = "the end of the name says no form of a timeline\nhint: end it in .html";
+    assert_eq!((found.code, found.stdout.as_str()), (Some(2), ""));
+    let expected =
+        "the end of the name says no format\nhint: end it in one of .json, .raw.json, .html";
     assert!(found.stderr.contains(expected), "{}", found.stderr);
     assert!(!out.exists());
 }

@@ -32,8 +32,8 @@ fn the_table_is_torchs_table() {
             "default",
             &["--row-limit", "100", "--sort-by", "none"],
         ),
-        ("cnn-full", "default", &[]),
-        ("mlp-full", "default", &[]),
+        ("cnn-full", "default", &["--sort-by", "none"]),
+        ("mlp-full", "default", &["--sort-by", "none"]),
         (
             "cnn-full",
             "by_input_shape",
@@ -117,7 +117,8 @@ fn help_has_an_example_and_the_defaults() {
         "mindprof table trace.json.gz --sort-by self_cpu_time_total --row-limit 10",
         "[default: 100, and all of them as JSON]",
         "[default: 55]",
-        "[default: in the order in which they first ran]",
+        "[default: where the time went,",
+        "[default: the terminal's width; no limit elsewhere]",
     ] {
         assert!(help.contains(part), "{part} is missing in\n{}", run.stdout);
     }

@@ -114,10 +114,13 @@ fn what_is_wrong_is_told_once_and_gone_when_it_is_written_again() {
     }
 }
 
-/// Returns what a trace holds, but for what had to be repaired.
+/// Returns what a trace holds, but for what had to be repaired, and that it tells of no device, which
+/// is said in so many words when it is written.
 fn info(trace: &Path) -> Value {
     let mut info = json("info", trace);
     info.as_object_mut().unwrap().remove("repairs");
+    let metadata = info["metadata"].as_object_mut().unwrap();
+    metadata.retain(|key, value| key != "deviceProperties" || *value != Value::Array(Vec::new()));
     info
 }
 

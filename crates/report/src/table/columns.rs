@@ -117,7 +117,12 @@ fn fitting(sheet: &Sheet<'_>, mut columns: Vec<Column>, width: usize) -> Vec<Col
             .iter()
             .map(|row| characters(&(column.cell)(sheet, row)));
         let widest = cells.max().unwrap_or(0).max(characters(&column.header));
-        column.width = column.width.min(widest);
+        let is_long = matches!(column.key, "input_shapes" | "stack" | "overload");
+        column.width = if is_long {
+            column.width.min(widest)
+        } else {
+            widest
+        };
     }
     let room = |columns: &[Column]| {
         let others = columns.iter().filter(|column| column.key != "name");
