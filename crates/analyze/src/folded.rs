@@ -91,6 +91,25 @@ impl Folded {
         }
     }
 
+    /// Folds the callers of events alone, without the scopes that they are in.
+    pub fn of_callers(analysis: &Analysis, metric: StackMetric) -> Self {
+        let mut paths = Paths::new(analysis);
+        let mut weights = vec![Nanos::ZERO];
+        for (stack, weight) in stack_weights(analysis, metric) {
+            let path = paths.of_stack(stack);
+            if weights.len() < paths.table.len() {
+                weights.resize(paths.table.len(), Nanos::ZERO);
+            }
+            weights[path.index()] = weights[path.index()] + weight;
+        }
+        // Of a stack without frames to show there is no path.
+        weights[StackId::NONE.index()] = Nanos::ZERO;
+        Self {
+            paths: paths.table,
+            weights,
+        }
+    }
+
     /// Walks the paths that something was spent at the ends of, in the order in which they were
     /// first met.
     pub fn iter(&self) -> impl Iterator<Item = (StackId, Nanos)> {

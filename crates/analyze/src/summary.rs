@@ -87,9 +87,16 @@ impl Summary {
             track.busy = track.busy + new;
             *until = event.end().max(*until);
         }
-        let (threads, streams) = tracks
+        let (mut threads, streams): (Vec<Track>, Vec<Track>) = tracks
             .into_iter()
             .partition(|track| track.device == DeviceKind::Cpu);
+        // What is only kept of a stream, as an arrow, stands on a thread of its numbers.
+        let place = |track: &Track| {
+            let thread = &profile.threads()[track.thread.index()];
+            (thread.process, thread.native)
+        };
+        let is_stream = |track: &Track| streams.iter().any(|stream| place(stream) == place(track));
+        threads.retain(|track| track.events > 0 || !is_stream(track));
         let categories = CATEGORIES.into_iter().zip(counts);
         Self {
             categories: categories.filter(|(_, count)| *count > 0).collect(),

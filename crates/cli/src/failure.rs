@@ -8,6 +8,9 @@ use mindprof_formats::{Error, Format};
 
 use crate::output::tell;
 
+/// The exit code for arguments that make no sense.
+const MISUSE: u8 = 2;
+
 /// What a command that did its work found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -34,6 +37,8 @@ impl Outcome {
 pub(crate) struct Advised {
     message: String,
     hint: String,
+    /// The arguments alone show that it cannot work, whatever is in the files.
+    is_misuse: bool,
 }
 
 impl fmt::Display for Advised {
@@ -47,7 +52,35 @@ impl std::error::Error for Advised {}
 /// Makes an error with advice.
 pub(crate) fn advised(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
     let (message, hint) = (message.into(), hint.into());
-    Advised { message, hint }.into()
+    let is_misuse = false;
+    Advised {
+        message,
+        hint,
+        is_misuse,
+    }
+    .into()
+}
+
+/// As [`advised`], of arguments that make no sense.
+pub(crate) fn misused(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
+    let (message, hint) = (message.into(), hint.into());
+    let is_misuse = true;
+    Advised {
+        message,
+        hint,
+        is_misuse,
+    }
+    .into()
+}
+
+/// Refuses a name that says no form of what is to be written.
+pub(crate) fn refused_name(path: &Path, endings: &[&str]) -> anyhow::Error {
+    let message = format!("{}: the end of the name says no format", path.display());
+    let endings = endings.join(", ");
+    misused(
+        message,
+        format!("end it in one of {endings}, or say it with --to"),
+    )
 }
 
 /// Says what went wrong and returns the exit code for it.
@@ -58,7 +91,10 @@ pub(crate) fn report(error: &anyhow::Error, code: u8) -> u8 {
         return Outcome::Fine.code();
     }
     tell(&describe(error));
-    code
+    match error.downcast_ref::<Advised>() {
+        Some(own) if own.is_misuse => MISUSE,
+        Some(_) | None => code,
+    }
 }
 
 /// Returns what is said about an error.

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use mindprof_analyze::Analysis;
 use mindprof_formats::{
     ReadOptions, Reading, Result, UnknownArgs, read_trace_file_with, read_trace_from,
 };
@@ -12,8 +13,8 @@ use mindprof_formats::{
 use mindprof_report::visible;
 
 use crate::failure::advised;
-use crate::output::tell;
-use crate::progress::Progress;
+use crate::output::{Output, tell};
+use crate::progress::{Busy, Progress};
 use crate::units;
 
 /// Stands for the standard input.
@@ -29,7 +30,10 @@ pub(crate) struct ReadLimits {
 }
 
 /// Refuses to write over the trace that is read, which would be gone.
-pub(crate) fn refuse_input(trace: &Path, out: &Path) -> anyhow::Result<()> {
+pub(crate) fn refuse_input(trace: &Path, out: &Output) -> anyhow::Result<()> {
+    let Output::File(out) = out else {
+        return Ok(());
+    };
     let place = |path: &Path| fs::canonicalize(path).ok();
     if place(trace).is_none_or(|trace| place(out) != Some(trace)) {
         return Ok(());
@@ -49,10 +53,17 @@ pub(crate) fn read(path: &Path, limits: ReadLimits) -> Result<Reading> {
 }
 
 /// As [`read`], without what profiles do not know: for commands that write no trace.
-pub(crate) fn read_known(path: &Path, limits: ReadLimits) -> Result<Reading> {
+fn read_known(path: &Path, limits: ReadLimits) -> Result<Reading> {
     let reading = read_with(path, limits, UnknownArgs::Count)?;
     warn(path, &reading);
     Ok(reading)
+}
+
+/// As [`read_known`], with what is to be known of the events.
+pub(crate) fn read_analysis(path: &Path, limits: ReadLimits) -> Result<Analysis> {
+    let profile = read_known(path, limits)?.profile;
+    let _busy = Busy::new("looking at the events".into());
+    Ok(Analysis::build(profile))
 }
 
 /// Reads a trace without a word about repairs, for commands that tell of them themselves.
@@ -69,6 +80,12 @@ fn warn(path: &Path, reading: &Reading) {
         let name = visible(name);
         tell(&format!(
             "warning: {}: {events} of the unknown category `{name}` shown as the host's",
+            path.display()
+        ));
+    }
+    for (_, count, what) in reading.left_out.iter() {
+        tell(&format!(
+            "warning: {}: {count} {what} would take too much memory and are left out",
             path.display()
         ));
     }

@@ -6,9 +6,13 @@
 mod args;
 mod commands;
 mod failure;
+mod form;
 mod input;
+mod known;
 mod output;
 mod progress;
+mod target;
+mod terminal;
 mod units;
 
 use std::ffi::OsString;

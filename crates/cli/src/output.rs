@@ -1,10 +1,82 @@
-//! Data on stdout, all else on stderr; neither with control characters of what was read.
+//! Where commands write to: data on stdout or in files, all else on stderr; neither screen gets
+//! control characters of what was read.
 
-use std::io::{self, Write};
-use std::path::Path;
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 
-use mindprof_formats::{Error, Result};
-use mindprof_report::visible_lines;
+use mindprof_formats::{Compression, Effort, Error, Result, write_compressed, write_file_with};
+use mindprof_report::{memory_text, visible_lines};
+
+use crate::progress::Busy;
+
+/// Stands for the standard output, as for the standard input.
+const DASH: &str = "-";
+
+/// Where something is written to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    Stdout,
+    File(PathBuf),
+}
+
+impl Output {
+    pub(crate) fn of(path: &Path) -> Self {
+        if path == Path::new(DASH) {
+            Self::Stdout
+        } else {
+            Self::File(path.to_path_buf())
+        }
+    }
+
+    /// Returns what it is called.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Stdout => "stdout".into(),
+            Self::File(path) => path.display().to_string(),
+        }
+    }
+
+    /// Returns whether it is a pipe or a device, of which the name says nothing.
+    pub(crate) fn is_special(&self) -> bool {
+        match self {
+            Self::Stdout => true,
+            Self::File(path) => {
+                fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+            }
+        }
+    }
+
+    /// Writes what `write` writes; a file is compressed as its name says. Returns what `write`
+    /// returns, and how many bytes there are.
+    pub(crate) fn write<T>(
+        &self,
+        compression: Option<Compression>,
+        write: impl FnOnce(&mut dyn Write) -> Result<T>,
+    ) -> Result<(T, u64)> {
+        let _busy = Busy::new(format!("writing {}", self.name()));
+        match self {
+            Self::File(path) => write_file_with(path, Effort::Small, write),
+            Self::Stdout if io::stdout().is_terminal() => {
+                let mut text = Vec::new();
+                let made = write(&mut text)?;
+                print(&String::from_utf8_lossy(&text))?;
+                Ok((made, text.len() as u64))
+            }
+            Self::Stdout => {
+                let stdout = io::stdout().lock();
+                let written = write_compressed(stdout, compression, Effort::Small, write);
+                written.map_err(|error| error.at(Path::new("stdout")))
+            }
+        }
+    }
+
+    /// Says what was written.
+    pub(crate) fn tell_written(&self, bytes: u64, what: &str) {
+        let size = memory_text(i64::try_from(bytes).unwrap_or(i64::MAX));
+        tell(&format!("wrote {} ({size}, {what})", self.name()));
+    }
+}
 
 /// Prints a text and sees it off.
 pub(crate) fn print(text: &str) -> Result<()> {

@@ -3,6 +3,8 @@
 use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use indicatif::{BinaryBytes, ProgressBar, ProgressStyle};
@@ -12,6 +14,12 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How much of a file's name is shown.
 const NAME_WIDTH: usize = 20;
+
+/// How much is shown of what work is about.
+const BUSY_WIDTH: usize = 60;
+
+/// How often the line of work whose end is not known moves.
+const TICK: Duration = Duration::from_millis(250);
 
 /// The progress of reading one file. The bar goes when this is dropped.
 pub(crate) struct Progress {
@@ -53,6 +61,53 @@ impl Drop for Progress {
     }
 }
 
+/// Work whose end is not known. If someone watches, a line says that it goes on and for how long,
+/// until this is dropped.
+pub(crate) struct Busy {
+    watcher: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Busy {
+    pub(crate) fn new(what: String) -> Self {
+        let watcher = stderr().is_terminal().then(|| {
+            let (done, waiting) = channel();
+            let watch = thread::Builder::new().name("mindprof-progress".into());
+            let watch = watch.spawn(move || {
+                if waiting.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
+                    return;
+                }
+                let line = busy_line(&what);
+                // Gone, too, when it is over.
+                let _ = waiting.recv();
+                line.finish_and_clear();
+            });
+            Some((done, watch.ok()?))
+        });
+        Self {
+            watcher: watcher.flatten(),
+        }
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        if let Some((done, watch)) = self.watcher.take() {
+            drop(done);
+            // A thread that only draws has nothing to tell.
+            let _ = watch.join();
+        }
+    }
+}
+
+fn busy_line(what: &str) -> ProgressBar {
+    let line = ProgressBar::new_spinner().with_elapsed(PATIENCE);
+    let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}");
+    line.set_style(style.expect("the layout is a constant"));
+    line.set_message(short_end(what, BUSY_WIDTH));
+    line.enable_steady_tick(TICK);
+    line
+}
+
 fn bar(path: &Path, total: u64) -> ProgressBar {
     let (bar, layout) = if total == 0 {
         let layout = "{msg} {binary_bytes} {prefix}";
@@ -78,12 +133,15 @@ fn rate(done: u64, elapsed: Duration) -> String {
 /// Returns the end of a path's name that a line has room for.
 fn short_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str());
-    let name = name.to_string_lossy();
-    let count = name.chars().count();
-    if count <= NAME_WIDTH {
-        return name.into_owned();
+    short_end(&name.to_string_lossy(), NAME_WIDTH)
+}
+
+fn short_end(text: &str, width: usize) -> String {
+    let count = text.chars().count();
+    if count <= width {
+        return text.into();
     }
-    let end: String = name.chars().skip(count - NAME_WIDTH + 1).collect();
+    let end: String = text.chars().skip(count - width + 1).collect();
     format!("\u{2026}{end}")
 }
 

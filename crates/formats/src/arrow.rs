@@ -1,4 +1,5 @@
-//! Columns as Apache Arrow's: numbers are handed over without a copy, texts stay numbered.
+//! Columns as Apache Arrow's: numbers are handed over without a copy, texts stay numbered. Within a
+//! process they are a batch, between processes a file of Arrow's own format (IPC).
 
 use std::sync::Arc;
 
@@ -11,6 +12,11 @@ use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
 use arrow_schema::{Field, Schema};
 
 use crate::columns::{Column, Values};
+
+mod file;
+mod flatbuffer;
+
+pub use self::file::write_arrow;
 
 /// Returns columns as a batch of Arrow's.
 ///

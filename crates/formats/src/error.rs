@@ -1,8 +1,9 @@
 //! What can go wrong between bytes and profiles.
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+
+use crate::compression::Compression;
 
 /// The reasons for which reading, writing or parsing fails.
 #[derive(Debug, thiserror::Error)]
@@ -128,24 +129,6 @@ impl Error {
             path: path.to_path_buf(),
             source: Box::new(self),
         }
-    }
-}
-
-/// How the bytes of a file are compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compression {
-    /// By gzip.
-    Gzip,
-    /// By zstd.
-    Zstd,
-}
-
-impl fmt::Display for Compression {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Gzip => "gzip",
-            Self::Zstd => "zstd",
-        })
     }
 }
 

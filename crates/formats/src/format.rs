@@ -9,12 +9,15 @@ use std::path::Path;
 use mindprof_analyze::{Analysis, StackMetric};
 use mindprof_model::Profile;
 
-use crate::chrome::{TraceOptions, write_trace_file, write_trace_with};
-use crate::error::Result;
-use crate::folded::write_folded_file;
-use crate::parquet::write_parquet_file;
-use crate::perfetto::{write_perfetto_file, write_perfetto_with};
-use crate::speedscope::write_speedscope_file;
+use crate::arrow::write_arrow;
+use crate::chrome::{EventOrder, TraceOptions, write_trace_with};
+use crate::compression::Compression;
+use crate::csv::write_csv;
+use crate::error::{Error, Result};
+use crate::parquet::write_parquet;
+use crate::paths::{PATH_LEVELS, write_callers, write_paths};
+use crate::perfetto::{write_perfetto, write_perfetto_with};
+use crate::speedscope::write_speedscope;
 use crate::whole_file::write_file;
 
 /// A format of files.
@@ -30,6 +33,21 @@ pub enum Format {
     Folded,
     /// The events as a table, as Parquet.
     Parquet,
+    /// The events as a table, as Arrow's own format of files.
+    Arrow,
+    /// The events as a table, as text.
+    Csv,
+}
+
+/// What was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// How many of its parts there are.
+    pub count: u64,
+    /// What one part is called: an event, a row, a stack.
+    pub unit: &'static str,
+    /// What who asked for it should know, as ends of a sentence about the trace.
+    pub notes: Vec<String>,
 }
 
 /// What is known of a format.
@@ -41,12 +59,14 @@ struct Entry {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::Chrome,
         Self::Perfetto,
         Self::Speedscope,
         Self::Folded,
         Self::Parquet,
+        Self::Arrow,
+        Self::Csv,
     ];
 
     /// Returns the name that it is asked for by.
@@ -54,7 +74,7 @@ impl Format {
         self.entry().name
     }
 
-    /// Returns how names of files in it end; a further `.gz` compresses.
+    /// Returns how names of files in it end; a further `.gz` or `.zst` compresses.
     pub const fn endings(self) -> &'static [&'static str] {
         self.entry().endings
     }
@@ -72,6 +92,14 @@ impl Format {
     /// Returns whether it holds a whole profile, as other tools for traces open it.
     pub const fn is_trace(self) -> bool {
         matches!(self, Self::Chrome | Self::Perfetto)
+    }
+
+    /// Returns whether it is text that a terminal can show.
+    pub const fn is_text(self) -> bool {
+        match self {
+            Self::Chrome | Self::Speedscope | Self::Folded | Self::Csv => true,
+            Self::Perfetto | Self::Parquet | Self::Arrow => false,
+        }
     }
 
     const fn entry(self) -> Entry {
@@ -93,6 +121,12 @@ impl Format {
                 &[".parquet"],
                 "a table of the events, as Parquet",
             ),
+            Self::Arrow => (
+                "arrow",
+                &[".arrow", ".feather"],
+                "a table of the events, as Arrow",
+            ),
+            Self::Csv => ("csv", &[".csv"], "a table of the events, as text"),
         };
         Entry {
             name,
@@ -109,7 +143,7 @@ impl Format {
     /// Returns the format that the name of a file says, compressed or not, in letters of any case.
     pub fn of(path: &Path) -> Option<Self> {
         let name = path.to_string_lossy().to_ascii_lowercase();
-        let name = name.strip_suffix(".gz").unwrap_or(&name);
+        let (name, _) = Compression::split(&name);
         let length = |format: &Self| {
             let endings = format.endings().iter();
             let found = endings.filter(|ending| name.ends_with(**ending));
@@ -120,21 +154,92 @@ impl Format {
         found.max_by_key(length)
     }
 
-    /// Writes a profile to a file.
+    /// Writes a profile, which calls itself `name` where the format has a place for it.
     ///
     /// # Errors
-    /// When the file cannot be written; the error names it.
-    pub fn write(self, profile: Profile, path: &Path) -> Result<()> {
-        match self {
-            Self::Chrome => write_trace_file(&profile, path),
-            Self::Perfetto => write_perfetto_file(&profile, path),
-            Self::Speedscope => write_speedscope_file(&Analysis::build(profile), path),
-            Self::Folded => {
-                write_folded_file(&Analysis::build(profile), StackMetric::SelfCpuTime, path)
+    /// When `out` does not take the bytes, or nothing of the profile has a place in the format.
+    pub fn write(self, profile: Profile, name: &str, out: &mut dyn Write) -> Result<Written> {
+        let mut notes = Vec::from_iter(self.lack(&profile));
+        let events = profile.events().len() as u64;
+        let count = match self {
+            Self::Chrome => {
+                let options = TraceOptions {
+                    order: EventOrder::Kind,
+                    ..TraceOptions::default()
+                };
+                write_trace_with(&profile, name, &options, out).map(|()| events)?
             }
-            Self::Parquet => write_parquet_file(&Analysis::build(profile), path),
-        }
+            Self::Perfetto => write_perfetto(&profile, out).map(|()| events)?,
+            Self::Speedscope if events == 0 => return Err(Error::NothingSpent),
+            Self::Speedscope => {
+                write_speedscope(&Analysis::build(profile), name, out).map(|()| events)?
+            }
+            Self::Folded => write_folded_lines(&Analysis::build(profile), &mut notes, out)?,
+            Self::Parquet => write_parquet(&Analysis::build(profile), out)?,
+            Self::Arrow => write_arrow(&Analysis::build(profile), out)?,
+            Self::Csv => write_csv(&Analysis::build(profile), out)?,
+        };
+        let unit = match self {
+            Self::Chrome | Self::Perfetto | Self::Speedscope => "event",
+            Self::Folded => "stack",
+            Self::Parquet | Self::Arrow | Self::Csv => "row",
+        };
+        Ok(Written { count, unit, notes })
     }
+
+    /// Says what of a profile has no place in the format, beside the details of events.
+    fn lack(self, profile: &Profile) -> Option<String> {
+        let (memory, others) = (
+            profile.memory().len(),
+            profile.passthrough().unknown_events().len(),
+        );
+        let (memory, others) = match self {
+            Self::Chrome | Self::Perfetto => return None,
+            Self::Speedscope | Self::Folded => (memory, others),
+            Self::Parquet | Self::Arrow | Self::Csv => (0, others),
+        };
+        let parts = [
+            (memory, "memory records"),
+            (others, "counters and other records"),
+        ];
+        let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+        let parts: Vec<String> = parts
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        let format = self.name();
+        (!parts.is_empty()).then(|| format!("{} have no place in {format}", parts.join(" and ")))
+    }
+}
+
+/// Writes the stacks of a profile, or its scopes if it has none, weighed by time on the host. Returns
+/// how many lines there are.
+fn write_folded_lines(
+    analysis: &Analysis,
+    notes: &mut Vec<String>,
+    out: &mut dyn Write,
+) -> Result<u64> {
+    let metric = StackMetric::SelfCpuTime;
+    let written = if analysis.profile().stacks().is_empty() {
+        notes.push(NO_STACKS.into());
+        write_paths(analysis, metric, out)?
+    } else {
+        write_callers(analysis, metric, out)?
+    };
+    if written.lines == 0 {
+        return Err(Error::NothingSpent);
+    }
+    if written.levels > PATH_LEVELS {
+        notes.push(cut_levels(written.levels));
+    }
+    Ok(written.lines)
+}
+
+/// What is said of a trace whose scopes are shown in place of its stacks.
+pub const NO_STACKS: &str = "has no stacks (record with with_stack=True), scopes are shown instead";
+
+/// Says that not all levels of paths are shown.
+pub fn cut_levels(levels: usize) -> String {
+    format!("has {levels} levels, the first {PATH_LEVELS} are shown, with all below them")
 }
 
 /// Writes a profile to a file as the trace that its name says: Perfetto's, or else Chrome's.
@@ -176,12 +281,13 @@ mod tests {
                     format!("a{ending}"),
                     format!("b/a{ending}.gz"),
                     format!("A{upper}.GZ"),
+                    format!("a{ending}.zst"),
                 ] {
                     assert_eq!(Format::of(Path::new(&name)), Some(format), "{name}");
                 }
             }
         }
-        for name in ["a", "a.gz", "a.txt", "json", "a.json.zst"] {
+        for name in ["a", "a.gz", "a.txt", "json", "a.json.bz2"] {
             assert_eq!(Format::of(Path::new(name)), None, "{name}");
         }
     }

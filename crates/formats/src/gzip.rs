@@ -12,15 +12,21 @@ use std::thread::{self, Scope};
 
 use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 
+use crate::compression::Effort;
 use crate::error::Result;
 
 /// As fast as the first level and a quarter smaller; each level after it costs more time than it
 /// saves bytes (`benches/write.rs`).
-const LEVEL: u32 = 2;
+const FAST: u32 = 2;
 
-/// How much is packed at once. Nothing in a piece points back into another, which makes the file a
-/// sixtieth longer at this length.
+/// The level that torch's files are written at.
+const SMALL: u32 = 9;
+
+/// How much is packed at once.
 const PIECE_BYTES: usize = 1 << 19;
+
+/// How much of the text before it a piece may point back into: as much as the format allows.
+const WINDOW_BYTES: usize = 1 << 15;
 
 /// As many as there is text for: it is put together about four times as fast as one packs it.
 const MOST_HELPERS: usize = 4;
@@ -32,25 +38,29 @@ const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
 ///
 /// # Errors
 /// When `write` fails or `out` does not take the bytes.
-pub(crate) fn write_gzip(
+pub(crate) fn write_gzip<T>(
     out: impl Write,
-    write: impl FnOnce(&mut dyn Write) -> Result<()>,
-) -> Result<()> {
+    effort: Effort,
+    write: impl FnOnce(&mut dyn Write) -> Result<T>,
+) -> Result<T> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    write_gzip_with(MOST_HELPERS.min(cores - 1), out, write)
+    write_gzip_with(MOST_HELPERS.min(cores - 1), effort, out, write)
 }
 
-fn write_gzip_with(
+fn write_gzip_with<T>(
     most_helpers: usize,
+    effort: Effort,
     mut out: impl Write,
-    write: impl FnOnce(&mut dyn Write) -> Result<()>,
-) -> Result<()> {
+    write: impl FnOnce(&mut dyn Write) -> Result<T>,
+) -> Result<T> {
     out.write_all(&HEADER)?;
     // The helpers end with the writer that gives them work, however that ends.
     thread::scope(|scope| {
-        let mut writer = Writer::new(out, Helpers::new(scope, most_helpers));
-        write(&mut writer)?;
-        Ok(writer.finish()?)
+        let helpers = Helpers::new(scope, most_helpers, effort);
+        let mut writer = Writer::new(out, effort, helpers);
+        let made = write(&mut writer)?;
+        writer.finish()?;
+        Ok(made)
     })
 }
 
@@ -59,6 +69,8 @@ fn write_gzip_with(
 struct Writer<'scope, 'env, W> {
     out: W,
     text: Vec<u8>,
+    /// The end of the text before that.
+    before: Vec<u8>,
     packer: Packer,
     helpers: Helpers<'scope, 'env>,
     /// The pieces that are not written yet, in their order.
@@ -75,11 +87,12 @@ enum Waiting {
 }
 
 impl<'scope, 'env, W: Write> Writer<'scope, 'env, W> {
-    fn new(out: W, helpers: Helpers<'scope, 'env>) -> Self {
+    fn new(out: W, effort: Effort, helpers: Helpers<'scope, 'env>) -> Self {
         Self {
             out,
             text: Vec::new(),
-            packer: Packer::new(),
+            before: Vec::new(),
+            packer: Packer::new(effort),
             helpers,
             waiting: VecDeque::new(),
             spare: Vec::new(),
@@ -91,7 +104,11 @@ impl<'scope, 'env, W: Write> Writer<'scope, 'env, W> {
     fn pass_on(&mut self) -> io::Result<()> {
         let mut piece = self.spare.pop().unwrap_or_default();
         std::mem::swap(&mut piece.text, &mut self.text);
+        std::mem::swap(&mut piece.before, &mut self.before);
         self.text.clear();
+        self.before.clear();
+        let window = piece.text.len().saturating_sub(WINDOW_BYTES);
+        self.before.extend_from_slice(&piece.text[window..]);
         let waiting = match self.helpers.pack(piece) {
             Ok(coming) => Waiting::Coming(coming),
             Err(piece) => Waiting::Packed(self.packer.pack(piece, FlushCompress::Sync)?),
@@ -130,6 +147,7 @@ impl<'scope, 'env, W: Write> Writer<'scope, 'env, W> {
     fn finish(mut self) -> io::Result<()> {
         let last = Piece {
             text: std::mem::take(&mut self.text),
+            before: std::mem::take(&mut self.before),
             ..Piece::default()
         };
         let last = self.packer.pack(last, FlushCompress::Finish)?;
@@ -172,6 +190,8 @@ fn await_piece(coming: &Receiver<io::Result<Piece>>) -> io::Result<Piece> {
 #[derive(Default)]
 struct Piece {
     text: Vec<u8>,
+    /// What it may point back into.
+    before: Vec<u8>,
     packed: Vec<u8>,
     checksum: Crc,
 }
@@ -180,8 +200,12 @@ struct Piece {
 struct Packer(Compress);
 
 impl Packer {
-    fn new() -> Self {
-        Self(Compress::new(Compression::new(LEVEL), false))
+    fn new(effort: Effort) -> Self {
+        let level = match effort {
+            Effort::Fast => FAST,
+            Effort::Small => SMALL,
+        };
+        Self(Compress::new(Compression::new(level), false))
     }
 
     /// Packs a piece up to a whole byte. With [`FlushCompress::Finish`] none may follow.
@@ -191,6 +215,9 @@ impl Packer {
         piece.checksum.update(text);
         packed.clear();
         self.0.reset();
+        if !piece.before.is_empty() {
+            self.0.set_dictionary(&piece.before)?;
+        }
         loop {
             packed.reserve(text.len() / 8 + 64);
             let rest = &text[self.0.total_in() as usize..];
@@ -210,6 +237,7 @@ impl Packer {
 struct Helpers<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
     most: usize,
+    effort: Effort,
     started: usize,
     jobs: SyncSender<Job>,
     queue: Arc<Mutex<Receiver<Job>>>,
@@ -219,12 +247,13 @@ struct Helpers<'scope, 'env> {
 type Job = (Piece, SyncSender<io::Result<Piece>>);
 
 impl<'scope, 'env> Helpers<'scope, 'env> {
-    fn new(scope: &'scope Scope<'scope, 'env>, most: usize) -> Self {
+    fn new(scope: &'scope Scope<'scope, 'env>, most: usize, effort: Effort) -> Self {
         let (jobs, queue) = sync_channel(most);
         let queue = Arc::new(Mutex::new(queue));
         Self {
             scope,
             most,
+            effort,
             started: 0,
             jobs,
             queue,
@@ -248,10 +277,10 @@ impl<'scope, 'env> Helpers<'scope, 'env> {
     }
 
     fn start(&mut self) {
-        let queue = Arc::clone(&self.queue);
+        let (queue, effort) = (Arc::clone(&self.queue), self.effort);
         let name = format!("mindprof-gzip-{}", self.started);
         let thread = thread::Builder::new().name(name);
-        match thread.spawn_scoped(self.scope, move || help(&queue)) {
+        match thread.spawn_scoped(self.scope, move || help(&queue, effort)) {
             Ok(_) => self.started += 1,
             // The system has no room for another thread: those that are there have to do.
             Err(_) => self.most = self.started,
@@ -260,8 +289,8 @@ impl<'scope, 'env> Helpers<'scope, 'env> {
 }
 
 /// Packs what comes until nothing can come any more.
-fn help(queue: &Mutex<Receiver<Job>>) {
-    let mut packer = Packer::new();
+fn help(queue: &Mutex<Receiver<Job>>, effort: Effort) {
+    let mut packer = Packer::new(effort);
     // The lock is held while waiting, and given back before the work.
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
     while let Ok((piece, answer)) = next() {
@@ -288,7 +317,7 @@ mod tests {
             }
             Ok(out.flush()?)
         };
-        write_gzip_with(helpers, &mut out, write).unwrap();
+        write_gzip_with(helpers, Effort::Small, &mut out, write).unwrap();
         out
     }
 
@@ -369,7 +398,7 @@ mod tests {
                 out.write_all(&text)?;
             }
         };
-        let result = write_gzip_with(3, Full(1 << 20), endless);
+        let result = write_gzip_with(3, Effort::Fast, Full(1 << 20), endless);
         assert!(
             matches!(result, Err(Error::Io(error)) if error.kind() == io::ErrorKind::StorageFull)
         );
@@ -382,7 +411,8 @@ mod tests {
             out.write_all(&text)?;
             panic!("on purpose");
         };
-        let result = std::panic::catch_unwind(|| write_gzip_with(2, io::sink(), write));
+        let result =
+            std::panic::catch_unwind(|| write_gzip_with(2, Effort::Fast, io::sink(), write));
         assert!(result.is_err());
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use mindprof_analyze::{Summary, Track, microseconds};
-use mindprof_model::{Category, Loss, LossCause, Profile, StringId};
+use mindprof_model::{Category, Loss, LossCause, PassthroughKind, Profile};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -46,7 +46,7 @@ impl Info<'_> {
             categories: self
                 .categories()
                 .into_iter()
-                .map(|(name, count)| (name.to_owned(), count.into()))
+                .map(|(name, count)| (name, count.into()))
                 .collect(),
             memory_records: profile.memory().len(),
             threads: self.summary.threads.iter().map(track).collect(),
@@ -78,16 +78,25 @@ impl Info<'_> {
 
     /// Returns how many events there are of each category, by the names that traces have for them:
     /// copies and fills apart from kernels, calls of a driver apart from those of a runtime.
-    pub fn categories(&self) -> Vec<(&'static str, u64)> {
+    pub fn categories(&self) -> Vec<(String, u64)> {
         let device = self.summary.streams.first().map(|track| track.device);
-        let mut of_names: FxHashMap<(Category, StringId), u64> = FxHashMap::default();
-        for event in self.profile.events() {
-            *of_names.entry((event.category, event.name)).or_default() += 1;
+        let passthrough = self.profile.passthrough();
+        let mut said = passthrough.walk(PassthroughKind::Category);
+        let mut of_names: FxHashMap<_, u64> = FxHashMap::default();
+        for (index, event) in self.profile.events().iter().enumerate() {
+            // A category that a profile has no place for is kept as the file has it.
+            let said = said.at(index);
+            let name = said.map_or(Some(event.name), |_| None);
+            *of_names.entry((event.category, name, said)).or_default() += 1;
         }
         let strings = self.profile.strings();
-        let mut counts: BTreeMap<(Category, &'static str), u64> = BTreeMap::new();
-        for ((category, name), count) in of_names {
-            let shown = category_name(category, strings.text(name), device);
+        let mut counts: BTreeMap<(Category, String), u64> = BTreeMap::new();
+        for ((category, name, said), count) in of_names {
+            let shown = match (name, said) {
+                (_, Some(said)) => text_of(&passthrough.texts.text(said)),
+                (Some(name), None) => category_name(category, strings.text(name), device).into(),
+                (None, None) => continue,
+            };
             *counts.entry((category, shown)).or_default() += count;
         }
         let counts = counts.into_iter();
@@ -220,6 +229,11 @@ struct StepDocument {
     number: u64,
     start_us: f64,
     duration_us: f64,
+}
+
+/// Returns the text of a JSON string, and what is none as it is.
+fn text_of(json: &str) -> String {
+    serde_json::from_str(json).unwrap_or_else(|_| json.to_owned())
 }
 
 /// Returns metadata as it is if it is JSON, else as a JSON string.

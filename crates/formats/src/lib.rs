@@ -7,6 +7,8 @@
 mod arrow;
 mod chrome;
 mod columns;
+mod compression;
+mod csv;
 mod device;
 mod diff;
 mod error;
@@ -31,21 +33,25 @@ mod sort;
 mod speedscope;
 mod table_json;
 mod whole_file;
+mod zstd;
 
-pub use arrow::record_batch;
+pub use arrow::{record_batch, write_arrow};
 pub use chrome::{
-    ARGUMENT_KEYS, EVENT_KEYS, PhaseCounts, Progress, ReadOptions, Reading, Repair, Repairs,
-    TraceOptions, UNPACKED_BYTES, UNPACKED_TIMES, UnknownArgs, category_name, category_of_name,
-    input_types, is_hidden_name, read_trace, read_trace_file, read_trace_file_with,
-    read_trace_from, read_trace_with, write_trace, write_trace_file, write_trace_with,
+    ARGUMENT_KEYS, EVENT_KEYS, EventOrder, PhaseCounts, Progress, ReadOptions, Reading, Repair,
+    Repairs, TraceOptions, UNPACKED_BYTES, UNPACKED_TIMES, UnknownArgs, category_name,
+    category_of_name, input_types, is_hidden_name, read_trace, read_trace_file,
+    read_trace_file_with, read_trace_from, read_trace_with, write_trace, write_trace_file,
+    write_trace_with,
 };
 pub use columns::{
     Column, Values, average_columns, event_columns, external_id, int_list_values, text_list_values,
     text_values,
 };
+pub use compression::{Compression, Effort, write_compressed};
+pub use csv::write_csv;
 pub use device::{device_name, is_device_work, memory_device, memory_device_name};
 pub use diff::{change_state, diff_json, measure_name};
-pub use error::{Compression, Error, Result};
+pub use error::{Error, Result};
 pub use event_list::{write_event_list, write_event_list_file};
 pub use execution_trace::{
     ExecutionTraceCheck, ExecutionTraceOptions, check_execution_trace, check_execution_trace_file,
@@ -55,20 +61,20 @@ pub use folded::{
     STACK_METRICS, folded_frame, stack_metric, write_folded, write_folded_file,
     write_folded_with_short,
 };
-pub use format::{Format, write_named_trace_file};
+pub use format::{Format, NO_STACKS, Written, cut_levels, write_named_trace_file};
 pub use info::{Info, verify_execution_trace_json, verify_json};
 pub use memory_timeline::{
     MemoryPoints, frame_texts, holder_name, memory_category_name, memory_summary_json, unseen_name,
     write_memory_timeline, write_memory_timeline_raw,
 };
 pub use parquet::{write_parquet, write_parquet_file};
-pub use paths::{paths_json, write_paths};
+pub use paths::{FoldedLines, PATH_LEVELS, paths_json, write_callers, write_paths};
 pub use perfetto::{write_perfetto, write_perfetto_file, write_perfetto_with};
 pub use place::Place;
 pub use row::{Row, RowOptions, Texts, average_rows, event_rows, self_totals};
 pub use shapes::shapes_text;
-pub use slim::{SLIM_KEY, slim_json, write_slim_file};
+pub use slim::{SLIM_KEY, SlimForm, fitting_slim, slim_json, write_slim};
 pub use sort::SortBy;
 pub use speedscope::{write_speedscope, write_speedscope_file};
 pub use table_json::table_json;
-pub use whole_file::write_file;
+pub use whole_file::{write_file, write_file_with};

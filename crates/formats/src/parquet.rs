@@ -20,13 +20,15 @@ use crate::whole_file::write_file;
 /// Readers take a group of rows at a time: this many are some megabytes.
 const GROUP: usize = 1 << 20;
 
-/// Writes everything that a profile shows, a row each, as Parquet.
+/// Writes everything that a profile shows, a row each, as Parquet. Returns how many there are.
 ///
 /// # Errors
 /// When `out` cannot be written to.
-pub fn write_parquet(analysis: &Analysis, mut out: impl Write) -> Result<()> {
-    let bytes = encode(&event_columns(analysis)).map_err(io::Error::other)?;
-    Ok(out.write_all(&bytes)?)
+pub fn write_parquet(analysis: &Analysis, mut out: impl Write) -> Result<u64> {
+    let columns = event_columns(analysis);
+    let bytes = encode(&columns).map_err(io::Error::other)?;
+    out.write_all(&bytes)?;
+    Ok(columns.first().map_or(0, |column| column.values.len()) as u64)
 }
 
 /// Writes a Parquet file.
@@ -34,7 +36,7 @@ pub fn write_parquet(analysis: &Analysis, mut out: impl Write) -> Result<()> {
 /// # Errors
 /// When the file cannot be written; the error names it.
 pub fn write_parquet_file(analysis: &Analysis, path: &Path) -> Result<()> {
-    write_file(path, |out| write_parquet(analysis, out))
+    write_file(path, |out| write_parquet(analysis, out).map(drop))
 }
 
 /// The bytes are small beside the columns they are made from, so they are made in memory.

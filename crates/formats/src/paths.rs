@@ -7,19 +7,60 @@
 use std::io::Write;
 
 use mindprof_analyze::{Analysis, Folded, StackMetric, microseconds};
+use mindprof_model::{Nanos, Profile};
 use serde::Serialize;
 
 use crate::error::Result;
 use crate::folded::folded_frame;
 
+/// How many levels of a path are written; what is below counts where they end. A line names a whole
+/// path, so that without an end they take room by the square of the depth.
+pub const PATH_LEVELS: usize = 500;
+
+/// What a text of folded stacks holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FoldedLines {
+    /// How many lines there are.
+    pub lines: u64,
+    /// How many levels the longest path has: those beyond [`PATH_LEVELS`] are not written.
+    pub levels: usize,
+}
+
 /// Writes one line per path: the frames, outermost first, and the microseconds that were spent at
-/// its end.
+/// its end. What is less than one has no line.
 ///
 /// # Errors
 /// When `out` does not take the bytes.
-pub fn write_paths(analysis: &Analysis, metric: StackMetric, mut out: impl Write) -> Result<()> {
-    let folded = Folded::build(analysis, metric);
-    let strings = analysis.profile().strings();
+pub fn write_paths(
+    analysis: &Analysis,
+    metric: StackMetric,
+    out: impl Write,
+) -> Result<FoldedLines> {
+    write_lines(analysis.profile(), &Folded::build(analysis, metric), out)
+}
+
+/// As [`write_paths`], of the callers of events alone, without the scopes that they are in.
+///
+/// # Errors
+/// When `out` does not take the bytes.
+pub fn write_callers(
+    analysis: &Analysis,
+    metric: StackMetric,
+    out: impl Write,
+) -> Result<FoldedLines> {
+    write_lines(
+        analysis.profile(),
+        &Folded::of_callers(analysis, metric),
+        out,
+    )
+}
+
+fn write_lines(profile: &Profile, folded: &Folded, mut out: impl Write) -> Result<FoldedLines> {
+    let mut written = FoldedLines {
+        lines: 0,
+        levels: folded.depth(),
+    };
+    let folded = folded.cut(PATH_LEVELS, Nanos::ZERO);
     for (path, weight) in folded.iter() {
         let microseconds = weight.0 / 1000;
         if microseconds == 0 {
@@ -28,11 +69,13 @@ pub fn write_paths(analysis: &Analysis, metric: StackMetric, mut out: impl Write
         let frames = folded.frames(path);
         let frames = frames
             .iter()
-            .map(|&frame| folded_frame(strings.text(frame)));
+            .map(|&frame| folded_frame(profile.strings().text(frame)));
         let frames: Vec<String> = frames.map(Iterator::collect).collect();
         writeln!(out, "{} {microseconds}", frames.join(";"))?;
+        written.lines += 1;
     }
-    Ok(out.flush()?)
+    out.flush()?;
+    Ok(written)
 }
 
 /// Returns the paths as JSON: the frames, outermost first, and the microseconds that were spent at
@@ -41,7 +84,7 @@ pub fn write_paths(analysis: &Analysis, metric: StackMetric, mut out: impl Write
 /// # Panics
 /// Never: names are text and numbers are finite.
 pub fn paths_json(analysis: &Analysis, metric: StackMetric) -> String {
-    let folded = Folded::build(analysis, metric);
+    let folded = Folded::build(analysis, metric).cut(PATH_LEVELS, Nanos::ZERO);
     let strings = analysis.profile().strings();
     let paths: Vec<PathDocument<'_>> = folded
         .iter()
@@ -80,12 +123,37 @@ mod tests {
             time.op("blink", 10);
         }));
         let mut text = Vec::new();
-        write_paths(&analysis, StackMetric::SelfCpuTime, &mut text).unwrap();
+        let written = write_paths(&analysis, StackMetric::SelfCpuTime, &mut text).unwrap();
+        assert_eq!((written.lines, written.levels), (2, 2));
         assert_eq!(String::from_utf8(text).unwrap(), "a_step 3\na_step;mm 6\n");
         let json = paths_json(&analysis, StackMetric::SelfCpuTime);
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(json[1]["frames"], serde_json::json!(["a step", "mm"]));
         assert_eq!(json[1]["self_us"], 6.0);
         assert_eq!(json[2]["self_us"], 0.01);
+    }
+    /// A trace of many levels takes room by their number, not by its square.
+    #[test]
+    fn levels_that_nobody_looks_at_are_summed() {
+        let analysis = Analysis::build(Timeline::draw(|time| nest(time, 3_000)));
+        let mut text = Vec::new();
+        let written = write_paths(&analysis, StackMetric::SelfCpuTime, &mut text).unwrap();
+        assert_eq!((written.lines, written.levels), (500, 3_000));
+        let text = String::from_utf8(text).unwrap();
+        let last = text.lines().last().unwrap();
+        assert!(last.ends_with(" 2501"), "{last}");
+        assert_eq!(last.split(';').count(), PATH_LEVELS);
+        let json: serde_json::Value =
+            serde_json::from_str(&paths_json(&analysis, StackMetric::SelfCpuTime)).unwrap();
+        assert_eq!(json.as_array().unwrap().len(), PATH_LEVELS);
+    }
+
+    fn nest(time: &mut Timeline, levels: usize) {
+        if levels > 0 {
+            time.scope("f", |time| {
+                time.idle(1_000);
+                nest(time, levels - 1);
+            });
+        }
     }
 }

@@ -1,17 +1,18 @@
 //! Profiles that were cut, as trace files that say so, and that fit into a number of bytes if need
 //! be.
 
-use std::path::Path;
+use std::io::{self, Write};
 
 use mindprof_analyze::{Cut, CutReport, Slimmed, slim};
 use mindprof_model::Profile;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::chrome::{TraceOptions, json_value};
+use crate::chrome::{EventOrder, TraceOptions, json_value, write_trace_with};
+use crate::compression::{Compression, Effort, write_compressed};
 use crate::error::{Error, Result};
-use crate::format::{write_named_trace, write_named_trace_file};
-use crate::whole_file::file_size;
+use crate::format::Format;
+use crate::perfetto::write_perfetto_with;
 
 /// The key under which a trace says what was cut from it.
 pub const SLIM_KEY: &str = "mindprof_slim";
@@ -23,31 +24,51 @@ const TRIES: usize = 12;
 /// How much of the size that is allowed may stay unused.
 const SLACK: f64 = 0.05;
 
-/// Writes what `cut` keeps of a profile as the trace that the name says, with gzip if it ends in
-/// `.gz`. Where `max_bytes` are
-/// given, the shortest events are left out until the file fits, and memory records and counters and
-/// the like if they alone would take more than half of it.
+/// What a part of a trace is written as.
+#[derive(Clone, Copy, Debug)]
+pub struct SlimForm<'a> {
+    /// The kind of trace: Perfetto's, or else Chrome's.
+    pub format: Format,
+    /// How it is compressed.
+    pub compression: Option<Compression>,
+    /// What the trace calls itself.
+    pub name: &'a str,
+}
+
+/// Writes a part of a trace, with what was cut from it.
 ///
 /// # Errors
-/// When the file cannot be written, or not even an empty trace fits.
-pub fn write_slim_file(
+/// When `out` does not take the bytes.
+pub fn write_slim(slimmed: &Slimmed, form: SlimForm<'_>, out: &mut dyn Write) -> Result<()> {
+    let (profile, options) = (&slimmed.profile, options_of(slimmed));
+    match form.format {
+        Format::Perfetto => write_perfetto_with(profile, &options, out),
+        _ => write_trace_with(profile, form.name, &options, out),
+    }
+}
+
+/// Returns what `cut` keeps of a profile. Where `max_bytes` are given, the shortest events are left
+/// out until the file fits, and memory records and counters and the like if they alone would take
+/// more than half of it.
+///
+/// # Errors
+/// When not even an empty trace fits.
+pub fn fitting_slim(
     profile: &Profile,
     cut: &Cut,
     max_bytes: Option<u64>,
-    path: &Path,
-) -> Result<CutReport> {
-    let slimmed = match max_bytes {
-        Some(max_bytes) => fitting(profile, cut, max_bytes, path)?,
-        None => slim(profile, cut),
-    };
-    write_named_trace_file(&slimmed.profile, &options_of(&slimmed), path)?;
-    Ok(slimmed.report)
+    form: SlimForm<'_>,
+) -> Result<Slimmed> {
+    match max_bytes {
+        Some(max_bytes) => fitting(profile, cut, max_bytes, form),
+        None => Ok(slim(profile, cut)),
+    }
 }
 
 /// Looks for the largest number of events that fits, between one that does and one that does not.
-fn fitting(profile: &Profile, cut: &Cut, max_bytes: u64, path: &Path) -> Result<Slimmed> {
+fn fitting(profile: &Profile, cut: &Cut, max_bytes: u64, form: SlimForm<'_>) -> Result<Slimmed> {
     let whole = slim(profile, cut);
-    let whole_size = size(&whole, path)?;
+    let whole_size = size(&whole, form)?;
     if whole_size <= max_bytes {
         return Ok(whole);
     }
@@ -56,15 +77,15 @@ fn fitting(profile: &Profile, cut: &Cut, max_bytes: u64, path: &Path) -> Result<
         ..cut.clone()
     };
     let mut best = slim(profile, &cut);
-    let mut small = (0_u64, size(&best, path)?);
+    let mut small = (0_u64, size(&best, form)?);
     if small.1 > max_bytes / 2 && best.report.memory_kept + best.report.foreign_kept > 0 {
         (cut.without_memory, cut.without_foreign) = (true, true);
         best = slim(profile, &cut);
-        small.1 = size(&best, path)?;
+        small.1 = size(&best, form)?;
     }
     if small.1 > max_bytes {
         let least = small.1;
-        return Err(Error::TooLarge { max_bytes, least }.at(path));
+        return Err(Error::TooLarge { max_bytes, least });
     }
     let mut large = (whole.report.kept, whole_size);
     for _ in 0..TRIES {
@@ -75,7 +96,7 @@ fn fitting(profile: &Profile, cut: &Cut, max_bytes: u64, path: &Path) -> Result<
         let number = between(small, large, max_bytes);
         cut.most_events = Some(number as usize);
         let tried = slim(profile, &cut);
-        let tried_size = size(&tried, path)?;
+        let tried_size = size(&tried, form)?;
         if tried_size <= max_bytes {
             (small, best) = ((number, tried_size), tried);
         } else {
@@ -94,17 +115,19 @@ fn between(small: (u64, u64), large: (u64, u64), target: u64) -> u64 {
     (number as u64).clamp(small.0 + 1, large.0 - 1)
 }
 
-fn size(slimmed: &Slimmed, path: &Path) -> Result<u64> {
-    let options = options_of(slimmed);
-    file_size(path, |out| {
-        write_named_trace(&slimmed.profile, &options, path, out)
-    })
+fn size(slimmed: &Slimmed, form: SlimForm<'_>) -> Result<u64> {
+    let write = |out: &mut dyn Write| write_slim(slimmed, form, out);
+    let written = write_compressed(io::sink(), form.compression, Effort::Small, write)?;
+    Ok(written.1)
 }
 
 /// Returns what a trace says beside its profile: what was cut, this time and before.
 fn options_of(slimmed: &Slimmed) -> TraceOptions {
     let earlier = slimmed.profile.metadata().get(SLIM_KEY);
-    let mut options = TraceOptions::default();
+    let mut options = TraceOptions {
+        order: EventOrder::Kind,
+        ..TraceOptions::default()
+    };
     let text = document(&slimmed.report, None, earlier);
     options.metadata.set(SLIM_KEY, text);
     options

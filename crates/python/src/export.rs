@@ -36,6 +36,7 @@ pub(crate) fn write_chrome_trace(
         metadata: collect(&metadata),
         leave_out: activity_types.map_or_else(Vec::new, |kept| left_out(&kept)),
         leave_out_forward_arrows: !forward_arrows,
+        ..TraceOptions::default()
     };
     let profile = &*profile;
     py.enter(move || write_named_trace_file(profile.analyzed().analysis.profile(), &options, &path))

@@ -39,6 +39,7 @@ impl TableArguments {
             time_unit: self
                 .time_unit
                 .and_then(|unit| unit.parse::<TimeUnit>().ok()),
+            ..TableOptions::default()
         })
     }
 }

@@ -1,19 +1,18 @@
 //! A flame graph as a picture: one svg that can be searched and zoomed in any browser.
 
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
 use inferno::flamegraph::color::{MultiPalette, Palette};
 use inferno::flamegraph::{Options, from_lines};
 use mindprof_analyze::{Analysis, Folded, StackMetric};
-use mindprof_formats::{Error, Result, write_file};
+use mindprof_formats::{Error, PATH_LEVELS, Result, write_file};
 use mindprof_model::{Category, Nanos, Profile, StringId};
 
 use crate::visible::visible;
 
-/// How many levels are drawn. A line of what is drawn from names a whole path, so that without an
-/// end they take room by the square of the depth; and nobody looks at more.
-const LEVELS: usize = 500;
+/// How many levels are drawn: as many as are written, and nobody looks at more.
+const LEVELS: usize = PATH_LEVELS;
 /// What is less than this part of the whole is too narrow to be drawn.
 const PARTS: u64 = 10_000;
 
@@ -48,15 +47,33 @@ pub fn write_flamegraph(analysis: &Analysis, metric: StackMetric, out: impl Writ
     // Lines weigh nanoseconds, which are whole; the picture says microseconds.
     options.factor = 1e-3;
     options.hash = true;
-    // It writes piece by piece, and a writer behind a reference cannot be buffered twice for
-    // nothing.
-    let mut buffered = BufWriter::new(out);
-    from_lines(
-        &mut options,
-        lines.iter().map(String::as_str),
-        &mut buffered,
-    )?;
-    Ok(buffered.flush()?)
+    let mut picture = Vec::new();
+    let lines = lines.iter().map(String::as_str);
+    from_lines(&mut options, lines, &mut picture)?;
+    write_with_dark(&picture, out)
+}
+
+/// What changes where the reader's screen is dark: the page and the words on it. Frames are as
+/// bright as before, with dark words.
+const DARK: &str = "\
+@media (prefers-color-scheme: dark) {
+#background stop { stop-color:#1c1c1e; }
+svg > text { fill:#e6e6e6; }
+#frames > *:hover { stroke:white; }
+}
+";
+
+/// Writes a picture with a dark dress beside its own.
+fn write_with_dark(picture: &[u8], mut out: impl Write) -> Result<()> {
+    const END: &[u8] = b"</style>";
+    let end = picture.windows(END.len()).position(|part| part == END);
+    let (before, after) = picture.split_at(end.unwrap_or(picture.len()));
+    out.write_all(before)?;
+    if end.is_some() {
+        out.write_all(DARK.as_bytes())?;
+    }
+    out.write_all(after)?;
+    Ok(out.flush()?)
 }
 
 /// Writes a file with a flame graph.
@@ -134,6 +151,8 @@ mod tests {
         .unwrap();
         let picture = String::from_utf8(out).unwrap();
         assert!(picture.contains("<svg"), "{picture}");
+        let dark = picture.find("prefers-color-scheme: dark").unwrap();
+        assert!(dark < picture.find("</style>").unwrap(), "{picture}");
         assert!(
             picture.contains("my &lt;step&gt; (4 us, 100.00%)"),
             "{picture}"

@@ -21,7 +21,7 @@ pub fn info_text(info: &Info<'_>) -> String {
     push_line(&mut text, &format!("Span: {}", time(profile.span())));
     push_line(&mut text, &format!("Events: {}", profile.events().len()));
     for (category, count) in info.categories() {
-        push_line(&mut text, &format!("  {category}: {count}"));
+        push_line(&mut text, &format!("  {}: {count}", visible(&category)));
     }
     let memory = profile.memory().len();
     if memory > 0 {
@@ -57,10 +57,10 @@ pub fn info_text(info: &Info<'_>) -> String {
         );
         push_line(&mut text, &line);
     }
-    for (_, count, name) in info.set_aside.iter() {
+    for (name, count) in info.set_aside.by_name() {
         push_line(&mut text, &format!("Kept as they are: {count} {name}"));
     }
-    for (_, count, name) in info.left_out.iter() {
+    for (name, count) in info.left_out.by_name() {
         push_line(&mut text, &format!("Not in the profile: {count} {name}"));
     }
     text

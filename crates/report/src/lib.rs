@@ -20,5 +20,7 @@ pub use flamegraph::{write_flamegraph, write_flamegraph_file};
 pub use info::info_text;
 pub use memory::{memory_summary, write_memory_timeline_file, write_memory_timeline_html};
 pub use number::{TimeUnit, memory_text, share_text, time_text};
-pub use table::{NO_EVENTS, TableFacts, TableOptions, events_table, table, table_of_rows};
+pub use table::{
+    NO_EVENTS, TABLE_COLUMNS, TableFacts, TableOptions, events_table, table, table_of_rows,
+};
 pub use visible::{visible, visible_lines};

@@ -9,7 +9,8 @@ use mindprof_analyze::{Analysis, Averages, GroupBy, Metric, Unit};
 use mindprof_formats::{Row, RowOptions, device_name, event_rows, self_totals};
 use mindprof_model::{Loss, LossCause};
 
-use self::columns::{Column, columns};
+pub use self::columns::TABLE_COLUMNS;
+use self::columns::{Column, shown_columns};
 use self::rows::visible_rows;
 use crate::error::{Error, Result};
 use crate::grid::{characters, push_line};
@@ -35,6 +36,11 @@ pub struct TableOptions {
     pub header: Option<String>,
     /// The unit of all times; none lets each choose its own.
     pub time_unit: Option<TimeUnit>,
+    /// The columns to show, by their names in [`TABLE_COLUMNS`]; none shows all that the rows have.
+    pub columns: Option<Vec<&'static str>>,
+    /// How wide the table may get: columns become as narrow as what they show, and the less telling
+    /// ones are left out. None lays it out as torch does.
+    pub max_width: Option<usize>,
 }
 
 impl Default for TableOptions {
@@ -46,6 +52,8 @@ impl Default for TableOptions {
             max_shapes_column_width: Some(80),
             header: None,
             time_unit: None,
+            columns: None,
+            max_width: None,
         }
     }
 }
@@ -123,7 +131,7 @@ pub fn table_of_rows(
     }
     let rows = &*visible_rows(rows);
     let sheet = Sheet::new(rows, facts, options)?;
-    let columns = columns(&sheet);
+    let columns = shown_columns(&sheet);
     write_heading(&mut text, &columns, options);
     for row in options.rows.shown(rows) {
         write_row(&mut text, &columns, &sheet, row);
@@ -178,14 +186,17 @@ impl<'a> Sheet<'a> {
             .filter(|text| !NO_SHAPES.contains(text))
             .map(characters);
         self.shapes_width = longest.max().map_or(0, |longest| {
-            capped(longest + 4, self.options.max_shapes_column_width)
+            capped(
+                longest + 4,
+                self.limit(self.options.max_shapes_column_width),
+            )
         });
         let frames = self.rows.iter().flat_map(|row| row.stack.iter());
         self.source_width = frames
             .map(|frame| characters(frame))
             .max()
             .map_or(0, |longest| {
-                capped(longest + 4, self.options.max_src_column_width)
+                capped(longest + 4, self.limit(self.options.max_src_column_width))
             });
         if self.facts.flops {
             let flops = self.rows.iter().map(|row| row.float(Metric::Flops));
@@ -194,6 +205,12 @@ impl<'a> Sheet<'a> {
             self.flops_unit =
                 smallest.map(|smallest| (smallest.log10() / 3.0).clamp(0.0, 5.0) as usize);
         }
+    }
+
+    /// Returns how wide a column of long texts gets: where the table has to fit, a third of it.
+    fn limit(&self, own: Option<usize>) -> Option<usize> {
+        let third = self.options.max_width.map(|width| width / 3);
+        own.into_iter().chain(third).min()
     }
 
     fn time(&self, microseconds: f64) -> String {
@@ -228,7 +245,7 @@ fn capped(width: usize, limit: Option<usize>) -> usize {
 /// follow.
 fn write_row(text: &mut String, columns: &[Column], sheet: &Sheet<'_>, row: &Row<'_>) {
     write_line(text, columns, |column| (column.cell)(sheet, row));
-    if sheet.source_width == 0 {
+    if columns.iter().all(|column| column.frame.is_none()) {
         return;
     }
     let further = row.stack.iter().skip(1).map(AsRef::as_ref);

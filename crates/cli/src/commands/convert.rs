@@ -1,46 +1,34 @@
 //! `mindprof convert`: a trace in another format.
 
-use std::fmt::Write;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser};
-use mindprof_formats::Format;
+use clap::builder::PossibleValuesParser;
+use mindprof_formats::{Format, Written};
 use serde::Serialize;
 
-use crate::failure::{Outcome, advised};
+use crate::failure::Outcome;
+use crate::form::{Form, choose, listed, values};
 use crate::input::{ReadLimits, read, refuse_input};
-use crate::output::print_line;
+use crate::output::{print_line, tell};
+use crate::target::{Target, refuse_json};
 use crate::units::count;
 
-/// Asks for a Chrome trace that is compressed.
-const COMPRESSED: &str = "json.gz";
+fn forms() -> Vec<Form<Format>> {
+    Format::ALL.into_iter().map(Form::of).collect()
+}
 
 fn example() -> String {
-    let mut formats = String::new();
-    for format in Format::ALL {
-        let (endings, what) = (format.endings().join(", "), format.description());
-        let _ = writeln!(formats, "  {endings:<26} {what}");
-    }
+    let formats = listed(&forms());
     format!(
         "\
 Example:
   mindprof convert trace.json.gz trace.pftrace
 
 The end of the name OUT says the format:
-{formats}A further .gz compresses.
+{formats}A further .gz or .zst compresses. On stdout (-) it is json, or what --to says.
 
 Exit codes: 0 it worked, 1 a file cannot be read or written, 2 the arguments make no sense"
     )
-}
-
-fn possible_formats() -> Vec<PossibleValue> {
-    let value = |format: Format| PossibleValue::new(format.name()).help(format.description());
-    let mut values = Format::ALL.map(value).to_vec();
-    values.insert(
-        1,
-        PossibleValue::new(COMPRESSED).help("a Chrome trace with gzip"),
-    );
-    values
 }
 
 #[derive(Debug, clap::Args)]
@@ -50,12 +38,11 @@ pub(crate) struct ConvertArgs {
     #[arg(value_name = "IN")]
     trace: PathBuf,
 
-    /// Where it is written to.
-    #[arg(value_name = "OUT")]
-    out: PathBuf,
+    #[command(flatten)]
+    target: Target,
 
     /// The format [default: what the end of OUT says]
-    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(possible_formats()))]
+    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(values(&forms())))]
     to: Option<String>,
 
     #[command(flatten)]
@@ -68,57 +55,46 @@ pub(crate) struct ConvertArgs {
 
 /// Writes the trace and says what was written.
 pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Outcome> {
-    let format = format(args)?;
-    refuse_input(&args.trace, &args.out)?;
+    let out = args.target.output();
+    refuse_json(&out, args.json)?;
+    let choice = choose(&forms(), args.to.as_deref(), &out)?;
+    refuse_input(&args.trace, &out)?;
     let profile = read(&args.trace, args.limits)?.profile;
-    let events = profile.events().len();
-    format.write(profile, &args.out)?;
-    // What cannot be asked for its size, as a pipe, has none to tell.
-    let bytes = std::fs::metadata(&args.out).map_or(0, |found| found.len());
-    let document = Document {
-        input: args.trace.to_string_lossy(),
-        output: args.out.to_string_lossy(),
-        format: args.to.as_deref().unwrap_or(format.name()),
-        events,
-        bytes,
-    };
+    let (events, format) = (profile.events().len(), choice.form.kind);
+    let name = out.name();
+    let (written, bytes) =
+        out.write(choice.compression, |out| format.write(profile, &name, out))?;
+    let Written {
+        count: number,
+        unit,
+        notes,
+    } = written;
+    for note in notes {
+        tell(&format!("warning: {}: {note}", args.trace.display()));
+    }
+    out.tell_written(bytes, &count(number, unit));
     if args.json {
+        let document = Document {
+            input: args.trace.to_string_lossy(),
+            output: name,
+            format: args.to.as_deref().unwrap_or(format.name()),
+            events,
+            written: number,
+            unit,
+            bytes,
+        };
         print_line(&serde_json::to_string_pretty(&document)?)?;
-    } else {
-        let Document { output, format, .. } = document;
-        let events = count(events as u64, "event");
-        print_line(&format!(
-            "wrote {output} ({format}), {events}, {bytes} bytes"
-        ))?;
     }
     Ok(Outcome::Fine)
-}
-
-fn format(args: &ConvertArgs) -> anyhow::Result<Format> {
-    let name = args.out.to_string_lossy();
-    let found = match args.to.as_deref() {
-        Some(COMPRESSED) if !name.to_ascii_lowercase().ends_with(".gz") => {
-            let hint = format!("name it {name}.gz");
-            return Err(advised(
-                "what is compressed has a name that ends in .gz",
-                hint,
-            ));
-        }
-        Some(COMPRESSED) => Some(Format::Chrome),
-        Some(format) => Format::named(format),
-        None => Format::of(&args.out),
-    };
-    found.ok_or_else(|| {
-        let message = format!("{name}: the end of the name says no format");
-        advised(message, "say it with --to")
-    })
 }
 
 #[derive(Serialize)]
 struct Document<'a> {
     input: std::borrow::Cow<'a, str>,
-    output: std::borrow::Cow<'a, str>,
+    output: String,
     format: &'a str,
     events: usize,
+    written: u64,
+    unit: &'a str,
     bytes: u64,
 }

@@ -1,15 +1,16 @@
 //! `mindprof diff`: what changed between two traces.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::ValueEnum;
-use mindprof_analyze::{Analysis, Diff, DiffOptions, Measure};
+use mindprof_analyze::{Diff, DiffOptions, Measure};
 use mindprof_formats::diff_json;
 use mindprof_report::{DiffLayout, diff_text, visible};
 
 use crate::failure::Outcome;
-use crate::input::{ReadLimits, read_known};
+use crate::input::{ReadLimits, read_analysis};
 use crate::output::{print, print_line, tell};
+use crate::terminal::terminal_width;
 use crate::units;
 
 const EXAMPLE: &str = "\
@@ -67,6 +68,10 @@ pub(crate) struct DiffArgs {
     /// How wide the column of input shapes gets; 0 sets no limit.
     #[arg(long, value_name = "N", default_value_t = 40)]
     max_shapes_column_width: usize,
+
+    /// How wide the text gets; 0 sets no limit [default: the terminal's width; no limit elsewhere]
+    #[arg(long, value_name = "N")]
+    width: Option<usize>,
 
     #[command(flatten)]
     limits: ReadLimits,
@@ -131,14 +136,18 @@ impl DiffArgs {
 
 /// Prints what changed, and says by the exit code if it is too much.
 pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Outcome> {
-    let analysis =
-        |path: &Path| read_known(path, args.limits).map(|reading| Analysis::build(reading.profile));
-    let (before, after) = (analysis(&args.before)?, analysis(&args.after)?);
+    let before = read_analysis(&args.before, args.limits)?;
+    let after = read_analysis(&args.after, args.limits)?;
     let diff = Diff::build(&before, &after, args.options());
     if args.json {
         print_line(&diff_json(&diff))?;
     } else {
-        print(&diff_text(&diff, &args.layout()))?;
+        let width = args.width.or_else(terminal_width);
+        print(&fitting_text(
+            &diff,
+            args.layout(),
+            width.filter(|&width| width > 0),
+        ))?;
     }
     let Some(limit) = args.fail_over else {
         return Ok(Outcome::Fine);
@@ -155,6 +164,31 @@ pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Outcome> {
     };
     tell(&format!("{what} grew {growth}, more than {limit}%"));
     Ok(Outcome::Found)
+}
+
+/// How wide shapes and names get, from wide to narrow.
+const WIDTHS: [(usize, usize); 6] = [(40, 55), (24, 55), (24, 40), (16, 32), (12, 24), (8, 16)];
+
+/// Returns the text with names and shapes as wide as there is room for.
+fn fitting_text(diff: &Diff, layout: DiffLayout, width: Option<usize>) -> String {
+    let mut text = diff_text(diff, &layout);
+    let Some(width) = width else {
+        return text;
+    };
+    for (shapes, names) in WIDTHS {
+        if text.lines().all(|line| line.chars().count() <= width) {
+            break;
+        }
+        let least =
+            |own: Option<usize>, limit: usize| Some(own.map_or(limit, |own| own.min(limit)));
+        let narrow = DiffLayout {
+            max_shapes_column_width: least(layout.max_shapes_column_width, shapes),
+            max_name_column_width: least(layout.max_name_column_width, names),
+            ..layout
+        };
+        text = diff_text(diff, &narrow);
+    }
+    text
 }
 
 /// Returns what grew most of what a limit is for, and by which part.

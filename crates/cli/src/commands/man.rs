@@ -4,7 +4,7 @@ use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 
 use crate::args::Args;
-use crate::failure::{Outcome, advised};
+use crate::failure::{Outcome, misused};
 use crate::output::print;
 
 const EXAMPLE: &str = "\
@@ -38,5 +38,5 @@ fn page_of(name: &str) -> anyhow::Result<Command> {
     let names: Vec<&str> = program.get_subcommands().map(Command::get_name).collect();
     let hint = format!("expected one of {}", names.join(", "));
     let found = program.find_subcommand(name).cloned();
-    found.ok_or_else(|| advised(format!("no command `{name}`"), hint))
+    found.ok_or_else(|| misused(format!("no command `{name}`"), hint))
 }

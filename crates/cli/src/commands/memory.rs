@@ -1,15 +1,51 @@
 //! `mindprof memory`: how much memory was in use when, by what for.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use mindprof_analyze::{Analysis, MemoryDevice};
-use mindprof_formats::{memory_device, memory_device_name, memory_summary_json};
-use mindprof_report::{memory_summary, write_memory_timeline_file};
+use mindprof_formats::{
+    memory_device, memory_device_name, memory_summary_json, write_memory_timeline,
+    write_memory_timeline_raw,
+};
+use mindprof_report::{memory_summary, write_memory_timeline_html};
 
 use crate::failure::{Outcome, advised};
-use crate::input::{ReadLimits, read_known};
-use crate::output::{print, print_line};
+use crate::form::{Choice, Form, choose, values};
+use crate::input::{ReadLimits, read_analysis};
+use crate::output::{Output, print, print_line};
+
+/// What a timeline is written as.
+#[derive(Clone, Copy, Debug)]
+enum Timeline {
+    Points,
+    Changes,
+    Page,
+}
+
+const FORMS: [Form<Timeline>; 3] = [
+    Form {
+        name: "json",
+        endings: &[".json"],
+        description: "the points of the timeline",
+        is_text: true,
+        kind: Timeline::Points,
+    },
+    Form {
+        name: "raw.json",
+        endings: &[".raw.json"],
+        description: "every change",
+        is_text: true,
+        kind: Timeline::Changes,
+    },
+    Form {
+        name: "html",
+        endings: &[".html"],
+        description: "a page",
+        is_text: true,
+        kind: Timeline::Page,
+    },
+];
 
 const EXAMPLE: &str = "\
 Example:
@@ -32,10 +68,14 @@ pub(crate) struct MemoryArgs {
     #[arg(long, value_name = "DEVICE", value_parser = device)]
     device: Option<MemoryDevice>,
 
-    /// Writes the timeline to this file instead: a page (.html), points (.json, .json.gz) or every
-    /// change (.raw.json.gz).
-    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    /// Writes the timeline to this file instead: a page (.html), points (.json) or every change
+    /// (.raw.json); a further .gz or .zst compresses. - for stdout.
+    #[arg(short, long, value_name = "FILE", conflicts_with = "json")]
     out: Option<PathBuf>,
+
+    /// What the file is [default: what its name says; on stdout json]
+    #[arg(long, value_name = "FORMAT", requires = "out", value_parser = PossibleValuesParser::new(values(&FORMS)))]
+    to: Option<String>,
 
     #[command(flatten)]
     limits: ReadLimits,
@@ -51,13 +91,15 @@ fn device(text: &str) -> Result<MemoryDevice, String> {
 
 /// Prints the memory of each device, or writes the timeline of one.
 pub(crate) fn run(args: &MemoryArgs) -> anyhow::Result<Outcome> {
-    if let Some(path) = &args.out {
-        check_name(path)?;
-    }
-    let analysis = Analysis::build(read_known(&args.trace, args.limits)?.profile);
+    let out = args.out.as_deref().map(Output::of);
+    let choice = out
+        .as_ref()
+        .map(|out| choose(&FORMS, args.to.as_deref(), out));
+    let choice = choice.transpose()?;
+    let analysis = read_analysis(&args.trace, args.limits)?;
     let devices = devices(args, &analysis)?;
-    if let Some(path) = &args.out {
-        write_memory_timeline_file(&analysis, devices[0], path)?;
+    if let Some((out, choice)) = out.zip(choice) {
+        write(&analysis, devices[0], &out, choice)?;
     } else if args.json {
         let summaries = devices.iter();
         let summaries = summaries.map(|&device| memory_summary_json(&analysis, device));
@@ -72,19 +114,22 @@ pub(crate) fn run(args: &MemoryArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Fine)
 }
 
-/// Refuses a name that says what the timeline is not. Pipes and devices have any.
-fn check_name(path: &Path) -> anyhow::Result<()> {
-    let name = path.to_string_lossy();
-    let is_known = [".html", ".json", ".json.gz"]
-        .iter()
-        .any(|end| name.ends_with(end));
-    let is_pipe = fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir());
-    if is_known || is_pipe {
-        return Ok(());
-    }
-    let message = format!("{name}: the end of the name says no form of a timeline");
-    let hint = "end it in .html, .json, .json.gz or .raw.json.gz";
-    Err(advised(message, hint))
+fn write(
+    analysis: &Analysis,
+    device: MemoryDevice,
+    out: &Output,
+    choice: Choice<Timeline>,
+) -> anyhow::Result<()> {
+    let ((), bytes) = out.write(choice.compression, |out| match choice.form.kind {
+        Timeline::Points => write_memory_timeline(analysis, device, out),
+        Timeline::Changes => write_memory_timeline_raw(analysis, device, out),
+        Timeline::Page => write_memory_timeline_html(analysis, device, out),
+    })?;
+    out.tell_written(
+        bytes,
+        &format!("the memory of {}", memory_device_name(device)),
+    );
+    Ok(())
 }
 
 /// Returns the device that was asked for, or all that have memory, that with the most first.

@@ -2,20 +2,30 @@
 
 use std::path::PathBuf;
 
-use mindprof_analyze::{Cut, CutReport, steps};
-use mindprof_formats::{Format, slim_json, write_slim_file};
+use clap::builder::PossibleValuesParser;
+use mindprof_analyze::{Cut, CutReport, Slimmed, steps};
+use mindprof_formats::{Format, SlimForm, fitting_slim, slim_json, write_slim};
 use mindprof_model::{Nanos, Profile, ThreadId};
 
-use crate::failure::{Outcome, advised};
+use crate::failure::{Outcome, advised, misused};
+use crate::form::{Form, choose, values};
 use crate::input::{ReadLimits, read, refuse_input};
-use crate::output::{print, print_line};
+use crate::output::{Output, print_line, tell};
+use crate::progress::Busy;
+use crate::target::{Target, refuse_json};
 use crate::units;
+
+fn forms() -> Vec<Form<Format>> {
+    let traces = Format::ALL.into_iter().filter(|format| format.is_trace());
+    traces.map(Form::of).collect()
+}
 
 const EXAMPLE: &str = "\
 Example:
   mindprof slim trace.json.gz small.json.gz --steps 3..5 --min-duration 10us --max-size 10MB
 
 What devices did follows the call that asked for it. Events that cross an edge of the time that is kept are cut there.
+The end of the name OUT says which kind of trace it is: .json, or Perfetto's .pftrace; a further .gz or .zst compresses.
 
 Exit codes: 0 it worked, 1 a file cannot be read or written, 2 the arguments make no sense";
 
@@ -26,10 +36,12 @@ pub(crate) struct SlimArgs {
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
-    /// Where the part is written to: a Chrome trace, or Perfetto's own if the name ends in .pftrace;
-    /// with gzip if it ends in .gz.
-    #[arg(value_name = "OUT")]
-    out: PathBuf,
+    #[command(flatten)]
+    target: Target,
+
+    /// The kind of trace [default: what the end of OUT says; on stdout json]
+    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(values(&forms())))]
+    to: Option<String>,
 
     /// Keeps the time of these steps: one number, or a range with both ends included.
     #[arg(long, value_name = "N..M", value_parser = units::range)]
@@ -71,12 +83,11 @@ pub(crate) struct SlimArgs {
 
 /// Writes the part and says what was cut.
 pub(crate) fn run(args: &SlimArgs) -> anyhow::Result<Outcome> {
-    if let Some(format) = Format::of(&args.out).filter(|format| !format.is_trace()) {
-        let (out, what) = (args.out.display(), format.description());
-        let message = format!("{out}: the name says {what}, and a part of a trace is a trace");
-        return Err(advised(message, "convert the part once it is written"));
-    }
-    refuse_input(&args.trace, &args.out)?;
+    let out = args.target.output();
+    refuse_json(&out, args.json)?;
+    refuse_other(args, &out)?;
+    let choice = choose(&forms(), args.to.as_deref(), &out)?;
+    refuse_input(&args.trace, &out)?;
     let profile = read(&args.trace, args.limits)?.profile;
     let cut = Cut {
         window: window(args, &profile)?,
@@ -86,15 +97,48 @@ pub(crate) fn run(args: &SlimArgs) -> anyhow::Result<Outcome> {
         without_memory: args.without_memory,
         without_foreign: false,
     };
-    let report = write_slim_file(&profile, &cut, args.max_size, &args.out)?;
-    // What cannot be asked for its size, as a pipe, has none to tell.
-    let bytes = std::fs::metadata(&args.out).map_or(0, |found| found.len());
+    let name = out.name();
+    let form = SlimForm {
+        format: choice.form.kind,
+        compression: choice.compression,
+        name: &name,
+    };
+    let slimmed = fitted(&profile, &cut, args.max_size, form)?;
+    let ((), bytes) = out.write(choice.compression, |out| write_slim(&slimmed, form, out))?;
+    let report = &slimmed.report;
+    tell(&text(report));
+    out.tell_written(bytes, &units::count(report.kept, "event"));
     if args.json {
-        print_line(&slim_json(&report, bytes))?;
-    } else {
-        print(&text(args, &report, bytes))?;
+        print_line(&slim_json(report, bytes))?;
     }
     Ok(Outcome::Fine)
+}
+
+/// Refuses a name that says what a part of a trace is not.
+fn refuse_other(args: &SlimArgs, out: &Output) -> anyhow::Result<()> {
+    let Output::File(path) = out else {
+        return Ok(());
+    };
+    match Format::of(path).filter(|format| !format.is_trace()) {
+        Some(format) if args.to.is_none() => {
+            let (out, what) = (path.display(), format.description());
+            let message = format!("{out}: the name says {what}, and a part of a trace is a trace");
+            Err(misused(message, "convert the part once it is written"))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Cuts the profile, as often as it takes to find what fits.
+fn fitted(
+    profile: &Profile,
+    cut: &Cut,
+    max_size: Option<u64>,
+    form: SlimForm<'_>,
+) -> anyhow::Result<Slimmed> {
+    let _busy = Busy::new("cutting".into());
+    let fitted = fitting_slim(profile, cut, max_size, form);
+    Ok(fitted.map_err(|error| error.at(form.name.as_ref()))?)
 }
 
 /// Returns the time that is kept: of the steps, of the range, or of both.
@@ -156,7 +200,7 @@ fn threads(args: &SlimArgs, profile: &Profile) -> anyhow::Result<Option<Vec<Thre
     Ok(Some(found))
 }
 
-fn text(args: &SlimArgs, report: &CutReport, bytes: u64) -> String {
+fn text(report: &CutReport) -> String {
     let reasons = [
         (report.outside, "outside of the time that is kept"),
         (report.other_threads, "of other threads"),
@@ -185,6 +229,5 @@ fn text(args: &SlimArgs, report: &CutReport, bytes: u64) -> String {
         let (kept, all) = (report.foreign_kept, report.foreign);
         lines.push(format!("kept {kept} of {all} counters and other records"));
     }
-    lines.push(format!("wrote {}, {bytes} bytes\n", args.out.display()));
     lines.join("\n")
 }

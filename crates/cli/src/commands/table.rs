@@ -3,13 +3,15 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use mindprof_analyze::{Analysis, GroupBy, averages};
+use mindprof_analyze::{Analysis, GroupBy, Metric, averages};
 use mindprof_formats::{RowOptions, SortBy, table_json};
-use mindprof_report::{TableOptions, TimeUnit, table};
+use mindprof_report::{TABLE_COLUMNS, TableOptions, TimeUnit, table};
 
 use crate::failure::Outcome;
-use crate::input::{ReadLimits, read_known};
+use crate::input::{ReadLimits, read_analysis};
+use crate::known::KnownValues;
 use crate::output::{print, print_line, tell};
+use crate::terminal::terminal_width;
 
 const EXAMPLE: &str = "\
 Example:
@@ -28,12 +30,20 @@ pub(crate) struct TableArgs {
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
-    /// Sorts by one of the columns, largest first: `self_cpu_time_total`, `cpu_time_total`,
-    /// `cpu_time`, `self_cuda_time_total`, `cuda_time_total`, `self_cpu_memory_usage`,
-    /// `cpu_memory_usage`, `flops`, `count`, `key` [default: in the order in which they first
-    /// ran]
-    #[arg(long, value_name = "KEY")]
-    sort_by: Option<SortBy>,
+    /// Sorts by one of the columns, largest first; `none` keeps the order in which they first ran
+    /// [default: where the time went, `self_device_time_total` if devices worked, else
+    /// `self_cpu_time_total`]
+    #[arg(long, value_name = "KEY", value_parser = sort_keys())]
+    sort_by: Option<Order>,
+
+    /// The columns to show, in this order, with commas between them [default: all that there are
+    /// numbers for, and in a terminal those that fit]
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', value_parser = column_keys())]
+    columns: Vec<&'static str>,
+
+    /// How wide the table gets; 0 sets no limit [default: the terminal's width; no limit elsewhere]
+    #[arg(long, value_name = "N")]
+    width: Option<usize>,
 
     /// How many rows to show; -1 shows all [default: 100, and all of them as JSON]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
@@ -42,7 +52,7 @@ pub(crate) struct TableArgs {
     /// Gives rows of their own to each set of input shapes (`shape`), of N innermost stack frames
     /// (`stack:N`, 5 if N is left out). Several with commas. `overload` is taken too, as torch's
     /// tables know it, but no trace says which overload ran.
-    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = groupings())]
     group_by: Vec<Grouping>,
 
     /// As `--group-by shape`.
@@ -61,8 +71,8 @@ pub(crate) struct TableArgs {
     #[arg(long, alias = "top-level-events-only")]
     top_level_only: bool,
 
-    /// Shows all times in one unit: s, ms or us [default: what fits each]
-    #[arg(long, value_name = "UNIT")]
+    /// Shows all times in one unit [default: what fits each]
+    #[arg(long, value_name = "UNIT", value_parser = time_units())]
     time_unit: Option<TimeUnit>,
 
     /// How wide the column of names gets; 0 sets no limit.
@@ -91,6 +101,46 @@ pub(crate) struct TableArgs {
     /// Prints JSON: the rows, under torch's names.
     #[arg(long)]
     json: bool,
+}
+
+/// What rows are sorted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    /// By when they first ran.
+    FirstRun,
+    By(SortBy),
+}
+
+const FIRST_RUN: &str = "none";
+
+fn sort_keys() -> KnownValues<Order> {
+    let names = SortBy::all().map(SortBy::name).chain([FIRST_RUN]);
+    KnownValues::new(names, |name| match name {
+        FIRST_RUN => Ok(Order::FirstRun),
+        name => SortBy::from_str(name)
+            .map(Order::By)
+            .map_err(|error| error.to_string()),
+    })
+}
+
+fn column_keys() -> KnownValues<&'static str> {
+    KnownValues::new(TABLE_COLUMNS, |name| {
+        // As sort keys, those of one kind of device stand for devices of any kind.
+        let own = name.replace("cuda", "device").replace("xpu", "device");
+        let mut known = TABLE_COLUMNS.into_iter();
+        let found = known.find(|known| *known == own);
+        found.ok_or_else(|| format!("expected one of {}", TABLE_COLUMNS.join(", ")))
+    })
+}
+
+fn time_units() -> KnownValues<TimeUnit> {
+    KnownValues::new(["s", "ms", "us"], |name| {
+        TimeUnit::from_str(name).map_err(|error| error.to_string())
+    })
+}
+
+fn groupings() -> KnownValues<Grouping> {
+    KnownValues::new(["shape", "stack", "overload"], Grouping::from_str)
 }
 
 /// What rows of one name are told apart by.
@@ -133,29 +183,54 @@ impl TableArgs {
         }
     }
 
+    /// Returns what rows are sorted by: without a word, where the time went.
+    fn sort_by(&self, analysis: &Analysis) -> Option<SortBy> {
+        match self.sort_by {
+            Some(Order::FirstRun) => None,
+            Some(Order::By(key)) => Some(key),
+            None if analysis.accelerator().is_some() => {
+                Some(SortBy::Metric(Metric::SelfDeviceTimeTotal))
+            }
+            None => Some(SortBy::Metric(Metric::SelfCpuTimeTotal)),
+        }
+    }
+
+    /// Returns how wide the table may get.
+    fn max_width(&self) -> Option<usize> {
+        let asked = self.width.or_else(terminal_width);
+        asked.filter(|&width| width > 0)
+    }
+
     /// Returns how the table is laid out.
-    fn table_options(&self) -> TableOptions {
+    fn table_options(&self, sort_by: Option<SortBy>) -> TableOptions {
         let limit = |width: usize| (width > 0).then_some(width);
         let row_limit = self.row_limit.unwrap_or(if self.json { -1 } else { 100 });
         TableOptions {
             rows: RowOptions {
-                sort_by: self.sort_by,
+                sort_by,
                 row_limit: usize::try_from(row_limit).ok(),
                 top_level_events_only: self.top_level_only,
-                percentiles: self.percentiles,
+                percentiles: self.percentiles || self.asks_for_percentiles(),
             },
             max_src_column_width: limit(self.max_src_column_width),
             max_name_column_width: limit(self.max_name_column_width),
             max_shapes_column_width: limit(self.max_shapes_column_width),
             header: self.header.clone(),
             time_unit: self.time_unit,
+            columns: (!self.columns.is_empty()).then(|| self.columns.clone()),
+            max_width: self.max_width(),
         }
+    }
+
+    fn asks_for_percentiles(&self) -> bool {
+        let spread = ["p50", "p90", "p99", "max"];
+        self.columns.iter().any(|column| spread.contains(column))
     }
 }
 
 /// Prints the table of a trace.
 pub(crate) fn run(args: &TableArgs) -> anyhow::Result<Outcome> {
-    let analysis = Analysis::build(read_known(&args.trace, args.limits)?.profile);
+    let analysis = read_analysis(&args.trace, args.limits)?;
     if args.group_by.contains(&Grouping::Overload) {
         let trace = args.trace.display();
         tell(&format!(
@@ -164,7 +239,7 @@ pub(crate) fn run(args: &TableArgs) -> anyhow::Result<Outcome> {
     }
     let group_by = args.group_by();
     let averages = averages(&analysis, group_by);
-    let options = args.table_options();
+    let options = args.table_options(args.sort_by(&analysis));
     if args.row_limit.is_none() {
         tell_of_more(&options.rows, averages.rows.len());
     }
@@ -203,8 +278,9 @@ mod tests {
 
     #[test]
     fn the_defaults_are_those_of_the_table() {
-        let args = parsed(&[]);
-        let options = args.table_options();
+        // The tests may run in a terminal.
+        let args = parsed(&["--width", "0"]);
+        let options = args.table_options(None);
         let default = TableOptions::default();
         assert_eq!(options.rows.row_limit, default.rows.row_limit);
         assert_eq!(options.max_name_column_width, default.max_name_column_width);
@@ -214,7 +290,7 @@ mod tests {
         );
         assert_eq!(options.max_src_column_width, default.max_src_column_width);
         assert_eq!(options.rows.percentiles, default.rows.percentiles);
-        assert_eq!(options.rows.sort_by, default.rows.sort_by);
+        assert_eq!((options.columns, options.max_width), (None, None));
         assert_eq!(args.group_by(), GroupBy::default());
     }
 

@@ -15,14 +15,15 @@ fn chrome_traces_say_the_same_in_every_dress() {
     let folder = tempfile::tempdir().unwrap();
     let trace = golden_of("cnn-full", "trace.json.gz");
     let expected = table(&trace, &["--group-by", "shape"]).stdout;
-    for name in ["plain.json", "packed.json.gz"] {
+    for name in ["plain.json", "packed.json.gz", "PACKED.JSON.ZST"] {
         let out = folder.path().join(name);
-        let text = convert(&trace, &out, &[]).printed();
-        let bytes = fs::metadata(&out).unwrap().len();
-        let says = format!(
-            "wrote {} (json), 1601 events, {bytes} bytes\n",
-            out.display()
-        );
+        let text = convert(&trace, &out, &[]).told();
+        let kilobytes = fs::metadata(&out).unwrap().len() as f64 / 1024.0;
+        let size = match kilobytes {
+            1024.0.. => format!("{:.2} MB", kilobytes / 1024.0),
+            _ => format!("{kilobytes:.2} KB"),
+        };
+        let says = format!("wrote {} ({size}, 1601 events)\n", out.display());
         assert_eq!(text, says);
         assert_eq!(table(&out, &["--group-by", "shape"]).stdout, expected);
     }
@@ -40,15 +41,22 @@ fn the_end_of_the_name_says_the_format() {
         ("a.speedscope.json", "speedscope"),
         ("a.folded", "folded"),
         ("a.parquet", "parquet"),
+        ("a.arrow", "arrow"),
+        ("a.csv", "csv"),
+        ("a.csv.zst", "csv"),
     ] {
         let out = folder.path().join(name);
         let run = convert(&trace, &out, &["--json"]);
-        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{name}");
+        assert_eq!(run.code, Some(0), "{name}");
+        assert!(run.stderr.contains("wrote "), "{name} {}", run.stderr);
         let json = run.json();
         assert_eq!(json["format"], format, "{name}");
         assert_eq!(json["bytes"], fs::metadata(&out).unwrap().len(), "{name}");
-        let is_packed = fs::read(&out).unwrap().starts_with(&[0x1f, 0x8b]);
-        assert_eq!(is_packed, out.extension() == Some("gz".as_ref()), "{name}");
+        let bytes = fs::read(&out).unwrap();
+        for (magic, end) in [(&[0x1f, 0x8b][..], "gz"), (&[0x28, 0xb5, 0x2f], "zst")] {
+            let is_packed = bytes.starts_with(magic);
+            assert_eq!(is_packed, out.extension() == Some(end.as_ref()), "{name}");
+        }
     }
 }
 
@@ -57,10 +65,10 @@ fn a_format_can_be_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let trace = golden_of("mlp-full", "trace.json.gz");
     let out = folder.path().join("stacks.txt");
-    convert(&trace, &out, &["--to", "folded"]).printed();
+    convert(&trace, &out, &["--to", "folded"]).told();
     assert!(fs::read_to_string(&out).unwrap().contains(".py"));
     let run = convert(&trace, &out, &["--to", "json.gz"]);
-    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
     let hint = format!("hint: name it {}.gz\n", out.display());
     assert!(run.stderr.ends_with(&hint), "{}", run.stderr);
 }
@@ -70,9 +78,9 @@ fn nothing_is_written_on_failure() {
     let folder = tempfile::tempdir().unwrap();
     let trace = golden_of("mlp-full", "trace.json.gz");
     let unknown = convert(&trace, &folder.path().join("trace.xyz"), &[]);
-    assert_eq!((unknown.code, unknown.stdout.as_str()), (Some(1), ""));
+    assert_eq!((unknown.code, unknown.stdout.as_str()), (Some(2), ""));
     assert!(
-        unknown.stderr.ends_with("hint: say it with --to\n"),
+        unknown.stderr.ends_with("or say it with --to\n"),
         "{}",
         unknown.stderr
     );

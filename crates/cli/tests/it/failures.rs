@@ -130,9 +130,11 @@ fn what_is_written_for_other_tools_is_not_read() {
         "a.speedscope.json",
         "a.folded",
         "a.parquet",
+        "a.arrow",
+        "a.csv",
     ] {
         let path = folder.path().join(name);
-        run(["convert".as_ref(), trace.as_os_str(), path.as_os_str()]).printed();
+        run(["convert".as_ref(), trace.as_os_str(), path.as_os_str()]).told();
         let run = run(["verify".as_ref(), path.as_os_str()]);
         assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{name}");
         let hint =

@@ -1,5 +1,6 @@
 //! `mindprof info`.
 
+use std::fs;
 use std::path::Path;
 
 use crate::program::{device_golden, golden_of, run};
@@ -84,7 +85,7 @@ fn ranges_are_no_work_of_a_device_and_numbers_below_zero_stay() {
         {"ph": "X", "cat": "gpu_memset", "name": "Memset (Device)", "pid": 0, "tid": 7, "ts": 70, "dur": 5,
          "args": {"device": 0, "stream": 7}}
     ]}"#;
-    std::fs::write(&path, text).unwrap();
+    fs::write(&path, text).unwrap();
     let json = run([Path::new("info"), &path, Path::new("--json")]).json();
     assert_eq!(json["streams"][0]["busy_us"], 15.0);
     assert_eq!(json["threads"][0]["thread"], -5);
@@ -101,7 +102,7 @@ fn what_a_profile_keeps_as_it_is_is_counted() {
     let path = folder.path().join("counter.json");
     let text = r#"[{"ph": "C", "name": "c", "pid": 1, "ts": 1, "args": {"value": 3}},
         {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 2}]"#;
-    std::fs::write(&path, text).unwrap();
+    fs::write(&path, text).unwrap();
     let printed = run([Path::new("info"), &path]).printed();
     assert!(
         printed.ends_with("\nKept as they are: 1 counters\n"),
@@ -109,4 +110,64 @@ fn what_a_profile_keeps_as_it_is_is_counted() {
     );
     let json = run([Path::new("info"), &path, Path::new("--json")]).json();
     assert_eq!(json["set_aside"]["C"], 1);
+}
+
+/// As Kineto's first year wrote them: streams by name, arrows of their own category; and a mark of
+/// synchronization as today's does.
+#[test]
+fn streams_flows_and_categories_are_told_as_the_file_has_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("old.json");
+    let text = r#"{"traceEvents": [
+        {"ph": "X", "cat": "Operator", "name": "a", "pid": 1, "tid": "1", "ts": 0, "dur": 100},
+        {"ph": "X", "cat": "Runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": "1", "ts": 1, "dur": 1,
+         "args": {"correlation": 9}},
+        {"ph": "X", "cat": "Kernel", "name": "k", "pid": 0, "tid": "stream 7", "ts": 9, "dur": 5,
+         "args": {"correlation": 9, "device": 0, "stream": 7}},
+        {"ph": "X", "cat": "cuda_sync", "name": "Stream Sync", "pid": 0, "tid": "stream 20", "ts": 30, "dur": 5},
+        {"ph": "s", "id": 9, "pid": 1, "tid": 1, "ts": 1, "cat": "async", "name": "launch"},
+        {"ph": "f", "id": 9, "pid": 0, "tid": "stream 7", "ts": 9, "cat": "async", "name": "launch", "bp": "e"},
+        {"ph": "s", "id": 5, "pid": 0, "tid": "stream 7", "ts": 1, "cat": "mine", "name": "arrow"},
+        {"ph": "f", "id": 5, "pid": 1, "tid": 1, "ts": 2, "cat": "mine", "name": "arrow"}
+    ]}"#;
+    fs::write(&path, text).unwrap();
+    let out = folder.path().join("again.json");
+    run(["convert".as_ref(), path.as_os_str(), out.as_os_str()]).told();
+    for path in [&path, &out] {
+        let json = run([Path::new("info"), path, Path::new("--json")]).json();
+        assert_eq!(json["categories"]["kernel"], 1);
+        assert_eq!(json["categories"]["cuda_sync"], 1);
+        assert_eq!(json["threads"].as_array().unwrap().len(), 1);
+        let streams = json["streams"].as_array().unwrap();
+        let streams: Vec<_> = streams.iter().map(|stream| &stream["thread"]).collect();
+        assert_eq!(streams, [7, 20]);
+        let text = run([Path::new("info"), path]).printed();
+        assert!(text.ends_with("\nKept as they are: 1 flows\n"), "{text}");
+    }
+}
+
+/// ```text
+/// 0         10        20 us
+/// |---------|
+///      |-----|               ends a microsecond after the one that it began in
+/// ```
+#[test]
+fn an_end_that_is_drawn_back_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("whole.json");
+    let text = r#"[{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 0, "dur": 10},
+        {"ph": "X", "cat": "cpu_op", "name": "b", "pid": 1, "tid": 1, "ts": 5, "dur": 6}]"#;
+    fs::write(&path, text).unwrap();
+    let info = run([Path::new("info"), &path]).printed();
+    let sentence =
+        "1 event ends a microsecond after one that it began in; it was shortened by that";
+    assert!(
+        info.contains(&format!("Repairs: 1\n  {sentence}\n")),
+        "{info}"
+    );
+    let verified = run([Path::new("verify"), &path]);
+    assert_eq!(verified.code, Some(1));
+    assert!(verified.stdout.contains(sentence), "{}", verified.stdout);
+    let json = run([Path::new("verify"), &path, Path::new("--json")]).json();
+    assert_eq!(json["repairs"], serde_json::json!({"shortened": 1}));
 }

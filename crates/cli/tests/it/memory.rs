@@ -79,7 +79,7 @@ fn a_file_is_of_the_device_with_the_most_memory() {
         &device_golden("gpt-full"),
         &["--out", out.to_str().unwrap()],
     )
-    .printed();
+    .told();
     let page = fs::read_to_string(&out).unwrap();
     for part in [
         "<title>Memory of cuda:0</title>",
@@ -115,12 +115,12 @@ fn timelines_are_written() {
         ("m.html", "<!"),
         ("m.json", "[["),
         ("m.raw.json.gz", "\u{1f}"),
+        ("M.JSON", "[["),
+        ("M.HTML", "<!"),
     ] {
         let out = folder.path().join(name);
-        assert_eq!(
-            memory(&trace, &["--out", out.to_str().unwrap()]).printed(),
-            ""
-        );
+        let told = memory(&trace, &["--out", out.to_str().unwrap()]).told();
+        assert!(told.ends_with(", the memory of cpu)\n"), "{told}");
         let bytes = fs::read(&out).unwrap();
         assert!(bytes.starts_with(begin.as_bytes()), "{name}");
     }
@@ -160,8 +160,9 @@ fn a_name_that_says_no_timeline_is_refused() {
         &device_golden("gpt-full"),
         &["--out", out.to_str().unwrap()],
     );
-    assert_eq!((found.code, found.stdout.as_str()), (Some(1), ""));
-    let expected = "the end of the name says no form of a timeline\nhint: end it in .html";
+    assert_eq!((found.code, found.stdout.as_str()), (Some(2), ""));
+    let expected =
+        "the end of the name says no format\nhint: end it in one of .json, .raw.json, .html";
     assert!(found.stderr.contains(expected), "{}", found.stderr);
     assert!(!out.exists());
 }

@@ -39,6 +39,12 @@ impl Run {
         self.stdout
     }
 
+    /// Returns what was said of a file, of a run that went well and printed nothing.
+    pub(crate) fn told(self) -> String {
+        assert_eq!((self.code, self.stdout.as_str()), (Some(0), ""));
+        self.stderr
+    }
+
     /// Returns what was printed as JSON, whatever the exit code.
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout).unwrap()

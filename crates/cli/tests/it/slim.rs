@@ -30,7 +30,7 @@ fn every_kind_of_cut_gives_a_clean_trace_that_says_so() {
         &["--without-memory"],
     ] {
         let report = slim(&trace, &out, &[arguments, &["--json"]].concat());
-        assert_eq!((report.code, report.stderr.as_str()), (Some(0), ""));
+        assert_eq!(report.code, Some(0));
         let report = report.json();
         let cut = report["cut"].as_object().unwrap();
         let cut: u64 = cut.values().map(|count| count.as_u64().unwrap()).sum();
@@ -59,7 +59,7 @@ fn every_kind_of_cut_gives_a_clean_trace_that_says_so() {
 fn a_step_is_kept_with_what_it_asked_the_device_for() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("step.json");
-    let text = slim(&device_golden("gpt-full"), &out, &["--steps", "2"]).printed();
+    let text = slim(&device_golden("gpt-full"), &out, &["--steps", "2"]).told();
     assert!(text.starts_with("kept "), "{text}");
     let found = info(&out);
     let numbers: Vec<_> = found["steps"]
@@ -86,7 +86,7 @@ fn a_size_is_kept_and_used() {
             &out,
             &["--max-size", &size.to_string()],
         )
-        .printed();
+        .told();
         let bytes = fs::metadata(&out).unwrap().len();
         assert!(bytes <= size && bytes > size * 8 / 10, "{name} {bytes}");
     }
@@ -101,8 +101,8 @@ fn cutting_again_remembers_what_was_cut_before() {
         &first,
         &["--min-duration", "20us"],
     )
-    .printed();
-    slim(&first, &second, &["--min-duration", "100us"]).printed();
+    .told();
+    slim(&first, &second, &["--min-duration", "100us"]).told();
     let said = &info(&second)["metadata"]["mindprof_slim"];
     assert_eq!(said["earlier"]["kept"], said["events"]);
     assert!(said["kept"].as_u64() < said["events"].as_u64());
@@ -164,7 +164,7 @@ fn the_name_says_which_kind_of_trace_the_part_is() {
     assert!(bytes.len() <= 5000 && !bytes.starts_with(b"{"));
     let table = folder.path().join("small.parquet");
     let refused = slim(&trace, &table, &[]);
-    assert_eq!((refused.code, table.exists()), (Some(1), false));
+    assert_eq!((refused.code, table.exists()), (Some(2), false));
     let hint = "hint: convert the part once it is written\n";
     assert!(refused.stderr.ends_with(hint), "{}", refused.stderr);
 }

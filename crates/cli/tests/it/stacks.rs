@@ -14,7 +14,7 @@ fn stacks(trace: &Path, arguments: &[&str]) -> Run {
 #[test]
 fn lines_are_frames_and_a_weight() {
     let text = stacks(&golden_of("cnn-full", "trace.json.gz"), &[]).printed();
-    assert!(text.lines().count() > 100);
+    assert!(text.lines().count() > 10);
     for line in text.lines() {
         let (frames, weight) = line.rsplit_once(' ').unwrap();
         assert!(weight.parse::<u64>().unwrap() > 0);
@@ -61,16 +61,12 @@ fn pictures_are_written() {
     let folder = tempfile::tempdir().unwrap();
     let trace = golden_of("cnn-full", "trace.json.gz");
     let svg = folder.path().join("flames.svg");
-    assert_eq!(
-        stacks(&trace, &["--svg", svg.to_str().unwrap()]).printed(),
-        ""
-    );
+    let told = stacks(&trace, &["--svg", svg.to_str().unwrap()]).told();
+    assert!(told.ends_with("KB, a flame graph)\n"), "{told}");
     assert!(fs::read_to_string(&svg).unwrap().contains("</svg>"));
     let speedscope = folder.path().join("cnn.speedscope.json");
-    assert_eq!(
-        stacks(&trace, &["--speedscope", speedscope.to_str().unwrap()]).printed(),
-        ""
-    );
+    let told = stacks(&trace, &["--speedscope", speedscope.to_str().unwrap()]).told();
+    assert!(told.ends_with(", 1601 events)\n"), "{told}");
     let json: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(&speedscope).unwrap()).unwrap();
     assert!(!json["profiles"].as_array().unwrap().is_empty());
@@ -85,4 +81,56 @@ fn a_trace_without_events_has_nothing_to_show() {
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""));
     let expected = format!("warning: {}: has no time to show\n", path.display());
     assert_eq!(run.stderr, expected);
+}
+
+#[test]
+fn the_end_of_a_name_says_what_stacks_are_written_as() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = golden_of("cnn-full", "trace.json.gz");
+    for (name, begin) in [
+        ("a.svg", "<?xml"),
+        ("a.SPEEDSCOPE.JSON", "{\"$schema\""),
+        ("a.folded", "record.py"),
+        ("a.stacks.txt", "record.py"),
+    ] {
+        let out = folder.path().join(name);
+        let told = stacks(&trace, &["--out", out.to_str().unwrap()]).told();
+        assert!(told.starts_with("wrote "), "{told}");
+        let text = fs::read_to_string(&out).unwrap();
+        assert!(text.starts_with(begin), "{name} {}", &text[..20]);
+    }
+    let wrong = folder.path().join("a.png");
+    let run = stacks(&trace, &["--out", wrong.to_str().unwrap()]);
+    assert_eq!((run.code, wrong.exists()), (Some(2), false));
+}
+
+#[test]
+fn lines_of_one_stack_are_summed() {
+    let trace = golden_of("cnn-full", "trace.json.gz");
+    let text = stacks(&trace, &[]).printed();
+    let mut paths: Vec<&str> = text
+        .lines()
+        .map(|line| line.rsplit_once(' ').unwrap().0)
+        .collect();
+    let count = paths.len();
+    paths.sort_unstable();
+    paths.dedup();
+    assert_eq!(paths.len(), count);
+    let spent: u64 = text
+        .lines()
+        .map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap())
+        .sum();
+    let own = fs::read(golden_of("cnn-full", "stacks.txt.gz")).unwrap();
+    let mut torchs = String::new();
+    std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(&own[..]), &mut torchs)
+        .unwrap();
+    let torchs: u64 = torchs
+        .lines()
+        .map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap())
+        .sum();
+    // torch cuts each event to whole microseconds, a sum of them is cut once.
+    assert!(
+        torchs <= spent && spent < torchs + torchs / 5,
+        "{torchs} {spent}"
+    );
 }

@@ -2,11 +2,12 @@
 
 use std::fs::{self, File};
 use std::io::Read;
+use std::path::Path;
 use std::process::Stdio;
 
 use flate2::read::GzDecoder;
 
-use crate::program::{Run, golden, golden_of, mindprof, run, table, write_trace};
+use crate::program::{Run, device_golden, golden, golden_of, mindprof, run, table, write_trace};
 
 fn says(name: &str) -> serde_json::Value {
     let compressed = fs::read(golden_of(name, "says.json.gz")).unwrap();
@@ -26,9 +27,13 @@ fn the_table_is_torchs_table() {
             "sort:count,limit5",
             &["--sort-by", "count", "--row-limit", "5"][..],
         ),
-        ("gpt-plain", "default", &["--row-limit", "100"]),
-        ("cnn-full", "default", &[]),
-        ("mlp-full", "default", &[]),
+        (
+            "gpt-plain",
+            "default",
+            &["--row-limit", "100", "--sort-by", "none"],
+        ),
+        ("cnn-full", "default", &["--sort-by", "none"]),
+        ("mlp-full", "default", &["--sort-by", "none"]),
         (
             "cnn-full",
             "by_input_shape",
@@ -112,7 +117,8 @@ fn help_has_an_example_and_the_defaults() {
         "mindprof table trace.json.gz --sort-by self_cpu_time_total --row-limit 10",
         "[default: 100, and all of them as JSON]",
         "[default: 55]",
-        "[default: in the order in which they first ran]",
+        "[default: where the time went,",
+        "[default: the terminal's width; no limit elsewhere]",
     ] {
         assert!(help.contains(part), "{part} is missing in\n{}", run.stdout);
     }
@@ -241,4 +247,77 @@ fn a_category_that_is_not_known_is_told() {
     );
     let found = run(["info".as_ref(), path.as_os_str(), "--json".as_ref()]);
     assert_eq!(found.json()["unknown_categories"]["npu_op"], 2);
+}
+
+#[test]
+fn a_table_fits_the_width_that_there_is() {
+    for (trace, needed) in [
+        (
+            device_golden("gpt-full"),
+            &["Self CUDA", "Self CPU", "# of Calls"][..],
+        ),
+        (
+            golden_of("mlp-full", "trace.json.gz"),
+            &["Self CPU", "# of Calls"],
+        ),
+    ] {
+        let widths: Vec<usize> = ["60", "80", "120", "200"]
+            .into_iter()
+            .map(|width| {
+                let text = table(&trace, &["--width", width, "--row-limit", "20"]).printed();
+                for header in needed {
+                    assert!(text.contains(header), "no {header:?} in\n{text}");
+                }
+                let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
+                assert!(widest <= width.parse().unwrap(), "{widest}\n{text}");
+                text.lines().next().unwrap().split_whitespace().count()
+            })
+            .collect();
+        // More room, more columns.
+        assert!(widths.is_sorted() && widths[3] > widths[0], "{widths:?}");
+        let grouped = table(&trace, &["--width", "80", "--group-by", "shape,stack:2"]).stdout;
+        assert!(
+            grouped.lines().all(|line| line.chars().count() <= 80),
+            "{grouped}"
+        );
+        assert!(grouped.contains("Input Shapes"), "{grouped}");
+    }
+}
+
+#[test]
+fn columns_are_shown_as_they_are_asked_for() {
+    let trace = device_golden("gpt-full");
+    let columns = [
+        "--columns",
+        "count,name,self_cuda_time_total,p99",
+        "--row-limit",
+        "3",
+    ];
+    let text = table(&trace, &columns).printed();
+    let header = text.lines().nth(1).unwrap();
+    let words: Vec<&str> = header.split("  ").filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> = words.into_iter().map(str::trim).collect();
+    assert_eq!(
+        words,
+        ["# of Calls", "Name", "Self CUDA", "CPU p99"],
+        "{text}"
+    );
+}
+
+#[test]
+fn rows_stand_by_where_the_time_went_unless_asked_for_otherwise() {
+    let amounts = |trace: &Path, arguments: &[&str], key: &str| -> Vec<f64> {
+        let json = table(trace, &[arguments, &["--json"]].concat()).json();
+        let rows = json["rows"].as_array().unwrap().iter();
+        rows.map(|row| row[key].as_f64().unwrap()).collect()
+    };
+    let falls = |amounts: &[f64]| amounts.is_sorted_by(|a, b| a >= b);
+    let (device, host) = (
+        device_golden("gpt-full"),
+        golden_of("mlp-full", "trace.json.gz"),
+    );
+    assert!(falls(&amounts(&device, &[], "self_device_time_total")));
+    assert!(falls(&amounts(&host, &[], "self_cpu_time_total")));
+    let first_run = ["--sort-by", "none"];
+    assert!(!falls(&amounts(&host, &first_run, "self_cpu_time_total")));
 }

@@ -326,5 +326,10 @@ fn is_phase(byte: u8) -> bool {
 
 /// Returns whether the profile tells by other means what a flow says.
 fn is_told_otherwise(event: &RawEvent<'_>, texts: &Texts) -> bool {
-    matches!(texts.text(event.category), b"\"fwdbwd\"" | b"\"ac2g\"")
+    match texts.text(event.category) {
+        b"\"fwdbwd\"" | b"\"ac2g\"" => true,
+        // As Kineto's first year called the arrow from a launch to its kernel.
+        b"\"async\"" => texts.text(event.name) == b"\"launch\"",
+        _ => false,
+    }
 }

@@ -36,4 +36,4 @@ pub use repairs::{Repair, Repairs};
 pub use result::Reading;
 pub(crate) use text::{json_string, json_value};
 pub(crate) use track_facts::{TrackFacts, facts_of};
-pub use write::{TraceOptions, write_trace, write_trace_with};
+pub use write::{EventOrder, TraceOptions, write_trace, write_trace_with};

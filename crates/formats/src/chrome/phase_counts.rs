@@ -29,6 +29,23 @@ impl PhaseCounts {
             .map(|(phase, count)| (phase, count, name_of(phase)))
     }
 
+    /// Returns what is called the same with its number. A flow is one for each end that begins it;
+    /// where only other ends are kept, these are counted.
+    pub fn by_name(&self) -> Vec<(&'static str, u64)> {
+        let begun = self.count('s');
+        let mut names: Vec<(&'static str, u64)> = Vec::new();
+        for (phase, count, name) in self.iter() {
+            if begun > 0 && matches!(phase, 't' | 'f') {
+                continue;
+            }
+            match names.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, sum)) => *sum += count,
+                None => names.push((name, count)),
+            }
+        }
+        names
+    }
+
     /// Counts an event.
     pub(crate) fn add(&mut self, phase: u8) {
         self.counts[usize::from(phase & 0x7f)] += 1;
@@ -79,5 +96,8 @@ mod tests {
             ]
         );
         assert_eq!((counts.count('C'), counts.count('é')), (2, 0));
+        counts.add(b'f');
+        let named = counts.by_name();
+        assert_eq!(named[..2], [("counters", 2), ("flows", 1)]);
     }
 }

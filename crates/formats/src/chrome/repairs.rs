@@ -23,6 +23,9 @@ pub enum Repair {
     NoDuration,
     /// An event ends after one that it began in; both were kept as they are.
     Crossing,
+    /// An event of a trace of whole microseconds ends less than one after an event that it began in,
+    /// and was given that one's end.
+    Shortened,
     /// A begin had no end and was closed where the trace ends.
     UnmatchedBegin,
     /// An end had no begin and was left out.
@@ -46,6 +49,7 @@ impl Repair {
         Self::NegativeDuration,
         Self::NoDuration,
         Self::Crossing,
+        Self::Shortened,
         Self::UnmatchedBegin,
         Self::UnmatchedEnd,
         Self::BadText,
@@ -65,6 +69,7 @@ impl Repair {
             Self::NegativeDuration => "negative_duration",
             Self::NoDuration => "no_duration",
             Self::Crossing => "crossing",
+            Self::Shortened => "shortened",
             Self::UnmatchedBegin => "unmatched_begin",
             Self::UnmatchedEnd => "unmatched_end",
             Self::BadText => "bad_text",
@@ -121,6 +126,10 @@ impl Repair {
             Self::Crossing => (
                 "event ends after one that it began in; it was kept beside it",
                 "events end after ones that they began in; they were kept beside them",
+            ),
+            Self::Shortened => (
+                "event ends a microsecond after one that it began in; it was shortened by that",
+                "events end a microsecond after ones that they began in; they were shortened by that",
             ),
             Self::UnmatchedBegin => (
                 "begin has no end and was closed where the trace ends",

@@ -12,6 +12,8 @@ use mindprof_model::{
 
 use self::json_cache::JsonCache;
 use self::memory::memory_head;
+pub use self::order::EventOrder;
+use self::order::Groups;
 use self::passthrough::{EventPassthrough, PassthroughTexts};
 use self::tensors::Carried;
 use self::text::Text;
@@ -24,6 +26,7 @@ use crate::error::Result;
 
 mod json_cache;
 mod memory;
+mod order;
 mod passthrough;
 mod python;
 mod tensors;
@@ -42,6 +45,8 @@ pub struct TraceOptions {
     pub leave_out: Vec<Category>,
     /// Arrows from forward operators to their backward nodes are not written.
     pub leave_out_forward_arrows: bool,
+    /// In which order events are written.
+    pub order: EventOrder,
 }
 
 impl TraceOptions {
@@ -77,12 +82,16 @@ pub fn write_trace_with(
     writer.push_opening(&options.facts(profile));
     writer.push_window();
     writer.push_tracks();
-    for (index, event) in profile.events().iter().enumerate() {
-        if options.leave_out.contains(&event.category) {
-            continue;
+    let order = Groups::build(profile, options.order);
+    for group in order.all() {
+        writer.begin_group();
+        for (id, event) in order.events(profile, group) {
+            if options.leave_out.contains(&event.category) {
+                continue;
+            }
+            writer.push_event(id, event);
+            writer.text.hand_over(&mut out)?;
         }
-        writer.push_event(EventId::from_index(index), event);
-        writer.text.hand_over(&mut out)?;
     }
     for (index, record) in profile.memory().iter().enumerate() {
         writer.push_memory(index, &record);
@@ -134,6 +143,12 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// Goes back to the first event.
+    fn begin_group(&mut self) {
+        self.passthrough.rewind();
+        self.roles.rewind();
+    }
+
     fn push_event(&mut self, id: EventId, event: &Event) {
         let (start, end) = drawn(event);
         let passthrough = self.passthrough.of_event(id);
@@ -164,9 +179,13 @@ impl<'a> Writer<'a> {
             }
             Category::PythonFunction => {
                 self.text.push(",\"args\":{");
-                self.push_python_numbers(event, passthrough);
+                let are_told = self.push_python_numbers(event, passthrough);
                 self.push_links(id);
-                self.text.push(self.json.stack(event.stack));
+                // Callers that are told by number need no names: of deep calls these would take room
+                // by the square of the depth.
+                if !(are_told && self.json.is_deep(event.stack)) {
+                    self.text.push(self.json.stack(event.stack));
+                }
             }
             Category::Runtime | Category::Kernel | Category::DeviceAnnotation | Category::Other => {
                 self.text.push(",\"args\":{");
@@ -179,8 +198,16 @@ impl<'a> Writer<'a> {
         }
         self.push_tensors(id, event.start);
         self.push_further_arguments(passthrough.arguments);
-        self.text.push("\"Ev Idx\":");
-        self.text.push_number(id.to_raw());
+        match event.category {
+            Category::Operator | Category::Annotation | Category::PythonFunction => {
+                self.text.push("\"Ev Idx\":");
+                self.text.push_number(id.to_raw());
+            }
+            // As in torch's traces, what was not recorded in the program has none.
+            Category::Runtime | Category::Kernel | Category::DeviceAnnotation | Category::Other => {
+                self.text.pop_comma();
+            }
+        }
         self.text.push("}}");
         if let Some(end) = self.flows.end_at(id, event)
             && !(self.leave_out_forward_arrows && end.kind == FlowKind::Backward)

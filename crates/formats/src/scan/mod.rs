@@ -17,3 +17,5 @@ pub(crate) use prefix_predictor::{Prefix, PrefixPredictor};
 use prefix_text::PrefixText;
 pub(crate) use source::{Fault, Source};
 pub(crate) use text::{decode, inside_quotes};
+#[cfg(test)]
+pub(crate) use zstd::ZstdFrames;

@@ -12,7 +12,8 @@ use flate2::bufread::MultiGzDecoder;
 use super::zstd::ZstdFrames;
 use super::{Cursor, Scan, Stop};
 use crate::chrome::{Progress, ReadOptions, UNPACKED_BYTES, UNPACKED_TIMES};
-use crate::error::{Compression, Error, Result};
+use crate::compression::Compression;
+use crate::error::{Error, Result};
 
 /// How much is read at a time. It fits into the second cache.
 const CHUNK_BYTES: usize = 256 << 10;

@@ -6,14 +6,14 @@ use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 /// Reads the frames of `input` as one text.
-pub(super) struct ZstdFrames<R> {
+pub(crate) struct ZstdFrames<R> {
     input: R,
     decoder: FrameDecoder,
     is_inside: bool,
 }
 
 impl<R: BufRead> ZstdFrames<R> {
-    pub(super) fn new(input: R) -> Self {
+    pub(crate) fn new(input: R) -> Self {
         Self {
             input,
             decoder: FrameDecoder::new(),

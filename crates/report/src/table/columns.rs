@@ -1,15 +1,17 @@
-//! The columns of a table, from left to right.
+//! The columns of a table, from left to right, and which of them are shown.
 
 use mindprof_analyze::{Metric, Percentiles, microseconds};
 use mindprof_formats::Row;
 use mindprof_model::Nanos;
 
-use super::{Sheet, capped};
-use crate::grid::characters;
+use super::{SPACING, Sheet, capped};
+use crate::grid::{characters, cut};
 use crate::number::share_text;
 
 /// One column: everything the layout needs to know about it.
 pub(super) struct Column {
+    /// What it is asked for by.
+    pub(super) key: &'static str,
     pub(super) header: String,
     pub(super) width: usize,
     pub(super) cell: Box<Cell>,
@@ -23,11 +25,13 @@ const FLOPS_UNITS: [&str; 6] = ["FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs",
 type Cell = dyn Fn(&Sheet<'_>, &Row<'_>) -> String;
 
 fn column(
+    key: &'static str,
     header: impl Into<String>,
     width: usize,
     cell: impl Fn(&Sheet<'_>, &Row<'_>) -> String + 'static,
 ) -> Column {
     Column {
+        key,
         header: header.into(),
         width,
         cell: Box::new(cell),
@@ -36,23 +40,123 @@ fn column(
 }
 
 fn number(
+    key: &'static str,
     header: impl Into<String>,
     cell: impl Fn(&Sheet<'_>, &Row<'_>) -> String + 'static,
 ) -> Column {
-    column(header, NUMBER_WIDTH, cell)
+    column(key, header, NUMBER_WIDTH, cell)
 }
 
 fn amounts(header: impl Into<String>, metric: Metric) -> Column {
-    number(header, move |sheet, row| sheet.amount(row, metric))
+    number(metric.name(), header, move |sheet, row| {
+        sheet.amount(row, metric)
+    })
+}
+
+/// What columns are asked for by, with the most telling first: where there is little room, the last
+/// ones go first.
+pub const TABLE_COLUMNS: [&str; 24] = [
+    "name",
+    "self_device_time_total",
+    "self_cpu_time_total",
+    "count",
+    "input_shapes",
+    "stack",
+    "max",
+    "p50",
+    "self_device_percent",
+    "self_cpu_percent",
+    "cpu_time_total",
+    "device_time_total",
+    "p99",
+    "p90",
+    "device_time",
+    "cpu_time",
+    "self_device_memory_usage",
+    "self_cpu_memory_usage",
+    "flops",
+    "overload",
+    "cpu_percent",
+    "device_memory_usage",
+    "cpu_memory_usage",
+    "node",
+];
+
+/// How narrow the column of names gets before others are left out.
+const LEAST_NAME_WIDTH: usize = 24;
+
+/// Returns the columns that are shown: those that were asked for, in that order, or those that there
+/// is room for.
+pub(super) fn shown_columns(sheet: &Sheet<'_>) -> Vec<Column> {
+    let mut all = columns(sheet);
+    if let Some(keys) = &sheet.options.columns {
+        let mut picked = Vec::new();
+        for key in keys {
+            let found = all.iter().position(|column| column.key == *key);
+            picked.extend(found.map(|index| all.remove(index)));
+        }
+        // A table has a column, whatever the rows lack.
+        if !picked.is_empty() {
+            all = picked;
+        } else {
+            all.truncate(1);
+        }
+    }
+    match sheet.options.max_width {
+        Some(width) => fitting(sheet, all, width),
+        None => all,
+    }
+}
+
+/// Makes columns as narrow as what they show, and leaves out the less telling ones that there is
+/// still no room for; what was asked for stays. Names take the room that is left.
+fn fitting(sheet: &Sheet<'_>, mut columns: Vec<Column>, width: usize) -> Vec<Column> {
+    let rows = sheet.options.rows.shown(sheet.rows);
+    for column in columns.iter_mut().filter(|column| column.key != "name") {
+        let cells = rows
+            .iter()
+            .map(|row| characters(&(column.cell)(sheet, row)));
+        let widest = cells.max().unwrap_or(0).max(characters(&column.header));
+        let is_long = matches!(column.key, "input_shapes" | "stack" | "overload");
+        column.width = if is_long {
+            column.width.min(widest)
+        } else {
+            widest
+        };
+    }
+    let room = |columns: &[Column]| {
+        let others = columns.iter().filter(|column| column.key != "name");
+        let taken: usize = others.map(|column| column.width + SPACING).sum();
+        // Lines end in the spacing of their last column.
+        width.saturating_sub(taken + SPACING)
+    };
+    let rank = |column: &Column| TABLE_COLUMNS.iter().position(|key| *key == column.key);
+    while sheet.options.columns.is_none() && columns.len() > 2 && room(&columns) < LEAST_NAME_WIDTH
+    {
+        let least = (0..columns.len()).max_by_key(|&index| rank(&columns[index]));
+        columns.remove(least.expect("there are columns"));
+    }
+    let room = room(&columns).max(LEAST_NAME_WIDTH.min(width));
+    for column in columns.iter_mut().filter(|column| column.key == "name") {
+        let longest = rows.iter().map(|row| characters(&row.name)).max();
+        let width = longest
+            .unwrap_or(0)
+            .max(characters(&column.header))
+            .min(room);
+        column.width = width;
+        column.cell = Box::new(move |_, row| cut(&row.name, Some(width)));
+    }
+    columns
 }
 
 /// Returns the columns that the rows call for, from left to right.
-pub(super) fn columns(sheet: &Sheet<'_>) -> Vec<Column> {
-    let mut columns = vec![column("Name", name_width(sheet), |sheet, row| {
+fn columns(sheet: &Sheet<'_>) -> Vec<Column> {
+    let mut columns = vec![column("name", "Name", name_width(sheet), |sheet, row| {
         cut_name(&row.name, sheet.options.max_name_column_width)
     })];
     if sheet.rows.iter().any(|row| !row.overload.is_empty()) {
-        columns.push(column("Overload Name", name_width(sheet), |sheet, row| {
+        let width = name_width(sheet);
+        columns.push(column("overload", "Overload Name", width, |sheet, row| {
             cut_name(&row.overload, sheet.options.max_name_column_width)
         }));
     }
@@ -68,30 +172,37 @@ pub(super) fn columns(sheet: &Sheet<'_>) -> Vec<Column> {
     }
     columns.push(amounts("# of Calls", Metric::Count));
     if sheet.rows.iter().any(|row| row.node != -1) {
-        columns.push(number("Node ID", |_, row| row.node.to_string()));
+        columns.push(number("node", "Node ID", |_, row| row.node.to_string()));
     }
     if sheet.shapes_width > 0 {
-        columns.push(column("Input Shapes", sheet.shapes_width, |sheet, row| {
-            let shapes = row.shapes.as_deref().unwrap_or_default();
-            shapes.chars().take(sheet.shapes_width).collect()
-        }));
+        let width = sheet.shapes_width;
+        columns.push(column(
+            "input_shapes",
+            "Input Shapes",
+            width,
+            |sheet, row| {
+                let shapes = row.shapes.as_deref().unwrap_or_default();
+                shapes.chars().take(sheet.shapes_width).collect()
+            },
+        ));
     }
     if sheet.source_width > 0 {
         columns.push(source_column(sheet.source_width));
     }
     if let Some(unit) = sheet.flops_unit {
-        columns.push(number(format!("Total {}", FLOPS_UNITS[unit]), flops_cell));
+        let header = format!("Total {}", FLOPS_UNITS[unit]);
+        columns.push(number(Metric::Flops.name(), header, flops_cell));
     }
     columns
 }
 
 fn host_columns() -> [Column; 5] {
     [
-        number("Self CPU %", |sheet, row| {
+        number("self_cpu_percent", "Self CPU %", |sheet, row| {
             sheet.share(row.float(Metric::SelfCpuTimeTotal))
         }),
         amounts("Self CPU", Metric::SelfCpuTimeTotal),
-        number("CPU total %", |sheet, row| {
+        number("cpu_percent", "CPU total %", |sheet, row| {
             if row.is_async {
                 "0".into()
             } else {
@@ -104,27 +215,31 @@ fn host_columns() -> [Column; 5] {
 }
 
 fn percentile_columns() -> [Column; 4] {
-    let spread = |header, of: fn(Percentiles) -> Nanos| {
-        number(header, move |sheet, row| match row.percentiles {
+    let spread = |key, header, of: fn(Percentiles) -> Nanos| {
+        number(key, header, move |sheet, row| match row.percentiles {
             Some(found) => sheet.time(microseconds(of(found))),
             None => "--".into(),
         })
     };
     [
-        spread("CPU p50", |found| found.p50),
-        spread("CPU p90", |found| found.p90),
-        spread("CPU p99", |found| found.p99),
-        spread("CPU max", |found| found.max),
+        spread("p50", "CPU p50", |found| found.p50),
+        spread("p90", "CPU p90", |found| found.p90),
+        spread("p99", "CPU p99", |found| found.p99),
+        spread("max", "CPU max", |found| found.max),
     ]
 }
 
 fn device_columns(device: &str) -> [Column; 4] {
     [
         amounts(format!("Self {device}"), Metric::SelfDeviceTimeTotal),
-        number(format!("Self {device} %"), |sheet, row| {
-            let (_, total) = sheet.device.unwrap_or_default();
-            share_text(row.float(Metric::SelfDeviceTimeTotal), total)
-        }),
+        number(
+            "self_device_percent",
+            format!("Self {device} %"),
+            |sheet, row| {
+                let (_, total) = sheet.device.unwrap_or_default();
+                share_text(row.float(Metric::SelfDeviceTimeTotal), total)
+            },
+        ),
         amounts(format!("{device} total"), Metric::DeviceTimeTotal),
         amounts(format!("{device} time avg"), Metric::DeviceTime),
     ]
@@ -149,7 +264,7 @@ fn memory_columns(sheet: &Sheet<'_>) -> Vec<Column> {
 fn source_column(width: usize) -> Column {
     Column {
         frame: Some(|sheet, frame| cut_source(frame, sheet.source_width)),
-        ..column("Source Location", width, |sheet, row| {
+        ..column("stack", "Source Location", width, |sheet, row| {
             let first = row.stack.first();
             first.map_or_else(String::new, |frame| cut_source(frame, sheet.source_width))
         })

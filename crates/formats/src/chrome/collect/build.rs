@@ -151,6 +151,7 @@ impl Collector {
             nesting.add(event);
         });
         self.repairs.add(Repair::Crossing, nesting.crossing);
+        self.repairs.add(Repair::Shortened, nesting.shortened);
         events
     }
 

@@ -93,6 +93,8 @@ pub(super) struct Nesting {
     /// By track and kind, the ends of what is open.
     open: Vec<[Vec<Nanos>; KINDS]>,
     pub(super) crossing: u64,
+    /// How many ends were drawn back.
+    pub(super) shortened: u64,
 }
 
 impl Nesting {
@@ -102,6 +104,7 @@ impl Nesting {
             whole,
             resolution,
             crossing: 0,
+            shortened: 0,
         }
     }
 
@@ -120,7 +123,8 @@ impl Nesting {
             let beyond = event.end().saturating_sub(end).0;
             if beyond > self.resolution {
                 self.crossing += 1;
-            } else {
+            } else if beyond > 0 {
+                self.shortened += 1;
                 event.duration = event.duration.saturating_sub(Nanos(beyond));
             }
         }
@@ -192,12 +196,12 @@ mod tests {
         }
     }
 
-    fn nest(events: &mut [Event], resolution: u64) -> u64 {
+    fn nest(events: &mut [Event], resolution: u64) -> (u64, u64) {
         let mut nesting = Nesting::new(vec![true], resolution);
         for event in events {
             nesting.add(event);
         }
-        nesting.crossing
+        (nesting.crossing, nesting.shortened)
     }
 
     /// ```text
@@ -209,9 +213,9 @@ mod tests {
     #[test]
     fn an_end_beyond_the_parents_is_crossing() {
         let mut events = [event(0, 20), event(10, 20), event(14, 6)];
-        assert_eq!(nest(&mut events, 0), 1);
+        assert_eq!(nest(&mut events, 0), (1, 0));
         assert_eq!(events[1].duration, Nanos(20));
-        assert_eq!(nest(&mut events, 10), 0);
+        assert_eq!(nest(&mut events, 10), (0, 1));
         assert_eq!(events[1].duration, Nanos(10));
     }
 
@@ -219,6 +223,6 @@ mod tests {
     fn python_functions_may_cross_annotations() {
         let mut events = [event(0, 20), event(10, 20)];
         events[0].category = Category::PythonFunction;
-        assert_eq!(nest(&mut events, 0), 0);
+        assert_eq!(nest(&mut events, 0), (0, 0));
     }
 }

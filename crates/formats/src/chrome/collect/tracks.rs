@@ -70,8 +70,9 @@ impl Label {
     }
 }
 
-/// Returns numbers for labels: those that are texts get the ones that are free, in the order of
-/// the texts, so that they do not depend on the order of the events.
+/// Returns numbers for labels: texts such as `stream 7`, as Kineto's first year called the tracks of
+/// devices, say theirs; other texts get the ones that are free, in the order of the texts, so that
+/// they do not depend on the order of the events.
 fn numbers_of(labels: impl Iterator<Item = Label>, strings: &StringTable) -> FxHashMap<Label, u64> {
     let labels: FxHashSet<Label> = labels.collect();
     let mut numbers = FxHashMap::default();
@@ -83,10 +84,23 @@ fn numbers_of(labels: impl Iterator<Item = Label>, strings: &StringTable) -> FxH
         }
     }
     texts.sort_unstable_by_key(|(text, _)| *text);
-    let is_free = |number: &i64| !labels.contains(&Label::Number(*number));
-    let free = (1..).filter(is_free).map(|number| number as u64);
+    let mut taken: FxHashSet<u64> = numbers.values().copied().collect();
+    let said = texts.extract_if(.., |(text, label)| match stream_number(text) {
+        Some(number) if taken.insert(number) => {
+            numbers.insert(*label, number);
+            true
+        }
+        Some(_) | None => false,
+    });
+    said.for_each(drop);
+    let free = (1..).filter(|number| !taken.contains(number));
     numbers.extend(texts.into_iter().map(|(_, label)| label).zip(free));
     numbers
+}
+
+/// Returns the number that the name of a stream says.
+fn stream_number(text: &str) -> Option<u64> {
+    text.trim_end().strip_prefix("stream ")?.parse().ok()
 }
 
 impl Tracks {

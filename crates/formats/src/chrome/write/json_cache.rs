@@ -1,12 +1,15 @@
 //! What many events share, made into JSON once: events are put together from it.
 
-use mindprof_model::{Category, DeviceKind, Event, InputsIter, Profile, StackId, StringId};
+use mindprof_model::{
+    Category, DeviceKind, Event, InputsIter, Profile, StackId, StackTable, StringId,
+};
 use rustc_hash::FxHashMap;
 
 use crate::chrome::category;
 use crate::chrome::inputs::{inputs_arguments, inputs_lists, list_types_argument};
 use crate::chrome::keys::{ArgumentKey, ArgumentKeys};
 use crate::chrome::text::{call_place, json_string};
+use crate::paths::PATH_LEVELS;
 
 /// How much text of stacks is kept for the next event that has the same; of deep and ever new
 /// stacks it would be more than the trace itself.
@@ -23,6 +26,8 @@ pub(super) struct JsonCache<'a> {
     other_heads: FxHashMap<(StringId, Category), Box<str>>,
     inputs: Vec<String>,
     stacks: Vec<Option<Box<str>>>,
+    /// How many frames each stack has.
+    depths: Vec<u32>,
     /// By stack, the argument that says where its innermost frame called.
     call_places: Vec<Option<Box<str>>>,
     stack_bytes: usize,
@@ -40,10 +45,16 @@ impl<'a> JsonCache<'a> {
             other_heads: FxHashMap::default(),
             inputs: inputs_json(profile),
             stacks: vec![None; profile.stacks().len()],
+            depths: depths(profile.stacks()),
             call_places: vec![None; profile.stacks().len()],
             stack_bytes: 0,
             passing_stack: "".into(),
         }
+    }
+
+    /// Returns whether a stack has more frames than anybody looks at.
+    pub(super) fn is_deep(&self, stack: StackId) -> bool {
+        self.depths[stack.index()] as usize > PATH_LEVELS
     }
 
     /// Returns the category that is shown for an event.
@@ -127,6 +138,14 @@ fn call_place_json(frame: &str) -> Box<str> {
     call_place(frame).map_or_else(Box::default, |place| {
         format!("\"CallFrom\":{},", json_string(&place)).into()
     })
+}
+
+fn depths(stacks: &StackTable) -> Vec<u32> {
+    let mut depths = vec![0];
+    for (caller, _) in stacks.nodes() {
+        depths.push(depths[caller.index()] + 1);
+    }
+    depths
 }
 
 /// Returns the arguments of each list of inputs. Where tensors lie is only of use with their sizes,

@@ -53,6 +53,11 @@ impl<'a> PassthroughTexts<'a> {
         }
     }
 
+    /// Goes back to the first event.
+    pub(super) fn rewind(&mut self) {
+        self.walks = PassthroughKind::ALL.map(|kind| self.passthrough.walk(kind));
+    }
+
     /// Returns what goes with an event. Events come in their order.
     #[inline]
     pub(super) fn of_event(&mut self, id: EventId) -> EventPassthrough {

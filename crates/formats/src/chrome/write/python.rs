@@ -8,8 +8,12 @@ use crate::chrome::keys::ArgumentKey;
 
 impl Writer<'_> {
     /// Writes where a call was made, its number, those of its caller and of its module, each with a
-    /// comma after it.
-    pub(super) fn push_python_numbers(&mut self, event: &Event, passthrough: EventPassthrough) {
+    /// comma after it. Returns whether the number of its caller says all of its stack.
+    pub(super) fn push_python_numbers(
+        &mut self,
+        event: &Event,
+        passthrough: EventPassthrough,
+    ) -> bool {
         let call = self.python.next(self.profile, event);
         let is_free = |key: ArgumentKey| !passthrough.keys.contains(key);
         if call.has_line && is_free(ArgumentKey::CallFrom) {
@@ -22,5 +26,6 @@ impl Writer<'_> {
         if let Some(module) = call.module.filter(|_| is_free(ArgumentKey::PythonModule)) {
             self.text.push_argument("Python module id", module);
         }
+        call.caller.is_some() && !call.has_line && is_free(ArgumentKey::PythonParent)
     }
 }

@@ -98,8 +98,16 @@ impl Carried {
         Self { pairs, next: 0 }
     }
 
+    /// Goes back to the first event.
+    pub(super) const fn rewind(&mut self) {
+        self.next = 0;
+    }
+
     /// Returns the next role that the event carries. Events are to be asked in their order.
     fn next_of(&mut self, event: EventId) -> Option<usize> {
+        while self.pairs.get(self.next).is_some_and(|pair| pair.0 < event) {
+            self.next += 1;
+        }
         let &(carrier, role) = self.pairs.get(self.next)?;
         (carrier == event).then(|| {
             self.next += 1;

@@ -224,3 +224,31 @@ fn arrows_lead_from_calls_to_the_work_of_devices() {
         .collect();
     assert_eq!(ends, [("s", 6), ("f", 6), ("f", 6)]);
 }
+
+/// Calls inside of each other, each with the number of its caller: the names of all callers with
+/// every call would be megabytes.
+#[test]
+fn deep_calls_take_room_by_their_number() {
+    let calls: Vec<String> = (1..=2_000)
+        .map(|number| {
+            let (start, duration) = (number, 10_000 - 2 * number);
+            let caller = number - 1;
+            format!(
+                r#"{{"ph":"X","cat":"python_function","name":"deep.py({number}): f","pid":1,"tid":1,"ts":{start},"dur":{duration},"args":{{"Python id":{number},"Python parent id":{caller}}}}}"#
+            )
+        })
+        .collect();
+    let trace = format!("[{}]", calls.join(","));
+    let profile = crate::read_trace(trace.as_bytes()).unwrap();
+    let mut bytes = Vec::new();
+    write_trace(&profile, "deep.json", &mut bytes).unwrap();
+    // Up to the depth at which names end there is the square, and not beyond.
+    let square = 500 * 500 / 2 * "deep.py(1000): f;".len();
+    assert!(bytes.len() < 2 * square, "{}", bytes.len());
+    let again = crate::read_trace(&bytes).unwrap();
+    let frames = |profile: &Profile| {
+        let last = profile.events().last().unwrap();
+        profile.stacks().frames(last.stack).count()
+    };
+    assert_eq!((frames(&profile), frames(&again)), (1_999, 1_999));
+}

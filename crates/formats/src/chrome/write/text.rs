@@ -40,6 +40,13 @@ impl Text {
         self.push(",");
     }
 
+    /// Takes a comma at the end away.
+    pub(super) fn pop_comma(&mut self) {
+        if self.bytes.last() == Some(&b',') {
+            self.bytes.pop();
+        }
+    }
+
     /// Appends nanoseconds as microseconds with exactly three digits after the dot.
     pub(super) fn push_microseconds(&mut self, nanoseconds: u64) {
         let mut buffer = itoa::Buffer::new();
