@@ -218,6 +218,44 @@ build: $(VENV)/maturin ## Build the native module into the virtual environment, 
 build-release: setup ## Build it in the profile of the wheels: quick to run
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
 
+WHEEL_TARGETS ?= x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
+WHEEL_TOOLS := target/wheel-tools
+# Named, because a source distribution is unpacked where rust-toolchain.toml is not seen.
+RUST_TOOLCHAIN = $(shell sed -n 's/^channel = "\(.*\)"/\1/p' rust-toolchain.toml)
+# As they are linked, with their symbols.
+WHEELS_WITH_SYMBOLS := target/wheel/with-symbols
+
+# Each from the source distribution, so that what is built from it is what was tried. Nothing tells where crates lay.
+.PHONY: wheel
+wheel: $(WHEEL_TOOLS)/ready ## Build wheels for WHEEL_TARGETS and the source distribution into dist, symbols aside; installs zig
+	rm -rf dist $(WHEELS_WITH_SYMBOLS)
+	@for target in $(WHEEL_TARGETS); do \
+		rustup target list --installed | grep -qx $$target || rustup target add $$target || exit 1; \
+	done
+	for target in $(WHEEL_TARGETS); do \
+		PATH="$(CURDIR)/$(WHEEL_TOOLS)/bin:$$PATH" RUSTUP_TOOLCHAIN=$(RUST_TOOLCHAIN) \
+		CARGO_TARGET_DIR=$(CURDIR)/target/wheel \
+		RUSTFLAGS="--remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=cargo" \
+			maturin build --release --locked --quiet --sdist --zig --compatibility manylinux2014 --strip false \
+			--target $$target --out $(WHEELS_WITH_SYMBOLS) || exit 1; \
+	done
+	$(PYTHON) tools/strip_wheel.py $(WHEELS_WITH_SYMBOLS)/*.whl dist
+	cp $(WHEELS_WITH_SYMBOLS)/*.tar.gz dist
+
+$(WHEEL_TOOLS)/ready: tools/wheel-requirements.txt
+	$(PYTHON) -m venv $(WHEEL_TOOLS)
+	$(WHEEL_TOOLS)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
+# EMULATOR="qemu-aarch64 -L ROOT ROOT/usr/bin/python3" tries the wheel of the other processor too.
+EMULATOR ?=
+# Pythons that are not where they are looked for.
+PYTHONS ?=
+
+.PHONY: test-wheel
+test-wheel: ## Install the wheels of dist into empty environments of Python 3.10 to 3.14, those that are found, and use them
+	$(PYTHON) tools/try_wheel.py dist $(addprefix --python ,$(PYTHONS)) $(if $(EMULATOR),--emulator "$(EMULATOR)")
+
 .PHONY: program
 program: ## Build the program mindprof as the Python tests run it
 	cargo build --quiet --package mindprof-cli
@@ -239,4 +277,4 @@ $(VENV)/maturin: tools/requirements.txt
 .PHONY: clean
 clean: ## Remove everything that was built
 	cargo clean
-	rm -rf $(VENV) out
+	rm -rf $(VENV) dist out

@@ -38,7 +38,7 @@ pub enum Repair {
 
 impl Repair {
     /// All kinds, in the order in which they are reported.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Truncated,
         Self::DamagedCompression,
         Self::Malformed,

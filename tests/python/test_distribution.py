@@ -1,0 +1,159 @@
+"""How the project is built and given out: one compiler, small wheels, figures of real builds."""
+
+from __future__ import annotations
+
+import base64
+import ctypes
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+WORKFLOW = (ROOT / ".github/workflows/ci.yml").read_text()
+TOOLCHAIN = (ROOT / "rust-toolchain.toml").read_text()
+INFO = "mindprof-0.1.0.dist-info"
+
+
+def run_tool(name: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "tools" / name), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def commands(target: str) -> str:
+    """Returns what make would run for a target, were nothing there yet."""
+    dry = ["make", "--dry-run", "--always-make", "TORCH_PYTHON=python", target]
+    return subprocess.run(dry, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
+def table_of(manifest: str, name: str) -> str:
+    """Returns the lines of one table of a TOML file."""
+    text = (ROOT / manifest).read_text()
+    return text.split(f"[{name}]\n", 1)[1].split("\n[", 1)[0]
+
+
+def test_an_installed_module_has_no_symbols() -> None:
+    assert "\nstrip = true\n" in table_of("pyproject.toml", "tool.maturin")
+
+
+def test_wheels_are_optimised_across_crates_and_other_builds_are_not() -> None:
+    assert '\nlto = "thin"\n' in table_of("Cargo.toml", "profile.release")
+    assert "lto" not in table_of("Cargo.toml", "profile.dev")
+
+
+@pytest.mark.parametrize("target", ["bench", "bench-torch", "bench-write", "soak"])
+def test_figures_are_of_the_profile_of_wheels(target: str) -> None:
+    builds = re.findall(r"maturin develop.*", commands(target))
+    assert builds
+    assert all("--release" in build for build in builds)
+
+
+@pytest.mark.parametrize("target", ["demo", "test-python", "lint"])
+def test_who_waits_for_a_build_gets_the_quick_one(target: str) -> None:
+    builds = re.findall(r"maturin develop.*", commands(target))
+    assert builds
+    assert not any("--release" in build for build in builds)
+
+
+def test_the_demo_installs_no_tool_but_the_builder() -> None:
+    installs = re.findall(r"pip install.*", commands("demo"))
+    assert len(installs) == 1
+    assert "grep ^maturin= tools/requirements.txt" in installs[0]
+
+
+def test_wheels_are_built_for_both_processors_and_an_old_libc() -> None:
+    said = commands("wheel")
+    assert "for target in x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu;" in said
+    assert "--release" in said
+    assert "--compatibility manylinux2014" in said
+
+
+def test_the_compiler_is_that_of_a_channel_that_every_machine_has() -> None:
+    """One release would have to be fetched, which some machines cannot."""
+    assert re.findall(r'^channel = "(.*)"$', TOOLCHAIN, re.MULTILINE) == ["stable"]
+    assert re.search(r'^rust-version = "1\.\d+"$', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)
+
+
+def test_hosted_ci_names_no_compiler_and_runs_targets_that_there_are() -> None:
+    """What is run there is what anybody runs, by the compiler of the toolchain file."""
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    runs = re.findall(r"- run: (.*)", WORKFLOW)
+    assert {run for run in runs if not run.startswith("make ")} == {"rustup toolchain install"}
+    made = {run.split()[1] for run in runs if run.startswith("make ")}
+    assert made == {"ci", "wheel", "test-wheel"}
+    assert made <= targets
+
+
+def test_hosted_ci_tries_wheels_in_every_python_that_the_tool_looks_for() -> None:
+    tool = (ROOT / "tools/try_wheel.py").read_text()
+    versions = re.findall(r'"(3\.\d+)"', re.findall(r"VERSIONS = (.*)", tool)[0])
+    lists = re.findall(r"python-version: \|\n((?: +3\.\d+\n)+)", WORKFLOW)
+    assert [found.split() for found in lists] == [versions, versions]
+    assert f'requires-python = ">={versions[0]}"' in (ROOT / "pyproject.toml").read_text()
+
+
+def test_wheels_and_modules_are_built_by_one_maturin() -> None:
+    files = ("tools/requirements.txt", "tools/wheel-requirements.txt")
+    found = [re.findall(r"^maturin==.*", (ROOT / file).read_text(), re.M) for file in files]
+    assert len(found[0]) == 1
+    assert found[0] == found[1]
+
+
+def record_of(files: dict[str, bytes]) -> str:
+    def digest(content: bytes) -> str:
+        raw = hashlib.sha256(content).digest()
+        return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+    lines = [f"{name},sha256={digest(held)},{len(held)}" for name, held in files.items()]
+    return "\n".join([*lines, f"{INFO}/RECORD,,"]) + "\n"
+
+
+def make_wheel(folder: Path, filling: bytes = b"") -> Path:
+    """Makes a wheel of a native module that has symbols, and something beside it."""
+    source, module = folder / "module.c", folder / "module.so"
+    source.write_text(
+        "static int two(void) { return 2; }\nint four(void) { return two() + two(); }\n"
+    )
+    subprocess.run(["cc", "-g", "-O0", "-shared", "-fPIC", "-o", module, source], check=True)
+    files = {"mindprof/__init__.py": filling, "mindprof/_core.abi3.so": module.read_bytes()}
+    wheel = folder / "mindprof-0.1.0-cp310-abi3-manylinux_2_17_ours.manylinux2014_ours.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+        archive.writestr(f"{INFO}/RECORD", record_of(files))
+    return wheel
+
+
+def test_symbols_of_a_wheel_are_put_aside(tmp_path: Path) -> None:
+    wheel = make_wheel(tmp_path)
+    done = run_tool("strip_wheel.py", wheel, tmp_path / "dist")
+    assert (done.returncode, done.stderr) == (0, "")
+    with zipfile.ZipFile(tmp_path / "dist" / wheel.name) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    record = files.pop(f"{INFO}/RECORD").decode()
+    assert record == record_of(files)
+    module = files["mindprof/_core.abi3.so"]
+    debug = tmp_path / "dist/debug/manylinux_2_17_ours/_core.abi3.so.debug"
+    assert b".debug_info" not in module
+    assert b".debug_info" in debug.read_bytes()
+    assert b"_core.abi3.so.debug" in module, "the module names the file with its symbols"
+    (tmp_path / "stripped.so").write_bytes(module)
+    assert ctypes.CDLL(str(tmp_path / "stripped.so")).four() == 4
+
+
+def test_a_wheel_of_more_than_5_mb_is_an_error(tmp_path: Path) -> None:
+    wheel = make_wheel(tmp_path, filling=os.urandom(5_000_000))
+    done = run_tool("strip_wheel.py", wheel, tmp_path / "dist")
+    assert (done.returncode, done.stderr) == (1, "a wheel is larger than 5 MB\n")
+
+
+def test_a_wheel_that_cannot_be_run_here_is_no_success(tmp_path: Path) -> None:
+    wheel = make_wheel(tmp_path)
+    done = run_tool("try_wheel.py", tmp_path)
+    assert (done.returncode, done.stderr) == (1, "no wheel was run\n")
+    assert f"{wheel.name}: NOT RUN, being for ours" in done.stdout

@@ -1,0 +1,100 @@
+"""Takes the symbols out of a wheel's native module and puts them into a file beside it.
+
+Reads a wheel whose module was built with its symbols, and writes into a folder the wheel without
+them and, under `debug/PLATFORM`, what was taken out. The module names that file, so that a debugger
+finds it when it lies beside the module. A wheel that is larger than people should have to wait for
+is an error.
+
+    python tools/strip_wheel.py target/wheel/full/mindprof-0.1.0-....whl dist
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+LIMIT = 5_000_000
+"""Bytes of a wheel."""
+
+
+def object_copier() -> list[str]:
+    """Returns the command of the compiler's own `objcopy`, which knows every processor."""
+    asked = ["rustc", "--print", "sysroot", "--print", "target-libdir"]
+    said = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.split("\n")
+    sysroot, libraries = Path(said[0]), Path(said[1])
+    # It is linked to the compiler's libraries and does not say where they are.
+    return [
+        "env",
+        f"LD_LIBRARY_PATH={sysroot / 'lib'}",
+        str(libraries.parent / "bin" / "rust-objcopy"),
+    ]
+
+
+def split(module: bytes, debug: Path) -> bytes:
+    """Returns a module without its symbols, which go into the file `debug`."""
+    debug.parent.mkdir(parents=True, exist_ok=True)
+    copy = object_copier()
+    with tempfile.TemporaryDirectory() as folder:
+        whole, stripped = Path(folder, "whole"), Path(folder, "stripped")
+        whole.write_bytes(module)
+        subprocess.run([*copy, "--only-keep-debug", whole, debug], check=True)
+        link = f"--add-gnu-debuglink={debug}"
+        subprocess.run([*copy, "--strip-all", link, whole, stripped], check=True)
+        return stripped.read_bytes()
+
+
+def record_line(name: str, content: bytes) -> str:
+    """Returns what a wheel's list of files says of one of them."""
+    digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+    return f"{name},sha256={digest},{len(content)}"
+
+
+def strip(wheel: Path, folder: Path) -> Path:
+    """Writes a wheel without symbols into a folder, and returns where it is."""
+    platform = wheel.stem.split("-")[-1].split(".")[0]
+    written = folder / wheel.name
+    folder.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(wheel) as source, zipfile.ZipFile(written, "w") as target:
+        (name,) = (name for name in source.namelist() if name.endswith(".so"))
+        debug = folder / "debug" / platform / f"{Path(name).name}.debug"
+        stripped = split(source.read(name), debug)
+        for entry in source.infolist():
+            content = source.read(entry)
+            if entry.filename == name:
+                content = stripped
+            elif entry.filename.endswith(".dist-info/RECORD"):
+                lines = content.decode().splitlines()
+                lines = [
+                    record_line(name, stripped) if line.startswith(f"{name},") else line
+                    for line in lines
+                ]
+                content = ("\n".join(lines) + "\n").encode()
+            target.writestr(entry, content, zipfile.ZIP_DEFLATED, 9)
+    return written
+
+
+def main() -> None:
+    """Strips the wheels that are named, and says how large they are."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("wheels", nargs="+", type=Path)
+    parser.add_argument("folder", type=Path)
+    arguments = parser.parse_args()
+    too_large = False
+    for wheel in arguments.wheels:
+        written = strip(wheel, arguments.folder)
+        size = os.path.getsize(written)
+        print(f"{written}: {size / 1e6:.2f} MB")
+        too_large |= size > LIMIT
+    if too_large:
+        sys.exit(f"a wheel is larger than {LIMIT / 1e6:.0f} MB")
+
+
+if __name__ == "__main__":
+    main()
