@@ -53,7 +53,15 @@ def install(requirement: str, folder: Path) -> str | None:
     """
     if requirement.startswith("npm:"):
         package = requirement.removeprefix("npm:").replace("==", "@")
-        command = ["npm", "install", "--silent", "--no-audit", "--prefix", str(folder), package]
+        command = [
+            "npm",
+            "install",
+            "--loglevel=error",
+            "--no-audit",
+            "--prefix",
+            str(folder),
+            package,
+        ]
     else:
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         command.append(requirement)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.clients.traces import DEVICE, HOST, ask_node, complete_events, convert, golden, record
 
-# Sums are made here: a condition on the category loses a slice in this trace processor.
+# Sums are made here: in this trace processor, `!=` with a text that no slice has loses a slice.
 SLICES = "select category, name, dur from slice"
 DROPPED = "select name, value from stats where value > 0 and severity in ('error', 'data_loss')"
 FLOWS = "select count(*) as number from flow"

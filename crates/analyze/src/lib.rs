@@ -1,6 +1,30 @@
 //! What a profile means: pure functions from [`mindprof_model::Profile`] to trees and rows.
 //!
 //! Nothing here reads a clock or a file, or rounds for display: times stay whole nanoseconds.
+//!
+//! ```
+//! use mindprof_analyze::{Analysis, GroupBy, averages};
+//! use mindprof_model::{Nanos, Timeline};
+//!
+//! // step   |--------------------------|   0..60
+//! // mul    |----------|      |--------|   0..30, 50..60
+//! let profile = Timeline::draw(|time| {
+//!     time.scope("step", |time| {
+//!         time.op("aten::mul", 30);
+//!         time.idle(20);
+//!         time.op("aten::mul", 10);
+//!     });
+//! });
+//!
+//! let analysis = Analysis::build(profile);
+//! let averages = averages(&analysis, GroupBy::default());
+//! let sums = |key: &str| averages.rows.iter().find(|row| row.key == key).map(|row| row.sums);
+//!
+//! let mul = sums("aten::mul").expect("it ran");
+//! assert_eq!((mul.count, mul.self_cpu_total), (2, Nanos(40)));
+//! let step = sums("step").expect("it ran");
+//! assert_eq!((step.cpu_total, step.self_cpu_total), (Nanos(60), Nanos(20)));
+//! ```
 
 mod analysis;
 mod averages;

@@ -2,6 +2,27 @@
 //!
 //! A profile comes from a recording (`mindprof-record`) or from a trace file (`mindprof-formats`);
 //! everything that is computed or written afterwards reads [`Profile`] and nothing else.
+//!
+//! ```
+//! use mindprof_model::{Nanos, Timeline};
+//!
+//! // step   |--------------------|   0..100
+//! // mul        |------|            10..40
+//! let profile = Timeline::draw(|time| {
+//!     time.annotation("step", |time| {
+//!         time.idle(10);
+//!         time.op("aten::mul", 30);
+//!         time.idle(60);
+//!     });
+//! });
+//!
+//! let [step, mul] = profile.events() else { panic!("two events were drawn") };
+//! assert_eq!(profile.name(step), "step");
+//! assert_eq!(profile.name(mul), "aten::mul");
+//! assert_eq!((mul.start, mul.duration), (Nanos(10), Nanos(30)));
+//! assert_eq!(step.thread, mul.thread);
+//! assert_eq!(profile.loss().total(), 0);
+//! ```
 
 mod builder;
 mod columns;

@@ -5,6 +5,25 @@
 //! window over the one recording of the process. `stop` hands the buffers over,
 //! [`Capture::assemble`] makes a `model::Profile` of them. Nothing here fails or panics into the
 //! host: what cannot be kept is counted, and the count is in the profile.
+//!
+//! ```
+//! use mindprof_record::{Options, Session, Site, scope};
+//!
+//! fn load() -> u32 {
+//!     static LOAD: Site = Site::annotation("load");
+//!     let _scope = scope(&LOAD);
+//!     42
+//! }
+//!
+//! load(); // nothing records, so this is not kept
+//! let session = Session::start(Options::default());
+//! assert_eq!(load(), 42);
+//! let profile = session.stop().assemble();
+//!
+//! let names: Vec<_> = profile.events().iter().map(|event| profile.name(event)).collect();
+//! assert_eq!(names, ["load"]);
+//! assert_eq!(profile.loss().total(), 0);
+//! ```
 
 mod assemble;
 mod budget;
