@@ -240,6 +240,88 @@ def test_r_11_a_fast_range_is_an_operator(tmp_path: Path) -> None:
     assert event["cat"] == "cpu_op"
 
 
+KEYWORDS = {
+    "int": -3,
+    "float": 2.5,
+    "truth": True,
+    "text": "some text",
+    "texts": ["a", "b"],
+    "empty": [],
+    "none": None,
+    "ints": [1, 2],
+    "floats": [1.5],
+    "truths": [True, False],
+}
+
+
+def fast_range(keywords: dict[str, Any], tmp_path: Path, shapes: bool = True) -> tuple[Any, Any]:
+    """Returns the event and the trace's event of a fast range with values by keyword."""
+    fast = torch._C._profiler._RecordFunctionFast
+    with profile(record_shapes=shapes) as profiler, fast("range", [torch.ones(2)], keywords):
+        pass
+    (event,) = [event for event in profiler.events() if event.name == "range"]
+    trace = events(export(profiler, tmp_path))
+    (written,) = [event for event in trace if event["name"] == "range"]
+    return event, written
+
+
+def test_a_fast_range_keeps_values_by_keyword(tmp_path: Path) -> None:
+    event, written = fast_range(KEYWORDS, tmp_path)
+    assert event.kwinputs == KEYWORDS
+    assert event.input_shapes == [[2]]
+    shown = {key: written["args"].get(key, "skipped") for key in KEYWORDS}
+    skipped = dict.fromkeys(("none", "ints", "floats", "truths"), "skipped")
+    assert shown == {**KEYWORDS, **skipped}
+
+
+def test_values_by_keyword_are_kept_with_shapes_only(tmp_path: Path) -> None:
+    event, written = fast_range({"int": 1, "scope": "user_scope"}, tmp_path, shapes=False)
+    assert event.kwinputs == {}
+    assert "int" not in written["args"]
+    assert written["cat"] == "cpu_op"
+
+
+@pytest.mark.parametrize(
+    ("scope", "number", "category"),
+    [("user_scope", 7, "user_annotation"), ("other", 0, "cpu_op"), (7, 0, "cpu_op")],
+)
+def test_a_fast_range_says_its_scope(
+    scope: object, number: int, category: str, tmp_path: Path
+) -> None:
+    event, written = fast_range({"scope": scope}, tmp_path)
+    assert (event.scope, event.is_user_annotation) == (number, number == 7)
+    assert (written["cat"], written["args"]["scope"]) == (category, scope)
+
+
+@pytest.mark.parametrize(
+    ("value", "kept", "warning"),
+    [
+        (torch.ones(2), "NULL", "Unable to infer type of value for keyword: x"),
+        ({"a": 1}, "NULL", "Unable to infer type of value for keyword: x"),
+        ([1, "a"], None, "Unable to infer type of value in the List for keyword: x"),
+        ([torch.ones(2)], None, "Unable to infer type of value in the List for keyword: x"),
+    ],
+)
+def test_values_by_keyword_that_are_not_plain_warn(
+    value: object, kept: object, warning: str, tmp_path: Path
+) -> None:
+    with pytest.warns(UserWarning, match=warning):
+        event, written = fast_range({"x": value}, tmp_path)
+    assert event.kwinputs == {"x": kept}
+    assert written["args"].get("x") == kept
+
+
+def test_a_range_takes_lists() -> None:
+    fast = torch._C._profiler._RecordFunctionFast
+    one = torch.ones(2)
+    values = [[one, one], [1, 2], [1.5], [True, False], "text", ["text"]]
+    with profile(record_shapes=True) as profiler, fast("range", values):
+        pass
+    (event,) = [event for event in profiler.events() if event.name == "range"]
+    assert event.structured_input_shapes == [[[2], [2]], [], [], [], [], []]
+    assert event.concrete_inputs == [None, [1, 2], [1.5], [True, False], None, None]
+
+
 @pytest.mark.differs("torch takes names for mangled C++ names")
 def test_r_12_names_are_not_demangled() -> None:
     with profile() as profiler:

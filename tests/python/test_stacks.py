@@ -156,6 +156,76 @@ class TestThreads:
         assert [stack[0] for stack in stacks(prof)] == where(work, "x + x")
         assert [stack[0] for stack in stacks(prof, "aten::mul")] == where(work, "x * x")
 
+    def test_calls_of_threads_that_run_already_are_recorded(self) -> None:
+        begin, done, over = threading.Event(), threading.Event(), threading.Event()
+        left: list[Any] = []
+
+        def called() -> None:
+            len(())
+
+        def work() -> None:
+            try:
+                begin.wait()
+                called()
+            finally:
+                done.set()
+            over.wait()
+            left.append(sys.getprofile())
+
+        thread = threading.Thread(target=work)
+        thread.start()
+
+        def step() -> None:
+            begin.set()
+            done.wait()
+
+        try:
+            prof = record(step)
+        finally:
+            begin.set()
+            over.set()
+            thread.join()
+        assert sum(event.name.endswith(": called") for event in calls(prof)) == 1
+        assert left == [None]
+
+    def test_a_tool_in_a_thread_that_runs_already_keeps_it(self) -> None:
+        ready, begin, done = threading.Event(), threading.Event(), threading.Event()
+        seen: list[str] = []
+        left: list[Any] = []
+
+        def other(frame: Any, *_: Any) -> None:
+            seen.append(frame.f_code.co_name)
+
+        def called() -> None:
+            pass
+
+        def work() -> None:
+            sys.setprofile(other)
+            try:
+                ready.set()
+                begin.wait()
+                called()
+                left.append(sys.getprofile())
+            finally:
+                sys.setprofile(None)
+                done.set()
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        ready.wait()
+
+        def step() -> None:
+            begin.set()
+            done.wait()
+
+        try:
+            record(step)
+        finally:
+            begin.set()
+            thread.join()
+        assert seen.count("called") == 2, "a call and a return"
+        assert left == [other]
+
     def test_start_in_one_thread_and_stop_in_another(self) -> None:
         x = tensor()
         prof = profile(with_stack=True)

@@ -11,9 +11,10 @@
 //!   BoolList    count words                   Other              nothing
 //!   TensorList  count encoded tensors         Device             nothing
 //!   Offset      nothing: count is where the tensor that follows begins in its storage
+//!   Keywords    all that is left, as `keywords` describes it: not one of the inputs, but their end
 //! ```
 
-use crate::DType;
+use crate::{DType, KeywordValue, keywords};
 
 /// The kind of one input, as its header stores it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,10 +42,12 @@ pub enum InputKind {
     Device,
     /// The offset of the tensor that follows, in elements; no input of its own.
     Offset,
+    /// The end of the inputs, and what was given by keyword; no input of its own.
+    Keywords,
 }
 
 impl InputKind {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Other,
         Self::Tensor,
         Self::TensorList,
@@ -56,6 +59,7 @@ impl InputKind {
         Self::BoolList,
         Self::Device,
         Self::Offset,
+        Self::Keywords,
     ];
 }
 
@@ -120,6 +124,17 @@ impl<'a> InputsIter<'a> {
         }
     }
 
+    /// Returns what was given by keyword.
+    pub fn keywords(mut self) -> Vec<(String, KeywordValue)> {
+        while self.next().is_some() {}
+        match self.words.split_first() {
+            Some((&header, words)) if kind_of(header) == InputKind::Keywords => {
+                keywords::decode(words)
+            }
+            _ => Vec::new(),
+        }
+    }
+
     fn take(&mut self, count: usize) -> &'a [u64] {
         let (head, tail) = self.words.split_at(count.min(self.words.len()));
         self.words = tail;
@@ -140,8 +155,12 @@ impl<'a> Iterator for InputsIter<'a> {
         }
         self.left -= 1;
         let mut offset = 0;
-        let mut header = self.take_one();
+        let mut header = self.words[0];
         let mut kind = kind_of(header);
+        if kind == InputKind::Keywords {
+            return None;
+        }
+        self.take(1);
         while kind == InputKind::Offset {
             offset = header >> 16;
             header = self.take_one();
@@ -149,8 +168,8 @@ impl<'a> Iterator for InputsIter<'a> {
         }
         let count = (header >> 16) as usize;
         Some(match kind {
-            // An offset is always followed by a tensor.
-            InputKind::Other | InputKind::Offset => Input::Other,
+            // An offset is always followed by a tensor, and keywords have ended the list.
+            InputKind::Other | InputKind::Offset | InputKind::Keywords => Input::Other,
             InputKind::Device => Input::Device,
             InputKind::Tensor => Input::Tensor {
                 dtype: DType::from_code((header >> 8) as u8),

@@ -7,6 +7,7 @@
 
 use crate::DType;
 use crate::inputs::{InputKind, header};
+use crate::keywords::{self, KeywordValue};
 use crate::word_sink::WordSink;
 
 /// Writes one list of inputs as words.
@@ -132,6 +133,13 @@ impl<W: WordSink> Encoder<W> {
     #[inline]
     pub fn offset(&mut self, elements: usize) {
         self.header(InputKind::Offset, DType::Unknown, elements);
+    }
+
+    /// Ends the list with what was given by keyword.
+    #[cold]
+    pub fn keywords(&mut self, keywords: &[(String, KeywordValue)]) {
+        self.header(InputKind::Keywords, DType::Unknown, keywords.len());
+        self.words.extend(keywords::encode(keywords).into_iter());
     }
 
     #[inline]

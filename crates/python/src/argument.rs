@@ -1,23 +1,37 @@
 //! Python values as the inputs of a range.
 
-use mindprof_model::DType;
+use std::ffi::CString;
+
+use mindprof_model::{DType, KeywordValue};
 use mindprof_record::InputsRewriter;
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 /// A value that a range is given, taken out of Python before the recorder is asked.
 pub(crate) enum Argument {
-    Tensor {
-        dtype: DType,
-        dims: Vec<usize>,
-        strides: Vec<isize>,
-    },
+    Tensor(TensorArgument),
+    Tensors(Vec<TensorArgument>),
     Int(i64),
     Float(f64),
     Bool(bool),
     Ints(Vec<i64>),
     Floats(Vec<f64>),
+    Bools(Vec<bool>),
     Other,
+}
+
+/// What a range keeps of a tensor.
+pub(crate) struct TensorArgument {
+    dtype: DType,
+    dims: Vec<usize>,
+    strides: Vec<isize>,
+}
+
+impl TensorArgument {
+    fn encode(&self, encoder: &mut InputsRewriter<'_>) {
+        encoder.tensor(self.dtype, &self.dims, &self.strides);
+    }
 }
 
 impl Argument {
@@ -32,41 +46,146 @@ impl Argument {
         if let Ok(value) = value.cast::<PyFloat>() {
             return Self::Float(value.value());
         }
-        if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
-            return value
-                .extract()
-                .map(Self::Ints)
-                .or_else(|_| value.extract().map(Self::Floats))
-                .unwrap_or(Self::Other);
+        if let Some(items) = list_items(value) {
+            return Self::from_items(&items);
         }
-        tensor(value).unwrap_or(Self::Other)
+        tensor(value).map_or(Self::Other, Self::Tensor)
+    }
+
+    fn from_items(items: &[Bound<'_, PyAny>]) -> Self {
+        match list_value(items) {
+            Some(KeywordValue::Ints(values)) => Self::Ints(values),
+            Some(KeywordValue::Floats(values)) => Self::Floats(values),
+            Some(KeywordValue::Bools(values)) => Self::Bools(values),
+            // Nothing is a list of whole numbers here.
+            Some(_) if items.is_empty() => Self::Ints(Vec::new()),
+            Some(_) => Self::Other,
+            None => items
+                .iter()
+                .map(tensor)
+                .collect::<Option<_>>()
+                .map_or(Self::Other, Self::Tensors),
+        }
     }
 
     /// Adds the value to a list of inputs.
     pub(crate) fn encode(&self, encoder: &mut InputsRewriter<'_>) {
         match self {
-            Self::Tensor {
-                dtype,
-                dims,
-                strides,
-            } => encoder.tensor(*dtype, dims, strides),
+            Self::Tensor(tensor) => tensor.encode(encoder),
+            Self::Tensors(tensors) => {
+                encoder.tensor_list(tensors.len());
+                for tensor in tensors {
+                    tensor.encode(encoder);
+                }
+            }
             Self::Int(value) => encoder.int(*value),
             Self::Float(value) => encoder.float(*value),
             Self::Bool(value) => encoder.bool(*value),
             Self::Ints(values) => encoder.int_list(values),
             Self::Floats(values) => encoder.float_list(values),
+            Self::Bools(values) => encoder.bool_list(values),
             Self::Other => encoder.other(),
         }
     }
 }
 
+/// Takes values that a range is given by keyword. Warns of those that cannot be told, as torch does.
+pub(crate) fn keywords(values: &Bound<'_, PyDict>) -> PyResult<Vec<(String, KeywordValue)>> {
+    let mut keywords = Vec::with_capacity(values.len());
+    for (name, value) in values {
+        let name = name.str()?.to_string_lossy().into_owned();
+        let value = keyword_value(&name, &value)?;
+        keywords.push((name, value));
+    }
+    Ok(keywords)
+}
+
+fn keyword_value(name: &str, value: &Bound<'_, PyAny>) -> PyResult<KeywordValue> {
+    if value.is_none() {
+        return Ok(KeywordValue::None);
+    }
+    if let Some(value) = plain_value(value) {
+        return Ok(value);
+    }
+    let (found, place) = match list_items(value) {
+        Some(items) => (
+            list_value(&items).ok_or(KeywordValue::None),
+            "value in the List",
+        ),
+        None => (Err(KeywordValue::Text("NULL".to_owned())), "value"),
+    };
+    found.or_else(|instead| {
+        let message = format!("Unable to infer type of {place} for keyword: {name}");
+        // A name with a zero in it cannot be shown.
+        let message = CString::new(message).unwrap_or_default();
+        let category = value.py().get_type::<PyUserWarning>();
+        PyErr::warn(value.py(), &category, &message, 1).map(|()| instead)
+    })
+}
+
+/// Returns a number, a truth value or a text.
+fn plain_value(value: &Bound<'_, PyAny>) -> Option<KeywordValue> {
+    if let Ok(value) = value.cast::<PyBool>() {
+        return Some(KeywordValue::Bool(value.is_true()));
+    }
+    if value.is_instance_of::<PyInt>() {
+        return value.extract().ok().map(KeywordValue::Int);
+    }
+    if let Ok(value) = value.cast::<PyFloat>() {
+        return Some(KeywordValue::Float(value.value()));
+    }
+    let text = value.cast::<PyString>().ok()?;
+    Some(KeywordValue::Text(text.to_string_lossy().into_owned()))
+}
+
+fn list_items<'py>(value: &Bound<'py, PyAny>) -> Option<Vec<Bound<'py, PyAny>>> {
+    if let Ok(list) = value.cast::<PyList>() {
+        return Some(list.iter().collect());
+    }
+    let tuple = value.cast::<PyTuple>().ok()?;
+    Some(tuple.iter().collect())
+}
+
+/// Returns a list whose items are all plain and of one kind.
+fn list_value(items: &[Bound<'_, PyAny>]) -> Option<KeywordValue> {
+    /// Returns the list if `pick` takes all of its items.
+    fn all<T>(
+        values: &[KeywordValue],
+        pick: impl Fn(&KeywordValue) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        values.iter().map(pick).collect()
+    }
+    let values: Option<Vec<KeywordValue>> = items.iter().map(plain_value).collect();
+    let values = values?;
+    let text = |value: &KeywordValue| match value {
+        KeywordValue::Text(text) => Some(text.clone()),
+        _ => None,
+    };
+    let int = |value: &KeywordValue| match value {
+        KeywordValue::Int(value) => Some(*value),
+        _ => None,
+    };
+    let float = |value: &KeywordValue| match value {
+        KeywordValue::Float(value) => Some(*value),
+        _ => None,
+    };
+    let truth = |value: &KeywordValue| match value {
+        KeywordValue::Bool(value) => Some(*value),
+        _ => None,
+    };
+    None.or_else(|| all(&values, text).map(KeywordValue::Texts))
+        .or_else(|| all(&values, int).map(KeywordValue::Ints))
+        .or_else(|| all(&values, float).map(KeywordValue::Floats))
+        .or_else(|| all(&values, truth).map(KeywordValue::Bools))
+}
+
 /// Takes whatever has a shape and a type of elements for a tensor; one that does not tell its
 /// strides is dense.
-fn tensor(value: &Bound<'_, PyAny>) -> Option<Argument> {
+fn tensor(value: &Bound<'_, PyAny>) -> Option<TensorArgument> {
     let dims: Vec<usize> = value.getattr("shape").ok()?.extract().ok()?;
     let dtype = value.getattr("dtype").ok()?.str().ok()?;
     let strides = value.call_method0("stride").and_then(|told| told.extract());
-    Some(Argument::Tensor {
+    Some(TensorArgument {
         dtype: dtype_named(dtype.to_string_lossy().trim_start_matches("torch.")),
         strides: strides.unwrap_or_else(|_| dense_strides(&dims)),
         dims,

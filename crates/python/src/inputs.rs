@@ -1,9 +1,9 @@
 //! What operators were given, as Python values.
 
 use mindprof_analyze::dims;
-use mindprof_model::{Input, InputsIter};
+use mindprof_model::{Input, InputsIter, KeywordValue};
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyDict, PyList};
 
 /// A list of numbers longer than this has no value.
 const LONGEST_LIST: usize = 30;
@@ -88,6 +88,28 @@ pub(crate) fn values<'py>(py: Python<'py>, inputs: InputsIter<'_>) -> PyResult<B
         }
     }
     Ok(list)
+}
+
+/// Returns what was given by keyword.
+pub(crate) fn keywords<'py>(
+    py: Python<'py>,
+    inputs: InputsIter<'_>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, value) in inputs.keywords() {
+        match value {
+            KeywordValue::None => dict.set_item(name, py.None())?,
+            KeywordValue::Int(value) => dict.set_item(name, value)?,
+            KeywordValue::Float(value) => dict.set_item(name, value)?,
+            KeywordValue::Bool(value) => dict.set_item(name, value)?,
+            KeywordValue::Text(text) => dict.set_item(name, text)?,
+            KeywordValue::Ints(values) => dict.set_item(name, values)?,
+            KeywordValue::Floats(values) => dict.set_item(name, values)?,
+            KeywordValue::Bools(values) => dict.set_item(name, values)?,
+            KeywordValue::Texts(texts) => dict.set_item(name, texts)?,
+        }
+    }
+    Ok(dict)
 }
 
 fn integers<'py>(py: Python<'py>, words: &[u64]) -> PyResult<Bound<'py, PyList>> {

@@ -1,8 +1,8 @@
 //! Python's calls, as the interpreter's profile hook tells of them, and the stacks of operators.
 //!
 //! The hook is there only while a session wants it. Each thread has its own: the one that starts
-//! gets it at once, new ones by `threading.setprofile`, running ones by the interpreter (from 3.12
-//! on) or with their first operator. Where another tool has it, ours stands back.
+//! gets it at once, new ones by `threading.setprofile`, running ones through their states. Where
+//! another tool has it, ours stands back.
 
 #![expect(
     unsafe_code,
@@ -244,7 +244,7 @@ pub(crate) fn resume_calls(py: Python<'_>) -> PyResult<()> {
 /// within it, and would leave the hook where it is.
 const NEW_THREADS: &str = "_profile_hook";
 
-/// Follows this thread, those that will begin, and those that run where the interpreter can say so.
+/// Follows this thread, those that will begin, and those that run.
 fn follow_threads(py: Python<'_>) -> PyResult<()> {
     let attached = Attached::new(py);
     let threading = py.import("threading")?;
@@ -272,7 +272,7 @@ fn unfollow_threads(py: Python<'_>) {
             threading.setattr(NEW_THREADS, py.None())?;
             if is_here {
                 // No other tool has shown itself, so that what other threads have is ours.
-                attached.remove_hook_everywhere();
+                attached.remove_hook_everywhere(on_event);
             }
         }
         Ok(())

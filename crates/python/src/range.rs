@@ -1,10 +1,11 @@
 //! Ranges by pairs of calls and with arguments, which frameworks open around their own code.
 
-use mindprof_record::{Name, NameKind, OpenScope, is_recording, open, open_range};
+use mindprof_model::KeywordValue;
+use mindprof_record::{Name, NameKind, OpenScope, is_recording, open, open_range, wants_inputs};
 use pyo3::prelude::*;
-use pyo3::types::{PyAny, PyString, PyTuple};
+use pyo3::types::{PyAny, PyDict, PyString, PyTuple};
 
-use crate::argument::Argument;
+use crate::argument::{self, Argument};
 use crate::gil_cell::GilCell;
 
 /// An open range.
@@ -14,19 +15,24 @@ pub(crate) struct RangeHandle {
 }
 
 impl RangeHandle {
-    fn open(name: &Bound<'_, PyString>, kind: NameKind, arguments: &[Bound<'_, PyAny>]) -> Self {
-        let open = if is_recording() {
-            let arguments: Vec<Argument> = arguments.iter().map(Argument::from_python).collect();
-            open_range(&name.to_string_lossy(), kind, |inputs| {
-                for argument in &arguments {
-                    argument.encode(inputs);
-                }
-            })
-        } else {
-            None
-        };
+    fn open(name: &Bound<'_, PyString>, kind: NameKind, given: &Given) -> Self {
+        let open = open_range(&name.to_string_lossy(), kind, |inputs| {
+            for argument in &given.arguments {
+                argument.encode(inputs);
+            }
+            if !given.keywords.is_empty() {
+                inputs.keywords(&given.keywords);
+            }
+        });
         Self {
             open: GilCell::new(open),
+        }
+    }
+
+    /// Returns that of a range that nothing records.
+    fn unrecorded() -> Self {
+        Self {
+            open: GilCell::default(),
         }
     }
 
@@ -37,15 +43,57 @@ impl RangeHandle {
     }
 }
 
+/// What a range is given, taken out of Python; nothing where that is not recorded.
+#[derive(Default)]
+struct Given {
+    arguments: Vec<Argument>,
+    keywords: Vec<(String, KeywordValue)>,
+}
+
+impl Given {
+    fn from_python<'py>(
+        arguments: impl Iterator<Item = Bound<'py, PyAny>>,
+        keywords: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Self> {
+        if !wants_inputs() {
+            return Ok(Self::default());
+        }
+        Ok(Self {
+            arguments: arguments
+                .map(|value| Argument::from_python(&value))
+                .collect(),
+            keywords: keywords
+                .map(argument::keywords)
+                .transpose()?
+                .unwrap_or_default(),
+        })
+    }
+
+    /// Returns as what the range counts: an operator, unless it says to be a range of the user's.
+    fn kind(&self) -> NameKind {
+        let is_users = self.keywords.iter().any(|(name, value)| {
+            name == "scope" && matches!(value, KeywordValue::Text(text) if text == "user_scope")
+        });
+        if is_users {
+            NameKind::Annotation
+        } else {
+            NameKind::Operator
+        }
+    }
+}
+
 /// Opens a range with inputs.
 #[pyfunction]
 #[pyo3(signature = (name, *args))]
 pub(crate) fn record_function_with_args_enter(
     name: &Bound<'_, PyString>,
     args: &Bound<'_, PyTuple>,
-) -> RangeHandle {
-    let arguments: Vec<Bound<'_, PyAny>> = args.iter().collect();
-    RangeHandle::open(name, NameKind::Annotation, &arguments)
+) -> PyResult<RangeHandle> {
+    if !is_recording() {
+        return Ok(RangeHandle::unrecorded());
+    }
+    let given = Given::from_python(args.iter(), None)?;
+    Ok(RangeHandle::open(name, NameKind::Annotation, &given))
 }
 
 /// Opens the range of a collection of Python's garbage.
@@ -68,6 +116,7 @@ pub(crate) fn record_function_with_args_exit(py: Python<'_>, handle: &RangeHandl
 pub(crate) struct RecordFunctionFast {
     name: Py<PyString>,
     input_values: Vec<Py<PyAny>>,
+    keyword_values: Option<Py<PyDict>>,
     handle: GilCell<Option<RangeHandle>>,
 }
 
@@ -75,32 +124,31 @@ pub(crate) struct RecordFunctionFast {
 impl RecordFunctionFast {
     #[new]
     #[pyo3(signature = (name, input_values = None, keyword_values = None))]
-    #[expect(
-        unused_variables,
-        reason = "values by keyword are accepted; a profile has no place for them"
-    )]
     fn new(
         name: Py<PyString>,
         input_values: Option<Vec<Py<PyAny>>>,
-        keyword_values: Option<Py<PyAny>>,
+        keyword_values: Option<Py<PyDict>>,
     ) -> Self {
         Self {
             name,
             input_values: input_values.unwrap_or_default(),
+            keyword_values,
             handle: GilCell::default(),
         }
     }
 
-    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+    fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
         let (this, py) = (slf.get(), slf.py());
-        let values: Vec<_> = this
-            .input_values
-            .iter()
-            .map(|value| value.bind(py).clone())
-            .collect();
-        let handle = RangeHandle::open(this.name.bind(py), NameKind::Operator, &values);
+        let handle = if is_recording() {
+            let values = this.input_values.iter().map(|value| value.bind(py).clone());
+            let keywords = this.keyword_values.as_ref().map(|values| values.bind(py));
+            let given = Given::from_python(values, keywords)?;
+            RangeHandle::open(this.name.bind(py), given.kind(), &given)
+        } else {
+            RangeHandle::unrecorded()
+        };
         this.handle.with(py, Some(handle), std::mem::replace);
-        slf
+        Ok(slf)
     }
 
     #[pyo3(signature = (*_exception))]

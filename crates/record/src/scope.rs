@@ -106,6 +106,13 @@ pub fn is_recording() -> bool {
     Gate::load().is_open()
 }
 
+/// Returns whether the inputs of a scope opened now would be recorded.
+#[inline]
+pub fn wants_inputs() -> bool {
+    let gate = Gate::load();
+    gate.is_open() && gate.wants_inputs()
+}
+
 /// Returns whether a window is open, be it paused or not.
 #[inline]
 pub fn is_profiling() -> bool {

@@ -4,10 +4,11 @@
 //! "Input Dims": [[3,4],[]]  "Input type": ["float","Scalar"]  "Input Strides": [[4,1],[]]  "Concrete Inputs": ["","1"]
 //! ```
 
-use mindprof_model::{DType, Input, InputsEncoder, InputsIter};
+use mindprof_model::{DType, Input, InputsEncoder, InputsIter, KeywordValue};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::keys::ArgumentKey;
 use super::text::json_string;
 use crate::shapes::integers_text;
 
@@ -81,6 +82,39 @@ pub(super) fn inputs_arguments(inputs: InputsIter<'_>) -> String {
     inputs_lists(inputs)
         .map(|(key, list)| format!("\"{key}\":{list}"))
         .join(",")
+}
+
+/// Returns what was given by keyword as arguments of an event: texts, numbers, truth values and lists
+/// of texts, as torch writes them. A name that the format has a meaning for gets a prefix.
+pub(crate) fn keyword_arguments(inputs: InputsIter<'_>) -> Vec<(String, String)> {
+    let shown = inputs.keywords().into_iter().filter_map(|(name, value)| {
+        let is_taken = ArgumentKey::of(name.as_bytes()) != ArgumentKey::Other;
+        let name = if is_taken {
+            format!("user_{name}")
+        } else {
+            name
+        };
+        Some((name, keyword_json(&value)?))
+    });
+    shown.collect()
+}
+
+fn keyword_json(value: &KeywordValue) -> Option<String> {
+    match value {
+        KeywordValue::Int(value) => Some(value.to_string()),
+        KeywordValue::Float(value) if value.is_finite() => Some(format!("{value:?}")),
+        KeywordValue::Float(value) => Some(json_string(&float_text(*value))),
+        KeywordValue::Bool(value) => Some(value.to_string()),
+        KeywordValue::Text(text) => Some(json_string(text)),
+        KeywordValue::Texts(texts) => {
+            let texts: Vec<String> = texts.iter().map(|text| json_string(text)).collect();
+            Some(format!("[{}]", texts.join(",")))
+        }
+        KeywordValue::None
+        | KeywordValue::Ints(_)
+        | KeywordValue::Floats(_)
+        | KeywordValue::Bools(_) => None,
+    }
 }
 
 /// Returns the types of the tensors in lists as one more argument: torch's four do not tell them.

@@ -1,10 +1,5 @@
 //! What an event was given, and who called it.
 
-#![expect(
-    clippy::unused_self,
-    reason = "a getter takes it, also where it says the same of every event"
-)]
-
 use mindprof_analyze::shown_frames;
 use mindprof_formats::input_types;
 use mindprof_model::{StackId, StringId};
@@ -13,7 +8,7 @@ use pyo3::types::{PyDict, PyList};
 
 use super::FunctionEvent;
 use crate::averages::text_list;
-use crate::inputs::{Part, shapes, structured, values};
+use crate::inputs::{Part, keywords, shapes, structured, values};
 
 #[pymethods]
 impl FunctionEvent {
@@ -43,8 +38,8 @@ impl FunctionEvent {
     }
 
     #[getter]
-    fn kwinputs<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {
-        PyDict::new(py)
+    fn kwinputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        keywords(py, self.inputs())
     }
 
     #[getter]

@@ -10,13 +10,14 @@
     reason = "frames and the profile hook of the interpreter have no safe wrappers in PyO3"
 )]
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_ulong, c_void};
 use std::sync::OnceLock;
 
 use pyo3::ffi::{self, PyFrameObject, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
+use super::thread_state;
 use crate::py_cache::interned_names;
 
 /// What the interpreter calls at every call and return.
@@ -26,6 +27,16 @@ pub(super) type Hook =
 type SetProfile = unsafe extern "C" fn(Option<Hook>, *mut PyObject);
 
 type RunningState = unsafe extern "C" fn() -> *mut ffi::PyThreadState;
+
+/// How threads are reached one by one, so that other tools keep those they have: before 3.14.
+pub(super) struct EachThread {
+    /// Sets the hook of a thread. Returns another number than zero, with an exception, if an audit
+    /// hook refuses.
+    pub(super) set_profile:
+        unsafe extern "C" fn(*mut ffi::PyThreadState, Option<Hook>, *mut PyObject) -> c_int,
+    pub(super) first: unsafe extern "C" fn(*mut ffi::PyInterpreterState) -> *mut ffi::PyThreadState,
+    pub(super) next: unsafe extern "C" fn(*mut ffi::PyThreadState) -> *mut ffi::PyThreadState,
+}
 
 /// How the state is asked for that holds the GIL.
 #[derive(Clone, Copy)]
@@ -41,6 +52,8 @@ pub(super) struct Interpreter {
     set_profile: SetProfile,
     /// From 3.12 on.
     set_profile_all_threads: Option<SetProfile>,
+    /// Before 3.14: from then on it may be called in this thread only.
+    pub(super) each_thread: Option<EachThread>,
     pub(super) running: Running,
     back: unsafe extern "C" fn(*mut PyFrameObject) -> *mut PyFrameObject,
     /// From 3.11 on.
@@ -74,6 +87,7 @@ impl Interpreter {
             Some(Self {
                 set_profile: symbol(c"PyEval_SetProfile")?,
                 set_profile_all_threads,
+                each_thread: (version() < (3, 14)).then(|| EachThread::find()).flatten(),
                 // Both came with 3.12.
                 running: match set_profile_all_threads {
                     Some(_) => Running::OfThisThread(running),
@@ -82,6 +96,36 @@ impl Interpreter {
                 back: symbol(c"PyFrame_GetBack")?,
                 instruction: symbol(c"PyFrame_GetLasti"),
                 variable: symbol(c"PyFrame_GetVarString"),
+            })
+        }
+    }
+}
+
+/// Returns the version of the interpreter; 3.10 does not say it.
+fn version() -> (u32, u32) {
+    // SAFETY: the name is that of a constant of CPython, which has this type.
+    match unsafe { symbol::<*const c_ulong>(c"Py_Version") } {
+        Some(version) => {
+            // SAFETY: as above, and it never changes.
+            let version = unsafe { *version } as u32;
+            (version >> 24, version >> 16 & 0xff)
+        }
+        None => (3, 10),
+    }
+}
+
+impl EachThread {
+    /// Looks the functions up.
+    ///
+    /// # Safety
+    /// The interpreter is one before 3.14, whose threads are walked like this.
+    unsafe fn find() -> Option<Self> {
+        // SAFETY: as in `Interpreter::find`.
+        unsafe {
+            Some(Self {
+                set_profile: symbol(c"_PyEval_SetProfile")?,
+                first: symbol(c"PyInterpreterState_ThreadHead")?,
+                next: symbol(c"PyThreadState_Next")?,
             })
         }
     }
@@ -157,21 +201,39 @@ impl<'py> Attached<'py> {
         }
     }
 
-    /// Has `hook` called in every thread, where the interpreter can do so.
+    /// Has `hook` called in every thread where no other is; from 3.14 on, in every thread.
     pub(super) fn set_hook_everywhere(self, hook: Hook, marker: &Bound<'py, PyAny>) {
-        if let Some(set) = interpreter().and_then(|interpreter| interpreter.set_profile_all_threads)
-        {
-            // SAFETY: as in `set_hook`.
-            unsafe { set(Some(hook), marker.as_ptr()) };
+        match interpreter() {
+            Some(Interpreter {
+                each_thread: Some(each_thread),
+                ..
+            }) => thread_state::set_free_hooks(self, each_thread, hook, marker),
+            Some(Interpreter {
+                set_profile_all_threads: Some(set),
+                ..
+            }) => {
+                // SAFETY: as in `set_hook`.
+                unsafe { set(Some(hook), marker.as_ptr()) };
+            }
+            Some(_) | None => {}
         }
     }
 
-    /// Has no hook called in any thread any more, where the interpreter can do so.
-    pub(super) fn remove_hook_everywhere(self) {
-        if let Some(set) = interpreter().and_then(|interpreter| interpreter.set_profile_all_threads)
-        {
-            // SAFETY: the GIL is held.
-            unsafe { set(None, std::ptr::null_mut()) };
+    /// Has `hook`, which is ours, called in no thread any more; from 3.14 on, no hook.
+    pub(super) fn remove_hook_everywhere(self, hook: Hook) {
+        match interpreter() {
+            Some(Interpreter {
+                each_thread: Some(each_thread),
+                ..
+            }) => thread_state::remove_own_hooks(self, each_thread, hook),
+            Some(Interpreter {
+                set_profile_all_threads: Some(set),
+                ..
+            }) => {
+                // SAFETY: the GIL is held.
+                unsafe { set(None, std::ptr::null_mut()) };
+            }
+            Some(_) | None => {}
         }
     }
 

@@ -1,5 +1,5 @@
-//! What the interpreter knows of the calling thread: whether it holds the GIL, and whose hook is
-//! called in it.
+//! What the interpreter knows of threads: whether the calling one holds the GIL, and whose hook is
+//! called in it and in the others.
 //!
 //! The interpreter is asked each time. An address that was remembered proves nothing: a state is
 //! freed with its thread, and the next one may lie where it was. Where in a state the hook lies
@@ -12,14 +12,15 @@
 )]
 
 use std::ffi::c_int;
-use std::ptr::NonNull;
+use std::iter;
+use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use pyo3::ffi::{self, PyFrameObject, PyObject};
 use pyo3::prelude::*;
 
-use super::interpreter::{Attached, Hook, Running, interpreter};
+use super::interpreter::{Attached, EachThread, Hook, Running, interpreter};
 
 /// So many words of a state are looked at: every version has more, and the hook among the first.
 const WORDS: usize = 24;
@@ -38,10 +39,11 @@ pub(super) enum HookOwner {
     Unknown,
 }
 
-/// The state that the interpreter has of the calling thread. Used at once, never kept.
+/// The state that the interpreter has of a thread, mostly the calling one. Used at once, never kept.
 #[derive(Clone, Copy)]
 pub(super) struct ThreadState<'py> {
     words: NonNull<AtomicUsize>,
+    /// The word that the calling thread holds the GIL, if it does.
     attached: Option<Attached<'py>>,
 }
 
@@ -99,10 +101,81 @@ impl<'py> ThreadState<'py> {
     #[inline]
     fn word(self, index: usize) -> usize {
         // SAFETY: the state is this thread's own, which frees it only when it has left the
-        // interpreter, and longer than `WORDS`. Relaxed: a thread that holds the GIL may set the
-        // hook of one that does not, and either value is right then.
+        // interpreter, or one that `states` came by; and it is longer than `WORDS`. Relaxed: a
+        // thread that holds the GIL may set the hook of one that does not, and either value is
+        // right then.
         unsafe { self.words.add(index).as_ref() }.load(Ordering::Relaxed)
     }
+}
+
+/// Has `hook` called in every thread that runs already and where none is.
+pub(super) fn set_free_hooks(
+    attached: Attached<'_>,
+    each_thread: &EachThread,
+    hook: Hook,
+    marker: &Bound<'_, PyAny>,
+) {
+    let is_free = |state: &ThreadState<'_>| state.hook_owner(hook) == HookOwner::Nobody;
+    change_hooks(
+        attached,
+        each_thread,
+        is_free,
+        (Some(hook), marker.as_ptr()),
+    );
+}
+
+/// Has `hook` called in no thread any more.
+pub(super) fn remove_own_hooks(attached: Attached<'_>, each_thread: &EachThread, hook: Hook) {
+    let is_own = |state: &ThreadState<'_>| state.hook_owner(hook) == HookOwner::Us;
+    change_hooks(attached, each_thread, is_own, (None, ptr::null_mut()));
+}
+
+/// Sets a hook and its marker in each thread that is one of those to change. None is where it is
+/// not known whose hook a thread has.
+fn change_hooks(
+    attached: Attached<'_>,
+    each_thread: &EachThread,
+    is_to_change: impl Fn(&ThreadState<'_>) -> bool,
+    (hook, marker): (Option<Hook>, *mut PyObject),
+) {
+    // Setting a hook calls the program's audit hooks, which may let threads end: each time the
+    // states are looked through anew, and none is used after that.
+    for _ in 0..states(attached, each_thread).count() {
+        let Some(state) = states(attached, each_thread).find(|state| is_to_change(state)) else {
+            return;
+        };
+        // SAFETY: the GIL is held, and no code has run since the state was among those of the
+        // interpreter. The hook never unwinds, and the interpreter takes a reference of its own to
+        // the marker. What an audit hook refuses is left as it is.
+        unsafe {
+            let state = state.words.as_ptr().cast();
+            if (each_thread.set_profile)(state, hook, marker) != 0 {
+                ffi::PyErr_Clear();
+                return;
+            }
+        }
+    }
+}
+
+/// Walks the states of the interpreter's threads. They are as long as no code runs: a thread frees
+/// its own with the GIL held, and new ones are put before the first.
+fn states<'py>(
+    attached: Attached<'py>,
+    each_thread: &EachThread,
+) -> impl Iterator<Item = ThreadState<'py>> {
+    let state = move |pointer: *mut ffi::PyThreadState| {
+        NonNull::new(pointer.cast()).map(|words| ThreadState {
+            words,
+            attached: Some(attached),
+        })
+    };
+    // SAFETY: the GIL is held, so that there is an interpreter, and the states it has stay.
+    let first = state(unsafe { (each_thread.first)(ffi::PyInterpreterState_Get()) });
+    let next = each_thread.next;
+    iter::successors(first, move |previous| {
+        // SAFETY: as above.
+        state(unsafe { next(previous.words.as_ptr().cast()) })
+    })
 }
 
 /// Finds out where hooks lie, once. While that is not known, who has the hook is asked of Python at

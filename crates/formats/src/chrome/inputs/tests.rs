@@ -118,3 +118,41 @@ fn long_lists_are_not_shown() {
     encoder.int_list(&[1; 31]);
     assert!(arguments(&encoder).starts_with("\"Concrete Inputs\":[\"\"],\"Input type\":[\"\"]"));
 }
+
+#[test]
+fn keywords_are_arguments_of_their_own() {
+    let values = [
+        ("int", KeywordValue::Int(3)),
+        ("float", KeywordValue::Float(2.0)),
+        ("large", KeywordValue::Float(1e300)),
+        ("infinite", KeywordValue::Float(f64::NEG_INFINITY)),
+        ("truth", KeywordValue::Bool(true)),
+        ("text", KeywordValue::Text("a \"b\"".into())),
+        ("texts", KeywordValue::Texts(vec!["a".into(), "b".into()])),
+        ("empty", KeywordValue::Texts(Vec::new())),
+        ("External id", KeywordValue::Int(7)),
+        ("none", KeywordValue::None),
+        ("ints", KeywordValue::Ints(vec![1])),
+    ];
+    let mut encoder = InputsEncoder::default();
+    encoder.keywords(&values.map(|(name, value)| (name.to_owned(), value)));
+    let arguments = keyword_arguments(InputsIter::new(encoder.words()));
+    let texts: Vec<String> = arguments
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}"))
+        .collect();
+    assert_eq!(
+        texts,
+        [
+            "int: 3",
+            "float: 2.0",
+            "large: 1e300",
+            "infinite: \"-inf\"",
+            "truth: true",
+            "text: \"a \\\"b\\\"\"",
+            "texts: [\"a\",\"b\"]",
+            "empty: []",
+            "user_External id: 7",
+        ]
+    );
+}

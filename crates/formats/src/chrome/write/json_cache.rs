@@ -6,7 +6,9 @@ use mindprof_model::{
 use rustc_hash::FxHashMap;
 
 use crate::chrome::category;
-use crate::chrome::inputs::{inputs_arguments, inputs_lists, list_types_argument};
+use crate::chrome::inputs::{
+    inputs_arguments, inputs_lists, keyword_arguments, list_types_argument,
+};
 use crate::chrome::keys::{ArgumentKey, ArgumentKeys};
 use crate::chrome::text::{call_place, json_string};
 use crate::paths::PATH_LEVELS;
@@ -153,16 +155,17 @@ fn depths(stacks: &StackTable) -> Vec<u32> {
 fn inputs_json(profile: &Profile) -> Vec<String> {
     let has_storages = !profile.storages().is_empty();
     let json = |words: &[u64]| {
-        if words.is_empty() {
-            return String::new();
-        }
-        let mut text = inputs_arguments(InputsIter::new(words)) + ",";
-        let list_types = list_types_argument(InputsIter::new(words)).filter(|_| has_storages);
-        if let Some(list_types) = list_types {
-            text.push_str(&list_types);
-            text.push(',');
-        }
-        text
+        let inputs = InputsIter::new(words);
+        let lists = (inputs.clone().next().is_some()).then(|| inputs_arguments(inputs.clone()));
+        let list_types = list_types_argument(inputs.clone()).filter(|_| has_storages);
+        let keywords = keyword_arguments(inputs).into_iter();
+        let keywords = keywords.map(|(name, value)| format!("{}:{value}", json_string(&name)));
+        lists
+            .into_iter()
+            .chain(list_types)
+            .chain(keywords)
+            .flat_map(|argument| [argument, ",".into()])
+            .collect()
     };
     profile.inputs().iter().map(json).collect()
 }
