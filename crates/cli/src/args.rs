@@ -8,11 +8,14 @@ use crate::commands::diff::DiffArgs;
 use crate::commands::info::InfoArgs;
 use crate::commands::man::ManArgs;
 use crate::commands::memory::MemoryArgs;
+use crate::commands::run::RunArgs;
 use crate::commands::slim::SlimArgs;
 use crate::commands::stacks::StacksArgs;
 use crate::commands::table::TableArgs;
 use crate::commands::verify::VerifyArgs;
-use crate::commands::{completions, convert, diff, info, man, memory, slim, stacks, table, verify};
+use crate::commands::{
+    completions, convert, diff, info, man, memory, run, slim, stacks, table, verify,
+};
 use crate::failure::Outcome;
 
 const EXIT_CODES: &str = "\
@@ -49,6 +52,8 @@ pub(crate) enum Command {
     Slim(SlimArgs),
     /// Compares two traces row by row.
     Diff(DiffArgs),
+    /// Profiles a Python program without a change of it.
+    Run(RunArgs),
     /// Prints the completions for a shell.
     Completions(CompletionsArgs),
     /// Prints the manual page of the program or of one command.
@@ -67,6 +72,7 @@ impl Command {
             Self::Convert(args) => convert::run(args),
             Self::Slim(args) => slim::run(args),
             Self::Diff(args) => diff::run(args),
+            Self::Run(args) => run::run(args),
             Self::Completions(args) => completions::run(args),
             Self::Man(args) => man::run(args),
         }
@@ -83,6 +89,7 @@ impl Command {
             | Self::Info(_)
             | Self::Convert(_)
             | Self::Slim(_)
+            | Self::Run(_)
             | Self::Completions(_)
             | Self::Man(_) => 1,
         }

@@ -1,6 +1,7 @@
 //! Columns as Apache Arrow's: numbers are handed over without a copy, texts stay numbered. Within a
 //! process they are a batch, between processes a file of Arrow's own format (IPC).
 
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use arrow_array::types::Int32Type;
@@ -9,14 +10,33 @@ use arrow_array::{
     ListArray, RecordBatch, StringArray,
 };
 use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
-use arrow_schema::{Field, Schema};
+use arrow_schema::{ArrowError, Field, Schema};
 
-use crate::columns::{Column, Values};
+use arrow_ipc::writer::FileWriter;
+use mindprof_analyze::Analysis;
 
-mod file;
-mod flatbuffer;
+use crate::columns::{Column, Values, event_columns};
+use crate::error::Result;
 
-pub use self::file::write_arrow;
+/// Writes everything that a profile shows, a row each, as a file of Arrow's. Returns how many there
+/// are.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn write_arrow(analysis: &Analysis, out: impl Write) -> Result<u64> {
+    let batch = record_batch(event_columns(analysis));
+    let write = || {
+        let mut file = FileWriter::try_new_buffered(out, &batch.schema())?;
+        file.write(&batch)?;
+        file.finish()
+    };
+    write().map_err(|error| match error {
+        // As it is: a reader that has seen enough is told apart from a full disk.
+        ArrowError::IoError(_, error) => error,
+        error => io::Error::other(error),
+    })?;
+    Ok(batch.num_rows() as u64)
+}
 
 /// Returns columns as a batch of Arrow's.
 ///
@@ -87,8 +107,40 @@ fn list(
 
 #[cfg(test)]
 mod tests {
+    use arrow_ipc::reader::FileReader;
+    use mindprof_model::Timeline;
+
     use super::*;
     use crate::columns::text_values;
+    use crate::error::Error;
+
+    #[test]
+    fn a_file_holds_the_batch() {
+        let analysis = Analysis::build(Timeline::draw(|time| {
+            time.annotation("step", |time| time.op("mm", 1500));
+        }));
+        let mut out = Vec::new();
+        assert_eq!(write_arrow(&analysis, &mut out).unwrap(), 2);
+        let read = FileReader::try_new(io::Cursor::new(out), None).unwrap();
+        let read: Vec<RecordBatch> = read.map(std::result::Result::unwrap).collect();
+        assert_eq!(read, [record_batch(event_columns(&analysis))]);
+    }
+
+    #[test]
+    fn an_error_of_the_system_stays_one() {
+        struct Full;
+        impl Write for Full {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let analysis = Analysis::build(Timeline::draw(|time| time.op("mm", 1500)));
+        let error = write_arrow(&analysis, Full).unwrap_err();
+        assert!(matches!(error, Error::Io(error) if error.kind() == io::ErrorKind::BrokenPipe));
+    }
 
     #[test]
     fn values_that_are_not_known_are_null() {

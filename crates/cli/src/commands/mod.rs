@@ -6,6 +6,7 @@ pub(crate) mod diff;
 pub(crate) mod info;
 pub(crate) mod man;
 pub(crate) mod memory;
+pub(crate) mod run;
 pub(crate) mod slim;
 pub(crate) mod stacks;
 pub(crate) mod table;
