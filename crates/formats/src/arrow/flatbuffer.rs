@@ -1,4 +1,4 @@
-//! FlatBuffers, as far as the heads of Arrow's messages need them: tables of numbers, texts, tables
+//! `FlatBuffers`, as far as the heads of Arrow's messages need them: tables of numbers, texts, tables
 //! and lists, laid out from front to back.
 //!
 //! ```text
