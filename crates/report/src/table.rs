@@ -207,10 +207,10 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// Returns how wide a column of long texts gets: where the table has to fit, a third of it.
+    /// Returns how wide a column of long texts gets: where the table has to fit, a fifth of it.
     fn limit(&self, own: Option<usize>) -> Option<usize> {
-        let third = self.options.max_width.map(|width| width / 3);
-        own.into_iter().chain(third).min()
+        let fifth = self.options.max_width.map(|width| width / 5);
+        own.into_iter().chain(fifth).min()
     }
 
     fn time(&self, microseconds: f64) -> String {

@@ -58,10 +58,10 @@ fn amounts(header: impl Into<String>, metric: Metric) -> Column {
 pub const TABLE_COLUMNS: [&str; 24] = [
     "name",
     "self_device_time_total",
-    "self_cpu_time_total",
-    "count",
     "input_shapes",
     "stack",
+    "self_cpu_time_total",
+    "count",
     "max",
     "p50",
     "self_device_percent",
@@ -83,7 +83,7 @@ pub const TABLE_COLUMNS: [&str; 24] = [
 ];
 
 /// How narrow the column of names gets before others are left out.
-const LEAST_NAME_WIDTH: usize = 24;
+const LEAST_NAME_WIDTH: usize = 20;
 
 /// Returns the columns that are shown: those that were asked for, in that order, or those that there
 /// is room for.
@@ -96,10 +96,10 @@ pub(super) fn shown_columns(sheet: &Sheet<'_>) -> Vec<Column> {
             picked.extend(found.map(|index| all.remove(index)));
         }
         // A table has a column, whatever the rows lack.
-        if !picked.is_empty() {
-            all = picked;
-        } else {
+        if picked.is_empty() {
             all.truncate(1);
+        } else {
+            all = picked;
         }
     }
     match sheet.options.max_width {
