@@ -213,7 +213,9 @@ format: setup ## Format all code
 build: $(VENV)/maturin ## Build the native module into the virtual environment, in the profile of the tests: quick to build
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet
 
-# Speed is measured, and rough use tried, on what users get.
+# Speed is measured, and rough use tried, on what users get; but with symbols, so that a profiler of programs can name what it sees.
+bench build-release: export CARGO_PROFILE_RELEASE_STRIP := none
+
 .PHONY: build-release
 build-release: setup ## Build it in the profile of the wheels: quick to run
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
@@ -234,9 +236,9 @@ wheel: $(WHEEL_TOOLS)/ready ## Build wheels for WHEEL_TARGETS and the source dis
 	done
 	for target in $(WHEEL_TARGETS); do \
 		PATH="$(CURDIR)/$(WHEEL_TOOLS)/bin:$$PATH" RUSTUP_TOOLCHAIN=$(RUST_TOOLCHAIN) \
-		CARGO_TARGET_DIR=$(CURDIR)/target/wheel \
+		CARGO_TARGET_DIR=$(CURDIR)/target/wheel CARGO_PROFILE_RELEASE_STRIP=none \
 		RUSTFLAGS="--remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=cargo" \
-			maturin build --release --locked --quiet --sdist --zig --compatibility manylinux2014 --strip false \
+			maturin build --release --locked --quiet --sdist --zig --compatibility manylinux2014 \
 			--target $$target --out $(WHEELS_WITH_SYMBOLS) || exit 1; \
 	done
 	$(PYTHON) tools/strip_wheel.py $(WHEELS_WITH_SYMBOLS)/*.whl dist
