@@ -3,6 +3,26 @@
 //! Arrow and Parquet; all else as JSON.
 //!
 //! What is made for eyes is in `report`.
+//!
+//! ```
+//! use mindprof_formats::{Error, read_trace, write_perfetto, write_trace};
+//! use mindprof_model::Timeline;
+//!
+//! let profile = Timeline::draw(|time| time.op("aten::mul", 1_500));
+//!
+//! let mut json = Vec::new(); // Chrome's format, which torch.profiler writes too
+//! write_trace(&profile, "trace.json", &mut json)?;
+//!
+//! let again = read_trace(&json)?; // plain, gzip or zstd
+//! let [event] = again.events() else { panic!("one event was written") };
+//! assert_eq!(again.name(event), "aten::mul");
+//! assert_eq!(event.duration.0, 1_500);
+//!
+//! let mut perfetto = Vec::new();
+//! write_perfetto(&again, &mut perfetto)?;
+//! assert!(perfetto.len() < json.len());
+//! # Ok::<(), Error>(())
+//! ```
 
 mod arrow;
 mod chrome;
