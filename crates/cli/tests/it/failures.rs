@@ -160,7 +160,7 @@ fn a_limit_on_what_is_read_is_told_with_its_option() {
 #[test]
 fn a_program_without_python_says_where_another_can_be_run() {
     let output = run(["run", "--memory", "train.py", "--help"]);
-    assert_eq!(output.code, 2);
+    assert_eq!(output.code, Some(2));
     assert_eq!(
         output.stderr,
         "error: this program has no Python to run another in\nhint: install the Python package: its \
