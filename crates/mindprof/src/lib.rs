@@ -13,7 +13,18 @@
 //! assert_eq!(sum, 285 + 328_350);
 //! let table = mindprof::table(&profile, &TableOptions::default());
 //! assert!(table.contains("work"));
+//!
+//! let path = std::env::temp_dir().join(format!("mindprof-{}.json.gz", std::process::id()));
+//! mindprof::write_trace_file(&profile, &path)?; // for Perfetto, chrome://tracing and `mindprof`
+//! let again = mindprof::read_trace_file(&path)?; // reads what torch.profiler wrote, too
+//! assert_eq!(again.events().len(), 2);
+//! # std::fs::remove_file(&path).unwrap();
+//! # Ok::<(), mindprof::Error>(())
 //! ```
+//!
+//! The other crates have an example each: `mindprof_model` says what a profile is, `mindprof_record`
+//! how it is captured, `mindprof_analyze` what it means, `mindprof_formats` and `mindprof_report`
+//! how it is written for programs and for people.
 //!
 //! This crate is a thin facade: what it re-exports is documented where it is made.
 

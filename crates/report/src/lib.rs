@@ -3,6 +3,30 @@
 //!
 //! Rows, names and files come from `formats`, which makes what programs read; how wide a column is
 //! and in which unit a number is told is known here alone.
+//!
+//! ```
+//! use mindprof_analyze::{Analysis, GroupBy, StackMetric, averages};
+//! use mindprof_model::Timeline;
+//! use mindprof_report::{TableOptions, table, write_flamegraph};
+//!
+//! let profile = Timeline::draw(|time| {
+//!     time.scope("step", |time| {
+//!         time.op("aten::mul", 30_000);
+//!         time.op("aten::sum", 10_000);
+//!     });
+//! });
+//! let analysis = Analysis::build(profile);
+//!
+//! let rows = averages(&analysis, GroupBy::default());
+//! let text = table(&analysis, &rows, GroupBy::default(), &TableOptions::default());
+//! assert!(text.contains("75.00%") && text.contains("30.000us"));
+//! assert!(text.contains("Self CPU time total: 40.000us"));
+//!
+//! let mut picture = Vec::new();
+//! write_flamegraph(&analysis, StackMetric::SelfCpuTime, &mut picture)?;
+//! assert!(String::from_utf8_lossy(&picture).contains("aten::mul"));
+//! # Ok::<(), mindprof_formats::Error>(())
+//! ```
 
 mod diff;
 mod error;
