@@ -31,6 +31,7 @@ __all__ = [
     "adaptive_avg_pool2d",
     "arange",
     "as_tensor",
+    "avg_pool2d",
     "backward",
     "batch_norm",
     "binary_cross_entropy_with_logits",
@@ -62,6 +63,7 @@ __all__ = [
     "given_table",
     "given_tree",
     "grad",
+    "huber_loss",
     "is_grad_enabled",
     "is_profiling",
     "is_shown_frame",
@@ -105,6 +107,7 @@ __all__ = [
     "set_num_threads",
     "set_printoptions",
     "silu",
+    "smooth_l1_loss",
     "softplus",
     "sort_keys",
     "stack",
@@ -662,8 +665,11 @@ class Tensor:
     ) -> Tensor: ...
     def argsort(self, dim: _int = ..., descending: _bool = False) -> Tensor: ...
     def cumsum(self, dim: _int, *, dtype: _core_dtype | None = None) -> Tensor: ...
+    def diag(self, diagonal: _int = 0) -> Tensor: ...
     def expm1(self) -> Tensor: ...
-    def flip(self, dims: _int | Sequence[_int]) -> Tensor: ...
+    def flip(
+        self, *places: _int | Sequence[_int], dims: _int | Sequence[_int] | None = None
+    ) -> Tensor: ...
     def gather(self, dim: _int, index: Tensor) -> Tensor: ...
     def isnan(self) -> Tensor: ...
     def log1p(self) -> Tensor: ...
@@ -707,7 +713,25 @@ class Tensor:
         *,
         dtype: _core_dtype | None = None,
     ) -> Tensor: ...
+    def median(self, dim: _int | None = None, keepdim: _bool = False) -> Any: ...
     def min(self, dim: Any = None, keepdim: _bool = False) -> Any: ...
+    def prod(
+        self,
+        dim: _int | None = None,
+        keepdim: _bool = False,
+        *,
+        dtype: _core_dtype | None = None,
+    ) -> Tensor: ...
+    def roll(
+        self, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] | None = None
+    ) -> Tensor: ...
+    def unique(
+        self,
+        sorted: _bool = True,
+        return_inverse: _bool = False,
+        return_counts: _bool = False,
+        dim: _int | None = None,
+    ) -> Any: ...
     def minimum(self, other: Tensor) -> Tensor: ...
     def mm(self, mat2: Tensor) -> Tensor: ...
     def mul(self, other: Tensor | _Number) -> Tensor: ...
@@ -722,7 +746,10 @@ class Tensor:
     ) -> Tensor: ...
     def nonzero(self) -> Tensor: ...
     def norm(
-        self, p: _float = 2.0, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False
+        self,
+        p: _float | str | None = None,
+        dim: _int | Sequence[_int] | None = None,
+        keepdim: _bool = False,
     ) -> Tensor: ...
     def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: Any = None) -> Self: ...
     def numel(self) -> _int: ...
@@ -777,10 +804,10 @@ class Tensor:
     def std(
         self,
         dim: _int | Sequence[_int] | None = None,
-        unbiased: _bool = True,
+        unbiased: _bool | None = None,
         keepdim: _bool = False,
         *,
-        correction: _int | None = None,
+        correction: _float | None = None,
     ) -> Tensor: ...
     def storage_offset(self) -> _int: ...
     def stride(self) -> tuple[_int, ...]: ...
@@ -814,10 +841,10 @@ class Tensor:
     def var(
         self,
         dim: _int | Sequence[_int] | None = None,
-        unbiased: _bool = True,
+        unbiased: _bool | None = None,
         keepdim: _bool = False,
         *,
-        correction: _int | None = None,
+        correction: _float | None = None,
     ) -> Tensor: ...
     def view(self, *shape: _int | Sequence[_int]) -> Tensor: ...
     def view_as(self, other: Tensor) -> Tensor: ...
@@ -998,6 +1025,21 @@ def linspace(
 def manual_seed(seed: int) -> None: ...
 def maximum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def minimum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+def avg_pool2d(
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = ...,
+    ceil_mode: _bool = False,
+    count_include_pad: _bool = True,
+    divisor_override: int | None = None,
+) -> Tensor: ...
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0
+) -> Tensor: ...
+def smooth_l1_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0
+) -> Tensor: ...
 def max_pool2d(
     input: Tensor,
     kernel_size: int | Sequence[int],

@@ -41,6 +41,9 @@ from mindtorch_v2 import _missing, amp, autograd, cuda, nn, optim, profiler, ser
 from mindtorch_v2 import _pickle as _pickle
 from mindtorch_v2._einsum import einsum
 from mindtorch_v2._functions import (
+    concat,
+    concatenate,
+    divide,
     get_num_threads,
     hstack,
     isfinite,
@@ -48,7 +51,11 @@ from mindtorch_v2._functions import (
     logical_and,
     logical_not,
     logical_or,
+    meshgrid,
+    multiply,
     set_num_threads,
+    subtract,
+    true_divide,
     vstack,
 )
 from mindtorch_v2._memory_format import contiguous_format, memory_format, preserve_format
@@ -96,6 +103,7 @@ clamp = Tensor.clamp
 clone = Tensor.clone
 cos = Tensor.cos
 cumsum = Tensor.cumsum
+diag = Tensor.diag
 div = Tensor.div
 dot = Tensor.dot
 empty_like = Tensor.empty_like
@@ -127,6 +135,7 @@ masked_select = Tensor.masked_select
 matmul = Tensor.matmul
 max = Tensor.max
 mean = Tensor.mean
+median = Tensor.median
 min = Tensor.min
 mm = Tensor.mm
 mul = Tensor.mul
@@ -141,12 +150,14 @@ ones_like = Tensor.ones_like
 outer = Tensor.outer
 permute = Tensor.permute
 pow = Tensor.pow
+prod = Tensor.prod
 rand_like = Tensor.rand_like
 randn_like = Tensor.randn_like
 reciprocal = Tensor.reciprocal
 relu = Tensor.relu
 remainder = Tensor.remainder
 reshape = Tensor.reshape
+roll = Tensor.roll
 round = Tensor.round
 rsqrt = Tensor.rsqrt
 scatter = Tensor.scatter
@@ -171,13 +182,10 @@ transpose = Tensor.transpose
 tril = Tensor.tril
 triu = Tensor.triu
 unbind = Tensor.unbind
+unique = Tensor.unique
 unsqueeze = Tensor.unsqueeze
 var = Tensor.var
 zeros_like = Tensor.zeros_like
-concat = concatenate = cat
-multiply = mul
-subtract = sub
-divide = true_divide = div
 
 
 def is_tensor(obj: object) -> builtins.bool:
@@ -223,6 +231,7 @@ __all__ = [
     "cuda",
     "cumsum",
     "device",
+    "diag",
     "div",
     "divide",
     "dot",
@@ -287,7 +296,9 @@ __all__ = [
     "max",
     "maximum",
     "mean",
+    "median",
     "memory_format",
+    "meshgrid",
     "min",
     "minimum",
     "mm",
@@ -309,6 +320,7 @@ __all__ = [
     "permute",
     "pow",
     "preserve_format",
+    "prod",
     "profiler",
     "rand",
     "rand_like",
@@ -320,6 +332,7 @@ __all__ = [
     "relu",
     "remainder",
     "reshape",
+    "roll",
     "round",
     "rsqrt",
     "save",
@@ -353,6 +366,7 @@ __all__ = [
     "triu",
     "true_divide",
     "unbind",
+    "unique",
     "unsqueeze",
     "utils",
     "var",

@@ -33,6 +33,9 @@ def einsum(equation: str, *operands: Any) -> Tensor:
 def _parse(equation: str, operands: tuple[Tensor, ...]) -> tuple[list[str], str, list[Tensor]]:
     given, arrow, wanted = equation.replace(" ", "").partition(_OUTPUT)
     terms = given.split(",")
+    for place, term in enumerate(terms):
+        _check_ellipsis(term, f"operand {place} for which", "an ellipsis", f"operand {place} that")
+    _check_ellipsis(wanted, "output but", "an ellipsis (...)", "output that")
     if len(terms) != len(operands):
         raise ValueError(
             "einsum(): more operands were provided than specified in the equation"
@@ -68,6 +71,15 @@ def _parse(equation: str, operands: tuple[Tensor, ...]) -> tuple[list[str], str,
             "equation for any input operand or appears more than once"
         )
     return named, result, list(operands)
+
+
+def _check_ellipsis(term: str, whose: str, ellipsis: str, stray: str) -> None:
+    if "." in term.replace("...", "", 1):
+        raise RuntimeError(
+            f"einsum(): found '.' for {whose} {ellipsis} was already found"
+            if "..." in term
+            else f"einsum(): found '.' for {stray} is not part of any ellipsis"
+        )
 
 
 def _contract(terms: list[str], result: str, operands: list[Tensor]) -> Tensor:

@@ -5,11 +5,53 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 from mindprof import _core
 from mindprof._core import OperatorScope, Tensor, cat
 
 _threads: list[int] = []
+
+
+def concat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """Joins tensors along a dimension.
+
+    >>> import mindtorch_v2 as torch
+    >>> concat([torch.ones(2), torch.zeros(1)])
+    tensor([1., 1., 0.])
+    """
+    with OperatorScope("aten::concat", list(tensors), dim):
+        return cat(tensors, dim)
+
+
+def concatenate(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """Joins tensors along a dimension."""
+    with OperatorScope("aten::concatenate", list(tensors), dim):
+        return cat(tensors, dim)
+
+
+def divide(input: Tensor, other: Tensor | float) -> Tensor:
+    """Divides by a tensor or a number."""
+    with OperatorScope("aten::divide", input, other):
+        return input.div(other)
+
+
+def true_divide(input: Tensor, other: Tensor | float) -> Tensor:
+    """Divides by a tensor or a number."""
+    with OperatorScope("aten::true_divide", input, other):
+        return input.div(other)
+
+
+def multiply(input: Tensor, other: Tensor | float) -> Tensor:
+    """Multiplies by a tensor or a number."""
+    with OperatorScope("aten::multiply", input, other):
+        return input.mul(other)
+
+
+def subtract(input: Tensor, other: Tensor | float, *, alpha: float = 1) -> Tensor:
+    """Subtracts `alpha` times a tensor or a number."""
+    with OperatorScope("aten::subtract", input, other, alpha):
+        return input.sub(other, alpha=alpha)
 
 
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
@@ -20,7 +62,8 @@ def hstack(tensors: Sequence[Tensor]) -> Tensor:
     tensor([1., 1., 0.])
     """
     with OperatorScope("aten::hstack", list(tensors)):
-        rows = [tensor.reshape(1) if tensor.dim() == 0 else tensor for tensor in tensors]
+        with OperatorScope("aten::atleast_1d", list(tensors)):
+            rows = [tensor.reshape(1) if tensor.dim() == 0 else tensor for tensor in tensors]
         return cat(rows, 0 if rows[0].dim() == 1 else 1)
 
 
@@ -33,13 +76,16 @@ def vstack(tensors: Sequence[Tensor]) -> Tensor:
             [0., 0.]])
     """
     with OperatorScope("aten::vstack", list(tensors)):
-        return cat([t.reshape(1, -1) if t.dim() < 2 else t for t in tensors], 0)
+        with OperatorScope("aten::atleast_2d", list(tensors)):
+            rows = [t.reshape(1, -1) if t.dim() < 2 else t for t in tensors]
+        return cat(rows, 0)
 
 
 def isfinite(input: Tensor) -> Tensor:
     """Returns which elements are finite numbers."""
     with OperatorScope("aten::isfinite", input):
-        return (input == input) * (input.abs() != float("inf"))
+        bounded = input.abs() != float("inf")
+        return (input == input) * bounded
 
 
 def isinf(input: Tensor) -> Tensor:
@@ -64,6 +110,46 @@ def logical_or(input: Tensor, other: Tensor) -> Tensor:
     """Returns where one is not zero."""
     with OperatorScope("aten::logical_or", input, other):
         return (input != 0) | (other != 0)
+
+
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+    """Repeats vectors along each other's dimensions.
+
+    Args:
+        tensors: The vectors, or one list of them.
+        indexing: "ij", or "xy" to exchange the first two dimensions.
+
+    >>> import mindtorch_v2 as torch
+    >>> meshgrid(torch.ones(2), torch.zeros(3), indexing="ij")[0].shape == (2, 3)
+    True
+    """
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        tensors = tuple(tensors[0])
+    if indexing is None:
+        warnings.warn(
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing "
+            "argument.",
+            stacklevel=2,
+        )
+    if indexing not in (None, "ij", "xy"):
+        raise RuntimeError(
+            'torch.meshgrid: indexing must be one of "xy" or "ij", but received: ' + indexing
+        )
+    shown = (list(tensors),) if indexing is None else (list(tensors), None)
+    swaps = indexing == "xy" and len(tensors) >= 2
+    with OperatorScope("aten::meshgrid", *shown):
+        vectors = list(tensors)
+        if swaps:
+            vectors[:2] = vectors[1::-1]
+        sizes = [vector.numel() for vector in vectors]
+        grids = []
+        for place, vector in enumerate(vectors):
+            shape = [1] * len(vectors)
+            shape[place] = sizes[place]
+            grids.append(vector.view(shape).expand(sizes))
+        if swaps:
+            grids[:2] = grids[1::-1]
+        return tuple(grids)
 
 
 def set_num_threads(int: int) -> None:

@@ -1,4 +1,4 @@
-"""What `max`, `min`, `sort` and `topk` return along a dimension: values, and where they are."""
+"""What `max`, `median`, `sort` and their like return along a dimension: values and their places."""
 
 from __future__ import annotations
 
@@ -27,6 +27,16 @@ class min(NamedTuple):
         return f"torch.return_types.min(\nvalues={self.values!r},\nindices={self.indices!r})"
 
 
+class median(NamedTuple):
+    """The middle elements along a dimension, and their places."""
+
+    values: Tensor
+    indices: Tensor
+
+    def __repr__(self) -> str:
+        return f"torch.return_types.median(\nvalues={self.values!r},\nindices={self.indices!r})"
+
+
 class sort(NamedTuple):
     """The elements in order, and the places that they came from."""
 
@@ -47,4 +57,4 @@ class topk(NamedTuple):
         return f"torch.return_types.topk(\nvalues={self.values!r},\nindices={self.indices!r})"
 
 
-__all__ = ["max", "min", "sort", "topk"]
+__all__ = ["max", "median", "min", "sort", "topk"]

@@ -95,13 +95,44 @@ CASES: dict[str, Case] = {
     "mse_loss of each": lambda torch, x, leaf: torch.nn.functional.mse_loss(
         x, leaf(tuple(x.shape)), reduction="none"
     ),
+    "smooth_l1_loss": lambda torch, x, leaf: torch.nn.functional.smooth_l1_loss(
+        x, leaf(tuple(x.shape)), beta=0.5
+    ),
+    "smooth_l1_loss of each": lambda torch, x, leaf: torch.nn.functional.smooth_l1_loss(
+        x, leaf(tuple(x.shape)), reduction="none"
+    ),
+    "huber_loss": lambda torch, x, leaf: torch.nn.functional.huber_loss(
+        x, leaf(tuple(x.shape)), delta=0.5
+    ),
+    "huber_loss, summed": lambda torch, x, leaf: torch.nn.functional.huber_loss(
+        x, leaf(tuple(x.shape)), reduction="sum"
+    ),
     "cross_entropy": lambda torch, x, leaf: torch.nn.functional.cross_entropy(x, _classes(x)),
     "nll_loss": lambda torch, x, leaf: torch.nn.functional.nll_loss(x, _classes(x)),
     "mean": _method("mean"),
     "mean over the last": _method("mean", dim=-1, keepdim=True),
     "var": _method("var", dim=-1),
     "std": _method("std", dim=-1),
+    "std of all": _method("std"),
     "norm": _method("norm"),
+    "norm of order 3": _method("norm", 3, dim=-1),
+    "norm of the largest": _method("norm", float("inf"), dim=0, keepdim=True),
+    "prod": _method("prod"),
+    "prod over the last": _method("prod", dim=-1, keepdim=True),
+    "prod of what has zeros": lambda torch, x, leaf: (x * (x > -0.5)).prod(-1),
+    "median": _method("median"),
+    "median over the first": lambda torch, x, leaf: (x * 1).median(0)[0],
+    "median over the last": lambda torch, x, leaf: x.median(-1, True)[0],
+    "roll": _method("roll", 3),
+    "roll over two": _method("roll", (-1, 2), (0, -1)),
+    "diag": _method("diag", 1),
+    "diag below": _method("diag", -1),
+    "meshgrid": lambda torch, x, leaf: torch.stack(
+        torch.meshgrid(x.flatten()[:3], leaf((2,)), indexing="xy")
+    ),
+    "masked_select": lambda torch, x, leaf: x.masked_select(x > 0),
+    "flip": _method("flip", 0, -1),
+    "gather": lambda torch, x, leaf: x.gather(-1, (x.detach() > 0).long()),
     "max over the last": lambda torch, x, leaf: x.max(dim=-1)[0],
     "clamp": _method("clamp", -0.5, 0.5),
     "abs": _method("abs"),
@@ -113,6 +144,10 @@ CASES: dict[str, Case] = {
     "a mask set": lambda torch, x, leaf: _set_mask(x * 2),
     "rows by number": lambda torch, x, leaf: x[torch.tensor([0, 1, 1])],
     "max_pool2d": _functional("max_pool2d", 2),
+    "avg_pool2d": _functional("avg_pool2d", 2),
+    "avg_pool2d beyond the edge": _functional("avg_pool2d", 2, 1, 1, True),
+    "avg_pool2d of what is inside": _functional("avg_pool2d", 2, 2, 1, True, False),
+    "avg_pool2d by another number": _functional("avg_pool2d", 2, divisor_override=3),
     "adaptive_avg_pool2d": _functional("adaptive_avg_pool2d", (1, 2)),
     "conv2d": lambda torch, x, leaf: torch.nn.functional.conv2d(
         x, leaf((2, x.shape[-3] if x.dim() > 2 else 1, 2, 2)), leaf((2,))

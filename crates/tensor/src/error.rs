@@ -82,6 +82,12 @@ pub enum Error {
          Please clone() the tensor before performing the operation."
     )]
     OverlappingWrite,
+    /// A tensor that is read lies where another is written.
+    #[error(
+        "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory \
+         location. Please clone() the tensor before performing the operation."
+    )]
+    OverlappingRead,
     /// A dimension does not exist.
     #[error(
         "Dimension out of range (expected to be in range of [{lowest}, {highest}], but got {dimension})"

@@ -35,6 +35,7 @@ impl Error {
             | Self::ExpandTooFew { .. }
             | Self::ExpandLeading { .. }
             | Self::OutputShape { .. }
+            | Self::OverlappingRead
             | Self::OverlappingWrite
             | Self::RepeatedDimension { .. }
             | Self::NotAMatrix { .. }

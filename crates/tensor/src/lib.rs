@@ -43,8 +43,9 @@ pub use logical::Logical;
 pub use operand::Operand;
 pub use operator::{OperatorInput, open_operator};
 pub use ops::{
-    Approximation, BatchNorm, BinaryCrossEntropy, Comparison, Convolution, CrossEntropy, Curve,
-    Elementwise, End, KeepDims, Logic, Pool, Reduction, Triangle, Truth, manual_seed,
+    Approximation, BatchNorm, Bend, BinaryCrossEntropy, Comparison, Convolution, CrossEntropy,
+    Curve, Divisor, Elementwise, End, KeepDims, Logic, Pool, Reduction, Spread, Triangle, Truth,
+    UniqueOptions, manual_seed,
 };
 pub use scalar::Scalar;
 pub use tensor::Tensor;

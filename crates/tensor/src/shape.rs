@@ -5,6 +5,7 @@
 
 use smallvec::SmallVec;
 
+use crate::error::reject;
 use crate::{DType, Error, Result};
 
 /// The sizes of a tensor; up to five need no allocation.
@@ -93,6 +94,10 @@ pub(crate) fn dimension_index(dimension: i64, rank: usize) -> Result<usize> {
 
 /// Marks the dimensions of a list; none listed means all.
 pub(crate) fn dimension_mask(dimensions: &[i64], rank: usize) -> Result<SmallVec<[bool; 6]>> {
+    const MOST: usize = 64;
+    if rank > MOST && !dimensions.is_empty() {
+        return reject!(Runtime, "only tensors with up to {MOST} dims are supported");
+    }
     let mut mask = SmallVec::from_elem(dimensions.is_empty(), rank.max(1));
     for &dimension in dimensions {
         let index = dimension_index(dimension, rank)?;

@@ -10,6 +10,7 @@ use crate::autograd::{Meta, is_tracking, link_view};
 use crate::dtype::Weight;
 use crate::element::by_dtype;
 use crate::elements::{Foreign, Owner};
+use crate::error::reject;
 use crate::kernels::Walk;
 use crate::layout::Layout;
 use crate::shape::{Strides, checked_sizes, storage_bytes};
@@ -64,6 +65,14 @@ impl Tensor {
     /// When the sizes call for another number of bytes, or there is no memory.
     pub fn from_bytes(bytes: &[u8], sizes: &[i64], dtype: DType) -> Result<Self> {
         let count = bytes.len() / dtype.bytes();
+        if !bytes.len().is_multiple_of(dtype.bytes()) {
+            return reject!(
+                Value,
+                "buffer length ({} bytes) must be a multiple of element size ({})",
+                bytes.len(),
+                dtype.bytes()
+            );
+        }
         match dtype {
             DType::Bool => Self::from_slice(
                 &decode(bytes, count, |[byte]| Logical::from_byte(byte)),
@@ -219,6 +228,17 @@ impl Tensor {
     /// Returns whether two tensors are views of one storage.
     pub fn shares_storage(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.storage, &other.storage)
+    }
+
+    /// Returns whether two tensors are known to have elements in one place: those of both lie
+    /// densely, in pieces that overlap.
+    pub(crate) fn meets(&self, other: &Self) -> bool {
+        if !self.shares_storage(other) || !self.layout.is_dense() || !other.layout.is_dense() {
+            return false;
+        }
+        let piece = |tensor: &Self| tensor.offset()..tensor.offset() + tensor.count();
+        let (own, other) = (piece(self), piece(other));
+        own.start.max(other.start) < own.end.min(other.end)
     }
 
     /// Copies the elements out, the last dimension innermost, converting them as C does.

@@ -34,14 +34,16 @@ from mindtorch_v2.nn.loss import (
     BCELoss,
     BCEWithLogitsLoss,
     CrossEntropyLoss,
+    HuberLoss,
     L1Loss,
     MSELoss,
     NLLLoss,
+    SmoothL1Loss,
 )
 from mindtorch_v2.nn.module import Module
 from mindtorch_v2.nn.normalization import BatchNorm1d, BatchNorm2d, LayerNorm
 from mindtorch_v2.nn.parameter import Parameter
-from mindtorch_v2.nn.pooling import AdaptiveAvgPool2d, MaxPool2d
+from mindtorch_v2.nn.pooling import AdaptiveAvgPool2d, AvgPool2d, MaxPool2d
 from mindtorch_v2.nn.recurrent import GRU, LSTM, RNNBase
 
 __all__ = [
@@ -50,6 +52,7 @@ __all__ = [
     "GRU",
     "LSTM",
     "AdaptiveAvgPool2d",
+    "AvgPool2d",
     "BCELoss",
     "BCEWithLogitsLoss",
     "BatchNorm1d",
@@ -60,6 +63,7 @@ __all__ = [
     "Dropout",
     "Embedding",
     "Flatten",
+    "HuberLoss",
     "Identity",
     "L1Loss",
     "LayerNorm",
@@ -79,6 +83,7 @@ __all__ = [
     "Sequential",
     "SiLU",
     "Sigmoid",
+    "SmoothL1Loss",
     "Softmax",
     "Softplus",
     "Tanh",

@@ -3,15 +3,107 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import mindtorch_v2 as torch
 from mindtorch_v2.nn import functional, init
 from mindtorch_v2.nn.module import Module
 from mindtorch_v2.nn.parameter import Parameter
 
+_PADDINGS = ("zeros", "reflect", "replicate", "circular")
 
-class Conv2d(Module):
+
+class _Convolution(Module):
+    """Convolves with learned kernels, over as many dimensions as a subclass says.
+
+    Weight and bias start uniform within `1 / sqrt(fan_in)` of zero.
+    """
+
+    _dimensions: ClassVar[int]
+
+    weight: Parameter
+    bias: Parameter | None
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = 1,
+        padding: str | int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        _check_groups(groups, in_channels, out_channels)
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.kernel_size = self._sizes(kernel_size)
+        self.stride = self._sizes(stride)
+        self.padding = padding if isinstance(padding, str) else self._sizes(padding)
+        self.dilation = self._sizes(dilation)
+        self.groups = groups
+        self.padding_mode = padding_mode
+        self._check_padding()
+        shape = (out_channels, in_channels // groups, *self.kernel_size)
+        self.weight = Parameter(torch.empty(shape, device=device, dtype=dtype))
+        if bias:
+            self.bias = Parameter(torch.empty(out_channels, device=device, dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws weight and bias anew."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            init.uniform_bias_(self.bias, self.weight)
+
+    def extra_repr(self) -> str:
+        """Returns the sizes, and what differs from the defaults."""
+        facts = [
+            f"{self.in_channels}, {self.out_channels}",
+            f"kernel_size={self.kernel_size}",
+            f"stride={self.stride}",
+        ]
+        if self.padding != self._sizes(0):
+            facts.append(f"padding={self.padding}")
+        if self.dilation != self._sizes(1):
+            facts.append(f"dilation={self.dilation}")
+        if self.groups != 1:
+            facts.append(f"groups={self.groups}")
+        if self.bias is None:
+            facts.append("bias=False")
+        return ", ".join(facts)
+
+    def _sizes(self, value: int | Sequence[int]) -> tuple[int, ...]:
+        if isinstance(value, int):
+            return (value,) * self._dimensions
+        return tuple(value[place] for place in range(self._dimensions))
+
+    def _check_padding(self) -> None:
+        if isinstance(self.padding, str):
+            if self.padding not in ("valid", "same"):
+                raise ValueError(
+                    f"Invalid padding string {self.padding!r}, should be one of {{'valid', 'same'}}"
+                )
+            if self.padding == "same" and self.stride != self._sizes(1):
+                raise ValueError("padding='same' is not supported for strided convolutions")
+        if self.padding_mode not in _PADDINGS:
+            raise ValueError(
+                "padding_mode must be one of {'zeros', 'reflect', 'replicate', 'circular'}, "
+                f"but got padding_mode={self.padding_mode!r}"
+            )
+        if self.padding_mode != "zeros":
+            raise NotImplementedError(f"padding_mode={self.padding_mode!r} is not supported")
+
+
+class Conv2d(_Convolution):
     """Convolves images of shape `(N, C, H, W)` with learned kernels.
 
     Weight and bias start uniform within `1 / sqrt(fan_in)` of zero.
@@ -35,47 +127,7 @@ class Conv2d(Module):
         True
     """
 
-    weight: Parameter
-    bias: Parameter | None
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int | tuple[int, int],
-        stride: int | tuple[int, int] = 1,
-        padding: str | int | tuple[int, int] = 0,
-        dilation: int | tuple[int, int] = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        super().__init__()
-        _check_groups(groups, in_channels, out_channels)
-        self.in_channels = in_channels
-        self.out_channels = out_channels
-        self.kernel_size = _pair(kernel_size)
-        self.stride = _pair(stride)
-        self.padding = padding if isinstance(padding, str) else _pair(padding)
-        self.dilation = _pair(dilation)
-        self.groups = groups
-        self.padding_mode = padding_mode
-        self._check_padding()
-        shape = (out_channels, in_channels // groups, *self.kernel_size)
-        self.weight = Parameter(torch.empty(shape, device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(torch.empty(out_channels, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draws weight and bias anew."""
-        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        if self.bias is not None:
-            init.uniform_bias_(self.bias, self.weight)
+    _dimensions = 2
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         """Computes the convolution."""
@@ -89,41 +141,8 @@ class Conv2d(Module):
             self.groups,
         )
 
-    def extra_repr(self) -> str:
-        """Returns the sizes, and what differs from the defaults."""
-        facts = [
-            f"{self.in_channels}, {self.out_channels}",
-            f"kernel_size={self.kernel_size}",
-            f"stride={self.stride}",
-        ]
-        if self.padding != (0, 0):
-            facts.append(f"padding={self.padding}")
-        if self.dilation != (1, 1):
-            facts.append(f"dilation={self.dilation}")
-        if self.groups != 1:
-            facts.append(f"groups={self.groups}")
-        if self.bias is None:
-            facts.append("bias=False")
-        return ", ".join(facts)
 
-    def _check_padding(self) -> None:
-        if isinstance(self.padding, str):
-            if self.padding not in ("valid", "same"):
-                raise ValueError(
-                    f"Invalid padding string {self.padding!r}, should be one of {{'valid', 'same'}}"
-                )
-            if self.padding == "same" and self.stride != (1, 1):
-                raise ValueError("padding='same' is not supported for strided convolutions")
-        if self.padding_mode not in ("zeros", "reflect", "replicate", "circular"):
-            raise ValueError(
-                "padding_mode must be one of {'zeros', 'reflect', 'replicate', 'circular'}, "
-                f"but got padding_mode={self.padding_mode!r}"
-            )
-        if self.padding_mode != "zeros":
-            raise NotImplementedError(f"padding_mode={self.padding_mode!r} is not supported")
-
-
-class Conv1d(Module):
+class Conv1d(_Convolution):
     """Convolves sequences of shape `(N, C, L)` with learned kernels.
 
     Args:
@@ -145,48 +164,7 @@ class Conv1d(Module):
         True
     """
 
-    weight: Parameter
-    bias: Parameter | None
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int | tuple[int],
-        stride: int | tuple[int] = 1,
-        padding: str | int | tuple[int] = 0,
-        dilation: int | tuple[int] = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        super().__init__()
-        _check_groups(groups, in_channels, out_channels)
-        if padding_mode != "zeros":
-            raise NotImplementedError(f"padding_mode={padding_mode!r} is not supported")
-        self.in_channels = in_channels
-        self.out_channels = out_channels
-        self.kernel_size = _one(kernel_size)
-        self.stride = _one(stride)
-        self.padding = padding if isinstance(padding, str) else _one(padding)
-        self.dilation = _one(dilation)
-        self.groups = groups
-        self.padding_mode = padding_mode
-        shape = (out_channels, in_channels // groups, *self.kernel_size)
-        self.weight = Parameter(torch.empty(shape, device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(torch.empty(out_channels, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draws weight and bias anew."""
-        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        if self.bias is not None:
-            init.uniform_bias_(self.bias, self.weight)
+    _dimensions = 1
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         """Computes the convolution."""
@@ -200,27 +178,6 @@ class Conv1d(Module):
             self.groups,
         )
 
-    def extra_repr(self) -> str:
-        """Returns the sizes, and what differs from the defaults."""
-        facts = [
-            f"{self.in_channels}, {self.out_channels}",
-            f"kernel_size={self.kernel_size}",
-            f"stride={self.stride}",
-        ]
-        if self.padding != (0,):
-            facts.append(f"padding={self.padding}")
-        if self.dilation != (1,):
-            facts.append(f"dilation={self.dilation}")
-        if self.groups != 1:
-            facts.append(f"groups={self.groups}")
-        if self.bias is None:
-            facts.append("bias=False")
-        return ", ".join(facts)
-
-
-def _one(value: int | tuple[int]) -> tuple[int]:
-    return (value,) if isinstance(value, int) else (value[0],)
-
 
 def _check_groups(groups: int, in_channels: int, out_channels: int) -> None:
     if groups <= 0:
@@ -229,7 +186,3 @@ def _check_groups(groups: int, in_channels: int, out_channels: int) -> None:
         raise ValueError("in_channels must be divisible by groups")
     if out_channels % groups != 0:
         raise ValueError("out_channels must be divisible by groups")
-
-
-def _pair(value: int | tuple[int, int]) -> tuple[int, int]:
-    return (value, value) if isinstance(value, int) else (value[0], value[1])

@@ -141,6 +141,21 @@ def max_pool2d(
     return (values, places) if return_indices else values
 
 
+def avg_pool2d(
+    input: Tensor,
+    kernel_size: _Pair,
+    stride: _Pair | None = None,
+    padding: _Pair = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
+    """Returns the averages of the elements under a window."""
+    return _core.avg_pool2d(
+        input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+
+
 def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """Returns averages of regions, as many as asked for."""
     if output_size is None or isinstance(output_size, int):
@@ -195,11 +210,69 @@ def l1_loss(
     >>> l1_loss(torch.ones(2), torch.zeros(2))
     tensor(1.)
     """
-    if size_average is not None or reduce is not None:
-        reduction = _reduction(size_average, reduce)
+    reduction = _reduction(size_average, reduce, reduction)
     left, right = broadcast_tensors(input, target)
+    return _l1_loss(left, right, reduction)
+
+
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
+    """Returns the mean of the sizes of the differences, squared where they are below `beta`.
+
+    >>> import mindtorch_v2 as torch
+    >>> smooth_l1_loss(torch.tensor([0.5, 2.0]), torch.zeros(2))
+    tensor(0.8125)
+    """
+    reduction = _reduction(size_average, reduce, reduction)
+    _warn_of_sizes(input, target)
+    left, right = broadcast_tensors(input, target)
+    if beta == 0.0:
+        return _l1_loss(left, right, reduction)
+    return _core.smooth_l1_loss(left, right, reduction, beta)
+
+
+def huber_loss(
+    input: Tensor,
+    target: Tensor,
+    reduction: str = "mean",
+    delta: float = 1.0,
+    weight: Tensor | None = None,
+) -> Tensor:
+    """Returns the mean of the squares of the differences, which grow evenly beyond `delta`.
+
+    >>> import mindtorch_v2 as torch
+    >>> huber_loss(torch.tensor([0.5, 2.0]), torch.zeros(2))
+    tensor(0.8125)
+
+    Raises:
+        NotImplementedError: A weight was given.
+    """
+    if weight is not None:
+        raise NotImplementedError("huber_loss(): weight is not supported")
+    _warn_of_sizes(input, target)
+    left, right = broadcast_tensors(input, target)
+    return _core.huber_loss(left, right, reduction, delta)
+
+
+def _l1_loss(left: Tensor, right: Tensor, reduction: str) -> Tensor:
     with OperatorScope("aten::l1_loss", left, right, _REDUCTIONS.index(reduction)):
         return _reduced((left - right).abs(), reduction)
+
+
+def _warn_of_sizes(input: Tensor, target: Tensor) -> None:
+    if target.shape != input.shape:
+        warnings.warn(
+            f"Using a target size ({target.shape}) that is different to the input size "
+            f"({input.shape}). This will likely lead to incorrect results due to broadcasting. "
+            "Please ensure they have the same size.",
+            stacklevel=3,
+        )
 
 
 def binary_cross_entropy(
@@ -225,7 +298,9 @@ def _reduced(loss: Tensor, reduction: str) -> Tensor:
     return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
 
 
-def _reduction(size_average: bool | None, reduce: bool | None) -> str:
+def _reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
+    if size_average is None and reduce is None:
+        return reduction
     return "none" if reduce is False else "sum" if size_average is False else "mean"
 
 
@@ -246,7 +321,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """Divides by the norm along a dimension."""
-    return input / input.norm(p, dim, True).clamp(min=eps).expand_as(input)
+    return input / input.norm(p, dim, True).clamp_min(eps).expand_as(input)
 
 
 def mse_loss(
@@ -262,21 +337,15 @@ def mse_loss(
     >>> mse_loss(torch.ones(2), torch.zeros(2))
     tensor(1.)
     """
-    if size_average is not None or reduce is not None:
-        reduction = _reduction(size_average, reduce)
-    if target.shape != input.shape:
-        warnings.warn(
-            f"Using a target size ({target.shape}) that is different to the input size "
-            f"({input.shape}). This will likely lead to incorrect results due to broadcasting. "
-            "Please ensure they have the same size.",
-            stacklevel=2,
-        )
-    expanded_input, expanded_target = broadcast_tensors(input, target)
-    return _core.mse_loss(expanded_input, expanded_target, reduction)
+    reduction = _reduction(size_average, reduce, reduction)
+    _warn_of_sizes(input, target)
+    left, right = broadcast_tensors(input, target)
+    return _core.mse_loss(left, right, reduction)
 
 
 __all__ = [
     "adaptive_avg_pool2d",
+    "avg_pool2d",
     "batch_norm",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
@@ -287,6 +356,7 @@ __all__ = [
     "elu",
     "embedding",
     "gelu",
+    "huber_loss",
     "l1_loss",
     "layer_norm",
     "leaky_relu",
@@ -302,6 +372,7 @@ __all__ = [
     "scaled_dot_product_attention",
     "sigmoid",
     "silu",
+    "smooth_l1_loss",
     "softmax",
     "softplus",
     "tanh",

@@ -9,7 +9,36 @@ from mindtorch_v2.nn import functional
 from mindtorch_v2.nn.module import Module
 
 
-class MSELoss(Module):
+class _Loss(Module):
+    """What losses share: how many losses become one."""
+
+    def __init__(
+        self,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__()
+        self.reduction = _reduction(size_average, reduce, reduction)
+
+
+class _WeighedLoss(_Loss):
+    """A loss with weights, of elements or of classes."""
+
+    weight: torch.Tensor | None
+
+    def __init__(
+        self,
+        weight: torch.Tensor | None = None,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.register_buffer("weight", weight)
+
+
+class MSELoss(_Loss):
     """Computes the squared difference of input and target.
 
     Args:
@@ -23,21 +52,12 @@ class MSELoss(Module):
         1.0
     """
 
-    def __init__(
-        self,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__()
-        self.reduction = _reduction(size_average, reduce, reduction)
-
     def forward(self, input: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         """Computes the loss."""
         return functional.mse_loss(input, target, reduction=self.reduction)
 
 
-class L1Loss(MSELoss):
+class L1Loss(_Loss):
     """Computes the size of the difference of input and target.
 
     Takes what `MSELoss` takes.
@@ -48,7 +68,59 @@ class L1Loss(MSELoss):
         return functional.l1_loss(input, target, reduction=self.reduction)
 
 
-class BCELoss(Module):
+class SmoothL1Loss(_Loss):
+    """Computes the size of the difference of input and target, squared where it is small.
+
+    Args:
+        size_average: Torch's older way to say `reduction`.
+        reduce: Torch's older way to say `reduction`.
+        reduction: "mean", "sum" or "none".
+        beta: Below which difference it is squared.
+
+    Example:
+        >>> import mindtorch_v2 as torch
+        >>> SmoothL1Loss()(torch.tensor([0.5, 2.0]), torch.zeros(2)).item()
+        0.8125
+    """
+
+    def __init__(
+        self,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        beta: float = 1.0,
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.beta = beta
+
+    def forward(self, input: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        """Computes the loss."""
+        return functional.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
+
+
+class HuberLoss(_Loss):
+    """Computes the squared difference of input and target, growing evenly where it is large.
+
+    Args:
+        reduction: "mean", "sum" or "none".
+        delta: Above which difference it grows evenly.
+
+    Example:
+        >>> import mindtorch_v2 as torch
+        >>> HuberLoss()(torch.tensor([0.5, 2.0]), torch.zeros(2)).item()
+        0.8125
+    """
+
+    def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
+        super().__init__(reduction=reduction)
+        self.delta = delta
+
+    def forward(self, input: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        """Computes the loss."""
+        return functional.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
+
+
+class BCELoss(_WeighedLoss):
     """Computes how surprised probabilities are by truths.
 
     Args:
@@ -57,19 +129,6 @@ class BCELoss(Module):
         reduce: Torch's older way to say `reduction`.
         reduction: "mean", "sum" or "none".
     """
-
-    weight: torch.Tensor | None
-
-    def __init__(
-        self,
-        weight: torch.Tensor | None = None,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__()
-        self.reduction = _reduction(size_average, reduce, reduction)
-        self.register_buffer("weight", weight)
 
     def forward(self, input: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         """Computes the loss."""
@@ -112,7 +171,7 @@ class BCEWithLogitsLoss(BCELoss):
         )
 
 
-class NLLLoss(Module):
+class NLLLoss(_WeighedLoss):
     """Computes how surprised logarithms of probabilities are by the true classes.
 
     Args:
@@ -123,8 +182,6 @@ class NLLLoss(Module):
         reduction: "mean", "sum" or "none".
     """
 
-    weight: torch.Tensor | None
-
     def __init__(
         self,
         weight: torch.Tensor | None = None,
@@ -133,9 +190,7 @@ class NLLLoss(Module):
         reduce: bool | None = None,
         reduction: str = "mean",
     ) -> None:
-        super().__init__()
-        self.reduction = _reduction(size_average, reduce, reduction)
-        self.register_buffer("weight", weight)
+        super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index
 
     def forward(self, input: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
@@ -143,7 +198,7 @@ class NLLLoss(Module):
         return functional.nll_loss(input, target, self.weight, self.ignore_index, self.reduction)
 
 
-class CrossEntropyLoss(Module):
+class CrossEntropyLoss(NLLLoss):
     """Computes how surprised scores are by the true classes.
 
     Args:
@@ -161,8 +216,6 @@ class CrossEntropyLoss(Module):
         1.3863
     """
 
-    weight: torch.Tensor | None
-
     def __init__(
         self,
         weight: torch.Tensor | None = None,
@@ -172,10 +225,7 @@ class CrossEntropyLoss(Module):
         reduction: str = "mean",
         label_smoothing: float = 0.0,
     ) -> None:
-        super().__init__()
-        self.reduction = _reduction(size_average, reduce, reduction)
-        self.register_buffer("weight", weight)
-        self.ignore_index = ignore_index
+        super().__init__(weight, size_average, ignore_index, reduce, reduction)
         self.label_smoothing = label_smoothing
 
     def forward(self, input: torch.Tensor, target: torch.Tensor) -> torch.Tensor:

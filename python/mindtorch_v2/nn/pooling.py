@@ -61,6 +61,57 @@ class MaxPool2d(Module):
         )
 
 
+class AvgPool2d(Module):
+    """Averages the values of each window of an image.
+
+    Args:
+        kernel_size: Height and width of a window.
+        stride: How far the window moves at a time; by default its own size.
+        padding: Zeros added on each side.
+        ceil_mode: Whether a window may begin inside and end outside of the image.
+        count_include_pad: Whether the zeros on each side count.
+        divisor_override: What sums are divided by, instead of the size of the window.
+
+    Example:
+        >>> import mindtorch_v2 as torch
+        >>> AvgPool2d(2)(torch.ones(1, 1, 4, 4)).shape == (1, 1, 2, 2)
+        True
+    """
+
+    def __init__(
+        self,
+        kernel_size: int | tuple[int, ...],
+        stride: int | tuple[int, ...] | None = None,
+        padding: int | tuple[int, ...] = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+        self.divisor_override = divisor_override
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        """Averages."""
+        return functional.avg_pool2d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        )
+
+    def extra_repr(self) -> str:
+        """Returns the shape of a window."""
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
 class AdaptiveAvgPool2d(Module):
     """Averages over as many windows as the output has places.
 

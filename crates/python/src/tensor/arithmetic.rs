@@ -52,12 +52,12 @@ binary_methods! {
     __truediv__ x y x.div(y);
     __floordiv__ x y x.floor_divide(y);
     __mod__ x y x.remainder(y);
-    __and__ x y x.logic(Logic::And, y);
-    __rand__ x y x.logic(Logic::And, y);
-    __or__ x y x.logic(Logic::Or, y);
-    __ror__ x y x.logic(Logic::Or, y);
-    __xor__ x y x.logic(Logic::Xor, y);
-    __rxor__ x y x.logic(Logic::Xor, y);
+    __and__ x y x.logic_operator(Logic::And, y);
+    __rand__ x y x.logic_operator(Logic::And, y);
+    __or__ x y x.logic_operator(Logic::Or, y);
+    __ror__ x y x.logic_operator(Logic::Or, y);
+    __xor__ x y x.logic_operator(Logic::Xor, y);
+    __rxor__ x y x.logic_operator(Logic::Xor, y);
 }
 
 #[pymethods]
@@ -93,7 +93,7 @@ impl Tensor {
     }
 
     fn __pos__(&self) -> Self {
-        Self(self.0.clone())
+        Self(self.0.positive())
     }
 
     fn __abs__(&self) -> PyResult<Self> {
@@ -264,7 +264,7 @@ unary_methods! {
     sign |x| x.elementwise(Elementwise::Sign);
     sin |x| x.elementwise(Elementwise::Sin);
     sqrt |x| x.elementwise(Elementwise::Sqrt);
-    square |x| x.pow(Scalar::Int(2));
+    square |x| x.square();
     tanh |x| x.elementwise(Elementwise::Tanh);
 }
 

@@ -461,11 +461,7 @@ impl Tensor {
         requires_grad: bool,
     ) -> PyResult<Self> {
         let _ = device;
-        let draw = |tensor: &host::Tensor| {
-            let room = tensor.empty_like()?;
-            room.normal_(0.0, 1.0)?;
-            Ok(room)
-        };
+        let draw = |tensor: &host::Tensor| tensor.randn_like();
         tracked(self.like(dtype, draw), requires_grad)
     }
 
@@ -478,19 +474,14 @@ impl Tensor {
         requires_grad: bool,
     ) -> PyResult<Self> {
         let _ = device;
-        let draw = |tensor: &host::Tensor| {
-            let room = tensor.empty_like()?;
-            room.uniform_(0.0, 1.0)?;
-            Ok(room)
-        };
+        let draw = |tensor: &host::Tensor| tensor.rand_like();
         tracked(self.like(dtype, draw), requires_grad)
     }
 
     /// Returns zeros of other sizes and the same type.
     #[pyo3(signature = (*size, dtype = None))]
     fn new_zeros(&self, size: &Bound<'_, PyTuple>, dtype: Option<DType>) -> PyResult<Self> {
-        let dtype = host_dtype(dtype).unwrap_or(self.0.dtype());
-        wrap(host::Tensor::zeros(&sizes(size)?, Some(dtype)))
+        wrap(self.0.new_zeros(&sizes(size)?, host_dtype(dtype)))
     }
 }
 

@@ -40,15 +40,18 @@ impl Tensor {
             let filled = mask.and_then(|mask| self.0.masked_fill_(&mask, *number));
             return Ok(filled.map_err(Error::from)?);
         }
+        let (view, picks) = apply(&self.0, index)?;
+        let view = view.unwrap_or_else(|| self.0.clone());
         let value = match &value {
             Operand::Tensor(tensor) => tensor.get().0.clone(),
+            Operand::Number(number) if picks.iter().all(Option::is_none) => {
+                return Ok(view.fill_(*number).map_err(Error::from)?);
+            }
             Operand::Number(number) => {
                 let dtype = self.0.dtype();
                 host::Tensor::full(&[], *number, Some(dtype)).map_err(Error::from)?
             }
         };
-        let (view, picks) = apply(&self.0, index)?;
-        let view = view.unwrap_or_else(|| self.0.clone());
         if value.requires_grad() {
             view.link_to(&self.0);
         }
@@ -56,7 +59,11 @@ impl Tensor {
             // As in torch, leading dimensions of size one of the value do not count.
             shortened(&value, view.rank()).and_then(|value| view.copy_(&value))
         } else {
-            let value = value.to(view.dtype());
+            let value = if value.dtype() == view.dtype() {
+                Ok(value)
+            } else {
+                value.to(view.dtype())
+            };
             value.and_then(|value| view.index_put_(&picks, &value, Put::Replace))
         };
         Ok(result.map_err(Error::from)?)
@@ -74,7 +81,7 @@ impl Tensor {
 
     /// Returns the elements that a mask marks, in order.
     fn masked_select(&self, mask: &Self) -> PyResult<Self> {
-        wrap(self.0.index(&[Some(mask.0.clone())]))
+        wrap(self.0.masked_select(&mask.0))
     }
 
     /// Returns the places of the elements that are not zero.

@@ -35,8 +35,9 @@ pub(crate) use creation::{
 pub(crate) use dtype::{DType, Device};
 pub(crate) use function::{FunctionNode, finish_function};
 pub(crate) use nn::{
-    adaptive_avg_pool2d, batch_norm, conv2d, cross_entropy, dropout, embedding, gelu, layer_norm,
-    linear, max_pool2d, mse_loss, nll_loss, scaled_dot_product_attention,
+    adaptive_avg_pool2d, avg_pool2d, batch_norm, conv2d, cross_entropy, dropout, embedding, gelu,
+    huber_loss, layer_norm, linear, max_pool2d, mse_loss, nll_loss, scaled_dot_product_attention,
+    smooth_l1_loss,
 };
 pub(crate) use numpy::from_numpy;
 pub(crate) use operator::{OperatorScope, set_num_threads, tensor_from_bytes, tensor_to_bytes};

@@ -1,7 +1,9 @@
 //! The functions behind layers and losses.
 
 use mindtorch_tensor as host;
-use mindtorch_tensor::{Approximation, BatchNorm, Convolution, CrossEntropy, Pool, Reduction};
+use mindtorch_tensor::{
+    Approximation, BatchNorm, Bend, Convolution, CrossEntropy, Divisor, Pool, Reduction,
+};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -111,19 +113,51 @@ pub(crate) fn max_pool2d(
     ceil_mode: bool,
 ) -> PyResult<(Tensor, Tensor)> {
     let kernel = pair(&kernel_size, "kernel_size")?;
-    let stride = match &stride {
-        Some(stride) if !stride.list().is_empty() => pair(stride, "stride")?,
-        _ => kernel,
-    };
     let pool = Pool {
         kernel,
-        stride,
+        stride: stride_or(stride.as_ref(), kernel)?,
         padding: pair(&padding, "padding")?,
         dilation: pair(&dilation, "dilation")?,
         ceil: ceil_mode,
     };
     let [values, places] = input.0.max_pool2d(pool).map_err(Error::from)?;
     Ok((Tensor(values), Tensor(places)))
+}
+
+/// Returns the averages of the elements under a window.
+#[pyfunction]
+#[pyo3(signature = (input, kernel_size, stride = None, padding = Dims::One(0), ceil_mode = false, count_include_pad = true, divisor_override = None))]
+pub(crate) fn avg_pool2d(
+    input: &Tensor,
+    kernel_size: Dims,
+    stride: Option<Dims>,
+    padding: Dims,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: Option<i64>,
+) -> PyResult<Tensor> {
+    let kernel = pair(&kernel_size, "kernel_size")?;
+    let pool = Pool {
+        kernel,
+        stride: stride_or(stride.as_ref(), kernel)?,
+        padding: pair(&padding, "padding")?,
+        dilation: [1, 1],
+        ceil: ceil_mode,
+    };
+    let divisor = match (divisor_override, count_include_pad) {
+        (Some(count), _) => Divisor::Fixed(count),
+        (None, true) => Divisor::Window,
+        (None, false) => Divisor::Image,
+    };
+    wrap(input.0.avg_pool2d(pool, divisor))
+}
+
+/// Returns how far a window moves: as far as it is large, unless that is said.
+fn stride_or(stride: Option<&Dims>, kernel: [i64; 2]) -> PyResult<[i64; 2]> {
+    match stride {
+        Some(stride) if !stride.list().is_empty() => pair(stride, "stride"),
+        _ => Ok(kernel),
+    }
 }
 
 /// Returns averages of regions, as many as asked for; none keeps a size.
@@ -230,6 +264,32 @@ pub(crate) fn dropout(input: &Tensor, p: f64, training: bool) -> PyResult<Tensor
 #[pyo3(signature = (input, target, reduction = "mean"))]
 pub(crate) fn mse_loss(input: &Tensor, target: &Tensor, reduction: &str) -> PyResult<Tensor> {
     wrap(input.0.mse_loss(&target.0, self::reduction(reduction)?))
+}
+
+/// Returns the sizes of the differences to a target, squared where they are small.
+#[pyfunction]
+#[pyo3(signature = (input, target, reduction = "mean", beta = 1.0))]
+pub(crate) fn smooth_l1_loss(
+    input: &Tensor,
+    target: &Tensor,
+    reduction: &str,
+    beta: f64,
+) -> PyResult<Tensor> {
+    let reduction = self::reduction(reduction)?;
+    wrap(input.0.bent_loss(&target.0, reduction, Bend::Smooth(beta)))
+}
+
+/// Returns the squares of the differences to a target, which grow evenly where they are large.
+#[pyfunction]
+#[pyo3(signature = (input, target, reduction = "mean", delta = 1.0))]
+pub(crate) fn huber_loss(
+    input: &Tensor,
+    target: &Tensor,
+    reduction: &str,
+    delta: f64,
+) -> PyResult<Tensor> {
+    let reduction = self::reduction(reduction)?;
+    wrap(input.0.bent_loss(&target.0, reduction, Bend::Huber(delta)))
 }
 
 fn cross_entropy_options(

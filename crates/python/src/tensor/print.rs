@@ -7,6 +7,7 @@ use mindtorch_tensor::PrintOptions;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use super::scalar::check_depth;
 use super::{DType, Tensor};
 use crate::error::Error;
 
@@ -69,6 +70,7 @@ pub(crate) fn print_options(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 impl Tensor {
     fn __repr__(&self) -> PyResult<String> {
         const PREFIX: &str = "tensor(";
+        check_depth(self.0.rank())?;
         let options = options();
         let mut suffixes = Vec::new();
         let elements = if self.0.count() == 0 {

@@ -1,11 +1,13 @@
 //! Operators that combine elements along dimensions.
 
 use mindtorch_tensor as host;
-use mindtorch_tensor::{Elementwise, End, Truth};
+use mindtorch_tensor::{End, Spread, Truth};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use super::arguments::{Dims, Operand, keep};
 use super::dtype::host_dtype;
+use super::sorting::pair;
 use super::{DType, Tensor, wrap};
 use crate::error::Error;
 
@@ -26,46 +28,65 @@ impl Tensor {
     }
 
     /// Returns the variance of all elements, or along some dimensions.
-    #[pyo3(signature = (dim = None, unbiased = true, keepdim = false, *, correction = None))]
+    #[pyo3(signature = (dim = None, unbiased = None, keepdim = false, *, correction = None))]
     fn var(
         &self,
         dim: Option<Dims>,
-        unbiased: bool,
+        unbiased: Option<bool>,
         keepdim: bool,
-        correction: Option<i64>,
+        correction: Option<f64>,
     ) -> PyResult<Self> {
-        let dimensions = dim.as_ref().map(Dims::list);
-        let correction = correction.unwrap_or(i64::from(unbiased));
-        wrap(self.0.var(dimensions, correction, keep(keepdim)))
+        let measure = Measure {
+            unbiased,
+            keepdim,
+            correction,
+        };
+        self.spread(Spread::Variance, dim.as_ref(), &measure)
     }
 
     /// Returns the standard deviation of all elements, or along some dimensions.
-    #[pyo3(signature = (dim = None, unbiased = true, keepdim = false, *, correction = None))]
+    #[pyo3(signature = (dim = None, unbiased = None, keepdim = false, *, correction = None))]
     fn std(
         &self,
         dim: Option<Dims>,
-        unbiased: bool,
+        unbiased: Option<bool>,
         keepdim: bool,
-        correction: Option<i64>,
+        correction: Option<f64>,
     ) -> PyResult<Self> {
-        let variance = self.var(dim, unbiased, keepdim, correction)?;
-        wrap(variance.0.elementwise(Elementwise::Sqrt))
+        let measure = Measure {
+            unbiased,
+            keepdim,
+            correction,
+        };
+        self.spread(Spread::Deviation, dim.as_ref(), &measure)
     }
 
-    /// Returns the root of the sum of squares of all elements, or along some dimensions.
-    #[pyo3(signature = (p = 2.0, dim = None, keepdim = false))]
-    fn norm(&self, p: f64, dim: Option<Dims>, keepdim: bool) -> PyResult<Self> {
+    /// Returns the root of the sum of powers of all elements, or along some dimensions.
+    #[pyo3(signature = (p = None, dim = None, keepdim = false))]
+    fn norm(&self, p: Option<Order>, dim: Option<Dims>, keepdim: bool) -> PyResult<Self> {
         let dimensions = dim.as_ref().map(Dims::list);
-        let compute = || {
-            let size = self.0.elementwise(Elementwise::Abs)?;
-            if p.is_infinite() && dimensions.is_none() {
-                return size.extreme(End::Highest);
-            }
-            let powers = size.pow(host::Scalar::Float(p))?;
-            let sum = powers.sum(dimensions, keep(keepdim), None)?;
-            sum.pow(host::Scalar::Float(1.0 / p))
-        };
-        wrap(compute())
+        let order = p.map_or(Ok(2.0), |order| order.number())?;
+        wrap(self.0.vector_norm(order, dimensions, keep(keepdim)))
+    }
+
+    /// Returns the product of all elements, or along a dimension.
+    #[pyo3(signature = (dim = None, keepdim = false, *, dtype = None))]
+    fn prod(&self, dim: Option<i64>, keepdim: bool, dtype: Option<DType>) -> PyResult<Self> {
+        wrap(self.0.prod(dim, keep(keepdim), host_dtype(dtype)))
+    }
+
+    /// Returns the middle element, or the middle ones along a dimension and their places.
+    #[pyo3(signature = (dim = None, keepdim = false))]
+    fn median<'py>(
+        &self,
+        dim: Option<i64>,
+        keepdim: bool,
+        py: Python<'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match dim {
+            None => Ok(Bound::new(py, wrap(self.0.median())?)?.into_any()),
+            Some(dim) => pair(py, "median", self.0.median_along(dim, keep(keepdim))),
+        }
     }
 
     /// Returns the largest element, or the largest ones along a dimension and their places, or of
@@ -154,7 +175,45 @@ impl Tensor {
     }
 }
 
+/// How a spread is measured, as callers say it.
+struct Measure {
+    unbiased: Option<bool>,
+    keepdim: bool,
+    correction: Option<f64>,
+}
+
+/// The order of a norm: a number, or the name of one.
+#[derive(FromPyObject)]
+enum Order {
+    Number(f64),
+    Name(String),
+}
+
+impl Order {
+    fn number(&self) -> PyResult<f64> {
+        match self {
+            Self::Number(number) => Ok(*number),
+            Self::Name(name) if name == "fro" => Ok(2.0),
+            Self::Name(name) => Err(PyRuntimeError::new_err(format!(
+                "norm(): the norm {name:?} is not here; a number and \"fro\" are"
+            ))),
+        }
+    }
+}
+
 impl Tensor {
+    fn spread(&self, spread: Spread, dim: Option<&Dims>, measure: &Measure) -> PyResult<Self> {
+        let (dimensions, keep) = (dim.map(Dims::list), keep(measure.keepdim));
+        wrap(match (measure.correction, measure.unbiased, dimensions) {
+            (Some(correction), ..) => self.0.spread(spread, dimensions, correction, keep),
+            (None, None, None) => self.0.spread(spread, None, 1.0, keep),
+            (None, unbiased, _) => {
+                let unbiased = unbiased.unwrap_or(true);
+                self.0.spread_unbiased(spread, dimensions, unbiased, keep)
+            }
+        })
+    }
+
     fn extreme<'py>(
         &self,
         end: End,
@@ -165,10 +224,7 @@ impl Tensor {
         let one = |tensor: Self| Ok(Bound::new(py, tensor)?.into_any());
         match dim {
             None => one(wrap(self.0.extreme(end))?),
-            Some(Operand::Tensor(other)) => one(wrap(match end {
-                End::Highest => self.0.maximum(&other.get().0),
-                End::Lowest => self.0.minimum(&other.get().0),
-            })?),
+            Some(Operand::Tensor(other)) => one(wrap(self.0.extreme_beside(end, &other.get().0))?),
             Some(Operand::Number(dim)) => {
                 let dimension = match dim {
                     host::Scalar::Int(dimension) => dimension,
@@ -178,16 +234,15 @@ impl Tensor {
                         ));
                     }
                 };
-                let [values, indices] = self
-                    .0
-                    .extreme_along(end, dimension, keep(keepdim))
-                    .map_err(Error::from)?;
                 let class = match end {
                     End::Highest => "max",
                     End::Lowest => "min",
                 };
-                let pair = py.import("mindtorch_v2.return_types")?.getattr(class)?;
-                pair.call1((Self(values), Self(indices)))
+                pair(
+                    py,
+                    class,
+                    self.0.extreme_along(end, dimension, keep(keepdim)),
+                )
             }
         }
     }

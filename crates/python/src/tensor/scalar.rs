@@ -1,7 +1,7 @@
 //! Elements as Python numbers, and what Python asks of a container.
 
 use mindtorch_tensor::Scalar;
-use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyTypeError};
+use pyo3::exceptions::{PyMemoryError, PyRecursionError, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyIterator, PyList, PyTuple};
 
@@ -18,6 +18,10 @@ impl Tensor {
 
     /// Returns the elements as nested lists, or as a number without dimensions.
     fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        check_depth(self.0.rank())?;
+        if !fits_as_lists(self.0.dims()) {
+            return Err(PyMemoryError::new_err(()));
+        }
         let values = self
             .0
             .to_scalars()
@@ -103,6 +107,35 @@ pub(super) fn size<'py>(py: Python<'py>, dims: &[usize]) -> PyResult<Bound<'py, 
     size_class(py)?.call1((PyTuple::new(py, dims)?,))
 }
 
+/// Refuses to go down more dimensions than calls of Python could.
+pub(super) fn check_depth(rank: usize) -> PyResult<()> {
+    const DEEPEST: usize = 1000;
+    if rank > DEEPEST {
+        return Err(PyRecursionError::new_err(
+            "maximum recursion depth exceeded",
+        ));
+    }
+    Ok(())
+}
+
+/// Returns whether there are addresses for as many lists as these sizes need. Tensors without
+/// elements can have any sizes.
+fn fits_as_lists(dims: &[usize]) -> bool {
+    const MOST: usize = 1 << 40;
+    let inner = dims.split_last().map_or(&[][..], |(_, outer)| outer);
+    let lists = inner.iter().try_fold(1_usize, |lists, &dim| match dim {
+        0 => Err(true),
+        _ => lists
+            .checked_mul(dim)
+            .filter(|&lists| lists <= MOST)
+            .ok_or(false),
+    });
+    match lists {
+        Ok(_) => true,
+        Err(fits) => fits,
+    }
+}
+
 fn nested<'py>(
     py: Python<'py>,
     dims: &[usize],
@@ -116,6 +149,9 @@ fn nested<'py>(
     };
     let list = PyList::empty(py);
     for _ in 0..size {
+        if inner.len() == 1 {
+            py.check_signals()?;
+        }
         list.append(nested(py, inner, values)?)?;
     }
     Ok(list.into_any())

@@ -1,7 +1,8 @@
 //! Ordering, running sums, scattering and further functions of each element.
 
 use mindtorch_tensor as host;
-use mindtorch_tensor::{BinaryCrossEntropy, Curve, End, Scalar};
+use mindtorch_tensor::{BinaryCrossEntropy, Curve, End, Scalar, UniqueOptions};
+use pyo3::exceptions::PyNotImplementedError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -12,7 +13,7 @@ use super::{DType, Tensor, wrap, written};
 use crate::error::Error;
 
 /// Returns values and places as torch names such a pair.
-fn pair<'py>(
+pub(super) fn pair<'py>(
     py: Python<'py>,
     class: &str,
     result: host::Result<[host::Tensor; 2]>,
@@ -68,10 +69,63 @@ impl Tensor {
         wrap(self.0.cumsum(dim, host_dtype(dtype)))
     }
 
+    /// Returns each element once, in order, and what else is asked for.
+    #[pyo3(signature = (sorted = true, return_inverse = false, return_counts = false, dim = None))]
+    fn unique<'py>(
+        &self,
+        sorted: bool,
+        return_inverse: bool,
+        return_counts: bool,
+        dim: Option<i64>,
+        py: Python<'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        // They are in order in any case.
+        let _ = sorted;
+        if dim.is_some() {
+            return Err(PyNotImplementedError::new_err(
+                "unique(): dim is not supported",
+            ));
+        }
+        let options = UniqueOptions {
+            inverse: return_inverse,
+            counts: return_counts,
+        };
+        let [uniques, inverse, counts] = self.0.unique(options).map_err(Error::from)?;
+        let uniques = Bound::new(py, Self(uniques))?.into_any();
+        let mut results = vec![uniques.clone()];
+        if return_inverse {
+            results.push(Bound::new(py, Self(inverse))?.into_any());
+        }
+        if return_counts {
+            results.push(Bound::new(py, Self(counts))?.into_any());
+        }
+        match results.len() {
+            1 => Ok(uniques),
+            _ => Ok(PyTuple::new(py, results)?.into_any()),
+        }
+    }
+
+    /// Moves elements along dimensions; those that leave at one end enter at the other.
+    #[pyo3(signature = (shifts, dims = None))]
+    fn roll(&self, shifts: Dims, dims: Option<Dims>) -> PyResult<Self> {
+        let dimensions = dims.as_ref().map_or(&[][..], Dims::list);
+        wrap(self.0.roll(shifts.list(), dimensions))
+    }
+
+    /// Returns a diagonal of a matrix, or a matrix with a vector as its diagonal.
+    #[pyo3(signature = (diagonal = 0))]
+    fn diag(&self, diagonal: i64) -> PyResult<Self> {
+        wrap(self.0.diag(diagonal))
+    }
+
     /// Turns dimensions round.
-    #[pyo3(signature = (dims))]
-    fn flip(&self, dims: Dims) -> PyResult<Self> {
-        wrap(self.0.flip(dims.list()))
+    #[pyo3(signature = (*places, dims = None))]
+    fn flip(&self, places: &Bound<'_, PyTuple>, dims: Option<Dims>) -> PyResult<Self> {
+        let places = match &dims {
+            Some(dims) => dims.list().to_vec(),
+            None => sizes(places)?,
+        };
+        wrap(self.0.flip(&places))
     }
 
     /// Returns a copy with elements written to places along a dimension.

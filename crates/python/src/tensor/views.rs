@@ -100,12 +100,7 @@ impl Tensor {
     /// The transpose of a matrix.
     #[getter(T)]
     fn transposed(&self) -> PyResult<Self> {
-        let order: Vec<i64> = (0..self.0.rank() as i64).rev().collect();
-        if self.0.rank() == 2 {
-            self.t()
-        } else {
-            wrap(self.0.permute(&order))
-        }
+        wrap(self.0.numpy_t())
     }
 
     /// Returns a view with two dimensions exchanged.
@@ -144,8 +139,7 @@ impl Tensor {
 
     /// Returns a view repeated to the shape of another tensor.
     fn expand_as(&self, other: &Self) -> PyResult<Self> {
-        let shape: Vec<i64> = other.0.dims().iter().map(|&dim| dim as i64).collect();
-        wrap(self.0.expand(&shape))
+        wrap(self.0.expand_as(&other.0))
     }
 
     /// Returns a view with some dimensions merged.

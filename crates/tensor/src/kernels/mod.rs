@@ -31,7 +31,7 @@ pub(crate) use product::{Matrix, Previous, multiply};
 pub(crate) use random::{
     fill_bernoulli, fill_integers, fill_normal, fill_permutation, fill_uniform, manual_seed,
 };
-pub(crate) use reduce::sum;
+pub(crate) use reduce::{fold, sum};
 pub(crate) use walk::Walk;
 pub(crate) use wide::{narrowed, rewrite, widened};
 

@@ -10,7 +10,7 @@ use crate::element::Number;
 use crate::layout::Layout;
 use crate::shape::{Dims, Strides};
 use crate::storage::{self, zeroed};
-use crate::{Result, Tensor};
+use crate::{Element, Result, Tensor};
 
 /// How many elements are added before the block's sum goes into the wide total.
 const BLOCK: usize = 512;
@@ -28,6 +28,40 @@ pub(crate) fn sum<T: Number>(
     let operand = &*widened::<T>(operand)?;
     rewrite::<T>(destination, |destination| {
         sum_typed::<T>(destination, operand, reduced)
+    })
+}
+
+/// Writes what `combine` makes of the elements along the dimensions that `reduced` marks, of which
+/// there is at least one, into `destination`, which is as for `sum`.
+pub(crate) fn fold<T: Element>(
+    destination: &Tensor,
+    operand: &Tensor,
+    reduced: &[bool],
+    combine: impl Fn(T, T) -> T + Copy,
+) -> Result<()> {
+    let operand = &*widened::<T>(operand)?;
+    let kept = sub_layout(operand.layout(), reduced, false)?;
+    let folded = sub_layout(operand.layout(), reduced, true)?;
+    rewrite::<T>(destination, |destination| {
+        storage::write(
+            destination.storage(),
+            [operand.storage()],
+            |results: &mut [T], [own]: [&[T]; 1]| {
+                let inner = Walk::over(folded.dims(), [&folded]);
+                let mut results = results.iter_mut();
+                Walk::over(kept.dims(), [&kept]).each(|[place]| {
+                    let mut total = None;
+                    inner.each(|[at]| {
+                        let element = own[place + at];
+                        total = Some(total.map_or(element, |total| combine(total, element)));
+                    });
+                    if let (Some(result), Some(total)) = (results.next(), total) {
+                        *result = total;
+                    }
+                });
+            },
+        );
+        Ok(())
     })
 }
 

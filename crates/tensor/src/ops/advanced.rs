@@ -6,22 +6,29 @@
 use super::create::{Options, empty};
 use super::extreme::index_type;
 use crate::autograd::{Formula, Saved, differentiable, in_place, node_site};
-use crate::dispatch::{Site, open};
+use crate::dispatch::{Absent, Site, open};
 use crate::error::reject;
 use crate::kernels::{self, Put};
 use crate::shape::{Dims, broadcast, count, dimension_index, signed, storage_bytes};
 use crate::storage::reserve;
-use crate::{DType, Error, Result, Tensor};
+use crate::{DType, Error, KeepDims, Result, Tensor};
 
+static AS_STRIDED: Site = Site::operator("aten::as_strided");
+static AS_STRIDED_IN_PLACE: Site = Site::operator("aten::as_strided_");
 static INDEX: Site = Site::operator("aten::index");
 static INDEX_PUT: Site = Site::operator("aten::index_put_");
+static INDEX_PUT_INNER: Site = Site::operator("aten::_index_put_impl_");
 static INDEX_SELECT: Site = Site::operator("aten::index_select");
+static MASKED_SCATTER: Site = Site::operator("aten::masked_scatter_");
+static MASKED_SELECT: Site = Site::operator("aten::masked_select");
+static MASKED_SELECT_BACKWARD: Site = Site::operator("aten::masked_select_backward");
 static NONZERO: Site = Site::operator("aten::nonzero");
 
 node_site! {
     INDEX_NODE = "IndexBackward0";
     INDEX_PUT_NODE = "IndexPutBackward0";
     INDEX_SELECT_NODE = "IndexSelectBackward0";
+    MASKED_SELECT_NODE = "MaskedSelectBackward0";
 }
 
 impl Tensor {
@@ -31,12 +38,13 @@ impl Tensor {
     /// When a place does not exist, the shapes do not broadcast, or an index is not of integers or
     /// truth values.
     pub fn index(&self, indices: &[Option<Self>]) -> Result<Self> {
-        let _scope = open(&INDEX, (self,));
+        let _scope = open(&INDEX, (self, Absent));
         let plan = Plan::build(self, indices)?;
         differentiable(
             &INDEX_NODE,
             [self],
             || {
+                self.tell_places(indices)?;
                 let taken = kernels::take(self, &plan.places, &plan.dims)?;
                 plan.arrange(&taken)
             },
@@ -44,8 +52,8 @@ impl Tensor {
                 let sizes = signed(self.dims());
                 let indices = indices.to_vec();
                 Formula::unary(move |gradient| {
-                    let whole = Self::zeros(&sizes, Some(gradient.dtype()))?;
-                    whole.index_put_(&indices, gradient, Put::Add)?;
+                    let whole = gradient.new_zeros(&sizes, None)?;
+                    whole.put_by_index(&indices, gradient, Put::Add)?;
                     Ok(whole)
                 })
             },
@@ -57,7 +65,13 @@ impl Tensor {
     /// # Errors
     /// As `index`, and when the values do not broadcast to what is picked or are of another type.
     pub fn index_put_(&self, indices: &[Option<Self>], values: &Self, put: Put) -> Result<()> {
-        let _scope = open(&INDEX_PUT, (self, values, put == Put::Add));
+        let _scope = open(&INDEX_PUT, (self, Absent, values, put == Put::Add));
+        self.put_by_index(indices, values, put)
+    }
+
+    fn put_by_index(&self, indices: &[Option<Self>], values: &Self, put: Put) -> Result<()> {
+        let is_added = put == Put::Add;
+        let _scope = open(&INDEX_PUT_INNER, (self, Absent, values, is_added, is_added));
         if values.dtype() != self.dtype() && values.rank() != 0 {
             return reject!(
                 Runtime,
@@ -76,6 +90,7 @@ impl Tensor {
             self,
             [values],
             || {
+                self.tell_places(indices)?;
                 let values = values.as_type(self.dtype())?;
                 let dims = broadcast(&plan.result_dims(), values.dims())?;
                 if dims.as_slice() != plan.result_dims().as_slice() {
@@ -115,6 +130,72 @@ impl Tensor {
                 })
             },
         )
+    }
+
+    /// Shows how elements are found by places: strides of the whole, and the places as a row.
+    fn tell_places(&self, indices: &[Option<Self>]) -> Result<()> {
+        let places = || indices.iter().flatten();
+        if places().any(|index| index.dtype() == DType::Bool) {
+            return Ok(());
+        }
+        drop(open(
+            &AS_STRIDED,
+            (self, self.dims(), self.strides(), Absent),
+        ));
+        for index in places() {
+            index.untracked().reshape(&signed(index.dims()))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the elements that a mask marks, in order.
+    ///
+    /// # Errors
+    /// When the mask is not of truth values, or the shapes do not broadcast.
+    pub fn masked_select(&self, mask: &Self) -> Result<Self> {
+        let _scope = open(&MASKED_SELECT, (self, mask));
+        if mask.dtype() != DType::Bool {
+            return reject!(Runtime, "masked_select: expected BoolTensor for mask");
+        }
+        let dims = broadcast(self.dims(), mask.dims())?;
+        let spread = |tensor: &Self| {
+            tensor.with_layout(tensor.layout().expanded(&signed(&dims), tensor.dtype())?)
+        };
+        differentiable(
+            &MASKED_SELECT_NODE,
+            [self],
+            || {
+                drop(empty(&[0], self.dtype(), &Options::like(self))?);
+                mask.sum(None, KeepDims::No, None)?.item()?;
+                let result = spread(self)?.marked(&spread(mask)?)?;
+                result.as_strided(result.dims(), result.strides())?;
+                Ok(result)
+            },
+            |_| {
+                let (own, mask, dims) = (Saved::new(self), Saved::new(mask), dims.clone());
+                Formula::unary_saving(move |gradient| {
+                    let (own, mask) = (own.get()?, mask.get()?);
+                    let _scope = open(&MASKED_SELECT_BACKWARD, (gradient, own, mask));
+                    let mask = mask.expand(&signed(&dims))?;
+                    let whole = own.expand_to(&dims)?.zeros_like()?;
+                    let scope = open(&MASKED_SCATTER, (&whole, &mask, gradient));
+                    let places = Plan::build(&whole, &[Some(mask.untracked())])?.places;
+                    kernels::put(&whole, &places, &kernels::pack(gradient)?, Put::Replace);
+                    drop(scope);
+                    whole.sum_to_any(&Dims::from_slice(own.dims()))
+                })
+            },
+        )
+    }
+
+    /// Returns the elements that a mask of the same shape marks, as a kernel does.
+    fn marked(&self, mask: &Self) -> Result<Self> {
+        if self.rank() == 0 {
+            let row = |tensor: &Self| tensor.with_layout(tensor.layout().unsqueezed(0)?);
+            return row(self)?.marked(&row(mask)?);
+        }
+        let plan = Plan::build(self, &[Some(mask.untracked())])?;
+        kernels::take(self, &plan.places, &plan.dims)
     }
 
     /// Picks places of a dimension by an index tensor.
@@ -165,6 +246,7 @@ impl Tensor {
     /// When there is no memory.
     pub fn nonzero(&self) -> Result<Self> {
         let _scope = open(&NONZERO, (self,));
+        drop(empty(&[0], DType::I64, &Options::strided(DType::I64))?);
         let places = kernels::nonzero(self)?;
         let rows = if self.rank() == 0 {
             kernels::nonzero(&self.with_layout(self.layout().unsqueezed(0)?)?)?
@@ -177,7 +259,10 @@ impl Tensor {
         for row in 0..rows {
             elements.extend(places.iter().map(|column| column[row]));
         }
-        Self::from_slice(&elements, &[rows as i64, self.rank() as i64])
+        let found = Self::from_slice(&elements, &[rows as i64, self.rank() as i64])?;
+        let arguments = (&found, found.dims(), found.strides(), Absent);
+        drop(open(&AS_STRIDED_IN_PLACE, arguments));
+        Ok(found)
     }
 
     fn select_places(&self, at: usize, index: &Self) -> Result<Self> {

@@ -21,8 +21,11 @@ static SUB: Site = Site::operator("aten::sub");
 
 node_site! {
     ADD_NODE = "AddBackward0";
+    ADD_NUMBER_NODE = "AddBackward1";
     DIV_NODE = "DivBackward0";
+    DIV_NUMBER_NODE = "DivBackward1";
     MUL_NODE = "MulBackward0";
+    MUL_NUMBER_NODE = "MulBackward1";
     RSUB_NODE = "RsubBackward1";
     SUB_NODE = "SubBackward0";
 }
@@ -121,13 +124,34 @@ impl Tensor {
     /// Multiplies by a number that an operator, not the caller, has chosen: it shows as a scalar.
     pub(in crate::ops) fn mul_number(&self, number: Scalar) -> Result<Self> {
         let _scope = open(&MUL, (self, number));
-        self.mul(number)
+        differentiable(
+            &MUL_NUMBER_NODE,
+            [self],
+            || self.mul(number),
+            |_| Formula::unary(move |gradient| gradient.mul_number(number)),
+        )
     }
 
     /// Divides by a number that an operator, not the caller, has chosen: it shows as a scalar.
     pub(in crate::ops) fn div_number(&self, number: Scalar) -> Result<Self> {
         let _scope = open(&DIV, (self, number));
-        self.div(number)
+        differentiable(
+            &DIV_NUMBER_NODE,
+            [self],
+            || self.div(number),
+            |_| Formula::unary(move |gradient| gradient.div_number(number)),
+        )
+    }
+
+    /// Adds a number that an operator, not the caller, has chosen: it shows as a scalar.
+    pub(in crate::ops) fn add_number(&self, number: Scalar) -> Result<Self> {
+        let _scope = open(&ADD, (self, number, Scalar::Int(1)));
+        differentiable(
+            &ADD_NUMBER_NODE,
+            [self],
+            || self.add(number),
+            |_| Formula::unary(|gradient| Ok(gradient.clone())),
+        )
     }
 }
 
@@ -143,14 +167,14 @@ pub(in crate::ops) fn sum_formula(alpha: Scalar, sign: Sign) -> Formula {
     Formula::plain(move |gradients| {
         let gradient = gradients.only();
         let second = gradients.when(1, || {
-            let scaled = if alpha.is_one() {
-                gradient.clone()
-            } else {
-                gradient.mul_number(alpha)?
+            let signed = match sign {
+                Sign::Plus => gradient.clone(),
+                Sign::Minus => gradient.neg()?,
             };
-            match sign {
-                Sign::Plus => Ok(scaled),
-                Sign::Minus => scaled.neg(),
+            if alpha.is_one() {
+                Ok(signed)
+            } else {
+                signed.mul_number(alpha)
             }
         })?;
         Ok(smallvec![

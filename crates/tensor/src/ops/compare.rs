@@ -255,6 +255,16 @@ impl Tensor {
     /// When the mask is not of truth values or does not broadcast to this tensor.
     pub fn masked_fill_(&self, mask: &Self, value: Scalar) -> Result<()> {
         let _scope = open(&MASKED_FILL_IN_PLACE, (self, mask, value));
+        self.fill_marked(mask, value)
+    }
+
+    /// Sets elements to that of a tensor of one, where a mask says so, in place; for gradients.
+    pub(in crate::ops) fn masked_fill_by_(&self, mask: &Self, value: &Self) -> Result<()> {
+        let _scope = open(&MASKED_FILL_IN_PLACE, (self, mask, value));
+        self.fill_marked(mask, value.item()?)
+    }
+
+    fn fill_marked(&self, mask: &Self, value: Scalar) -> Result<()> {
         if mask.dtype() != DType::Bool {
             return reject!(
                 Runtime,
@@ -356,7 +366,7 @@ fn clamp_formula(operand: &Tensor, lowest: Option<Scalar>, highest: Option<Scala
 }
 
 /// Tells the recorder that a number becomes a tensor.
-fn tell_scalar_tensor(dtype: DType) {
+pub(super) fn tell_scalar_tensor(dtype: DType) {
     drop(open(
         &SCALAR_TENSOR,
         (Scalar::Int(0), dtype, Absent, Absent, Absent),

@@ -6,7 +6,7 @@ use super::unary::Elementwise;
 use crate::dispatch::{Site, open};
 use crate::error::reject;
 use crate::shape::{dimension_index, signed};
-use crate::{Comparison, Result, Scalar, Tensor};
+use crate::{Comparison, Error, Result, Scalar, Tensor};
 
 static ARGSORT: Site = Site::operator("aten::argsort");
 static ISNAN: Site = Site::operator("aten::isnan");
@@ -96,7 +96,8 @@ impl Tensor {
         let pairs = || times.iter().zip(&dims);
         let apart: Vec<i64> = pairs().flat_map(|(_, &dim)| [1, dim]).collect();
         let wide: Vec<i64> = pairs().flat_map(|(&time, &dim)| [time, dim]).collect();
-        let whole: Vec<i64> = pairs().map(|(&time, &dim)| time * dim).collect();
+        let whole = pairs().map(|(&time, &dim)| time.checked_mul(dim));
+        let whole: Vec<i64> = whole.collect::<Option<_>>().ok_or(Error::CountOverflow)?;
         self.reshape(&apart)?.expand(&wide)?.reshape(&whole)
     }
 }

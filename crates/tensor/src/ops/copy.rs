@@ -96,11 +96,12 @@ impl Tensor {
             [source],
             || self.write_elements(source),
             || {
-                Formula::plain(|gradients| {
+                let dtype = source.dtype();
+                Formula::plain(move |gradients| {
                     let gradient = gradients.only();
                     Ok(smallvec![
-                        gradients.when(0, || gradient.zeros_like())?,
-                        gradients.needs(1).then(|| gradient.clone())
+                        gradients.when(0, || gradient.zeros_like_contiguous())?,
+                        gradients.when(1, || gradient.to_like(dtype))?
                     ])
                 })
             },

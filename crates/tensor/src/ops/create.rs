@@ -16,7 +16,9 @@ static EMPTY_LIKE: Site = Site::operator("aten::empty_like");
 static EMPTY_STRIDED: Site = Site::operator("aten::empty_strided");
 static FULL: Site = Site::operator("aten::full");
 static LIFT_FRESH: Site = Site::operator("aten::lift_fresh");
+static NEW_EMPTY: Site = Site::operator("aten::new_empty");
 static NEW_EMPTY_STRIDED: Site = Site::operator("aten::new_empty_strided");
+static NEW_ZEROS: Site = Site::operator("aten::new_zeros");
 static ONES: Site = Site::operator("aten::ones");
 static TO: Site = Site::operator("aten::to");
 static ZEROS: Site = Site::operator("aten::zeros");
@@ -52,6 +54,23 @@ impl Tensor {
             (self, dims, strides, dtype, STRIDED, Absent, Absent),
         );
         empty_strided(dims, strides, dtype, None)
+    }
+
+    /// Makes a tensor of zeros, of this tensor's type or another.
+    ///
+    /// # Errors
+    /// When a size is negative or there is no memory.
+    pub fn new_zeros(&self, sizes: &[i64], dtype: Option<DType>) -> Result<Self> {
+        let arguments = (self, sizes, dtype, Absent, Absent, Absent);
+        let _scope = open(&NEW_ZEROS, arguments);
+        let zeros = {
+            let arguments = (self, sizes, dtype, Absent, Absent, Absent);
+            let _scope = open(&NEW_EMPTY, arguments);
+            let dtype = dtype.unwrap_or(self.dtype());
+            empty(sizes, dtype, &Options::strided(dtype))?
+        };
+        zeros.zero_()?;
+        Ok(zeros)
     }
 
     /// Makes a tensor of zeros.

@@ -140,9 +140,12 @@ impl Curve {
             Self::Softplus(beta, threshold) => {
                 open(&SOFTPLUS_BACKWARD, (gradient, operand, beta, threshold))
             }
-            Self::Log1p => return gradient.div(&operand.add(1_i64)?),
-            Self::Log2 => return gradient.div(&operand.mul(std::f64::consts::LN_2)?),
-            Self::Expm1 => return gradient.mul(&operand.add(1_i64)?),
+            Self::Log1p => return gradient.div(&operand.add_number(ONE)?),
+            Self::Log2 => {
+                let scale = Scalar::Float(std::f64::consts::LN_2);
+                return gradient.div(&operand.mul_number(scale)?);
+            }
+            Self::Expm1 => return gradient.mul(&operand.add_number(ONE)?),
         };
         returning(by_float!(gradient.dtype(), "curve_backward_cpu", T => {
             kernels::zip(gradient.dims(), [gradient, operand], |g: T, x: T| {

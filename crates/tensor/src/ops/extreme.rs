@@ -1,29 +1,30 @@
-//! Operators that look for elements along dimensions: `max`, `argmax`, `any`, `all`; and `var`.
+//! Operators that look for elements along dimensions: `max`, `argmax`, `any`, `all`.
 
 use super::create::{Options, empty, result_space};
-use super::reduce::{KeepDims, reduced_dims, restore};
+use super::reduce::{KeepDims, reduced_dims, with_combined};
 use crate::autograd::{Formula, Saved, differentiable, differentiable_first, node_site};
-use crate::dispatch::{Site, open};
+use crate::dispatch::{Absent, Site, open};
 use crate::element::by_dtype;
 use crate::error::reject;
 use crate::kernels;
-use crate::shape::{dimension_index, dimension_mask};
-use crate::{Comparison, DType, Error, Result, Scalar, Tensor};
+use crate::shape::{dimension_index, dimension_mask, signed};
+use crate::{Comparison, DType, Error, Logical, Result, Scalar, Tensor};
 
 static ALL: Site = Site::operator("aten::all");
 static ANY: Site = Site::operator("aten::any");
 static ARGMAX: Site = Site::operator("aten::argmax");
 static ARGMIN: Site = Site::operator("aten::argmin");
+static AS_STRIDED: Site = Site::operator("aten::as_strided_");
 static MAX: Site = Site::operator("aten::max");
 static MIN: Site = Site::operator("aten::min");
-static VAR: Site = Site::operator("aten::var");
+static SQUEEZE: Site = Site::operator("aten::squeeze_");
+static UNSQUEEZE: Site = Site::operator("aten::unsqueeze_");
 
 node_site! {
     MAX_ALL_NODE = "MaxBackward1";
     MAX_NODE = "MaxBackward0";
     MIN_ALL_NODE = "MinBackward1";
     MIN_NODE = "MinBackward0";
-    VAR_NODE = "VarBackward0";
 }
 
 /// Which end of the order is looked for.
@@ -66,12 +67,22 @@ impl Tensor {
             |result| {
                 let (own, result) = (Saved::new(self), Saved::result(result, node));
                 Formula::unary_saving(move |gradient| {
-                    let hits = own.get()?.compare(Comparison::Eq, result.get()?)?;
-                    let count = hits.sum(None, KeepDims::No, None)?;
-                    hits.mul(&gradient.div(&count)?)
+                    gradient.shared_evenly(own.get()?, result.get()?)
                 })
             },
         )
+    }
+
+    /// Shares this gradient of a result among the elements of `own` that it is equal to.
+    pub(in crate::ops) fn shared_evenly(&self, own: &Self, result: &Self) -> Result<Self> {
+        let hits = match result.isnan()?.item()? {
+            Scalar::Bool(true) => own.isnan()?,
+            _ => own.compare(Comparison::Eq, result)?,
+        };
+        let whole = self.new_zeros(&signed(own.dims()), None)?;
+        let count = hits.sum(None, KeepDims::No, None)?;
+        whole.masked_fill_by_(&hits, &self.div(&count)?)?;
+        Ok(whole)
     }
 
     /// Returns the largest or smallest elements along a dimension, and where they are.
@@ -89,40 +100,29 @@ impl Tensor {
             [self],
             || {
                 let places = self.places_along(end, dimension, keep)?;
+                if self.rank() == 0 {
+                    return Ok([self.duplicate()?, places]);
+                }
+                let at = dimension_index(dimension, self.rank())?;
                 let kept = match keep {
                     KeepDims::Yes => places.untracked(),
-                    KeepDims::No => places.unsqueeze(dimension)?,
+                    KeepDims::No => places.with_layout(places.layout().unsqueezed(at)?)?,
                 };
-                let values = if self.rank() == 0 {
-                    self.duplicate()?
-                } else {
-                    let values = self.gather_elements(dimension, &kept)?;
-                    match keep {
-                        KeepDims::Yes => values,
-                        KeepDims::No => values.squeeze(dimension)?,
+                let values = self.gather_elements(dimension, &kept)?;
+                if keep == KeepDims::Yes {
+                    return Ok([values, places]);
+                }
+                for (site, shown) in [(&UNSQUEEZE, &places), (&SQUEEZE, &kept)] {
+                    for _ in 0..2 {
+                        let _scope = open(site, (shown, dimension));
+                        let arguments = (shown, kept.dims(), kept.strides(), Absent);
+                        drop(open(&AS_STRIDED, arguments));
                     }
-                };
-                let values = kernels::pack(&values)?;
+                }
+                let values = values.with_layout(places.layout().clone())?;
                 Ok([values, places])
             },
-            |[_, places]| {
-                let (places, own) = (Saved::new(places), self.untracked());
-                let own_dims = own.dims().to_vec();
-                Formula::unary_saving(move |gradient| {
-                    let (mut gradient, mut places) = (gradient.clone(), places.get()?.clone());
-                    if keep == KeepDims::No && !own_dims.is_empty() {
-                        gradient = gradient.unsqueeze(dimension)?;
-                        places = places.unsqueeze(dimension)?;
-                    }
-                    let sizes: Vec<i64> = own_dims.iter().map(|&dim| dim as i64).collect();
-                    let whole = Self::zeros(&sizes, Some(gradient.dtype()))?;
-                    if own_dims.is_empty() {
-                        return Ok(gradient);
-                    }
-                    whole.scatter_add_elements(dimension, &places, &gradient)?;
-                    Ok(whole)
-                })
-            },
+            |[_, places]| self.selecting_formula(dimension, places, keep),
         )
     }
 
@@ -144,13 +144,19 @@ impl Tensor {
                      dim with the 'dim' argument."
                 );
             }
-            let flat = kernels::pack(self)?;
+            let flat = kernels::pack(&self.untracked().reshape(&[-1])?)?;
             let place = kernels::extreme_places(&flat, [1, self.count(), 1], end)?[0];
             let result = result_space(&[], DType::I64)?;
+            with_combined(&result, flat.dims(), &[true])?;
             kernels::fill(&result, Scalar::Int(place as i64));
             return Ok(result);
         };
-        self.places_along(end, dimension, keep)
+        let places = self.places_along(end, dimension, keep)?;
+        if keep == KeepDims::No && self.rank() > 0 {
+            let reduced = dimension_mask(&[dimension], self.rank())?;
+            with_combined(&places, self.dims(), &reduced)?;
+        }
+        Ok(places)
     }
 
     /// Returns whether all elements, or any, are true; along a dimension or of all.
@@ -162,64 +168,33 @@ impl Tensor {
             Truth::All => &ALL,
             Truth::Any => &ANY,
         };
-        let _scope = open(site, (self,));
-        let dimensions: &[i64] = dimension.as_slice();
-        let reduced = dimension_mask(dimensions, self.rank())?;
-        let truths = self.compare(Comparison::Ne, Scalar::Int(0))?;
-        let counted = match all {
-            Truth::Any => truths,
-            Truth::All => truths.bitwise_not()?,
+        let _scope = match dimension {
+            Some(dimension) => open(site, (self, dimension, keep.flag())),
+            None => open(site, (self,)),
         };
-        let dims = reduced_dims(self.dims(), &reduced, keep);
-        let count = result_space(&dims, DType::I64)?;
-        kernels::sum::<i64>(&count, &*counted.as_type(DType::I64)?, &reduced)?;
-        let how = match all {
-            Truth::Any => Comparison::Ne,
-            Truth::All => Comparison::Eq,
+        let reduced = dimension_mask(dimension.as_slice(), self.rank())?;
+        let result = result_space(&reduced_dims(self.dims(), &reduced, keep), DType::Bool)?;
+        let view = match keep {
+            KeepDims::Yes => result.clone(),
+            KeepDims::No => with_combined(&result, self.dims(), &reduced)?,
         };
-        count.compare(how, Scalar::Int(0))
-    }
-
-    /// Returns the variance of all elements, or along some dimensions.
-    ///
-    /// # Errors
-    /// When the type is not floating-point or a dimension does not exist.
-    pub fn var(&self, dimensions: Option<&[i64]>, correction: i64, keep: KeepDims) -> Result<Self> {
-        let list = dimensions.unwrap_or(&[]);
-        let _scope = open(&VAR, (self, list, correction, keep.flag()));
-        if !self.dtype().is_float() {
-            return reject!(
-                Runtime,
-                "std and var only support floating point and complex dtypes"
-            );
+        let truths = match self.dtype() {
+            DType::Bool => self.untracked(),
+            _ => self.untracked().to(DType::Bool)?,
+        };
+        view.fill_(Scalar::Bool(all == Truth::All))?;
+        if truths.count() > 0 {
+            kernels::fold(
+                &result,
+                &truths,
+                &reduced,
+                move |x: Logical, y: Logical| match all {
+                    Truth::All => x & y,
+                    Truth::Any => x | y,
+                },
+            )?;
         }
-        let reduced = dimension_mask(list, self.rank())?;
-        let count: usize = (self.dims().iter().zip(&reduced))
-            .filter(|(_, reduced)| **reduced)
-            .map(|(&dim, _)| dim)
-            .product();
-        let degrees = count as f64 - correction as f64;
-        let list = list.to_vec();
-        let formula_list = list.clone();
-        differentiable(
-            &VAR_NODE,
-            [self],
-            || {
-                let centred = self.sub(&self.mean(Some(&list), KeepDims::Yes, None)?)?;
-                let squares = centred.mul(&centred)?;
-                squares.sum(Some(&list), keep, None)?.div(degrees.max(0.0))
-            },
-            |_| {
-                let kept = Saved::new(self);
-                Formula::unary_saving(move |gradient| {
-                    let own = kept.get()?;
-                    let centred =
-                        own.sub(&own.mean(Some(&formula_list), KeepDims::Yes, None)?)?;
-                    let gradient = restore(gradient, &reduced, keep)?;
-                    centred.mul(2.0 / degrees)?.mul(&gradient)
-                })
-            },
-        )
+        Ok(result)
     }
 
     fn places_along(&self, end: End, dimension: i64, keep: KeepDims) -> Result<Self> {

@@ -132,19 +132,25 @@ impl Combination {
     fn formula(self, kept: [Saved; 2], value: Scalar) -> Formula {
         Formula::saving(move |gradients| {
             let (first, second) = (kept[0].get()?, kept[1].get()?);
-            let gradient = gradients.only().mul(value)?;
+            let gradient = gradients.only();
             let [by_first, by_second] = match self {
                 Self::Product => [
-                    gradients.when(1, || gradient.mul(second))?,
-                    gradients.when(2, || gradient.mul(first))?,
+                    gradients.when(1, || gradient.mul(&second.mul_number(value)?))?,
+                    gradients.when(2, || gradient.mul(&first.mul_number(value)?))?,
                 ],
-                Self::Quotient => {
-                    let gradient = gradient.div(second)?;
-                    [
-                        gradients.needs(1).then(|| gradient.clone()),
-                        gradients.when(2, || gradient.mul(first)?.div(second)?.neg())?,
-                    ]
-                }
+                Self::Quotient => [
+                    gradients.when(1, || {
+                        let slope = second.empty_like()?;
+                        slope.fill_(value)?;
+                        slope.div_(second)?;
+                        gradient.mul(&slope)
+                    })?,
+                    gradients.when(2, || {
+                        let square = second.mul(second)?;
+                        let slope = first.mul_number(value)?.div(&square)?;
+                        gradient.neg()?.mul(&slope)
+                    })?,
+                ],
             };
             let own = gradients.needs(0).then(|| gradients.only().clone());
             Ok(smallvec![own, by_first, by_second])

@@ -147,8 +147,8 @@ impl Tensor {
                 Formula::plain(move |gradients| {
                     let (gradient, part) = (gradients.only(), weight.to_f64());
                     Ok(smallvec![
-                        gradients.when(0, || gradient.mul(1.0 - part))?,
-                        gradients.when(1, || gradient.mul(part))?
+                        gradients.when(0, || gradient.mul_number(Scalar::Float(1.0 - part)))?,
+                        gradients.when(1, || gradient.mul_number(Scalar::Float(part)))?
                     ])
                 })
             },

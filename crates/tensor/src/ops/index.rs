@@ -1,6 +1,7 @@
 //! Choosing elements by their places: `select`, `slice`, `narrow`, and `gather` along a dimension.
 
 use super::extreme::index_type;
+use super::sorting::show_index_type;
 use crate::autograd::{Formula, Saved, differentiable, differentiable_view, node_site};
 use crate::dispatch::{Site, open, returning};
 use crate::element::by_dtype;
@@ -11,6 +12,7 @@ use crate::shape::{dimension_index, signed};
 use crate::{Result, Scalar, Tensor};
 
 static AS_STRIDED: Site = Site::operator("aten::as_strided");
+static GATHER_BACKWARD: Site = Site::operator("aten::gather_backward");
 static GATHER: Site = Site::operator("aten::gather");
 static NARROW: Site = Site::operator("aten::narrow");
 static SELECT: Site = Site::operator("aten::select");
@@ -172,12 +174,18 @@ impl Tensor {
         differentiable(
             &GATHER_NODE,
             [self],
-            || self.gather_elements(dimension, index),
+            || {
+                show_index_type(index);
+                self.gather_elements(dimension, index)
+            },
             |_| {
-                let (sizes, kept) = (signed(self.dims()), Saved::new(index));
+                let (own, kept) = (self.untracked(), Saved::new(index));
                 Formula::unary_saving(move |gradient| {
-                    let whole = Self::zeros(&sizes, Some(gradient.dtype()))?;
-                    whole.scatter_add_elements(dimension, kept.get()?, gradient)?;
+                    let index = kept.get()?;
+                    let arguments = (gradient, &own, dimension, index, false);
+                    let _scope = open(&GATHER_BACKWARD, arguments);
+                    let whole = gradient.new_zeros(&signed(own.dims()), None)?;
+                    whole.scatter_add_(dimension, index, gradient)?;
                     Ok(whole)
                 })
             },
@@ -217,18 +225,6 @@ impl Tensor {
         let at = dimension_index(dimension, self.rank())?;
         let places = kernels::along(self, at, index)?;
         kernels::take(self, &places, index.dims())
-    }
-
-    pub(in crate::ops) fn scatter_add_elements(
-        &self,
-        dimension: i64,
-        index: &Self,
-        source: &Self,
-    ) -> Result<()> {
-        let at = dimension_index(dimension, self.rank())?;
-        let places = kernels::along(self, at, index)?;
-        kernels::put(self, &places, &kernels::pack(source)?, kernels::Put::Add);
-        Ok(())
     }
 
     /// Shows elements of this tensor, with the offset that `as_strided` was asked for.

@@ -10,7 +10,7 @@ use crate::dispatch::{Site, open, returns};
 use crate::error::reject;
 use crate::shape::{Dims, broadcast, dimension_index, signed};
 use crate::storage::reserve;
-use crate::{DType, Result, Tensor};
+use crate::{DType, Error, Result, Tensor};
 
 static CAT: Site = Site::operator("aten::cat");
 static CHUNK: Site = Site::operator("aten::chunk");
@@ -320,7 +320,9 @@ fn concatenate(tensors: &[Tensor], at: usize) -> Result<Tensor> {
         .map(Tensor::dtype)
         .fold(first.dtype(), DType::common);
     let mut dims = Dims::from_slice(first.dims());
-    dims[at] = tensors.iter().map(|tensor| tensor.dims()[at]).sum();
+    let mut sizes = tensors.iter().map(|tensor| tensor.dims()[at]);
+    let size = sizes.try_fold(0_usize, usize::checked_add);
+    dims[at] = size.ok_or(Error::CountOverflow)?;
     let result = result_space(&dims, dtype)?;
     let alike = tensors
         .iter()
@@ -346,8 +348,8 @@ fn stacked(tensors: &[Tensor], at: usize) -> Result<Tensor> {
     let first = &tensors[0];
     let mut dims = Dims::from_slice(first.dims());
     dims.insert(at, tensors.len());
-    if at == 0 && first.rank() > 0 {
-        return Tensor::cat(tensors, 0)?.view(&signed(&dims));
+    if at < first.rank() {
+        return Tensor::cat(tensors, at as i64)?.view(&signed(&dims));
     }
     let widened = tensors
         .iter()

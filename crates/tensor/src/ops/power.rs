@@ -38,7 +38,7 @@ impl Tensor {
                 Formula::unary_saving(move |gradient| {
                     let less = exponent.to_f64() - 1.0;
                     if less <= -1.0 && exponent.to_f64() == 0.0 {
-                        return gradient.zeros_like();
+                        return gradient.zeros_like_contiguous();
                     }
                     // Both live until the end, as in torch: the memory timeline shows it.
                     let power = kept.get()?.pow(Scalar::Float(less))?;
@@ -97,8 +97,8 @@ impl Tensor {
         let _scope = open(&FLOOR_DIVIDE, (self, &*other));
         let dtype = promote([(self.dtype(), self.weight()), (other.dtype(), weight)]);
         let dims = broadcast(self.dims(), other.dims())?;
-        drop(empty(&[0], dtype, &Options::strided(dtype))?);
         let (left, right) = (self.as_type(dtype)?, other.as_type(dtype)?);
+        drop(empty(&[0], dtype, &Options::strided(dtype))?);
         let pair: [&Self; 2] = [&left, &right];
         match dtype {
             DType::Bool => Err(Error::NotImplemented {

@@ -206,7 +206,10 @@ pub(in crate::ops) fn restore(
     Ok(gradient)
 }
 
-fn combined<'a>(dims: &'a [usize], reduced: &'a [bool]) -> impl Iterator<Item = usize> + 'a {
+pub(in crate::ops) fn combined<'a>(
+    dims: &'a [usize],
+    reduced: &'a [bool],
+) -> impl Iterator<Item = usize> + 'a {
     let marked = dims.iter().zip(reduced).filter(|(_, reduced)| **reduced);
     marked.map(|(&dim, _)| dim)
 }
@@ -244,7 +247,11 @@ fn sum_into(space: &Tensor, operand: &Tensor, reduced: &[bool], keep: KeepDims) 
 }
 
 /// Looks at a result as if the combined dimensions were still there, with size one.
-fn with_combined(space: &Tensor, dims: &[usize], reduced: &[bool]) -> Result<Tensor> {
+pub(in crate::ops) fn with_combined(
+    space: &Tensor,
+    dims: &[usize],
+    reduced: &[bool],
+) -> Result<Tensor> {
     let mut own_strides = space.strides().iter();
     let strides: Strides = reduced
         .iter()

@@ -11,7 +11,7 @@ use crate::error::reject;
 use crate::kernels::{self, Put};
 use crate::layout::Layout;
 use crate::shape::{Dims, Strides, dimension_index};
-use crate::{Operand, Result, Scalar, Tensor};
+use crate::{Error, Operand, Result, Scalar, Tensor};
 
 static COPY: Site = Site::operator("aten::copy_");
 static SCATTER: Site = Site::operator("aten::scatter");
@@ -123,6 +123,12 @@ impl Tensor {
         put: Put,
     ) -> Result<()> {
         self.check_scatter(dimension, index, source)?;
+        if self.layout().repeats() {
+            return Err(Error::OverlappingWrite);
+        }
+        if self.meets(index) || self.meets(source) {
+            return Err(Error::OverlappingRead);
+        }
         in_place(
             node,
             self,
@@ -176,6 +182,7 @@ impl Tensor {
         let strides = Strides::from_slice(&source.strides()[..dims.len()]);
         let piece = source.with_layout(Layout::strided(dims, strides, source.offset())?)?;
         let mut packed = kernels::pack(&piece)?;
+        // Places of two tensors may lie between each other and still be apart.
         if packed.shares_storage(self) {
             let copy = result_space(packed.dims(), packed.dtype())?;
             kernels::copy_into(&copy, &packed);

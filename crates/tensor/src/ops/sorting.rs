@@ -8,7 +8,7 @@ use crate::error::reject;
 use crate::kernels;
 use crate::layout::Layout;
 use crate::shape::{checked_sizes, dimension_index, signed};
-use crate::{DType, End, Result, Tensor};
+use crate::{DType, End, KeepDims, Result, Tensor};
 
 static ARANGE: Site = Site::operator("aten::arange");
 static AS_STRIDED: Site = Site::operator("aten::as_strided");
@@ -39,7 +39,9 @@ impl Tensor {
     /// # Errors
     /// When the dimension does not exist or there is no memory.
     pub fn sort(&self, dimension: i64, first: End) -> Result<[Self; 2]> {
-        let _scope = open(&SORT, (self, dimension, first == End::Highest));
+        let is_descending = first == End::Highest;
+        let _scope = open(&SORT, (self, dimension, is_descending));
+        let _stable = open(&SORT, (self, false, dimension, is_descending));
         let at = dimension_index(dimension, self.rank())?;
         differentiable_first(
             &SORT_NODE,
@@ -50,7 +52,7 @@ impl Tensor {
                 self.open_range(at, &places)?;
                 Ok([values, places])
             },
-            |[_, places]| self.selecting_formula(dimension, places),
+            |[_, places]| self.selecting_formula(dimension, places, KeepDims::Yes),
         )
     }
 
@@ -72,7 +74,7 @@ impl Tensor {
             &TOPK_NODE,
             [self],
             || self.in_order(at, end, count as usize),
-            |[_, places]| self.selecting_formula(dimension, places),
+            |[_, places]| self.selecting_formula(dimension, places, KeepDims::Yes),
         )
     }
 
@@ -130,6 +132,8 @@ impl Tensor {
                 if list.is_empty() {
                     return kernels::pack(&self.untracked())?.duplicate();
                 }
+                let arguments = (self, self.dims(), self.strides(), Absent);
+                drop(open(&AS_STRIDED, arguments));
                 self.turned(&flipped)
             },
             |_| {
@@ -156,7 +160,7 @@ impl Tensor {
     }
 
     /// How many elements lie outside of a dimension, along it and inside of it.
-    fn spans(&self, at: usize) -> [usize; 3] {
+    pub(in crate::ops) fn spans(&self, at: usize) -> [usize; 3] {
         let outer = self.dims().iter().take(at).product();
         let inner = self.dims().iter().skip(at + 1).product();
         [outer, self.lane(at), inner]
@@ -217,12 +221,21 @@ impl Tensor {
     }
 
     /// Sends the gradients of chosen elements back to where they were chosen from.
-    fn selecting_formula(&self, dimension: i64, places: &Self) -> Formula {
+    pub(in crate::ops) fn selecting_formula(
+        &self,
+        dimension: i64,
+        places: &Self,
+        keep: KeepDims,
+    ) -> Formula {
         let (places, sizes) = (Saved::new(places), signed(self.dims()));
         Formula::unary_saving(move |gradient| {
-            let places = places.get()?;
-            let arguments = (gradient, dimension, places, sizes.as_slice(), true);
+            let (mut gradient, mut places) = (gradient.clone(), places.get()?.clone());
+            let arguments = (&gradient, dimension, &places, sizes.as_slice(), keep.flag());
             let _scope = open(&SELECTING_BACKWARD, arguments);
+            if keep == KeepDims::No && !sizes.is_empty() {
+                gradient = gradient.unsqueeze(dimension)?;
+                places = places.unsqueeze(dimension)?;
+            }
             let dtype = gradient.dtype();
             let whole = {
                 let _scope = open(&ZEROS, (sizes.as_slice(), dtype, STRIDED, Device, Absent));
@@ -230,7 +243,7 @@ impl Tensor {
                 whole.zero_()?;
                 whole
             };
-            whole.scatter_(dimension, places, gradient)?;
+            whole.scatter_(dimension, &places, &gradient)?;
             Ok(whole)
         })
     }
@@ -238,5 +251,7 @@ impl Tensor {
 
 /// Shows that an index of 64 bits needs no conversion.
 pub(in crate::ops) fn show_index_type(index: &Tensor) {
-    drop(open(&TO, (index, DType::I64, false, false, Absent)));
+    if index.count() > 0 {
+        drop(open(&TO, (index, DType::I64, false, false, Absent)));
+    }
 }

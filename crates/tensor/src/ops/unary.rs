@@ -2,11 +2,14 @@
 
 use std::cmp::Ordering;
 
+use super::compare::tell_scalar_tensor;
 use super::create::{Options, empty};
 use crate::autograd::{Formula, NodeSite, Saved, differentiable, in_place, node_site};
 use crate::dispatch::{Absent, Site, open, returning};
 use crate::element::{Number, by_dtype, by_float, by_number};
 use crate::kernels;
+use crate::layout::Layout;
+use crate::shape::Dims;
 use crate::{DType, Element, Error, Result, Scalar, Tensor};
 
 static CLAMP_MIN: Site = Site::operator("aten::clamp_min");
@@ -171,8 +174,8 @@ impl Elementwise {
             Self::Exp => gradient.mul(kept),
             Self::Log => gradient.div(kept),
             Self::Rsqrt => {
-                let half = gradient.mul_number(Scalar::Float(-0.5))?;
-                half.mul(&kept.pow(Scalar::Int(3))?)
+                let cube = kept.pow(Scalar::Int(3))?;
+                gradient.mul_number(Scalar::Float(-0.5))?.mul(&cube)
             }
             Self::Sigmoid => sigmoid_backward(gradient, kept),
             Self::Sin => gradient.mul(&kept.elementwise(Self::Cos)?),
@@ -382,8 +385,10 @@ impl Tensor {
             |_| {
                 let kept = Saved::new(self);
                 Formula::unary_saving(move |gradient| {
-                    let inside = kept.get()?.compare(crate::Comparison::Ge, lowest)?;
-                    Tensor::choose(&inside, gradient, Scalar::Int(0))
+                    tell_scalar_tensor(gradient.dtype());
+                    let inside = kept.get()?.compare(crate::Comparison::Gt, lowest)?;
+                    let zero = Tensor::blank(Layout::contiguous(Dims::new())?, gradient.dtype())?;
+                    Tensor::choose(&inside, gradient, &zero)
                 })
             },
         )

@@ -2,7 +2,7 @@
 
 use mindtorch_tensor::{
     Approximation, BatchNorm, Convolution, CrossEntropy, DType, Elementwise, End, KeepDims,
-    Logical, Pool, Put, Reduction, Result, RetainGraph, Scalar, Tensor, Triangle, backward,
+    Logical, Pool, Put, Reduction, Result, RetainGraph, Scalar, Spread, Tensor, Triangle, backward,
     gradients,
 };
 
@@ -173,7 +173,15 @@ fn sums_and_products_have_their_derivatives() {
     check_unary("sum along", |x| x.sum(Some(&[1]), KeepDims::No, None));
     check_unary("mean", |x| x.mean(None, KeepDims::No, None));
     check_unary("mean along", |x| x.mean(Some(&[0]), KeepDims::Yes, None));
-    check_unary("var", |x| x.var(Some(&[1]), 1, KeepDims::No));
+    check_unary("var", |x| {
+        x.spread(Spread::Variance, Some(&[1]), 1.0, KeepDims::No)
+    });
+    check_unary("std", |x| {
+        x.spread(Spread::Deviation, None, 1.0, KeepDims::No)
+    });
+    for order in [0.5, 1.0, 1.5, 2.0, 3.0, f64::INFINITY] {
+        check_unary("norm", |x| x.vector_norm(order, Some(&[1]), KeepDims::No));
+    }
     check("mm", &[&[2, 3], &[3, 2]], |x| x[0].mm(&x[1]));
     check("mm of a transposed one", &[&[2, 3], &[2, 3]], |x| {
         x[0].mm(&x[1].t()?)

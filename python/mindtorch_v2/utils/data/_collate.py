@@ -24,7 +24,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
     if isinstance(first, int) or hasattr(first, "__array__"):
         return torch.tensor(list(batch))
     if isinstance(first, (str, bytes)):
-        return tuple(batch)
+        return batch
     if isinstance(first, Mapping):
         return {key: default_collate([item[key] for item in batch]) for key in first}
     if isinstance(first, Sequence):

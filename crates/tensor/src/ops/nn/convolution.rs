@@ -172,6 +172,14 @@ fn check(
     if options.padding.iter().any(|&padding| padding < 0) {
         return reject!(Runtime, "negative padding is not supported");
     }
+    let most = i64::MAX / 2;
+    if let Some(axis) = options.padding.iter().position(|&padding| padding > most) {
+        return reject!(
+            Runtime,
+            "Given padding={} at dimension {axis} , expected padding to be at most {most}",
+            options.padding[axis]
+        );
+    }
     if options.dilation.iter().any(|&dilation| dilation <= 0) {
         return reject!(Runtime, "dilation should be greater than zero");
     }

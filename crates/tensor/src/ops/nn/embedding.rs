@@ -68,20 +68,19 @@ impl Tensor {
                         .contiguous()?
                         .view(&[index.count() as i64, width as i64])?;
                     let mut places = reserve(flat.count())?;
-                    let mut rows_used = reserve(index.count())?;
+                    let mut sources = reserve(flat.count())?;
                     for (row, place) in index.to_vec::<i64>()?.into_iter().enumerate() {
                         if place != padding {
-                            let start = place as usize * width;
+                            let (start, source) = (place as usize * width, row * width);
                             places.extend(start..start + width);
-                            rows_used.push(row);
+                            let source = flat.offset() + source;
+                            sources.extend(source..source + width);
                         }
                     }
-                    if rows_used.len() == index.count() {
+                    if sources.len() == flat.count() {
                         kernels::put(&result, &places, &flat, Put::Add);
                     } else {
-                        let rows: Vec<i64> = rows_used.into_iter().map(|row| row as i64).collect();
-                        let rows = Self::from_slice(&rows, &[rows.len() as i64])?;
-                        let used = flat.index(&[Some(rows)])?;
+                        let used = kernels::take(&flat, &sources, &[sources.len()])?;
                         kernels::put(&result, &places, &used, Put::Add);
                     }
                     Ok(result)

@@ -12,7 +12,7 @@ use crate::layout::Layout;
 use crate::ops::create::{Options, empty, result_space};
 use crate::shape::{Dims, signed};
 use crate::storage::{reserve, zeroed};
-use crate::{DType, KeepDims, Result, Tensor};
+use crate::{Comparison, DType, KeepDims, Result, Scalar, Tensor};
 
 static CROSS_ENTROPY: Site = Site::operator("aten::cross_entropy_loss");
 static MSE: Site = Site::operator("aten::mse_loss");
@@ -44,7 +44,7 @@ pub enum Reduction {
 }
 
 impl Reduction {
-    fn code(self) -> i64 {
+    pub(super) fn code(self) -> i64 {
         self as i64
     }
 }
@@ -109,30 +109,7 @@ impl Tensor {
                         kernels::zip(&dims, [&own, &target], |x: T, y: T| (x - y) * (x - y))
                     })
                 };
-                if reduction == Reduction::None {
-                    return squares();
-                }
-                // The result is made for all squares and shrinks to one element, as its storage
-                // shows in torch too.
-                let result = if dims.contains(&0) {
-                    result_space(&[], dtype)?
-                } else {
-                    result_space(&dims, dtype)?
-                };
-                let nothing = [0_i64; 0];
-                let resize = open(&RESIZE, (&result, nothing.as_slice(), Absent));
-                let result = result.shrunk(Layout::contiguous(Dims::new())?);
-                returns(&result);
-                drop(resize);
-                let options = Options::of(Some(dtype)).with_format(CONTIGUOUS);
-                let room = empty(&signed(&dims), dtype, &options)?;
-                kernels::copy_into(&room, &squares()?);
-                if reduction == Reduction::Mean {
-                    room.mean_all_into(&result)?;
-                } else {
-                    room.sum_all_into(&result)?;
-                }
-                Ok(result)
+                reduced_losses(&dims, dtype, reduction, squares)
             },
             |_| {
                 let kept = [Saved::new(self), Saved::new(target)];
@@ -240,35 +217,46 @@ impl Tensor {
         if options.label_smoothing == 0.0 {
             return log.nll_loss(target, options);
         }
-        let hard = log
-            .nll_loss(target, options)?
-            .mul(1.0 - options.label_smoothing)?;
-        let classes = self.dims()[class_dimension as usize] as f64;
-        let counted = target.compare(crate::Comparison::Ne, options.ignore_index)?;
+        log.smooth_cross_entropy(target, options, class_dimension)
+    }
+
+    /// The loss of logarithms of probabilities, with a part of the target spread over all classes.
+    fn smooth_cross_entropy(&self, target: &Self, options: &CrossEntropy, at: i64) -> Result<Self> {
+        let hard = self.nll_loss(target, options)?;
+        let classes = self.dims()[at as usize] as f64;
+        let smoothing = options.label_smoothing;
         let weighed = match &options.weight {
-            Some(weight) => log.mul(weight)?,
-            None => log,
+            Some(weight) => self.mul(&self.weight_beside(weight, at)?)?,
+            None => self.clone(),
         };
-        let smooth = weighed
-            .sum(Some(&[class_dimension]), KeepDims::No, None)?
-            .neg()?;
-        let smooth = smooth.mul(&counted.to(smooth.dtype())?)?;
+        let smooth = weighed.sum(Some(&[at]), KeepDims::No, None)?.neg()?;
+        let ignored = target.compare(Comparison::Eq, options.ignore_index)?;
+        smooth.masked_fill_(&ignored, Scalar::Float(0.0))?;
         let smooth = match options.reduction {
             Reduction::None => smooth,
             Reduction::Sum => smooth.sum(None, KeepDims::No, None)?,
             Reduction::Mean => {
+                let counted = ignored.bitwise_not()?;
                 let count = match &options.weight {
                     Some(weight) => {
-                        weight
-                            .index(&[Some(target.clone())])?
-                            .sum(None, KeepDims::No, None)?
+                        let classes = target.masked_select(&counted)?.flatten(0, -1)?;
+                        weight.gather(0, &classes)?.sum(None, KeepDims::No, None)?
                     }
                     None => counted.sum(None, KeepDims::No, None)?,
                 };
                 smooth.sum(None, KeepDims::No, None)?.div(&count)?
             }
         };
-        hard.add(&smooth.mul(options.label_smoothing / classes)?)
+        let smooth = smooth.mul_number(Scalar::Float(smoothing / classes))?;
+        let hard = hard.mul_number(Scalar::Float(1.0 - smoothing))?;
+        hard.add(&smooth)
+    }
+
+    /// Returns the weights of classes as a factor of these scores.
+    fn weight_beside(&self, weight: &Self, at: i64) -> Result<Self> {
+        let mut sizes = vec![1; self.rank()];
+        sizes[at as usize] = weight.count() as i64;
+        weight.view(&sizes)
     }
 
     /// The loss of scores with more dimensions than classes: they are made rows.
@@ -303,26 +291,66 @@ impl Tensor {
                 target.dims()
             );
         }
-        let classes = self.dims()[at as usize] as f64;
+        let classes = self.dims()[at as usize];
         let smoothing = options.label_smoothing;
         let target = if smoothing > 0.0 {
-            target.mul(1.0 - smoothing)?.add(smoothing / classes)?
+            target
+                .mul_number(Scalar::Float(1.0 - smoothing))?
+                .add_number(Scalar::Float(smoothing / classes as f64))?
         } else {
             target.clone()
         };
-        let mut losses = self.mul(&target)?.neg()?;
-        if let Some(weight) = &options.weight {
-            losses = losses.mul(weight)?;
+        let weight = match &options.weight {
+            Some(weight) => Some(self.weight_beside(weight, at)?),
+            None => None,
+        };
+        let mut gains = self.mul(&target)?;
+        if let Some(weight) = &weight {
+            gains = gains.mul(weight)?;
         }
         match options.reduction {
-            Reduction::None => losses.sum(Some(&[at]), KeepDims::No, None),
-            Reduction::Sum => losses.sum(None, KeepDims::No, None),
+            Reduction::None => gains.sum(Some(&[at]), KeepDims::No, None)?.neg(),
+            Reduction::Sum => gains.sum(None, KeepDims::No, None)?.neg(),
             Reduction::Mean => {
-                let count = (self.count() as f64 / classes).max(1.0);
-                losses.sum(None, KeepDims::No, None)?.div(count)
+                let count = (self.count() / classes.max(1)).max(1);
+                let sum = gains.sum(None, KeepDims::No, None)?;
+                sum.neg()?.div_number(Scalar::Int(count as i64))
             }
         }
     }
+}
+
+/// Returns the losses that `losses` computes, or one of them all.
+pub(super) fn reduced_losses(
+    dims: &[usize],
+    dtype: DType,
+    reduction: Reduction,
+    losses: impl FnOnce() -> Result<Tensor>,
+) -> Result<Tensor> {
+    if reduction == Reduction::None {
+        return losses();
+    }
+    // The result is made for all losses and shrinks to one element, as its storage shows in torch
+    // too.
+    let result = if dims.contains(&0) {
+        result_space(&[], dtype)?
+    } else {
+        result_space(dims, dtype)?
+    };
+    let nothing = [0_i64; 0];
+    let resize = open(&RESIZE, (&result, nothing.as_slice(), Absent));
+    let result = result.shrunk(Layout::contiguous(Dims::new())?);
+    returns(&result);
+    drop(resize);
+    let options = Options::of(Some(dtype)).with_format(CONTIGUOUS);
+    let room = empty(&signed(dims), dtype, &options)?;
+    kernels::copy_into(&room, &losses()?);
+    if reduction == Reduction::Mean {
+        room.mean_all_into(&result)?;
+    } else {
+        room.sum_all_into(&result)?;
+    }
+    Ok(result)
 }
 
 /// The gradient of a squared difference by its first operand.

@@ -124,6 +124,15 @@ impl Tensor {
                  {output:?}"
             );
         }
+        let empty = (1..self.rank()).find(|&at| self.rank() - at <= 2 && self.dims()[at] == 0);
+        if let Some(at) = empty {
+            return reject!(
+                Runtime,
+                "adaptive_avg_pool2d(): Expected input to have non-zero size for non-batch dimensions, but input has \
+                 sizes {:?} with dimension {at} being empty",
+                self.dims()
+            );
+        }
         if output == [1, 1] {
             return self.mean(Some(&[-1, -2]), KeepDims::Yes, None);
         }
@@ -152,6 +161,9 @@ impl Tensor {
                 let own_dims = self.dims().to_vec();
                 Formula::unary(move |gradient| {
                     let _scope = open(&ADAPTIVE_BACKWARD, (gradient,));
+                    if gradient.count() == 0 {
+                        return result_space(&own_dims, gradient.dtype());
+                    }
                     let arriving = kernels::pack(gradient)?;
                     let shape = result_space(&own_dims, gradient.dtype())?;
                     by_float!(gradient.dtype(), "adaptive_avg_pool2d_backward", T => {
@@ -167,7 +179,7 @@ impl Tensor {
     }
 }
 
-fn check(own: &Tensor, pool: Pool) -> Result<[usize; 2]> {
+pub(super) fn check(own: &Tensor, pool: Pool) -> Result<[usize; 2]> {
     if own.rank() != 3 && own.rank() != 4 {
         return reject!(
             Runtime,

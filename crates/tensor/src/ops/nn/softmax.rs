@@ -1,5 +1,7 @@
 //! `softmax` and `log_softmax` along a dimension.
 
+use std::borrow::Cow;
+
 use crate::autograd::{Formula, Saved, differentiable, node_site};
 use crate::dispatch::{Site, open};
 use crate::element::by_float;
@@ -26,7 +28,7 @@ impl Tensor {
     /// When the dimension does not exist or the type is not floating-point.
     pub fn softmax(&self, dimension: i64, dtype: Option<DType>) -> Result<Self> {
         let _scope = open(&SOFTMAX, (self, dimension, dtype));
-        let operand = self.as_type(dtype.unwrap_or(self.dtype()))?;
+        let operand = self.raised(dtype)?;
         let _scope = open(&SOFTMAX_INNER, (&*operand, dimension, false));
         let at = dimension_index(dimension, self.rank())?;
         differentiable(
@@ -45,6 +47,14 @@ impl Tensor {
         )
     }
 
+    /// Returns the elements in the type that is asked for.
+    fn raised(&self, dtype: Option<DType>) -> Result<Cow<'_, Self>> {
+        match dtype {
+            Some(dtype) if dtype != self.dtype() => Ok(Cow::Owned(self.to_like(dtype)?)),
+            Some(_) | None => Ok(Cow::Borrowed(self)),
+        }
+    }
+
     /// Turns the elements along a dimension into logarithms of probabilities.
     ///
     /// # Errors
@@ -54,7 +64,7 @@ impl Tensor {
         if dtype == Some(self.dtype()) {
             self.to_device();
         }
-        let operand = self.as_type(dtype.unwrap_or(self.dtype()))?;
+        let operand = self.raised(dtype)?;
         let _scope = open(&LOG_SOFTMAX_INNER, (&*operand, dimension, false));
         let at = dimension_index(dimension, self.rank())?;
         differentiable(
