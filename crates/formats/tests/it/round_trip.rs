@@ -297,9 +297,17 @@ fn any_role() -> impl Strategy<Value = RoleRecord> {
 }
 
 fn any_memory() -> impl Strategy<Value = (MemoryRecord, Vec<String>)> {
+    // More than a machine can have is not given back: see `Repair::AbsurdMemory`.
+    let totals = 0..=1_u64 << 50;
+    let amounts = (
+        any::<u64>(),
+        -(1_i64 << 42)..=1_i64 << 42,
+        totals.clone(),
+        totals,
+    );
     let numbers = (
         0..1_u64 << 50,
-        any::<(u64, i64, u64, u64)>(),
+        amounts,
         0..DeviceKind::ALL.len(),
         any::<i16>(),
     );
