@@ -195,7 +195,9 @@ def program_table(trace: Path, options: dict[str, Any]) -> str:
         arguments.append(PROGRAM_FLAGS[name])
         if value is not True:
             arguments.append(str(value))
-    command = [str(program()), "table", str(trace), *arguments]
+    # As the list is, where nothing else is asked for: the program's own choice is another.
+    order = [] if "sort_by" in options else [PROGRAM_FLAGS["sort_by"], "none"]
+    command = [str(program()), "table", str(trace), *order, *arguments]
     return subprocess.run(command, capture_output=True, check=True, text=True).stdout
 
 
