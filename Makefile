@@ -197,6 +197,10 @@ test-pytorch: build $(TORCH_PYTHONS) ## Record real PyTorch: TORCH_PYTHONS=... a
 bench-torch: build $(PARITY_READY) ## Measure against the real torch.profiler, in an environment of its own
 	$(BIN)/python benchmarks/bench_torch.py --torch-python $(TORCH_PYTHON)
 
+.PHONY: bench-pytorch
+bench-pytorch: build $(PARITY_READY) ## Measure recording of real PyTorch against torch.profiler
+	PYTHONPATH=python $(TORCH_PYTHON) benchmarks/pytorch.py
+
 .PHONY: bench-write
 bench-write: build $(PARITY_READY) ## Measure writing of traces against the real torch.profiler
 	$(BIN)/python benchmarks/write_trace.py --torch-python $(TORCH_PYTHON)

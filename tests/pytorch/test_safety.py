@@ -74,6 +74,11 @@ def test_inputs_are_there_for_those_alone_who_want_them() -> None:
     assert [event.input_shapes for event in shaped.events()] == [[[2, 3], [2, 3], []]]
 
 
+# Python from 3.12 on warns of forks beside other threads, which torch has.
+FORKS = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+
+
+@FORKS
 def test_a_forked_child_runs_and_records_on_its_own() -> None:
     x = torch.ones(2)
     torch.set_num_threads(1)
@@ -104,6 +109,7 @@ class Numbers(Dataset):  # type: ignore[misc]
         return torch.full((2,), float(index))
 
 
+@FORKS
 def test_workers_of_a_data_loader_are_left_alone() -> None:
     with mindprof.profile(record_shapes=True) as prof:
         batches = list(DataLoader(Numbers(), batch_size=4, num_workers=2))

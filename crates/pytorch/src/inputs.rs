@@ -132,12 +132,16 @@ impl Shape<'_> {
         let (mut dims, mut strides) = (ptr::null(), ptr::null());
         // SAFETY: the functions write one answer each, and throw nothing.
         let is_told = unsafe {
+            if let Some(ask) = symbols.layout {
+                ask(tensor, &raw mut layout);
+            }
+            // Only what is strided has strides; where that is not told, asking for them tells.
+            if layout == 0 && (symbols.strides)(tensor, &raw mut strides) != 0 {
+                strides = ptr::null();
+            }
             (symbols.dim)(tensor, &raw mut dim) == 0
                 && (symbols.sizes)(tensor, &raw mut dims) == 0
                 && (symbols.dtype)(tensor, &raw mut dtype) == 0
-                && (symbols.layout)(tensor, &raw mut layout) == 0
-                // Only what is strided has strides.
-                && (layout != 0 || (symbols.strides)(tensor, &raw mut strides) == 0)
         };
         let dim = usize::try_from(dim).ok().filter(|_| is_told)?;
         // SAFETY: the tensor has as many sizes and strides as dimensions, each of 64 bits, as

@@ -82,7 +82,8 @@ pub(crate) struct TensorSymbols {
     pub(crate) sizes: unsafe extern "C" fn(TensorHandle, *mut *const i64) -> i32,
     pub(crate) strides: unsafe extern "C" fn(TensorHandle, *mut *const i64) -> i32,
     pub(crate) dtype: unsafe extern "C" fn(TensorHandle, *mut i32) -> i32,
-    pub(crate) layout: unsafe extern "C" fn(TensorHandle, *mut i32) -> i32,
+    /// Not in torch 2.7.
+    pub(crate) layout: Option<unsafe extern "C" fn(TensorHandle, *mut i32) -> i32>,
     pub(crate) storage_offset: unsafe extern "C" fn(TensorHandle, *mut i64) -> i32,
     pub(crate) data: unsafe extern "C" fn(TensorHandle, *mut *const c_void) -> i32,
     /// The address of the one tensor that is undefined.
@@ -166,7 +167,7 @@ impl Symbols {
                     sizes: function(look_up, c"aoti_torch_get_sizes")?,
                     strides: function(look_up, c"aoti_torch_get_strides")?,
                     dtype: function(look_up, c"aoti_torch_get_dtype")?,
-                    layout: function(look_up, c"aoti_torch_get_layout")?,
+                    layout: function(look_up, c"aoti_torch_get_layout").ok(),
                     storage_offset: function(look_up, c"aoti_torch_get_storage_offset")?,
                     data: function(look_up, c"aoti_torch_get_data_ptr")?,
                     undefined: address(look_up, c"_ZN3c1019UndefinedTensorImpl10_singletonE")?

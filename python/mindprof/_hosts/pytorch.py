@@ -47,8 +47,9 @@ class PyTorchHost:
     def stop(self, session: _core.Session) -> _core.Profile:
         """Ends a recording."""
         profile = session.stop()
-        if not _core.is_profiling():
-            _tell_torch(sys.modules["torch"], is_profiling=False)
+        torch = sys.modules["torch"]
+        if not (_core.is_profiling() or torch.autograd._profiler_enabled()):
+            _tell_torch(torch, is_profiling=False)
         return profile
 
 

@@ -142,12 +142,15 @@ class _ExperimentalConfig:
 def own_config(config: Any) -> _ExperimentalConfig | None:
     """Returns options of torch's class as ours; ours and None as they are.
 
-    torch's tell what they hold by their state, in the order of the constructor's arguments.
+    torch's tell what they hold by their state, in the order of the constructor's arguments. Where
+    the first is no truth value, the order is an older one, of options that change nothing here.
     """
     if not is_of_torch(config, "_ExperimentalConfig"):
         return cast("_ExperimentalConfig | None", config)
     names = list(_ExperimentalConfig.__init__.__annotations__)
-    given = dict(zip(names, config.__getstate__(), strict=False))
+    state = config.__getstate__()
+    is_known_order = bool(state) and isinstance(state[0], bool)
+    given = dict(zip(names, state if is_known_order else (), strict=False))
     # What torch has by default is nobody's word.
     given["profile_all_threads"] = given.get("profile_all_threads") or _UNSAID
     return _ExperimentalConfig(**given)
