@@ -212,7 +212,7 @@ bench-torch: build-release $(PARITY_READY) ## Measure against the real torch.pro
 	$(BIN)/python benchmarks/bench_torch.py --torch-python $(TORCH_PYTHON)
 
 .PHONY: bench-pytorch
-bench-pytorch: build $(PARITY_READY) ## Measure recording of real PyTorch against torch.profiler
+bench-pytorch: build-release $(PARITY_READY) ## Measure recording of real PyTorch against torch.profiler
 	PYTHONPATH=python $(TORCH_PYTHON) benchmarks/pytorch.py
 
 .PHONY: bench-write

@@ -35,14 +35,20 @@ class PyTorchHost:
 
     def start(self, options: SessionOptions) -> _core.Session:
         """Begins a recording."""
-        torch = sys.modules["torch"]
         # First: it runs operators of its own, which no recording is to see.
-        memory = options.profile_memory and memory_is_told(torch)
+        memory = options.profile_memory and memory_is_told(sys.modules["torch"])
         session = _core.Session(options)
+        self._observe(session, memory)
+        return session
+
+    def join(self, session: _core.Session, profile_memory: bool) -> None:
+        """Has a recording that began before torch was there hold what torch runs from now on."""
+        self._observe(session, profile_memory and memory_is_told(sys.modules["torch"]))
+
+    def _observe(self, session: _core.Session, memory: bool) -> None:
         if not session.observe_torch(memory):
             warnings.warn(_MEMORY_IS_TAKEN, stacklevel=level_outside())
-        _tell_torch(torch, is_profiling=True)
-        return session
+        _tell_torch(sys.modules["torch"], is_profiling=True)
 
     def stop(self, session: _core.Session) -> _core.Profile:
         """Ends a recording."""

@@ -277,6 +277,13 @@ class profile:
                 self._garbage_collections.start()
         self.profiling_start_time_ns = perf_counter_ns()
 
+    def _meet_host(self) -> None:
+        """Takes in a host that came into the process after the recording had begun."""
+        host = present_host()
+        if self._session is not None and host is not self._host:
+            self._host = host
+            host.join(self._session, bool(self.profile_memory))
+
     def _stop_trace(self) -> bool:
         """Ends the recording if there is one, and returns whether there was."""
         session, self._session = self._session, None
