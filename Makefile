@@ -192,9 +192,28 @@ audit: $(DENY) ## Check licences, advisories, duplicates and sources of the crat
 	fi; \
 	exit $$status
 
+# Interpreters that have torch and pytest; others are made, one environment for each version.
+TORCH_VERSIONS ?= 2.15.0 2.11.0 2.7.1
+TORCH_PYTHONS ?= $(TORCH_VERSIONS:%=target/torch-%/bin/python)
+
+target/torch-%/bin/python:
+	$(PYTHON) -m venv target/torch-$*
+	target/torch-$*/bin/pip install --quiet torch==$* numpy pytest
+
+.PHONY: test-pytorch
+test-pytorch: build $(TORCH_PYTHONS) ## Record real PyTorch: TORCH_PYTHONS=... are interpreters that have it
+	@status=0; for python in $(TORCH_PYTHONS); do \
+		echo "$$python: torch $$($$python -c 'import torch; print(torch.__version__)')"; \
+		PYTHONPATH=python $$python -m pytest -q tests/pytorch || status=1; \
+	done; exit $$status
+
 .PHONY: bench-torch
 bench-torch: build-release $(PARITY_READY) ## Measure against the real torch.profiler, in an environment of its own
 	$(BIN)/python benchmarks/bench_torch.py --torch-python $(TORCH_PYTHON)
+
+.PHONY: bench-pytorch
+bench-pytorch: build-release $(PARITY_READY) ## Measure recording of real PyTorch against torch.profiler
+	PYTHONPATH=python $(TORCH_PYTHON) benchmarks/pytorch.py
 
 .PHONY: bench-write
 bench-write: build-release $(PARITY_READY) ## Measure writing of traces against the real torch.profiler

@@ -20,6 +20,7 @@ EDGES: dict[str, set[str]] = {
     "mindprof-analyze": {"mindprof-model"},
     "mindprof-formats": {"mindprof-model", "mindprof-analyze"},
     "mindprof-report": {"mindprof-model", "mindprof-analyze", "mindprof-formats"},
+    "mindprof-pytorch": {"mindprof-model", "mindprof-record"},
     "mindtorch-tensor": {"mindprof-model", "mindprof-record"},
     "mindprof-python": {
         "mindprof-model",
@@ -29,6 +30,7 @@ EDGES: dict[str, set[str]] = {
         "mindprof-report",
         "mindprof-allocator",
         "mindprof-cli",
+        "mindprof-pytorch",
         "mindtorch-tensor",
     },
     "mindprof-cli": {

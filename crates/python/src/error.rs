@@ -3,6 +3,7 @@
 use std::io;
 
 use mindprof_formats::Error as FormatError;
+use mindprof_pytorch::Error as PytorchError;
 use mindprof_report::Error as ReportError;
 use mindtorch_tensor::{Error as TensorError, Exception};
 use pyo3::PyErr;
@@ -23,6 +24,8 @@ pyo3::create_exception!(
 pub(crate) enum Error {
     /// From reading or writing.
     Format(FormatError),
+    /// From looking at a torch in this process.
+    Pytorch(PytorchError),
     /// From laying out a text.
     Report(ReportError),
     /// From an operator of the runtime.
@@ -32,6 +35,12 @@ pub(crate) enum Error {
 impl From<FormatError> for Error {
     fn from(error: FormatError) -> Self {
         Self::Format(error)
+    }
+}
+
+impl From<PytorchError> for Error {
+    fn from(error: PytorchError) -> Self {
+        Self::Pytorch(error)
     }
 }
 
@@ -51,6 +60,7 @@ impl From<Error> for PyErr {
     fn from(error: Error) -> Self {
         match error {
             Error::Format(error) => format_error(&error),
+            Error::Pytorch(error) => ProfilerError::new_err(error.to_string()),
             Error::Report(error) => report_error(&error),
             Error::Tensor(error) => tensor_error(&error),
         }

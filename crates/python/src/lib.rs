@@ -40,6 +40,7 @@ mod session;
 mod stacks;
 mod table;
 mod tensor;
+mod torch_probe;
 
 // `benchmarks/huge_pages.py` says what the first averages of a recording gain by it.
 #[cfg(target_os = "linux")]
@@ -110,6 +111,8 @@ mod _core {
         smooth_l1_loss, softplus, stack, tensor, tensor_from_bytes, tensor_to_bytes, r#where,
         zeros,
     };
+    #[pymodule_export]
+    use crate::torch_probe::{TorchProbe, check_torch_memory};
 
     use pyo3::prelude::*;
 

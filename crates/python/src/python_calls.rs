@@ -29,6 +29,7 @@ use self::thread_state::{HookOwner, ThreadState, find_hook_word};
 use crate::pending_exception::PendingException;
 use crate::py_cache::{classes, interned_names};
 
+mod detached;
 mod interpreter;
 mod modules;
 mod names;
@@ -124,6 +125,7 @@ impl Following {
             return Ok(None);
         }
         find_hook_word(py);
+        detached::find_path(py);
         set_stack_source(operator_stack);
         names::set_roots(wanted.roots);
         let process = std::process::id();

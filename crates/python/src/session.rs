@@ -3,11 +3,14 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mindprof_model::Metadata;
+use mindprof_pytorch::{Attachment, MemoryReport, Wanted as WantedOfTorch};
 use mindprof_record::{Calls, Capture, Options, Session as Window, ThreadKey};
 use pyo3::prelude::*;
 
+use crate::error::Error;
 use crate::profile::Profile;
 use crate::python_calls::{Following, Wanted};
+use crate::torch_probe::observer;
 
 /// Records from its construction until `stop()`.
 #[pyclass(frozen, module = "mindprof._core")]
@@ -21,6 +24,10 @@ struct State {
     window: Option<Window>,
     /// What follows Python's calls while the window is open, if it wants them.
     following: Option<Following>,
+    /// What has torch tell of its operators while the window is open, if it was asked to.
+    attachment: Option<Attachment>,
+    /// Whether the window wants the inputs of operators.
+    wants_inputs: bool,
     capture: Option<Capture>,
     /// What the profile says about itself.
     facts: Metadata,
@@ -103,6 +110,8 @@ impl Session {
         let state = State {
             window: Some(window),
             following,
+            attachment: None,
+            wants_inputs: options.inputs,
             capture: None,
             facts,
             thread,
@@ -110,6 +119,21 @@ impl Session {
         Ok(Self {
             state: Mutex::new(state),
         })
+    }
+
+    /// Has torch tell of its operators while the window is open, and of the memory of this thread
+    /// if `memory` is true. Returns whether all of it is told of.
+    fn observe_torch(&self, memory: bool) -> PyResult<bool> {
+        let mut state = self.lock();
+        if state.window.is_none() {
+            return Ok(false);
+        }
+        let inputs = state.wants_inputs;
+        let attachment = observer()?.attach(WantedOfTorch { inputs, memory });
+        let attachment = attachment.map_err(Error::from)?;
+        let is_heard = !matches!(attachment.memory(), Some(MemoryReport::SlotTaken));
+        state.attachment = Some(attachment);
+        Ok(is_heard)
     }
 
     /// Keeps what begins from now on out of the window. Returns false if it is closed.
@@ -159,6 +183,7 @@ impl Session {
             }
             state.capture = Some(capture);
             drop(state.following.take());
+            drop(state.attachment.take());
         }
         let capture = state.capture.clone();
         capture.expect("a session without a window has a capture")

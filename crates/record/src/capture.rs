@@ -63,7 +63,7 @@ impl Capture {
 
     /// Forgets what all other threads did.
     pub fn keep_thread(&mut self, thread: ThreadKey) {
-        self.threads.retain(|kept| kept.key == thread.raw());
+        self.threads.retain(|kept| kept.key == thread.to_raw());
     }
 
     /// Returns the time axis of the profile.

@@ -27,7 +27,7 @@ pub(crate) fn registry() -> MutexGuard<'static, Registry> {
 /// Adds the calling thread to those that take part.
 pub(crate) fn register_thread() -> Arc<Buffer> {
     let mut registry = registry();
-    let buffer = Arc::new(Buffer::new(ThreadKey::current().raw()));
+    let buffer = Arc::new(Buffer::new(ThreadKey::current().to_raw()));
     registry.buffers.push(Arc::clone(&buffer));
     buffer
 }

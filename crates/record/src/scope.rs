@@ -194,7 +194,7 @@ impl OpenScope {
     pub fn set_forward(&mut self, sequence: u32, thread: ThreadKey) {
         self.sequence = sequence | Record::OF_FORWARD;
         if thread != ThreadKey::current() {
-            local::push_side_record(Gate::load(), Record::forward(self.start, thread.raw()));
+            local::push_side_record(Gate::load(), Record::forward(self.start, thread.to_raw()));
         }
     }
 

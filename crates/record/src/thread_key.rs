@@ -25,11 +25,13 @@ impl ThreadKey {
         Self(KEY.try_with(|key| *key).unwrap_or(0))
     }
 
-    pub(crate) const fn from_raw(raw: u32) -> Self {
+    /// Returns the key that [`ThreadKey::to_raw`] gave a number for.
+    pub const fn from_raw(raw: u32) -> Self {
         Self(raw)
     }
 
-    pub(crate) const fn raw(self) -> u32 {
+    /// Returns the key as a number, for hosts that keep it in a word of their own.
+    pub const fn to_raw(self) -> u32 {
         self.0
     }
 }

@@ -25,6 +25,9 @@ class EmbeddedHost:
         """Begins a recording."""
         return _core.Session(options)
 
+    def join(self, session: _core.Session, profile_memory: bool) -> None:
+        """Does nothing: every session holds these operators."""
+
     def stop(self, session: _core.Session) -> _core.Profile:
         """Ends a recording."""
         return session.stop()

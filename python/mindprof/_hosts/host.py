@@ -29,6 +29,10 @@ class Host(Protocol):
         """Begins a recording."""
         ...
 
+    def join(self, session: _core.Session, profile_memory: bool) -> None:
+        """Has a recording that another host began hold what this one runs from now on."""
+        ...
+
     def stop(self, session: _core.Session) -> _core.Profile:
         """Ends a recording that `start` began, and returns all of its parts as one profile."""
         ...

@@ -1,32 +1,41 @@
-"""A host whose operators nobody records: the real torch."""
+"""A torch whose operators were not recorded: whoever profiles it is told so, and why."""
 
 from __future__ import annotations
 
 import sys
 import warnings
+from types import ModuleType
+
+from mindprof._hosts.call_level import level_outside
+from mindprof._hosts.host import Host
+from mindprof._hosts.pytorch import PyTorchHost
+from mindprof._hosts.torch_backend import chosen_backend
 
 _TEXT = (
-    "torch is loaded, but this profiler records the operators of mindtorch_v2: those of torch are "
-    "not in the recording. Record them with torch.profiler, export_chrome_trace(path), and read "
-    "the file with mindprof.load(path) or `mindprof table`. Ranges of record_function, and with "
-    "with_stack=True all Python calls, are recorded here too."
+    "torch is loaded, but its operators are not in this recording: {reason}. Record them with "
+    "torch.profiler, export_chrome_trace(path), and read the file with mindprof.load(path) or "
+    "`mindprof table`. Ranges of record_function, and with with_stack=True all Python calls, are "
+    "recorded here too."
 )
 
 _said = False
 
 
-def warn_of_unseen_host() -> None:
-    """Warns, once in a process, where the only host that ran operators is one that is not seen."""
+def warn_of_unseen_torch(host: Host) -> None:
+    """Warns, once in a process, unless `host` saw torch's operators, or had others to record."""
     global _said
-    if _said or "torch" not in sys.modules or "mindtorch_v2" in sys.modules:
+    torch = sys.modules.get("torch")
+    if _said or torch is None or isinstance(host, PyTorchHost) or "mindtorch_v2" in sys.modules:
         return
     _said = True
-    warnings.warn(_TEXT, stacklevel=_outside())
+    warnings.warn(_TEXT.format(reason=_reason(torch)), stacklevel=level_outside())
 
 
-def _outside() -> int:
-    """Returns how many calls up the program is that uses this package."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals["__name__"].startswith("mindprof."):
-        level, frame = level + 1, frame.f_back
-    return level
+def _reason(torch: ModuleType) -> str:
+    try:
+        backend = chosen_backend(torch)
+    except (RuntimeError, ValueError) as error:
+        return str(error)
+    if backend.name == "off":
+        return backend.reason
+    return "it was imported after the recording had begun"

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from mindprof._enumeration import Enumeration
+from mindprof._profiler.torch_objects import is_of_torch
 
 if TYPE_CHECKING:
     from dataclasses import dataclass, field
@@ -133,6 +134,22 @@ class ProfilerActivityConfig:
         return next(found, None)
 
 
+def own_activity(group: Any) -> Any:
+    """Returns a group of torch's own class as ours, and everything else as it is."""
+    if is_of_torch(group, "ProfilerActivity"):
+        return getattr(ProfilerActivity, group.name, group)
+    return group
+
+
+def _own_activity_config(config: Any) -> ProfilerActivityConfig:
+    """Returns how a group is narrowed down, given as either class or as a list of types."""
+    if isinstance(config, ProfilerActivityConfig):
+        return config
+    if is_of_torch(config, "ProfilerActivityConfig"):
+        return ProfilerActivityConfig(config.activity_types)
+    return ProfilerActivityConfig(config)
+
+
 ActivityConfigs = dict[ProfilerActivity, ProfilerActivityConfig]
 
 
@@ -149,10 +166,10 @@ def parse_activities(activities: Iterable[Any]) -> tuple[set[ProfilerActivity], 
     groups: set[ProfilerActivity] = set()
     configs: ActivityConfigs = {}
     for item in activities:
-        if isinstance(item, ProfilerActivity):
-            named: dict[ProfilerActivity, Any] = {item: None}
+        if isinstance(own_activity(item), ProfilerActivity):
+            named: dict[ProfilerActivity, Any] = {own_activity(item): None}
         elif isinstance(item, dict):
-            named = item
+            named = {own_activity(group): config for group, config in item.items()}
         else:
             raise TypeError(f"Expected ProfilerActivity or dict, got {type(item)}")
         for group, config in named.items():
@@ -160,8 +177,7 @@ def parse_activities(activities: Iterable[Any]) -> tuple[set[ProfilerActivity], 
                 raise ValueError(f"Activity {group} specified more than once")
             groups.add(group)
             if isinstance(item, dict):
-                is_config = isinstance(config, ProfilerActivityConfig)
-                configs[group] = config if is_config else ProfilerActivityConfig(config)
+                configs[group] = _own_activity_config(config)
     return groups, configs
 
 

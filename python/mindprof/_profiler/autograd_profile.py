@@ -12,9 +12,14 @@ from typing import Any
 
 from mindprof import _core
 from mindprof._hosts.present import present_host
-from mindprof._hosts.unseen import warn_of_unseen_host
+from mindprof._hosts.unseen import warn_of_unseen_torch
 from mindprof._profiler import metadata as trace_metadata
-from mindprof._profiler.activity import DEVICE_NAMES, ProfilerActivity, check_activity_types
+from mindprof._profiler.activity import (
+    DEVICE_NAMES,
+    ProfilerActivity,
+    check_activity_types,
+    own_activity,
+)
 from mindprof._profiler.garbage import GarbageCollections
 from mindprof._profiler.options import (
     DEFAULT_BUDGET_BYTES,
@@ -26,6 +31,7 @@ from mindprof._profiler.profiler_config import (
     ProfilerConfig,
     ProfilerState,
     _ExperimentalConfig,
+    own_config,
     refuse,
 )
 from mindprof._profiler.source_roots import source_roots
@@ -127,7 +133,7 @@ class profile:
         self.use_cpu = use_cpu
         self.acc_events = acc_events
         self.experimental_config = without_trace_only(
-            experimental_config or _ExperimentalConfig(), with_stack
+            own_config(experimental_config) or _ExperimentalConfig(), with_stack
         )
         self.custom_trace_id_callback = custom_trace_id_callback
         self.post_processing_timeout_s = post_processing_timeout_s
@@ -263,11 +269,20 @@ class profile:
             # One that is still open is closed by letting go of it, and what it recorded is
             # forgotten, as in torch. First, so that the new one begins with a whole budget.
             self._session = None
+            # torch may have been imported since this profiler was made.
+            self._host = present_host()
             self._session = self._host.start(options)
             if self.with_stack and self.experimental_config.record_python_gc_info:
                 self._garbage_collections = GarbageCollections()
                 self._garbage_collections.start()
         self.profiling_start_time_ns = perf_counter_ns()
+
+    def _meet_host(self) -> None:
+        """Takes in a host that came into the process after the recording had begun."""
+        host = present_host()
+        if self._session is not None and host is not self._host:
+            self._host = host
+            host.join(self._session, bool(self.profile_memory))
 
     def _stop_trace(self) -> bool:
         """Ends the recording if there is one, and returns whether there was."""
@@ -285,7 +300,7 @@ class profile:
             self._accumulated = None
         self._events = None
         self._tree_is_built = False
-        warn_of_unseen_host()
+        warn_of_unseen_torch(self._host)
         window_ns = self.profiling_end_time_ns - self.profiling_start_time_ns
         self._stats.profiling_window_duration_sec = window_ns / 1e9
         return True
@@ -500,7 +515,7 @@ class profile:
         Raises:
             RuntimeError: Nothing is being recorded.
         """
-        groups = set(activities)
+        groups = {own_activity(group) for group in activities}
         is_known = all(isinstance(group, ProfilerActivity) for group in groups)
         if not is_known or not hasattr(enabled, "__bool__"):
             signature = "(arg0: bool, arg1: collections.abc.Set[ProfilerActivity]) -> None"

@@ -24,7 +24,7 @@ from mindprof._profiler.options import (
     DEFAULT_STACK_DEPTH,
     checked_count,
 )
-from mindprof._profiler.profiler_config import _ExperimentalConfig
+from mindprof._profiler.profiler_config import _ExperimentalConfig, own_config
 from mindprof._profiler.stats import _ProfilerStats
 from mindprof._results.event_list import EventList
 from mindprof._results.function_event import FunctionEvent
@@ -76,10 +76,10 @@ class _KinetoProfile:
         self.profile_memory = profile_memory
         self.with_stack = with_stack
         self.with_modules = with_modules
-        self.experimental_config = experimental_config
-        if experimental_config is not None:
+        self.experimental_config = own_config(experimental_config)
+        if self.experimental_config is not None:
             self.experimental_config = autograd_profile.without_trace_only(
-                experimental_config, with_stack
+                self.experimental_config, with_stack
             )
         self.execution_trace_observer = execution_trace_observer
         self.acc_events = acc_events

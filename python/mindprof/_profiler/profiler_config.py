@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from mindprof._enumeration import Enumeration, numbered
+from mindprof._profiler.torch_objects import is_of_torch
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
@@ -136,6 +137,23 @@ class _ExperimentalConfig:
         self.all_threads = bool(profile_all_threads) or profile_all_threads is _UNSAID
         self.record_python_gc_info = bool(record_python_gc_info)
         self._others = given
+
+
+def own_config(config: Any) -> _ExperimentalConfig | None:
+    """Returns options of torch's class as ours; ours and None as they are.
+
+    torch's tell what they hold by their state, in the order of the constructor's arguments. Where
+    the first is no truth value, the order is an older one, of options that change nothing here.
+    """
+    if not is_of_torch(config, "_ExperimentalConfig"):
+        return cast("_ExperimentalConfig | None", config)
+    names = list(_ExperimentalConfig.__init__.__annotations__)
+    state = config.__getstate__()
+    is_known_order = bool(state) and isinstance(state[0], bool)
+    given = dict(zip(names, state if is_known_order else (), strict=False))
+    # What torch has by default is nobody's word.
+    given["profile_all_threads"] = given.get("profile_all_threads") or _UNSAID
+    return _ExperimentalConfig(**given)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Callable
 from enum import Enum
 
+from mindprof._profiler.torch_objects import is_of_torch
+
 
 class ProfilerAction(Enum):
     """What a profiler does during one step.
@@ -86,11 +88,13 @@ def always_record(_step: int) -> ProfilerAction:
 
 
 def checked(action: ProfilerAction) -> ProfilerAction:
-    """Returns what a schedule said.
+    """Returns what a schedule said; one of torch's speaks of actions by the same names.
 
     Raises:
         ValueError: It is not for schedules to say.
     """
+    if is_of_torch(action, "ProfilerAction"):
+        action = ProfilerAction[action.name]
     if action == ProfilerAction.DEVICE_STOPPED:
         raise ValueError(
             "ProfilerAction.DEVICE_STOPPED is set internally by the profiler and must not be "

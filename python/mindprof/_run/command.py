@@ -58,7 +58,7 @@ class _Run:
             schedule=_schedule_of(arguments),
             on_trace_ready=results.save,
         )
-        self.imports = Imports()
+        self.imports = Imports(self._meet_host)
         self.steps = OptimizerSteps(self.profiler.step) if arguments.active else None
 
     def go(self) -> int:
@@ -91,6 +91,11 @@ class _Run:
             _print(error)
             return 1
         return 0
+
+    def _meet_host(self) -> None:
+        """Has operators recorded of what was just imported, as far as it runs any."""
+        if self.profiler.profiler is not None:
+            self.profiler.profiler._meet_host()
 
     def _finish(self) -> None:
         if self.steps is not None:

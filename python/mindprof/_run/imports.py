@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import threading
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -23,7 +24,8 @@ _LOAD = "_find_and_load"
 class Imports:
     """Has imports on the thread that this is made on be ranges, in which calls are not followed."""
 
-    def __init__(self) -> None:
+    def __init__(self, after_import: Callable[[], None]) -> None:
+        self._after_import = after_import
         self._thread = threading.get_ident()
         self._is_inside = False
         self._machinery: Any = importlib._bootstrap
@@ -50,6 +52,7 @@ class Imports:
                 pause_calls()
                 try:
                     module = self._before(name, import_)
+                    self._after_import()
                 finally:
                     resume_calls()
             return module

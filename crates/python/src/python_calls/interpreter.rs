@@ -57,7 +57,7 @@ pub(super) struct Interpreter {
     pub(super) running: Running,
     back: unsafe extern "C" fn(*mut PyFrameObject) -> *mut PyFrameObject,
     /// From 3.11 on.
-    instruction: Option<unsafe extern "C" fn(*mut PyFrameObject) -> c_int>,
+    pub(super) instruction: Option<unsafe extern "C" fn(*mut PyFrameObject) -> c_int>,
     /// From 3.12 on.
     variable: Option<unsafe extern "C" fn(*mut PyFrameObject, *const c_char) -> *mut PyObject>,
 }

@@ -11,6 +11,7 @@ use mindprof_record::{Name, NameKind};
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 
+use super::detached::DetachedFrame;
 use super::interpreter::{Frame, native_function};
 use super::modules;
 use crate::py_cache::interned_names;
@@ -70,6 +71,8 @@ pub(super) struct Native {
 #[derive(Default)]
 pub(super) struct Names {
     functions: FxHashMap<usize, Function>,
+    /// The file and the name of each function.
+    texts: FxHashMap<usize, (String, String)>,
     places: FxHashMap<(usize, c_int), Name>,
     natives: FxHashMap<usize, Native>,
 }
@@ -78,6 +81,7 @@ impl Names {
     /// Forgets all: what was kept alive may be gone.
     pub(super) fn clear(&mut self) {
         self.functions.clear();
+        self.texts.clear();
         self.places.clear();
         self.natives.clear();
     }
@@ -95,13 +99,31 @@ impl Names {
     fn add_function(&mut self, code: &Bound<'_, PyAny>) -> Function {
         let line = code.getattr(interned_names(code.py()).code_line.bind(code.py()));
         let line = line.and_then(|line| line.extract()).unwrap_or(0);
+        let texts = texts_of(code);
         let function = Function {
-            name: place_name(code, line),
+            name: place_name(&texts, line),
             calls_module: modules::are_called_by(code),
         };
         lock(&KEPT).push(code.clone().unbind());
         self.functions.insert(code.as_ptr() as usize, function);
+        self.texts.insert(code.as_ptr() as usize, texts);
         function
+    }
+
+    /// Returns the name of the place that a frame of a known function is at, without the GIL.
+    #[inline]
+    pub(super) fn detached_place(
+        &mut self,
+        instruction: c_int,
+        frame: DetachedFrame,
+    ) -> Option<Name> {
+        let place = (frame.code(), instruction);
+        if let Some(name) = self.places.get(&place) {
+            return Some(*name);
+        }
+        let name = place_name(self.texts.get(&frame.code())?, frame.line());
+        self.places.insert(place, name);
+        Some(name)
     }
 
     /// Returns the name of the place that a frame of `code` is at: `file.py(12): function`.
@@ -118,7 +140,7 @@ impl Names {
         let code = frame.code();
         // Keeps the code alive.
         self.function(&code);
-        let name = place_name(&code, frame.line());
+        let name = place_name(&texts_of(&code), frame.line());
         self.places
             .insert((code.as_ptr() as usize, instruction), name);
         name
@@ -143,7 +165,12 @@ impl Names {
     }
 }
 
-fn place_name(code: &Bound<'_, PyAny>, line: c_int) -> Name {
+fn place_name((file, function): &(String, String), line: c_int) -> Name {
+    Name::intern(&format!("{file}({line}): {function}"), NameKind::Function)
+}
+
+/// Returns the file of a function, shortened, and its name.
+fn texts_of(code: &Bound<'_, PyAny>) -> (String, String) {
     let text = |attribute| {
         let value: PyResult<Bound<'_, PyAny>> = code.getattr(attribute);
         value.map_or_else(|_| String::from("?"), |value| value.to_string())
@@ -151,8 +178,7 @@ fn place_name(code: &Bound<'_, PyAny>, line: c_int) -> Name {
     let names = interned_names(code.py());
     let file = text(names.code_file.bind(code.py()));
     let function = text(names.code_name.bind(code.py()));
-    let file = shortened(&file);
-    Name::intern(&format!("{file}({line}): {function}"), NameKind::Function)
+    (shortened(&file), function)
 }
 
 fn shortened(file: &str) -> String {

@@ -13,7 +13,8 @@ use mindprof_record::{
 };
 use pyo3::prelude::*;
 
-use super::interpreter::{Attached, Frame};
+use super::detached::DetachedFrame;
+use super::interpreter::Frame;
 use super::names::Names;
 use super::thread_state::{HookOwner, ThreadState};
 use super::{Key, Owner, deepest, modules, on_event};
@@ -106,7 +107,13 @@ impl Shadow {
         if call.kind == Kind::Native && self.beyond == 0 {
             return call.callers;
         }
-        match thread.attached().and_then(Attached::current_frame) {
+        let Some(attached) = thread.attached() else {
+            return match self.detached_stack(thread) {
+                Some(stack) => stack,
+                None => self.find_stack(),
+            };
+        };
+        match attached.current_frame() {
             Some(frame) if self.beyond == 0 && call.is_of(frame) => {
                 // Mostly a line calls the same operator again.
                 if call.kind == Kind::Function && call.instruction == frame.instruction() {
@@ -116,6 +123,33 @@ impl Shadow {
             }
             Some(_) | None => self.find_stack(),
         }
+    }
+
+    /// Returns the stack of an operator that runs without the GIL, if it is called by the frame
+    /// that was told last: an operator such as `a + b` is no call that the hook hears of.
+    #[inline]
+    fn detached_stack(&mut self, thread: ThreadState<'_>) -> Option<Stack> {
+        if self.noted.is_some() || self.beyond > 0 {
+            return None;
+        }
+        let frame = DetachedFrame::innermost(thread)?;
+        let call = self.calls.last_mut()?;
+        if call.frame != frame.identity() || call.code != frame.code() {
+            return None;
+        }
+        let instruction = match call.kind {
+            Kind::Function => frame.instruction()?,
+            Kind::Module | Kind::Native => 0,
+        };
+        if call.instruction != instruction {
+            let name = match call.kind {
+                Kind::Function => self.names.detached_place(instruction, frame)?,
+                Kind::Module | Kind::Native => call.name,
+            };
+            call.inside = call.callers.push(name);
+            call.instruction = instruction;
+        }
+        Some(call.inside)
     }
 
     /// Follows a call of a Python function.

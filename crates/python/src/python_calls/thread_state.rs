@@ -22,9 +22,6 @@ use pyo3::prelude::*;
 
 use super::interpreter::{Attached, EachThread, Hook, Running, interpreter};
 
-/// So many words of a state are looked at: every version has more, and the hook among the first.
-const WORDS: usize = 24;
-
 /// At which word of a state the hook lies; zero, where something else is, until it is known.
 // Relaxed: it says all by itself, and whoever misses it takes the long way.
 static HOOK_WORD: AtomicUsize = AtomicUsize::new(0);
@@ -48,6 +45,10 @@ pub(super) struct ThreadState<'py> {
 }
 
 impl<'py> ThreadState<'py> {
+    /// So many words of a state are looked at: every version has more, and the hook and the frame
+    /// among the first.
+    pub(super) const WORDS: usize = 24;
+
     /// Returns that of this thread, whether it holds the GIL or has given it up for a while; none
     /// if it has no state.
     #[inline]
@@ -98,11 +99,12 @@ impl<'py> ThreadState<'py> {
         }
     }
 
+    /// Returns a word of the state.
     #[inline]
-    fn word(self, index: usize) -> usize {
+    pub(super) fn word(self, index: usize) -> usize {
         // SAFETY: the state is this thread's own, which frees it only when it has left the
-        // interpreter, or one that `states` came by; and it is longer than `WORDS`. Relaxed: a
-        // thread that holds the GIL may set the hook of one that does not, and either value is
+        // interpreter, or one that `states` came by; and it is longer than [`Self::WORDS`]. Relaxed:
+        // a thread that holds the GIL may set the hook of one that does not, and either value is
         // right then.
         unsafe { self.words.add(index).as_ref() }.load(Ordering::Relaxed)
     }
@@ -197,7 +199,7 @@ pub(super) fn find_hook_word(py: Python<'_>) {
 fn search_hook_word(attached: Attached<'_>) -> Option<usize> {
     let state = ThreadState::current()?;
     let places_of = |value: usize| {
-        (1..WORDS)
+        (1..ThreadState::WORDS)
             .filter(move |&word| state.word(word) == value)
             .collect::<Vec<_>>()
     };

@@ -1,0 +1,33 @@
+//! The real torch as a host: its operators, ranges and allocations, by an observer of its own kind.
+//!
+//! libtorch is found in the running process, never linked: [`Symbols`] looks its functions up,
+//! [`Probe`] finds out, on operators that the caller runs, where in torch's objects the facts lie,
+//! and [`Observer`] then hears of every operator and opens the recorder's scopes for it. What is
+//! not as expected ends in an [`Error`], before anything is attached.
+
+mod callbacks;
+mod context;
+mod error;
+mod inputs;
+mod ivalue;
+mod layout;
+mod memory;
+mod names;
+mod observer;
+mod probe;
+mod samples;
+mod self_read;
+#[cfg(test)]
+mod stand_in;
+mod symbols;
+#[cfg(test)]
+mod tests;
+mod threads;
+
+pub use error::{Error, Result};
+pub use layout::Layout;
+pub use memory::MemoryReport;
+pub use observer::{Attachment, Observer, Wanted};
+pub use probe::{Facts, Probe};
+pub use self_read::read_words;
+pub use symbols::Symbols;

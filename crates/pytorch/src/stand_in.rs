@@ -1,0 +1,362 @@
+//! A stand-in for libtorch, for tests: functions under torch's names, and objects laid out as the
+//! test says, so that what is found can be told from what is known beforehand.
+
+#![expect(unsafe_code, reason = "it stands in for functions of C++")]
+
+use std::cell::{Cell, RefCell};
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::ptr::{self, NonNull};
+use std::sync::Mutex;
+
+use crate::layout::{Layout, RECORD_BYTES, Tags};
+use crate::symbols::{Callback, RecordFunction, SharedPointer, Symbols, TensorHandle};
+
+/// Other offsets and tags than any torch has.
+pub(crate) const LAYOUT: Layout = Layout {
+    scope: 21,
+    sequence: 64,
+    forward_thread: 128,
+    inputs: 240,
+    tags: Tags {
+        tensor: 11,
+        int: 12,
+        double: 13,
+        bool: 14,
+        list: 15,
+    },
+    list_values: 24,
+    list_type: 48,
+    tensor_type: 0x7ee0,
+};
+
+const NONE_TAG: u64 = 16;
+const NAME: usize = RECORD_BYTES / 8 - 1;
+const COUNT: usize = NAME - 1;
+pub(crate) const THREAD: u64 = 77;
+
+static CALLBACKS: Mutex<Vec<(u64, Callback)>> = Mutex::new(Vec::new());
+
+/// Returns the functions, without those that `is_missing` names.
+pub(crate) fn symbols(is_missing: impl Fn(&str) -> bool) -> crate::Result<Symbols> {
+    let look_up = |name: &CStr| {
+        let name = name.to_str().unwrap();
+        let address = if is_missing(name) {
+            ptr::null()
+        } else {
+            address_of(name)
+        };
+        NonNull::new(address.cast_mut())
+    };
+    // SAFETY: the functions below have the types of those whose names they stand under.
+    unsafe { Symbols::resolve(&look_up) }
+}
+
+fn address_of(name: &str) -> *const c_void {
+    let known = [
+        ("addGlobalCallback", add_callback as *const c_void),
+        ("addThreadLocalCallback", add_callback as *const c_void),
+        ("removeCallback", remove_callback as *const c_void),
+        ("RecordFunction4name", name_of as *const c_void),
+        ("num_inputs", count_of as *const c_void),
+        ("currentThreadId", thread_number as *const c_void),
+        ("get_dim", dim_of as *const c_void),
+        ("get_sizes", sizes_of as *const c_void),
+        ("get_strides", strides_of as *const c_void),
+        ("get_dtype", dtype_of as *const c_void),
+        ("get_layout", zero_number as *const c_void),
+        ("get_storage_offset", zero_offset as *const c_void),
+        ("get_data_ptr", data_of as *const c_void),
+        ("UndefinedTensorImpl", (&raw const UNDEFINED).cast()),
+        ("DebugInfo3get", get_slot as *const c_void),
+        ("7current", current_slot as *const c_void),
+        ("5_push", push_slot as *const c_void),
+        ("4_pop", pop_slot as *const c_void),
+    ];
+    let found = known.iter().find(|(part, _)| name.contains(part));
+    found.map_or(ptr::null(), |(_, address)| *address)
+}
+
+static UNDEFINED: u64 = 0;
+
+extern "C" fn add_callback(callback: Callback) -> u64 {
+    let mut callbacks = CALLBACKS.lock().unwrap();
+    let handle = callbacks.last().map_or(1, |(last, _)| last + 1);
+    callbacks.push((handle, callback));
+    handle
+}
+
+extern "C" fn remove_callback(handle: u64) {
+    CALLBACKS
+        .lock()
+        .unwrap()
+        .retain(|(known, _)| *known != handle);
+}
+
+/// Returns whether each callback that is there wants inputs.
+pub(crate) fn installed() -> Vec<bool> {
+    let callbacks = CALLBACKS.lock().unwrap();
+    callbacks
+        .iter()
+        .map(|(_, callback)| callback.needs_inputs)
+        .collect()
+}
+
+extern "C" fn name_of(record: &Record) -> *const c_char {
+    record.words[NAME] as *const c_char
+}
+
+extern "C" fn count_of(record: &Record) -> usize {
+    record.words[COUNT] as usize
+}
+
+extern "C" fn thread_number() -> u64 {
+    THREAD
+}
+
+/// A tensor: its sizes and strides.
+pub(crate) struct Tensor {
+    pub(crate) sizes: Vec<i64>,
+    pub(crate) strides: Vec<i64>,
+}
+
+fn tensor<'a>(handle: TensorHandle) -> &'a Tensor {
+    // SAFETY: a handle is the address of a value whose payload is the address of a tensor, which
+    // the test keeps.
+    unsafe { &**handle.cast::<*const Tensor>() }
+}
+
+extern "C" fn dim_of(handle: TensorHandle, answer: &mut i64) -> i32 {
+    *answer = tensor(handle).sizes.len() as i64;
+    0
+}
+
+extern "C" fn sizes_of(handle: TensorHandle, answer: &mut *const i64) -> i32 {
+    *answer = tensor(handle).sizes.as_ptr();
+    0
+}
+
+extern "C" fn strides_of(handle: TensorHandle, answer: &mut *const i64) -> i32 {
+    *answer = tensor(handle).strides.as_ptr();
+    0
+}
+
+/// Every tensor is of 32-bit floats.
+extern "C" fn dtype_of(_handle: TensorHandle, answer: &mut i32) -> i32 {
+    *answer = 6;
+    0
+}
+
+extern "C" fn zero_number(_handle: TensorHandle, answer: &mut i32) -> i32 {
+    *answer = 0;
+    0
+}
+
+extern "C" fn zero_offset(_handle: TensorHandle, answer: &mut i64) -> i32 {
+    *answer = 0;
+    0
+}
+
+extern "C" fn data_of(handle: TensorHandle, answer: &mut *const c_void) -> i32 {
+    *answer = ptr::from_ref(tensor(handle)).cast();
+    0
+}
+
+thread_local! {
+    /// What was pushed on this thread, and how often the newest of it has owners.
+    static SLOTS: RefCell<Vec<SharedPointer>> = const { RefCell::new(Vec::new()) };
+    static OWNERS: Cell<[u64; 2]> = const { Cell::new([0; 2]) };
+    static NEWEST: Cell<SharedPointer> = const { Cell::new(SharedPointer::NULL) };
+}
+
+extern "C" fn get_slot(_kind: u64) -> *const c_void {
+    SLOTS.with_borrow(|slots| slots.last().map_or(ptr::null(), |slot| slot.object))
+}
+
+extern "C" fn push_slot(_kind: u64, pointer: &SharedPointer) {
+    SLOTS.with_borrow_mut(|slots| slots.push(*pointer));
+}
+
+extern "C" fn pop_slot(answer: &mut SharedPointer, _kind: u64) -> *const SharedPointer {
+    *answer = SLOTS
+        .with_borrow_mut(Vec::pop)
+        .expect("only what is there is popped");
+    answer
+}
+
+/// Returns the newest entry, with one owner more.
+extern "C" fn current_slot(answer: &mut SharedPointer) -> *const SharedPointer {
+    let newest = SLOTS.with_borrow(|slots| slots.last().copied());
+    if let Some(newest) = newest {
+        NEWEST.set(newest);
+        OWNERS.with(|owners| owners.set([0, owners.get()[1].max(1) + 1]));
+        answer.object = NEWEST.with(Cell::as_ptr).cast_const().cast();
+        answer.control = OWNERS.with(Cell::as_ptr).cast_const().cast();
+    }
+    answer
+}
+
+/// Returns how many slots of this thread are filled, and how many owners the newest has.
+pub(crate) fn slots() -> (usize, u64) {
+    (SLOTS.with_borrow(Vec::len), OWNERS.get()[1])
+}
+
+/// Puts something of another profiler into the slot of this thread.
+pub(crate) fn take_slot() {
+    let object = (&raw const UNDEFINED).cast();
+    push_slot(
+        0,
+        &SharedPointer {
+            object,
+            ..SharedPointer::NULL
+        },
+    );
+}
+
+/// Empties the slots of this thread.
+pub(crate) fn clear_slots() {
+    SLOTS.with_borrow_mut(Vec::clear);
+}
+
+/// Tells whoever has the slot of memory, as torch's allocators do.
+pub(crate) fn allocate(address: u64, bytes: i64, total: u64, device: u16) {
+    type Report = extern "C" fn(*const c_void, u64, i64, u64, u64, u16);
+    type IsEnabled = extern "C" fn(*const c_void) -> bool;
+    let object = get_slot(0);
+    // SAFETY: an object in the slot begins with its table, whose third and fifth functions these
+    // are.
+    unsafe {
+        let table = object.cast::<*const *const c_void>().read();
+        let report = std::mem::transmute::<*const c_void, Report>(table.add(2).read());
+        let is_enabled = std::mem::transmute::<*const c_void, IsEnabled>(table.add(4).read());
+        if is_enabled(object) {
+            report(object, address, bytes, total, 0, device);
+        }
+    }
+}
+
+/// A value: its payload and its tag, and what lies behind it.
+pub(crate) struct Value {
+    words: [u64; 2],
+    _list: Option<Box<List>>,
+}
+
+#[repr(C)]
+struct List {
+    words: [u64; 8],
+    values: Vec<[u64; 2]>,
+}
+
+impl Value {
+    pub(crate) fn new(payload: u64, tag: u32) -> Self {
+        Self {
+            words: [payload, u64::from(tag)],
+            _list: None,
+        }
+    }
+
+    pub(crate) fn tensor(tensor: &Tensor) -> Self {
+        Self::new(ptr::from_ref(tensor) as u64, LAYOUT.tags.tensor)
+    }
+
+    pub(crate) fn none() -> Self {
+        Self::new(0, NONE_TAG as u32)
+    }
+
+    pub(crate) fn list(values: &[Self], element_type: u64) -> Self {
+        let values: Vec<[u64; 2]> = values.iter().map(|value| value.words).collect();
+        let begin = values.as_ptr() as u64;
+        let end = begin + 16 * values.len() as u64;
+        let mut words = [0; 8];
+        let first = LAYOUT.list_values / 8;
+        words[first..first + 3].copy_from_slice(&[begin, end, end]);
+        words[LAYOUT.list_type / 8] = element_type;
+        let list = Box::new(List { words, values });
+        Self {
+            words: [ptr::from_ref(&*list) as u64, u64::from(LAYOUT.tags.list)],
+            _list: Some(list),
+        }
+    }
+}
+
+/// A scope, as torch has it while it is open.
+#[repr(C)]
+pub(crate) struct Record {
+    words: [u64; RECORD_BYTES / 8],
+    contexts: Vec<(Callback, *mut c_void)>,
+    _name: CString,
+    _inputs: Vec<[u64; 2]>,
+    _values: Vec<Value>,
+}
+
+/// What is known of a scope.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) kind: u8,
+    pub(crate) sequence: i64,
+    pub(crate) forward: u64,
+}
+
+impl Record {
+    /// Makes a scope with inputs.
+    pub(crate) fn new(scope: Scope<'_>, values: Vec<Value>) -> Box<Self> {
+        let name = CString::new(scope.name).unwrap();
+        let inputs: Vec<[u64; 2]> = values.iter().map(|value| value.words).collect();
+        let mut words = [0; RECORD_BYTES / 8];
+        words[LAYOUT.scope / 8] |= u64::from(scope.kind) << (8 * (LAYOUT.scope % 8));
+        words[LAYOUT.sequence / 8] = scope.sequence as u64;
+        words[LAYOUT.forward_thread / 8] = scope.forward;
+        words[LAYOUT.inputs / 8] = inputs.as_ptr() as u64;
+        words[LAYOUT.inputs / 8 + 1] = inputs.len() as u64;
+        words[NAME] = name.as_ptr() as u64;
+        words[COUNT] = inputs.len() as u64;
+        Box::new(Self {
+            words,
+            contexts: Vec::new(),
+            _name: name,
+            _inputs: inputs,
+            _values: values,
+        })
+    }
+
+    /// Begins the scope: calls whoever wants to know.
+    pub(crate) fn begin(mut self: Box<Self>) -> Box<Self> {
+        let callbacks: Vec<Callback> = {
+            let callbacks = CALLBACKS.lock().unwrap();
+            callbacks.iter().map(|(_, callback)| *callback).collect()
+        };
+        let record: *const RecordFunction = ptr::from_ref(&*self).cast();
+        for callback in callbacks {
+            let mut context = ptr::null_mut();
+            // SAFETY: called as torch calls it.
+            unsafe { (callback.start)(&raw mut context, record) };
+            self.contexts.push((callback, context));
+        }
+        self
+    }
+
+    /// Ends it, on whichever thread: calls them again, and destroys what they handed out.
+    pub(crate) fn end(self: Box<Self>) {
+        type Destroy = unsafe extern "C" fn(*mut c_void);
+        let record: *const RecordFunction = ptr::from_ref(&*self).cast();
+        for (callback, context) in &self.contexts {
+            // SAFETY: called as torch calls it; a context begins with its table, whose second
+            // function destroys it.
+            unsafe {
+                (callback.end)(record, *context);
+                if !context.is_null() {
+                    let table = context.cast::<*const Destroy>().read();
+                    (*table.add(1))(*context);
+                }
+            }
+        }
+    }
+
+    /// Begins and ends it.
+    pub(crate) fn run(self: Box<Self>) {
+        self.begin().end();
+    }
+}
+
+// SAFETY: a test hands a scope to another thread whole.
+unsafe impl Send for Record {}

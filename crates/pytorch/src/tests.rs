@@ -1,0 +1,337 @@
+//! The observer on a stand-in for libtorch: from the probe to a profile.
+
+use std::thread;
+
+use mindprof_model::{DType, Flags, InputsEncoder, Profile, ScopeKind};
+use mindprof_record::{Options, Session};
+
+use crate::error::Error;
+use crate::memory::MemoryReport;
+use crate::observer::{Observer, Wanted};
+use crate::probe::{Facts, Probe};
+use crate::stand_in::{self, LAYOUT, Record, Scope, THREAD, Tensor, Value};
+
+const TENSOR_LIST: u64 = LAYOUT.tensor_type;
+const OTHER_LIST: u64 = 0x7ef0;
+
+fn tensor(sizes: [i64; 2]) -> Tensor {
+    Tensor {
+        sizes: sizes.to_vec(),
+        strides: vec![sizes[1], 1],
+    }
+}
+
+fn operator(name: &str, sequence: i64) -> Scope<'_> {
+    Scope {
+        name,
+        kind: 0,
+        sequence,
+        forward: 0,
+    }
+}
+
+fn backward(name: &str, sequence: i64) -> Scope<'_> {
+    Scope {
+        name,
+        kind: 1,
+        sequence,
+        forward: THREAD,
+    }
+}
+
+fn range(name: &str) -> Scope<'_> {
+    Scope {
+        name,
+        kind: 7,
+        sequence: -1,
+        forward: 0,
+    }
+}
+
+fn int(value: i64) -> Value {
+    Value::new(value as u64, LAYOUT.tags.int)
+}
+
+/// Runs the operators of the probe.
+fn run_probe(a: &Tensor, b: &Tensor) {
+    let pair = || vec![Value::tensor(a), Value::tensor(b)];
+    let with = |last: Value| pair().into_iter().chain([last]).collect::<Vec<_>>();
+    Record::new(range("mindprof::probe"), Vec::new()).run();
+    Record::new(operator("aten::add", 5), with(int(3))).run();
+    let half = Value::new(0.5_f64.to_bits(), LAYOUT.tags.double);
+    Record::new(operator("aten::add", 6), with(half)).run();
+    let tensors = Value::list(&pair(), TENSOR_LIST);
+    Record::new(operator("aten::cat", 7), vec![tensors, int(1)]).run();
+    let dims = Value::list(&[int(0), int(1)], OTHER_LIST);
+    let keep = Value::new(1, LAYOUT.tags.bool);
+    let sum = vec![Value::tensor(a), dims, keep, Value::none()];
+    Record::new(operator("aten::sum", 8), sum).run();
+    let optional = Value::list(&pair(), OTHER_LIST);
+    Record::new(operator("aten::index", 9), vec![Value::tensor(a), optional]).run();
+    Record::new(operator("aten::neg", -1), vec![Value::tensor(a)]).run();
+    for sequence in [6, 5] {
+        Record::new(backward("AddBackward0", sequence), Vec::new()).run();
+    }
+}
+
+fn probed(change: impl Fn(Facts) -> Facts) -> crate::Result<&'static Observer> {
+    let (a, b) = (tensor([2, 3]), tensor([2, 3]));
+    let probe = Probe::begin(stand_in::symbols(|_| false)?);
+    run_probe(&a, &b);
+    let facts = Facts {
+        tensors: [&a, &b].map(|tensor| std::ptr::from_ref(tensor) as u64),
+        sequences: [5, 6],
+    };
+    probe.finish(&change(facts))
+}
+
+fn observer() -> &'static Observer {
+    probed(|facts| facts).expect("the stand-in is as the probe expects")
+}
+
+fn record(wanted: Wanted, work: impl FnOnce()) -> Profile {
+    let session = Session::start(Options {
+        inputs: wanted.inputs,
+        memory: wanted.memory,
+        ..Options::default()
+    });
+    let attachment = observer().attach(wanted).unwrap();
+    work();
+    let capture = session.stop();
+    drop(attachment);
+    capture.assemble()
+}
+
+fn names(profile: &Profile) -> Vec<&str> {
+    let events = profile.events().iter();
+    events.map(|event| profile.name(event)).collect()
+}
+
+#[test]
+fn the_probe_finds_everything_where_it_lies() {
+    assert_eq!(*observer().layout(), LAYOUT);
+    assert!(stand_in::installed().is_empty());
+}
+
+#[test]
+fn facts_that_are_wrong_are_found_nowhere() {
+    let wrong_tensor = probed(|facts| Facts {
+        tensors: [1, 2],
+        ..facts
+    });
+    let wrong_sequence = probed(|facts| Facts {
+        sequences: [1, 2],
+        ..facts
+    });
+    for (found, what) in [
+        (wrong_tensor, "the inputs"),
+        (wrong_sequence, "the sequence number"),
+    ] {
+        let expected = Error::Layout(format!("{what} was not found"));
+        assert_eq!(found.err(), Some(expected));
+    }
+    assert!(stand_in::installed().is_empty(), "the probe has gone");
+}
+
+#[test]
+fn a_probe_that_saw_nothing_finds_nothing() {
+    let probe = Probe::begin(stand_in::symbols(|_| false).unwrap());
+    let facts = Facts {
+        tensors: [1, 2],
+        sequences: [1, 2],
+    };
+    assert!(matches!(probe.finish(&facts), Err(Error::Layout(_))));
+}
+
+#[test]
+fn a_symbol_that_is_missing_is_named() {
+    let missing = stand_in::symbols(|name| name.contains("removeCallback"));
+    assert_eq!(
+        missing.err(),
+        Some(Error::Symbol("_ZN2at14removeCallbackEm"))
+    );
+}
+
+#[test]
+fn scopes_come_with_names_kinds_numbers_and_nesting() {
+    let profile = record(Wanted::default(), || {
+        let outer = Record::new(range("step"), Vec::new()).begin();
+        Record::new(operator("aten::mul", 7), vec![int(1)]).run();
+        outer.end();
+        let evaluation = "autograd::engine::evaluate_function: MulBackward0";
+        let engine = Record::new(operator(evaluation, -1), Vec::new()).begin();
+        Record::new(backward("MulBackward0", 7), Vec::new()).run();
+        Record::new(backward("Other", 3), Vec::new()).run();
+        engine.end();
+        Record::new(backward("Late", 4), Vec::new()).run();
+    });
+    let events = profile.events().iter();
+    let found: Vec<_> = events
+        .map(|event| (profile.name(event), event.scope, event.sequence()))
+        .collect();
+    let expected = [
+        ("step", ScopeKind::User, None),
+        ("aten::mul", ScopeKind::Function, Some(7)),
+        (
+            "autograd::engine::evaluate_function: MulBackward0",
+            ScopeKind::Function,
+            Some(7),
+        ),
+        ("MulBackward0", ScopeKind::Backward, Some(7)),
+        ("Other", ScopeKind::Backward, Some(3)),
+        ("Late", ScopeKind::Backward, Some(4)),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn inputs_are_told_apart_as_torchs_profiler_does() {
+    let (a, b) = (tensor([4, 5]), tensor([6, 7]));
+    let wanted = Wanted {
+        inputs: true,
+        memory: false,
+    };
+    let profile = record(wanted, || {
+        let pair = [Value::tensor(&a), Value::tensor(&b)];
+        let long: Vec<Value> = (0..31).map(int).collect();
+        let values = vec![
+            Value::tensor(&a),
+            Value::list(&pair, TENSOR_LIST),
+            int(-3),
+            Value::new(2.5_f64.to_bits(), LAYOUT.tags.double),
+            Value::new(0xff00, LAYOUT.tags.bool),
+            Value::list(&[int(8), int(9)], OTHER_LIST),
+            Value::list(&long, OTHER_LIST),
+            Value::list(&pair, OTHER_LIST),
+            Value::none(),
+        ];
+        Record::new(operator("aten::all", -1), values).run();
+    });
+    let event = profile.events().iter().next().unwrap();
+    let mut expected = InputsEncoder::default();
+    let write_a = |inputs: &mut InputsEncoder| inputs.tensor(DType::F32, &[4, 5], &[5, 1]);
+    write_a(&mut expected);
+    expected.tensor_list(2);
+    write_a(&mut expected);
+    expected.tensor(DType::F32, &[6, 7], &[7, 1]);
+    expected.int(-3);
+    expected.float(2.5);
+    expected.bool(false);
+    expected.int_list(&[8, 9]);
+    // A list that is too long, one of optional tensors, and nothing.
+    for _ in 0..3 {
+        expected.other();
+    }
+    assert_eq!(profile.inputs().words(event.inputs), expected.words());
+}
+
+#[test]
+fn a_scope_may_end_on_another_thread_and_after_the_recording() {
+    let mut late = None;
+    let profile = record(Wanted::default(), || {
+        let moved = Record::new(operator("aten::moved", -1), vec![int(1)]).begin();
+        thread::spawn(move || moved.end()).join().unwrap();
+        late = Some(Record::new(operator("aten::late", -1), vec![int(1)]).begin());
+    });
+    late.unwrap().end();
+    assert_eq!(names(&profile), ["aten::moved", "aten::late"]);
+    let flags: Vec<Flags> = profile.events().iter().map(|event| event.flags).collect();
+    assert!(flags[0].contains(Flags::ASYNC));
+    assert!(flags[1].contains(Flags::UNFINISHED));
+}
+
+#[test]
+fn contexts_are_used_again_by_other_threads() {
+    let run = || {
+        for _ in 0..1_000 {
+            Record::new(operator("aten::again", -1), vec![int(1)]).run();
+        }
+    };
+    let profile = record(Wanted::default(), || {
+        for _ in 0..4 {
+            thread::spawn(run).join().unwrap();
+        }
+    });
+    assert_eq!(profile.events().len(), 4_000);
+}
+
+#[test]
+fn torch_is_asked_for_inputs_while_someone_wants_them() {
+    let observer = observer();
+    let plain = observer.attach(Wanted::default()).unwrap();
+    assert_eq!(stand_in::installed(), [false]);
+    let inputs = true;
+    let shaped = observer
+        .attach(Wanted {
+            inputs,
+            memory: false,
+        })
+        .unwrap();
+    assert_eq!(stand_in::installed(), [true]);
+    drop(shaped);
+    assert_eq!(stand_in::installed(), [false]);
+    drop(plain);
+    assert!(stand_in::installed().is_empty());
+}
+
+const MEMORY: Wanted = Wanted {
+    inputs: false,
+    memory: true,
+};
+
+#[test]
+fn memory_of_the_host_is_told_while_a_session_wants_it() {
+    let profile = record(MEMORY, || {
+        stand_in::allocate(0x1000, 64, 640, 0);
+        stand_in::allocate(0x1000, -64, 576, 0);
+        stand_in::allocate(0x2000, 32, 32, 1);
+    });
+    let told: Vec<_> = profile
+        .memory()
+        .iter()
+        .map(|record| (record.address, record.bytes, record.total_allocated))
+        .collect();
+    assert_eq!(told, [(0x1000, 64, 640), (0x1000, -64, 576)]);
+    assert_eq!(
+        stand_in::slots(),
+        (0, 1),
+        "nothing is left, and one owner, the thread"
+    );
+}
+
+#[test]
+fn a_slot_of_another_profiler_is_left_alone() {
+    stand_in::take_slot();
+    let attachment = observer().attach(MEMORY).unwrap();
+    assert!(matches!(attachment.memory(), Some(MemoryReport::SlotTaken)));
+    drop(attachment);
+    assert_eq!(stand_in::slots().0, 1);
+    stand_in::clear_slots();
+}
+
+#[test]
+fn a_slot_is_emptied_by_the_last_session_and_not_below_another_entry() {
+    let observer = observer();
+    let [one, two] = [(), ()].map(|()| observer.attach(MEMORY).unwrap());
+    drop(one);
+    assert_eq!(stand_in::slots().0, 1);
+    stand_in::take_slot();
+    drop(two);
+    assert_eq!(
+        stand_in::slots().0,
+        2,
+        "another entry was pushed after ours"
+    );
+}
+
+#[test]
+fn memory_that_is_not_told_of_is_found_out() {
+    let observer = observer();
+    assert_eq!(
+        observer.check_memory(77, || stand_in::allocate(1, 77, 77, 0)),
+        Ok(())
+    );
+    let silent = observer.check_memory(77, || {});
+    assert!(matches!(silent, Err(Error::Layout(_))));
+    assert_eq!(stand_in::slots().0, 0);
+}

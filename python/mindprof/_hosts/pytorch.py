@@ -1,0 +1,67 @@
+"""`PyTorchHost`: the torch of this process, whose operators an observer of ours hears of."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from types import ModuleType
+
+from mindprof import _core
+from mindprof._hosts.call_level import level_outside
+from mindprof._hosts.torch_backend import memory_is_told
+from mindprof._profiler.activity import ProfilerActivity
+from mindprof._profiler.options import SessionOptions
+
+_MEMORY_IS_TAKEN = (
+    "memory is not recorded: torch.profiler is running on this thread and has torch's reports of "
+    "memory to itself. Start this profiler first, or use profile_memory=False."
+)
+
+
+class PyTorchHost:
+    """torch, on the CPU.
+
+    Its operators write into the recorder by the observer, and those of `mindtorch_v2`, where both
+    are in use, by themselves, so that a session holds everything there is.
+    """
+
+    def activities(self) -> set[ProfilerActivity]:
+        """Returns the groups of activities that can be recorded here."""
+        return {ProfilerActivity.CPU}
+
+    def has_device(self, name: str) -> bool:  # noqa: ARG002
+        """Returns that none is recorded."""
+        return False
+
+    def start(self, options: SessionOptions) -> _core.Session:
+        """Begins a recording."""
+        # First: it runs operators of its own, which no recording is to see.
+        memory = options.profile_memory and memory_is_told(sys.modules["torch"])
+        session = _core.Session(options)
+        self._observe(session, memory)
+        return session
+
+    def join(self, session: _core.Session, profile_memory: bool) -> None:
+        """Has a recording that began before torch was there hold what torch runs from now on."""
+        self._observe(session, profile_memory and memory_is_told(sys.modules["torch"]))
+
+    def _observe(self, session: _core.Session, memory: bool) -> None:
+        if not session.observe_torch(memory):
+            warnings.warn(_MEMORY_IS_TAKEN, stacklevel=level_outside())
+        _tell_torch(sys.modules["torch"], is_profiling=True)
+
+    def stop(self, session: _core.Session) -> _core.Profile:
+        """Ends a recording."""
+        profile = session.stop()
+        torch = sys.modules["torch"]
+        if not (_core.is_profiling() or torch.autograd._profiler_enabled()):
+            _tell_torch(torch, is_profiling=False)
+        return profile
+
+
+def _tell_torch(torch: ModuleType, is_profiling: bool) -> None:
+    """Has torch's own code, such as compiled graphs, name its ranges while something records."""
+    name = "_run_on_profiler_start" if is_profiling else "_run_on_profiler_stop"
+    tell = getattr(torch.autograd.profiler, name, None)
+    if tell is not None:
+        tell()

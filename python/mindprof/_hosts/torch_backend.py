@@ -1,0 +1,154 @@
+"""By which way the torch of this process is recorded: decided once, and said in the log.
+
+The observer is found in torch's libraries and checked on a few operators before it is used. Where
+that fails, torch is not recorded, and whoever asks is told why.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import ModuleType
+from typing import NamedTuple
+
+from mindprof import _core
+from mindprof._results.logger import inform
+
+VARIABLE = "MINDPROF_TORCH_BACKEND"
+
+_OLDEST = (2, 7)
+
+# So many bytes as no other allocation is likely to have.
+_CHECKED_BYTES = 12_345
+
+_probed: Backend | None = None
+_memory: bool | None = None
+
+
+class Backend(NamedTuple):
+    """A way to record torch, and why it was taken.
+
+    Args:
+        name: `observer`, or `off` for none.
+        reason: Why.
+    """
+
+    name: str
+    reason: str
+
+
+def chosen_backend(torch: ModuleType) -> Backend:
+    """Returns by which way torch is recorded.
+
+    The environment variable `MINDPROF_TORCH_BACKEND` forces one: `observer`, `kineto` or `off`.
+
+    Raises:
+        RuntimeError: The forced way is not there.
+        ValueError: There is no such way.
+    """
+    forced = os.environ.get(VARIABLE, "")
+    if forced not in ("", "observer", "kineto", "off"):
+        raise ValueError(f"{VARIABLE} must be observer, kineto or off, got {forced!r}")
+    if forced == "kineto":
+        raise RuntimeError(
+            f"{VARIABLE}=kineto: recording by way of torch's own collector is not there yet\n"
+            "hint: unset it, or record with torch.profiler and read the trace with mindprof.load"
+        )
+    if forced == "off":
+        return _say(Backend("off", f"{VARIABLE} says so"))
+    backend = _probe_once(torch)
+    if forced and backend.name != forced:
+        raise RuntimeError(f"{VARIABLE}=observer: {backend.reason}")
+    return backend
+
+
+def memory_is_told(torch: ModuleType) -> bool:
+    """Returns whether torch tells the observer of memory, having tried it once."""
+    global _memory
+    if _memory is None:
+        empty, kind = torch.empty, torch.uint8
+        try:
+            _core.check_torch_memory(
+                _CHECKED_BYTES, lambda: empty(_CHECKED_BYTES, dtype=kind, device="cpu")
+            )
+        except _core.ProfilerError as error:
+            if torch.autograd._profiler_enabled():
+                # The slot is taken, which says nothing of torch: the session finds out by itself.
+                return True
+            inform("torch's memory is not recorded: %s", error)
+            _memory = False
+        else:
+            _memory = True
+    return _memory
+
+
+def _probe_once(torch: ModuleType) -> Backend:
+    """Returns the observer if it is right for this torch; what was found out once is kept."""
+    global _probed
+    if _probed is None:
+        reason = _obstacle(torch) or _probe_failure(torch)
+        if reason:
+            _probed = _say(Backend("off", reason))
+        else:
+            _probed = _say(Backend("observer", "its layout was probed and is as expected"))
+            _core.name_module_calls(torch.nn.Module.__call__)
+    return _probed
+
+
+def _obstacle(torch: ModuleType) -> str | None:
+    """Returns what speaks against the observer before anything is tried."""
+    try:
+        version = tuple(int(part) for part in torch.__version__.split(".")[:2])
+        has_new_strings = torch.compiled_with_cxx11_abi()
+    except (AttributeError, ValueError):
+        return "it does not look like torch"
+    if version < _OLDEST:
+        return f"torch {torch.__version__} is older than {_OLDEST[0]}.{_OLDEST[1]}"
+    return None if has_new_strings else "torch was built for the old strings of C++"
+
+
+def _probe_failure(torch: ModuleType) -> str | None:
+    """Makes the observer. Returns why that failed, None if it did not."""
+    try:
+        probe(torch)
+    # Whatever an unknown torch does to the probe's operators, the program goes on without it.
+    except Exception as error:
+        return str(error) or type(error).__name__
+    return None
+
+
+def probe(torch: ModuleType) -> None:
+    """Runs operators whose facts are known, and has the observer made of what was seen of them.
+
+    Raises:
+        ProfilerError: libtorch is not as expected.
+    """
+    with torch.inference_mode(False), torch.enable_grad():
+        options = {"dtype": torch.float32, "device": "cpu"}
+        a, b = (torch.zeros(2, 3, requires_grad=True, **options) for _ in range(2))
+        weight = torch.ones(2, 3, **options)
+        index = torch.zeros(1, dtype=torch.int64, device="cpu")
+        listener = _core.TorchProbe()
+        with torch.autograd.profiler.record_function("mindprof::probe"):
+            pass
+        c = torch.add(a, b, alpha=3)
+        d = torch.add(a, b, alpha=0.5)
+        torch.cat([a, b], 1)
+        torch.sum(a, [0, 1], True)
+        torch.ops.aten.index(a, [index, index])
+        with torch.no_grad():
+            torch.neg(a)
+        torch.autograd.grad([c, d], [a], [weight, weight])
+        listener.finish(*facts(a, b, c, d))
+
+
+def facts(a: object, b: object, c: object, d: object) -> tuple[list[int], list[int]]:
+    """Returns what is known of the probe's tensors: addresses of two, sequence numbers of two."""
+    addresses = [tensor._cdata for tensor in (a, b)]  # type: ignore[attr-defined]
+    return addresses, [tensor.grad_fn._sequence_nr() for tensor in (c, d)]  # type: ignore[attr-defined]
+
+
+def _say(backend: Backend) -> Backend:
+    version = getattr(sys.modules.get("torch"), "__version__", "?")
+    inform("torch %s is recorded by: %s (%s)", version, backend.name, backend.reason)
+    return backend

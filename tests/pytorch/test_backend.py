@@ -1,0 +1,152 @@
+"""By which way a real torch is recorded, and what happens where none can be taken."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import logging, sys, warnings
+warnings.simplefilter("always")
+logging.getLogger("torch.autograd.profiler").setLevel(logging.INFO)
+logging.getLogger("torch.autograd.profiler").addHandler(logging.StreamHandler(sys.stdout))
+{before}
+import mindprof, torch
+x = torch.ones(2, 2)
+{middle}
+with warnings.catch_warnings(record=True) as told:
+    with mindprof.profile() as prof:
+        with mindprof.record_function("mine"):
+            x + x
+print("rows", sorted(row.key for row in prof.key_averages()))
+for warning in told:
+    print("warned", warning.message)
+"""
+
+
+def run(before: str = "", middle: str = "", backend: str | None = None) -> str:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    environment.pop("MINDPROF_TORCH_BACKEND", None)
+    if backend is not None:
+        environment["MINDPROF_TORCH_BACKEND"] = backend
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM.format(before=before, middle=middle)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode >= 0, done.stderr
+    return done.stdout + done.stderr
+
+
+RECORDED = "rows ['aten::add', 'mine']"
+NOT_RECORDED = "rows ['mine']"
+
+
+@pytest.mark.parametrize("before", ["", "import torch", "import mindprof"])
+def test_torch_is_recorded_in_whichever_order_it_is_imported(before: str) -> None:
+    said = run(before)
+    assert RECORDED in said
+    assert "is recorded by: observer (its layout was probed and is as expected)" in said
+    assert "warned" not in said
+
+
+def test_off_leaves_torch_out_and_says_so() -> None:
+    said = run(backend="off")
+    assert NOT_RECORDED in said
+    assert "its operators are not in this recording: MINDPROF_TORCH_BACKEND says so" in said
+
+
+def test_kineto_is_not_there_yet() -> None:
+    said = run(backend="kineto")
+    assert "RuntimeError: MINDPROF_TORCH_BACKEND=kineto" in said
+    assert "is not there yet" in said
+
+
+def test_an_unknown_way_is_refused() -> None:
+    expected = "ValueError: MINDPROF_TORCH_BACKEND must be observer, kineto or off, got 'cuda'"
+    assert expected in run(backend="cuda")
+
+
+WRONG_FACTS = """
+from mindprof._hosts import torch_backend
+right = torch_backend.facts
+def wrong(*tensors):
+    addresses, sequences = right(*tensors)
+    return {result}
+torch_backend.facts = wrong
+"""
+
+
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        ("[addresses[0] + 16, addresses[1]], sequences", "the inputs was not found"),
+        ("addresses[::-1], sequences", "the inputs was not found"),
+        ("addresses, [number + 1 for number in sequences]", "the sequence number was not found"),
+    ],
+)
+def test_a_layout_that_is_not_as_expected_is_not_used(result: str, reason: str) -> None:
+    said = run(middle=WRONG_FACTS.format(result=result))
+    assert NOT_RECORDED in said
+    assert f"the layout of torch's objects is not as expected: {reason}" in said
+
+
+def test_a_forced_observer_that_fails_is_an_error() -> None:
+    wrong = WRONG_FACTS.format(result="addresses, [0, 0]")
+    said = run(middle=wrong, backend="observer")
+    assert "RuntimeError: MINDPROF_TORCH_BACKEND=observer: the layout" in said
+
+
+def test_a_torch_that_is_too_old_is_not_recorded() -> None:
+    said = run(middle="torch.__version__ = '2.6.0'")
+    assert NOT_RECORDED in said
+    assert "torch 2.6.0 is older than 2.7" in said
+
+
+def test_a_torch_without_the_new_strings_is_not_recorded() -> None:
+    said = run(middle="torch.compiled_with_cxx11_abi = lambda: False")
+    assert NOT_RECORDED in said
+    assert "built for the old strings" in said
+
+
+def test_operators_of_the_probe_that_fail_are_no_failure_of_the_program() -> None:
+    said = run(middle="torch.cat = None")
+    assert NOT_RECORDED in said
+    assert "'NoneType' object is not callable" in said
+
+
+def test_a_torch_that_is_imported_while_recording_is_told_of() -> None:
+    late = """
+import mindprof, warnings
+prof = mindprof.profile()
+with warnings.catch_warnings(record=True) as early:
+    warnings.simplefilter("always")
+    with prof:
+        import torch
+        torch.ones(2)
+print("early", [str(warning.message) for warning in early])
+"""
+    said = run(before=late)
+    assert "it was imported after the recording had begun" in said
+    assert RECORDED in said
+
+
+def test_the_next_recording_of_a_profiler_sees_a_torch_that_came_late() -> None:
+    late = """
+import mindprof, warnings
+early = mindprof.profile()
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    with early:
+        pass
+    import torch
+    with early:
+        torch.ones(2)
+print("early", [row.key for row in early.key_averages()])
+"""
+    assert "early ['aten::ones', 'aten::empty', 'aten::fill_']" in run(before=late)

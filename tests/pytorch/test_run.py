@@ -1,0 +1,54 @@
+"""`mindprof run` of a script for the real torch, which is imported while the recording runs."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+SCRIPT = """
+import torch
+
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(4):
+    optimizer.zero_grad()
+    model(torch.ones(3, 4)).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "steps"), [([], 4), (["--wait", "1", "--active", "2", "--repeat", "1"], 2)]
+)
+def test_a_script_is_recorded_without_a_change(
+    tmp_path: Path, words: list[str], steps: int
+) -> None:
+    (tmp_path / "train.py").write_text(SCRIPT)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        [sys.executable, "-m", "mindprof", "run", *words, "-o", "out", "train.py"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    with gzip.open(tmp_path / "out/trace.json.gz", "rt") as file:
+        events = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
+    names = Counter(event["name"] for event in events)
+    assert names["aten::addmm"] == steps
+    assert names["autograd::engine::evaluate_function: AddmmBackward0"] == steps
+    assert names["Optimizer.step#SGD.step"] == steps
+    # The inside of the import is left out.
+    assert names["import torch"] == (not words)
+    assert len(events) < 5_000
+    assert "aten::addmm" in done.stderr
+    assert "train.py(8)" in (tmp_path / "out/stacks.folded").read_text()

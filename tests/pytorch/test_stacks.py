@@ -1,0 +1,113 @@
+"""Stacks and modules of a real torch's operators, which run without Python's lock."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import threading
+from pathlib import Path
+from typing import Any
+
+import mindprof
+import pytest
+import torch  # type: ignore[import-not-found]
+
+FILE = Path(__file__).name
+
+
+def line_of(function: Any, text: str) -> int:
+    """Returns the line of a function that holds a text."""
+    lines, first = inspect.getsourcelines(function)
+    [line] = [first + offset for offset, line in enumerate(lines) if text in line]
+    return line
+
+
+def frame(function: Any, text: str) -> str:
+    return f"{FILE}({line_of(function, text)}): {function.__name__}"
+
+
+def compute(x: torch.Tensor) -> torch.Tensor:
+    y = x + x  # by an operator of the language
+    z = torch.mul(y, y)  # by a function
+    return z.neg()  # by a method
+
+
+@pytest.mark.parametrize("on_thread", [False, True])
+def test_operators_have_the_line_that_calls_them(on_thread: bool) -> None:
+    x = torch.ones(2)
+    with mindprof.profile(with_stack=True) as prof:
+        if on_thread:
+            worker = threading.Thread(target=compute, args=(x,))
+            worker.start()
+            worker.join()
+        else:
+            compute(x)
+    stacks = {event.name: event.stack for event in prof.events()}
+    for name, text in [("add", "x + x"), ("mul", "torch.mul"), ("neg", "z.neg")]:
+        assert stacks[f"aten::{name}"][0].endswith(frame(compute, text)), stacks
+    assert prof.lost_events == 0
+
+
+def repeat(x: torch.Tensor) -> None:
+    for _ in range(3):
+        x + x
+        x * x
+
+
+def test_each_line_of_a_loop_is_told() -> None:
+    with mindprof.profile(with_stack=True) as prof:
+        repeat(torch.ones(2))
+    found = [(e.name, e.stack[0]) for e in prof.events() if e.name in ("aten::add", "aten::mul")]
+    assert len(found) == 6
+    for name, called in found:
+        assert called.endswith(frame(repeat, "x + x" if name == "aten::add" else "x * x"))
+
+
+class Model(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layers(x) * 2
+
+
+def test_modules_are_named_in_stacks_and_as_calls() -> None:
+    model = Model()
+    with mindprof.profile(with_stack=True) as prof:
+        model(torch.ones(2, 4))
+    linear = next(event for event in prof.events() if event.name == "aten::linear")
+    modules = [called for called in linear.stack if called.startswith("nn.Module")]
+    assert modules == ["nn.Module: Linear_0", "nn.Module: Sequential_0", "nn.Module: Model_0"]
+    calls = [row.key for row in prof.key_averages(include_python_functions=True)]
+    assert {"nn.Module: Model_0", "nn.Module: ReLU_0"} <= set(calls)
+
+
+def test_backward_nodes_have_the_stack_of_their_forward() -> None:
+    model = Model()
+    with mindprof.profile(with_stack=True) as prof:
+        model(torch.ones(2, 4)).sum().backward()
+    node = next(event for event in prof.events() if event.name == "MulBackward0")
+    assert any(called.endswith(frame(Model.forward, "self.layers(x)")) for called in node.stack)
+
+
+def functions(stack: list[str]) -> list[str]:
+    """Returns a stack without lines: those of Python's operators are the functions' in torch."""
+    names = [re.sub(r"\(\d+\)", "", called) for called in stack]
+    return [name for name in names if name.startswith(FILE)]
+
+
+def test_a_stack_is_torchs() -> None:
+    x = torch.ones(2)
+
+    def record(profile: Any, **options: Any) -> Any:
+        with profile(with_stack=True, **options) as prof:
+            compute(x)
+        return {e.name: e.stack for e in prof.events() if e.name.startswith("aten::")}
+
+    verbose = torch._C._profiler._ExperimentalConfig(verbose=True)
+    theirs = record(torch.profiler.profile, experimental_config=verbose)
+    ours = record(mindprof.profile)
+    assert {name: functions(stack) for name, stack in ours.items()} == {
+        name: functions(stack) for name, stack in theirs.items()
+    }
