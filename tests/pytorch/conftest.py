@@ -4,4 +4,12 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+import pytest
+
 collect_ignore_glob = [] if find_spec("torch") else ["test_*.py"]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Lets pass what some torches say of every second recording."""
+    told = "ignore:Warning. Profiler clears events:UserWarning"
+    config.addinivalue_line("filterwarnings", told)

@@ -108,7 +108,12 @@ impl DetachedFrame {
 /// Finds out where frames lie, once. Where that fails, operators without the GIL have the stack of
 /// the native call that they are in, or none.
 pub(super) fn find_path(py: Python<'_>) {
-    PATH.get_or_init(|| search(py).ok().flatten());
+    if PATH.get().is_none() {
+        // Not within the cell: the search runs Python, which lets other threads in here too, and
+        // they would wait for the cell with the GIL held. Who comes second finds the same.
+        let found = search(py).ok().flatten();
+        let _ = PATH.set(found);
+    }
 }
 
 /// Returns the only path that leads to the innermost frame both here and one call deeper.
