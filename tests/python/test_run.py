@@ -94,7 +94,7 @@ def test_what_is_recorded_can_be_chosen(folder: Path) -> None:
     name = write(folder, TRAINING)
     assert run("--no-stacks", "-q", "-o", "few", name).returncode == 0
     assert {path.name for path in (folder / "few").iterdir()} == {"trace.json.gz", "table.txt"}
-    done = run("--memory", "--flops", "--quiet", "--out", "deep/all", name)
+    done = run("--memory", "--flops", "--quiet", "--budget", "64MiB", "--out", "deep/all", name)
     assert done.returncode == 0
     assert "aten::" not in done.stderr
     assert (folder / "deep/all/memory.html").stat().st_size > 0
@@ -150,7 +150,7 @@ def test_a_program_that_raises_leaves_its_results(folder: Path) -> None:
 def test_exit_codes_are_the_programs(folder: Path, ending: str, status: int, said: str) -> None:
     done = run("-q", "-o", "out", write(folder, f"import sys\n{ending}"))
     assert done.returncode == status
-    assert done.stderr.startswith(said)
+    assert done.stderr.startswith(f"{said}mindprof: writing ")
     assert (folder / "out/trace.json.gz").exists()
 
 
@@ -204,6 +204,71 @@ def test_a_forked_child_writes_nothing(folder: Path) -> None:
     assert [path.name for path in folder.glob("mindprof-*")] == ["mindprof-program"]
 
 
+def test_a_forked_child_that_trains_on_leaves_the_results_alone(folder: Path) -> None:
+    child = (
+        "\nimport os, sys\nif os.fork() == 0:\n    for _ in range(9):\n        optimizer.step()\n"
+    )
+    program = TRAINING + child + "    os._exit(0)\nos.wait()\n"
+    assert (
+        run("-q", "--active", "2", "--repeat", "1", "-o", "out", write(folder, program)).returncode
+        == 0
+    )
+    assert names_of(folder / "out/trace.json.gz")["aten::addmm"] == 2
+
+
+def test_a_forked_child_ends_by_a_signal_as_it_would_alone(folder: Path) -> None:
+    program = """
+        import multiprocessing, time
+        process = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
+        process.start()
+        process.terminate()
+        process.join()
+        print(process.exitcode)
+        """
+    assert run("-q", "-o", "out", write(folder, program)).stdout == "-15\n"
+
+
+def test_threads_that_go_on_belong_to_the_program(folder: Path) -> None:
+    program = """
+        import threading, time
+        import mindtorch_v2 as torch
+
+        def late():
+            time.sleep(0.2)
+            torch.maximum(torch.ones(2), torch.ones(2))
+
+        threading.Thread(target=late).start()
+        """
+    assert run("-q", "-o", "out", write(folder, program)).returncode == 0
+    assert names_of(folder / "out/trace.json.gz")["aten::maximum"] == 1
+
+
+def test_a_folder_with_a_main_is_a_program(folder: Path) -> None:
+    (folder / "app").mkdir()
+    write(folder, "import helper; print(helper.VALUE)", "app/__main__.py")
+    write(folder, "VALUE = 'right'", "app/helper.py")
+    write(folder, "VALUE = 'wrong'", "helper.py")
+    assert run("-q", "app").stdout == "right\n"
+
+
+@pytest.mark.parametrize("place", ["2>/dev/full", "2>&-"])
+def test_nobody_to_read_is_no_reason_to_fail(folder: Path, place: str) -> None:
+    name = write(folder, "import sys\nprint('hi')\nsys.exit(7)\n")
+    words = " ".join([*COMMAND, "-o", "out", name, place])
+    done = subprocess.run(["bash", "-c", words], stdout=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stdout) == (7, "hi\n")
+    assert (folder / "out/trace.json.gz").exists()
+
+
+def test_a_module_that_lacks_another_shows_its_own_traceback(folder: Path) -> None:
+    (folder / "package").mkdir()
+    write(folder, "import missing_one", "package/__init__.py")
+    write(folder, "", "package/__main__.py")
+    done = run("-m", "package")
+    assert done.returncode == 1
+    assert done.stderr.endswith("ModuleNotFoundError: No module named 'missing_one'\n")
+
+
 def test_the_inside_of_imports_is_left_out(folder: Path) -> None:
     write(folder, "def inside():\n    pass\ninside()\n", "module.py")
     name = write(folder, "def own():\n    pass\nimport module\nown()\n")
@@ -236,12 +301,16 @@ def test_an_import_that_fails_is_the_programs_own(folder: Path) -> None:
         (["--wait", "3", "broken.py"], "need --active"),
         (["--active", "-1", "broken.py"], "-1 is below zero"),
         (["--limit"], "expected one argument"),
+        (["--limit", "few", "broken.py"], "'few' is no number"),
+        (["--budget", "1 MB", "broken.py"], "'1 MB' is no size"),
         (["--nonsense", "broken.py"], "unrecognized arguments: --nonsense"),
+        (["--out", "fine.py/x", "fine.py"], "error: cannot write to "),
     ],
 )
 def test_what_cannot_be_run_is_refused(folder: Path, words: list[str], said: str) -> None:
     write(folder, "def", "broken.py")
+    write(folder, "", "fine.py")
     done = run(*words)
     assert done.returncode == 2
     assert said in done.stderr
-    assert os.listdir(folder) == ["broken.py"]
+    assert sorted(os.listdir(folder)) == ["broken.py", "fine.py"]

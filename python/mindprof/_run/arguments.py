@@ -21,7 +21,7 @@ or an exception, the rows with the most time are shown, and a folder holds the t
 the stacks."""
 
 _EPILOGUE = """\
-exit status: that of the program; 2 if it cannot be run; 130 after Ctrl-C
+exit status: that of the program; 2 if it cannot be run; 130 after Ctrl-C, 143 after SIGTERM
 
 examples:
   mindprof run train.py --epochs 1
@@ -100,23 +100,41 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("-o", "--out", type=Path, metavar="FOLDER", help="where the results go; a new folder")
+    add(
+        "-o",
+        "--out",
+        type=Path,
+        metavar="FOLDER",
+        help="where the results go, over what is there; a new folder if not given",
+    )
     add("--shapes", action="store_true", help="record the shapes of inputs")
     add("--memory", action="store_true", help="record memory, and write its timeline")
     add("--flops", action="store_true", help="count floating point operations")
     add("--no-stacks", dest="stacks", action="store_false", help="record no Python calls: cheaper")
     add("--active", type=_count, default=0, metavar="N", help="record N optimizer steps")
     add("--wait", type=_count, default=0, metavar="N", help="skip the first N steps")
-    add("--warmup", type=_count, default=0, metavar="N", help="then record N steps for nothing")
+    add(
+        "--warmup",
+        type=_count,
+        default=0,
+        metavar="N",
+        help="then N steps that are not kept, to let caches fill",
+    )
     add("--repeat", type=_count, default=0, metavar="N", help="N windows; until the end if 0")
     add(
         "--budget",
-        type=_count,
+        type=_bytes,
         default=DEFAULT_BUDGET_BYTES,
-        metavar="BYTES",
-        help=f"how much memory a recording may take; {DEFAULT_BUDGET_BYTES >> 20} MiB",
+        metavar="SIZE",
+        help=f"how much memory a recording may take, as 512MiB; {DEFAULT_BUDGET_BYTES >> 20}MiB",
     )
-    add("--sort", choices=sorted(_core.sort_keys()), default="self_cpu_time_total", metavar="KEY")
+    add(
+        "--sort",
+        choices=sorted(_core.sort_keys()),
+        default="self_cpu_time_total",
+        metavar="KEY",
+        help="what rows are sorted by; self_cpu_time_total",
+    )
     add("--limit", type=_count, default=15, metavar="ROWS", help="how many rows are shown; 15")
     add("-q", "--quiet", action="store_true", help="show no table, only where the results are")
     return parser
@@ -152,8 +170,24 @@ def _at(words: list[str], index: int) -> str | None:
     return words[index] if index < len(words) else None
 
 
+#: As the other commands have them.
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+_UNITS |= {"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
+
+
+def _bytes(text: str) -> int:
+    number = text.rstrip("BKMGIbkmgi")
+    unit = text[len(number) :].upper()
+    if not number.isdecimal() or unit not in _UNITS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size: write 1000000, 512MB or 1GiB")
+    return int(number) * _UNITS[unit]
+
+
 def _count(text: str) -> int:
-    number = int(text)
+    try:
+        number = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
     if number < 0:
         raise argparse.ArgumentTypeError(f"{text} is below zero")
     return number

@@ -8,7 +8,9 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from types import FrameType, TracebackType
+from contextlib import suppress
+from types import TracebackType
+from typing import TextIO
 
 from mindprof._profiler.profile import profile
 from mindprof._profiler.schedule import ProfilerAction, schedule
@@ -17,9 +19,7 @@ from mindprof._run.imports import Imports
 from mindprof._run.optimizer_steps import OptimizerSteps
 from mindprof._run.program import Program, ProgramError
 from mindprof._run.results import Results, folder_for
-
-#: What a shell says of a program that ended by a signal is this more than the signal's number.
-_SIGNALLED = 128
+from mindprof._run.termination import SIGNALLED, exit_on_termination
 
 
 def run(words: Sequence[str]) -> int:
@@ -35,10 +35,26 @@ def run(words: Sequence[str]) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     folder = folder_for(program.name, arguments.out).absolute()
-    # Its own, so that a program that closes or replaces stderr does not take it away.
-    terminal = os.fdopen(os.dup(2), "w", encoding="utf-8", errors="backslashreplace")
-    with terminal:
+    try:
+        # Now, rather than after hours of training.
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        print(f"error: cannot write to {folder}: {error.strerror}", file=sys.stderr)
+        return 2
+    terminal = _terminal()
+    try:
         return _Run(arguments, program, Results(arguments, folder, terminal)).go()
+    finally:
+        with suppress(OSError):
+            terminal.close()
+
+
+def _terminal() -> TextIO:
+    """Returns stderr as it is now: a program may close it, or put something in its place."""
+    try:
+        return os.fdopen(os.dup(2), "w", encoding="utf-8", errors="backslashreplace")
+    except OSError:
+        return open(os.devnull, "w", encoding="utf-8")
 
 
 class _Run:
@@ -63,7 +79,9 @@ class _Run:
 
     def go(self) -> int:
         """Runs the program, and returns the exit status."""
-        before = _exit_on_termination()
+        is_ours = exit_on_termination()
+        # Each window is written before it is cleared.
+        warnings.filterwarnings("ignore", message="Warning: Profiler clears events")
         self.program.prepare()
         if self.steps is not None:
             self.steps.start()
@@ -76,17 +94,19 @@ class _Run:
             # A child that the program forked comes by here too.
             if os.getpid() == self.process:
                 self._finish()
-                if before is not None:
-                    signal.signal(signal.SIGTERM, before)
+                if is_ours:
+                    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     def _run_program(self) -> int:
         try:
             self.program.run()
+            # As Python does at its end: what threads still do belongs to the program.
+            _join_threads()
         except SystemExit as ending:
             return _status_of(ending)
         except KeyboardInterrupt as error:
             _print(error)
-            return _SIGNALLED + signal.SIGINT
+            return SIGNALLED + signal.SIGINT
         except BaseException as error:
             _print(error)
             return 1
@@ -104,6 +124,9 @@ class _Run:
         self.imports.stop()
         if self.results.windows:
             return
+        with suppress(OSError):
+            # Only if it is empty.
+            self.results.folder.rmdir()
         assert self.steps is not None
         first = self.arguments.wait + self.arguments.warmup
         self.results.say(
@@ -126,18 +149,13 @@ def _schedule_of(arguments: Arguments) -> Callable[[int], ProfilerAction] | None
         )
 
 
-def _exit_on_termination() -> signal.Handlers | None:
-    """Has SIGTERM end the program by an exception, so that its results are not lost."""
-    if threading.current_thread() is not threading.main_thread():
-        return None
-    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        return None
-    signal.signal(signal.SIGTERM, _exit)
-    return signal.SIG_DFL
-
-
-def _exit(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-    sys.exit(_SIGNALLED + number)
+def _join_threads() -> None:
+    own = threading.current_thread()
+    while waiting := [
+        thread for thread in threading.enumerate() if thread is not own and not thread.daemon
+    ]:
+        for thread in waiting:
+            thread.join()
 
 
 def _status_of(ending: SystemExit) -> int:

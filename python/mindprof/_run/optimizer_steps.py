@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.abc
 import importlib.machinery
+import os
 import sys
 import weakref
 from collections.abc import Callable, Sequence
@@ -24,6 +25,7 @@ class OptimizerSteps:
 
     def __init__(self, after_step: Callable[[], None]) -> None:
         self.count = 0
+        self._process = os.getpid()
         self._after_step = after_step
         self._first: weakref.ref[Any] | None = None
         self._handles: list[Any] = []
@@ -49,6 +51,9 @@ class OptimizerSteps:
             self._handles.append(register(self._note))
 
     def _note(self, optimizer: Any, *_: Any) -> None:
+        if os.getpid() != self._process:
+            # A forked child that trains on has no recording.
+            return
         first = None if self._first is None else self._first()
         if first is None:
             self._first = weakref.ref(optimizer)

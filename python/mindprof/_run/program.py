@@ -35,8 +35,9 @@ class Program:
             self.name = target.rpartition(".")[2]
             self._main, self._code = _module(target, self.folder)
         else:
-            self.folder = str(Path(target).resolve().parent)
-            self.name = Path(target).stem
+            path = Path(target).resolve()
+            self.folder = str(path if path.is_dir() else path.parent)
+            self.name = path.stem
             self._main, self._code = _script(target)
         self.argument = (is_module and self._main.__file__) or target
 
@@ -79,6 +80,9 @@ def _module(name: str, folder: str) -> tuple[ModuleType, CodeType]:
         # Its package is imported on the way, as by Python itself.
         _, spec, code = runpy._get_module_details(name)  # type: ignore[attr-defined]
     except ImportError as error:
+        if error.name is not None and not f"{name}.".startswith(f"{error.name}."):
+            # What it imports itself is missing: that is for the program's own traceback.
+            raise
         raise ProgramError(f"there is no module {name}: {error}") from None
     main = ModuleType("__main__")
     main.__file__ = spec.origin

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -31,9 +32,9 @@ class Results:
             prof: A profiler that has just stopped.
         """
         self.windows += 1
+        self.say(f"writing what was recorded to {self.folder}")
         many = self.arguments.active > 0 and self.arguments.repeat != 1
         end = f"-{self.windows}" if many else ""
-        self.folder.mkdir(parents=True, exist_ok=True)
         rows = rows_of(prof)
         sort = self.arguments.sort
         written = []
@@ -47,7 +48,7 @@ class Results:
             else:
                 written.append(path)
         if not self.arguments.quiet:
-            print(rows.table(sort_by=sort, row_limit=self.arguments.limit), file=self.terminal)
+            self._show(rows.table(sort_by=sort, row_limit=self.arguments.limit))
         if prof.lost_events:
             self.say(f"{prof.lost_events:,} events were lost; the table says why")
         for path in written:
@@ -55,7 +56,12 @@ class Results:
 
     def say(self, text: str) -> None:
         """Says a line beside the program's own output."""
-        print(f"mindprof: {text}", file=self.terminal, flush=True)
+        self._show(f"mindprof: {text}")
+
+    def _show(self, text: str) -> None:
+        # Nobody may be there to read it, or no room: that is no reason to fail.
+        with suppress(OSError):
+            print(text, file=self.terminal, flush=True)
 
     def _files(self, prof: Any, rows: EventList[Any]) -> list[tuple[str, Callable[[Path], Any]]]:
         def write_table(path: Path) -> None:
