@@ -135,6 +135,12 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         raise RuntimeError(
             'torch.meshgrid: indexing must be one of "xy" or "ij", but received: ' + indexing
         )
+    if not tensors:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    if any(vector.dim() > 1 for vector in tensors):
+        raise RuntimeError("torch.meshgrid: Expected 0D or 1D tensor in the tensor list")
+    if len({vector.dtype for vector in tensors}) > 1:
+        raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     shown = (list(tensors),) if indexing is None else (list(tensors), None)
     swaps = indexing == "xy" and len(tensors) >= 2
     with OperatorScope("aten::meshgrid", *shown):

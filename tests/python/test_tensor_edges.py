@@ -143,3 +143,46 @@ def test_sizes_that_cannot_be_counted() -> None:
         torch.stack([torch.ones(1).expand(2**61)] * 4)
     with pytest.raises(MemoryError):
         torch.empty(1, 1, 0).expand(2**62, 1, 0).tolist()
+
+
+def test_what_is_no_number_stays_so_in_every_norm() -> None:
+    for place in range(3):
+        numbers = [0.0, 1.0, 2.0]
+        numbers[place] = float("nan")
+        for order in (float("inf"), -float("inf"), 1, 2):
+            norm = torch.tensor(numbers).norm(order).item()
+            assert norm != norm, (numbers, order)
+
+
+def test_an_infinite_norm_of_nothing_is_refused() -> None:
+    for order in (float("inf"), -float("inf")):
+        with pytest.raises(RuntimeError, match="does not have an identity"):
+            torch.tensor([]).norm(order)
+    assert torch.ones((0, 2)).norm(float("inf"), 1).shape == (0,)
+
+
+def test_smoothing_beyond_all_labels_is_refused() -> None:
+    scores, target = torch.tensor([[1.0, 2.0]]), torch.tensor([0])
+    with pytest.raises(RuntimeError, match="label_smoothing must be between 0.0 and 1.0. Got: 1.5"):
+        functional.cross_entropy(scores, target, label_smoothing=1.5)
+    plain = functional.cross_entropy(scores, target).item()
+    assert functional.cross_entropy(scores, target, label_smoothing=-0.1).item() == plain
+
+
+def test_gradients_that_there_are_none_of_are_no_zeros() -> None:
+    weight = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="not differentiable with respect to argument 'weight'"):
+        functional.cross_entropy(torch.tensor([[1.0, 2.0]]), torch.tensor([0]), weight)
+    x = torch.tensor([1.0, 2.0, 2.0], requires_grad=True)
+    with pytest.raises(RuntimeError, match="derivative for '_unique2' is not implemented"):
+        torch.unique(x)
+    assert torch.unique(x.detach()).tolist() == [1.0, 2.0]
+
+
+def test_grids_are_made_of_vectors_of_one_type() -> None:
+    with pytest.raises(RuntimeError, match="Expected 0D or 1D tensor"):
+        torch.meshgrid(torch.ones((2, 2)), torch.ones(3), indexing="ij")
+    with pytest.raises(RuntimeError, match="same dtype"):
+        torch.meshgrid(torch.ones(2), torch.arange(3), indexing="ij")
+    with pytest.raises(RuntimeError, match="non-empty"):
+        torch.meshgrid(indexing="ij")

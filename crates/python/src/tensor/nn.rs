@@ -298,11 +298,23 @@ fn cross_entropy_options(
     reduction: &str,
     label_smoothing: f64,
 ) -> PyResult<CrossEntropy> {
+    if label_smoothing > 1.0 {
+        return Err(PyRuntimeError::new_err(format!(
+            "label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"
+        )));
+    }
+    if weight.is_some_and(|weight| weight.0.requires_grad()) && host::is_grad_enabled() {
+        return Err(PyRuntimeError::new_err(
+            "The function 'nll_loss_forward' is not differentiable with respect to argument 'weight'. This input \
+             cannot have requires_grad True.",
+        ));
+    }
     Ok(CrossEntropy {
         weight: weight.map(|weight| weight.0.detached()),
         ignore_index,
         reduction: self::reduction(reduction)?,
-        label_smoothing,
+        // One below zero changes nothing, as in torch.
+        label_smoothing: label_smoothing.max(0.0),
     })
 }
 

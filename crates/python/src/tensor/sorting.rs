@@ -2,7 +2,7 @@
 
 use mindtorch_tensor as host;
 use mindtorch_tensor::{BinaryCrossEntropy, Curve, End, Scalar, UniqueOptions};
-use pyo3::exceptions::PyNotImplementedError;
+use pyo3::exceptions::{PyNotImplementedError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -84,6 +84,11 @@ impl Tensor {
         if dim.is_some() {
             return Err(PyNotImplementedError::new_err(
                 "unique(): dim is not supported",
+            ));
+        }
+        if self.0.requires_grad() && host::is_grad_enabled() {
+            return Err(PyRuntimeError::new_err(
+                "the derivative for '_unique2' is not implemented\nhint: detach() the tensor, or use no_grad()",
             ));
         }
         let options = UniqueOptions {

@@ -67,7 +67,12 @@ impl Tensor {
             );
         }
         let reduced = dimension_mask(dimensions.unwrap_or(&[]), self.rank())?;
-        if order < 0.0 && self.count() == 0 {
+        let is_empty = self
+            .dims()
+            .iter()
+            .zip(&reduced)
+            .any(|(&size, &is_reduced)| is_reduced && size == 0);
+        if (order < 0.0 || order == f64::INFINITY) && is_empty {
             return reject!(
                 Runtime,
                 "linalg.vector_norm cannot compute the {order} norm on an empty tensor because the operation does not \
@@ -109,7 +114,7 @@ impl Tensor {
                 let is_largest = matches!(order, Order::Largest);
                 kernels::fold(&result, &powers, reduced, move |x: T, y: T| {
                     // What is no number stays so.
-                    if x.is_nan() || is_largest == (x > y) { x } else { y }
+                    if x.is_nan() || (!y.is_nan() && is_largest == (x > y)) { x } else { y }
                 })?;
                 return Ok(result);
             }
