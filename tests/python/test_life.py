@@ -267,6 +267,26 @@ def test_a_profiler_that_is_dropped_by_an_exception_keeps_it(with_stack: bool) -
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_an_export_waits_for_no_lock_of_the_logging_module(tmp_path: Path) -> None:
+    # A handler of a signal that raises can leave it locked.
+    done = run(
+        f"""
+        import logging
+        with profile() as prof:
+            torch.ones(2)
+        path = {str(tmp_path / "trace.json")!r}
+        prof.export_chrome_trace(path)
+        logging._lock.acquire()
+        export = threading.Thread(target=prof.export_chrome_trace, args=(path,), daemon=True)
+        export.start()
+        export.join(30)
+        print(export.is_alive(), flush=True)
+        os._exit(0)
+        """
+    )
+    assert (done.stdout, done.stderr) == ("False\n", "")
+
+
 def test_callbacks_that_fail_leave_the_profiler_usable() -> None:
     def fail(*_: Any) -> Any:
         raise KeyError

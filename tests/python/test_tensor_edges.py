@@ -163,7 +163,7 @@ def test_an_infinite_norm_of_nothing_is_refused() -> None:
 
 def test_smoothing_beyond_all_labels_is_refused() -> None:
     scores, target = torch.tensor([[1.0, 2.0]]), torch.tensor([0])
-    with pytest.raises(RuntimeError, match="label_smoothing must be between 0.0 and 1.0. Got: 1.5"):
+    with pytest.raises(RuntimeError, match=r"label_smoothing must be between .* Got: 1\.5"):
         functional.cross_entropy(scores, target, label_smoothing=1.5)
     plain = functional.cross_entropy(scores, target).item()
     assert functional.cross_entropy(scores, target, label_smoothing=-0.1).item() == plain

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import logging
 
 
+@cache
 def logger() -> logging.Logger:
-    """Returns the logger. Its module is a large part of an import, and seldom needed."""
+    """Returns the logger. Its module is a large part of an import, and seldom needed.
+
+    Looked up once: to look it up takes a lock of the whole process, which a handler of a signal
+    that raises can leave locked for good.
+    """
     import logging
 
     return logging.getLogger("torch.autograd.profiler")
