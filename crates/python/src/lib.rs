@@ -112,7 +112,7 @@ mod _core {
         zeros,
     };
     #[pymodule_export]
-    use crate::torch_probe::{TorchProbe, check_torch_memory};
+    use crate::torch_probe::{TorchProbe, check_torch_memory, torch_ranges_heard};
 
     use pyo3::prelude::*;
 

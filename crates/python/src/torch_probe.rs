@@ -51,6 +51,12 @@ pub(crate) fn check_torch_memory(bytes: i64, allocate: &Bound<'_, PyAny>) -> PyR
     Ok(checked?)
 }
 
+/// Returns how many ranges torch has told the observer of on this thread.
+#[pyfunction]
+pub(crate) fn torch_ranges_heard() -> u64 {
+    Observer::texts_heard()
+}
+
 /// Returns the observer that a probe made.
 pub(crate) fn observer() -> PyResult<&'static Observer> {
     let missing = || PyRuntimeError::new_err("torch was not probed");

@@ -96,8 +96,8 @@ impl Started {
         // SAFETY: as above.
         let (mut open, kind) = unsafe {
             match self.read::<u8>(layout.scope) {
-                record_scope::USER_SCOPE => self.open_text(Kind::Range, text),
-                record_scope::BACKWARD_FUNCTION => self.open_text(Kind::Backward, text),
+                record_scope::USER_SCOPE => self.open_text(Kind::Range, text, state),
+                record_scope::BACKWARD_FUNCTION => self.open_text(Kind::Backward, text, state),
                 _ => self.open_operator(text, state),
             }
         }?;
@@ -120,7 +120,7 @@ impl Started {
                 Some(name) => name,
                 // What has no arguments by its schema may have no schema: its text is of the moment.
                 None if self.observer.symbols.argument_count(self.record) == 0 => {
-                    return self.open_text(Kind::Operator, text);
+                    return self.open_text(Kind::Operator, text, state);
                 }
                 None => state.names.add(text),
             };
@@ -130,7 +130,13 @@ impl Started {
 
     /// # Safety
     /// As of [`Started::open_operator`].
-    unsafe fn open_text(&self, kind: Kind, text: *const c_char) -> Option<(OpenScope, Kind)> {
+    unsafe fn open_text(
+        &self,
+        kind: Kind,
+        text: *const c_char,
+        state: &ThreadState,
+    ) -> Option<(OpenScope, Kind)> {
+        state.texts.set(state.texts.get() + 1);
         // SAFETY: torch's texts end in a zero.
         let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
         let is_evaluation = kind == Kind::Operator && text.starts_with(EVALUATION);
@@ -140,9 +146,13 @@ impl Started {
             Kind::Backward => NameKind::Backward,
         };
         // SAFETY: by the caller's word.
-        let open = open_range(&text, name_kind, |inputs| unsafe {
+        let mut open = open_range(&text, name_kind, |inputs| unsafe {
             self.write_inputs(inputs);
         })?;
+        // What has a schema never is, nor a backward node. SAFETY: as above.
+        if kind != Kind::Backward && unsafe { (self.observer.symbols.is_async)(self.record) } {
+            open.set_async();
+        }
         Some((
             open,
             if is_evaluation {

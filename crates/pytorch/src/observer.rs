@@ -16,6 +16,7 @@ use crate::error::Result;
 use crate::layout::Layout;
 use crate::memory::{self, MemoryReport};
 use crate::symbols::{Callback, RecordFunction, Symbols};
+use crate::threads::with_state;
 
 static OBSERVER: OnceLock<Observer> = OnceLock::new();
 
@@ -49,6 +50,12 @@ impl Observer {
     /// Returns where things were found to lie.
     pub const fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    /// Returns how many ranges and nodes torch has told of on this thread. What asks before and
+    /// after knows whether one in between was told of.
+    pub fn texts_heard() -> u64 {
+        with_state(|state| state.texts.get()).unwrap_or(0)
     }
 
     /// Has torch tell of what runs, for as long as what is returned lives. The caller holds

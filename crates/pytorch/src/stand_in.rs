@@ -32,6 +32,7 @@ pub(crate) const LAYOUT: Layout = Layout {
 const NONE_TAG: u64 = 16;
 const NAME: usize = RECORD_BYTES / 8 - 1;
 const COUNT: usize = NAME - 1;
+const ASYNC: usize = NAME - 2;
 pub(crate) const THREAD: u64 = 77;
 
 static CALLBACKS: Mutex<Vec<(u64, Callback)>> = Mutex::new(Vec::new());
@@ -58,6 +59,7 @@ fn address_of(name: &str) -> *const c_void {
         ("removeCallback", remove_callback as *const c_void),
         ("RecordFunction4name", name_of as *const c_void),
         ("num_inputs", count_of as *const c_void),
+        ("isAsync", is_async as *const c_void),
         ("currentThreadId", thread_number as *const c_void),
         ("get_dim", dim_of as *const c_void),
         ("get_sizes", sizes_of as *const c_void),
@@ -107,6 +109,10 @@ extern "C" fn name_of(record: &Record) -> *const c_char {
 
 extern "C" fn count_of(record: &Record) -> usize {
     record.words[COUNT] as usize
+}
+
+extern "C" fn is_async(record: &Record) -> bool {
+    record.words[ASYNC] != 0
 }
 
 extern "C" fn thread_number() -> u64 {
@@ -317,6 +323,12 @@ impl Record {
             _inputs: inputs,
             _values: values,
         })
+    }
+
+    /// Says that it may end elsewhere.
+    pub(crate) fn set_async(mut self: Box<Self>) -> Box<Self> {
+        self.words[ASYNC] = 1;
+        self
     }
 
     /// Begins the scope: calls whoever wants to know.

@@ -69,6 +69,8 @@ pub struct Symbols {
     pub(crate) remove_callback: unsafe extern "C" fn(u64),
     pub(crate) name: unsafe extern "C" fn(*const RecordFunction) -> *const c_char,
     pub(crate) num_inputs: unsafe extern "C" fn(*const RecordFunction) -> usize,
+    /// Says of a scope that it may end elsewhere, and that what comes after its begin is not in it.
+    pub(crate) is_async: unsafe extern "C" fn(*const RecordFunction) -> bool,
     pub(crate) current_thread_id: unsafe extern "C" fn() -> u64,
     pub(crate) tensor: TensorSymbols,
     /// None where memory cannot be reported to us.
@@ -161,6 +163,7 @@ impl Symbols {
                 remove_callback: function(look_up, c"_ZN2at14removeCallbackEm")?,
                 name: function(look_up, c"_ZNK2at14RecordFunction4nameEv")?,
                 num_inputs: function(look_up, c"_ZNK2at14RecordFunction10num_inputsEv")?,
+                is_async: function(look_up, c"_ZNK2at14RecordFunction7isAsyncEv")?,
                 current_thread_id: function(look_up, c"_ZN2at14RecordFunction15currentThreadIdEv")?,
                 tensor: TensorSymbols {
                     dim: function(look_up, c"aoti_torch_get_dim")?,

@@ -241,6 +241,20 @@ fn a_scope_may_end_on_another_thread_and_after_the_recording() {
 }
 
 #[test]
+fn what_torch_calls_async_is_so_wherever_it_ends() {
+    let profile = record(Wanted::default(), || {
+        let collective = Record::new(range("gloo:all_reduce"), Vec::new());
+        let collective = collective.set_async().begin();
+        Record::new(operator("aten::meanwhile", -1), vec![int(1)]).run();
+        collective.end();
+    });
+    assert_eq!(names(&profile), ["gloo:all_reduce", "aten::meanwhile"]);
+    let flags: Vec<Flags> = profile.events().iter().map(|event| event.flags).collect();
+    assert!(flags[0].contains(Flags::ASYNC));
+    assert!(!flags[1].contains(Flags::ASYNC));
+}
+
+#[test]
 fn contexts_are_used_again_by_other_threads() {
     let run = || {
         for _ in 0..1_000 {

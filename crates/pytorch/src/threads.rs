@@ -26,6 +26,8 @@ pub(crate) struct ThreadState {
     pub(crate) names: KnownNames,
     /// The context of a backward node's evaluation, until the node itself begins in it.
     pub(crate) evaluation: Cell<*mut c_void>,
+    /// How many ranges and nodes, whose names are texts of the moment, torch has begun here.
+    pub(crate) texts: Cell<u64>,
     /// torch's number of the thread; zero until it is known.
     number: Cell<u64>,
 }
@@ -36,6 +38,7 @@ impl ThreadState {
             contexts: FreeList::new(),
             names: KnownNames::new(),
             evaluation: Cell::new(ptr::null_mut()),
+            texts: Cell::new(0),
             number: Cell::new(0),
         }
     }

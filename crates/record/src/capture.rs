@@ -138,7 +138,9 @@ impl ThreadCapture {
         let mut cursor = self.cursor(&[]);
         let last_and_later = before.saturating_sub(1)..self.len();
         let records = last_and_later.map(|index| cursor.at(index));
-        let closed: FxHashSet<_> = records.map(|record| (record.start, record.name)).collect();
+        let closed: FxHashSet<_> = records
+            .map(|record| (record.start, record.name & !Record::ASYNC))
+            .collect();
         let is_open = |entry: &OpenEntry| !closed.contains(&(entry.start, entry.name));
         self.open.entries.retain(is_open);
     }

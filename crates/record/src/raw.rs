@@ -49,7 +49,8 @@ impl Record {
     pub(crate) const FORWARD: u32 = u32::MAX - 4;
     pub(crate) const RESULT: u32 = u32::MAX - 5;
 
-    /// Marks, in the name of a scope, that it ended on another thread than it began on.
+    /// Marks, in the name of a scope, that it ended on another thread than it began on,
+    /// or was said to be able to.
     pub(crate) const ASYNC: u32 = 1 << 31;
 
     /// Marks, in the inputs of a scope, that it is known where its tensors lie.

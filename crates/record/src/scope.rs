@@ -181,6 +181,13 @@ impl OpenScope {
         self.end();
     }
 
+    /// Says that the scope is not one of those around what its thread does meanwhile, wherever it
+    /// ends.
+    #[inline]
+    pub fn set_async(&mut self) {
+        self.name |= Record::ASYNC;
+    }
+
     /// Sets the number that links a forward operator with its backward node; of it 31 bits are
     /// kept.
     #[inline]

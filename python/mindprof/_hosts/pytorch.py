@@ -7,6 +7,7 @@ import warnings
 from types import ModuleType
 
 from mindprof import _core
+from mindprof._hosts import fast_ranges
 from mindprof._hosts.call_level import level_outside
 from mindprof._hosts.torch_backend import memory_is_told
 from mindprof._profiler.activity import ProfilerActivity
@@ -48,14 +49,18 @@ class PyTorchHost:
     def _observe(self, session: _core.Session, memory: bool) -> None:
         if not session.observe_torch(memory):
             warnings.warn(_MEMORY_IS_TAKEN, stacklevel=level_outside())
-        _tell_torch(sys.modules["torch"], is_profiling=True)
+        torch = sys.modules["torch"]
+        fast_ranges.replace(torch)
+        _tell_torch(torch, is_profiling=True)
 
     def stop(self, session: _core.Session) -> _core.Profile:
         """Ends a recording."""
         profile = session.stop()
         torch = sys.modules["torch"]
-        if not (_core.is_profiling() or torch.autograd._profiler_enabled()):
-            _tell_torch(torch, is_profiling=False)
+        if not _core.is_profiling():
+            fast_ranges.restore(torch)
+            if not torch.autograd._profiler_enabled():
+                _tell_torch(torch, is_profiling=False)
         return profile
 
 

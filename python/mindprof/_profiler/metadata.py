@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,25 +34,46 @@ def host_name() -> str:
 def distributed(environment: Mapping[str, str] = os.environ) -> str | None:
     """Returns which of how many processes this one is, as JSON; None where nothing says so.
 
-    Launchers say it by `RANK` and `WORLD_SIZE`, and `LOCAL_RANK` for the rank on this machine.
-    The keys are those that tools look for in torch's traces.
+    A process group of torch's says it, and without one the launcher does by `RANK` and
+    `WORLD_SIZE`, and by `LOCAL_RANK` for the rank on this machine. The keys are those that tools
+    look for in torch's traces.
     """
     said = (environment.get(name, "") for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"))
     rank, world_size, local_rank = (int(text) if text.isdecimal() else None for text in said)
-    if rank is None or world_size is None:
-        return None
-    info: dict[str, Any] = {
-        "backend": "",
-        "rank": rank,
-        "world_size": world_size,
-        "pg_count": 0,
-        "pg_config": [],
-    }
+    info = _process_groups()
+    if info is None:
+        if rank is None or world_size is None:
+            return None
+        info = {
+            "backend": "",
+            "rank": rank,
+            "world_size": world_size,
+            "pg_count": 0,
+            "pg_config": [],
+        }
     if local_rank is not None:
         info["local_rank"] = local_rank
     import json
 
     return json.dumps(info)
+
+
+def _process_groups() -> dict[str, Any] | None:
+    """Returns what the torch of this process says of its process groups; None if it has none."""
+    groups = sys.modules.get("torch.distributed")
+    if groups is None or not groups.is_available() or not groups.is_initialized():
+        return None
+    configurations: list[Any] = getattr(groups.distributed_c10d, "_get_all_pg_configs", list)()
+    info = {
+        "backend": groups.get_backend(),
+        "rank": groups.get_rank(),
+        "world_size": groups.get_world_size(),
+        "pg_count": len(configurations),
+        "pg_config": configurations,
+    }
+    if info["backend"] == "nccl":
+        info["nccl_version"] = ".".join(map(str, sys.modules["torch"].cuda.nccl.version()))
+    return info
 
 
 def check(key: Any, value: Any) -> None:
