@@ -2,11 +2,13 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mindprof_model::Metadata;
+use mindprof_formats::{ReadOptions, read_trace_from};
+use mindprof_model::{Metadata, Part};
 use mindprof_pytorch::{Attachment, MemoryReport, Wanted as WantedOfTorch};
 use mindprof_record::{Calls, Capture, Options, Session as Window, ThreadKey};
 use pyo3::prelude::*;
 
+use crate::enter::Enter;
 use crate::error::Error;
 use crate::profile::Profile;
 use crate::python_calls::{Following, Wanted};
@@ -156,6 +158,21 @@ impl Session {
     /// Closes the window and returns what it holds, the same again at a second call.
     fn stop(&self) -> Profile {
         Profile::from_capture(self.close())
+    }
+
+    /// Closes the window and returns what it holds together with what other processes recorded for
+    /// it, each a trace.
+    fn attach_traces(&self, py: Python<'_>, traces: Vec<Vec<u8>>) -> PyResult<Profile> {
+        self.close();
+        py.enter(|| {
+            for trace in traces {
+                let reading = read_trace_from(trace.as_slice(), &ReadOptions::default())?;
+                if let Some(capture) = &mut self.lock().capture {
+                    capture.attach_process(Part::from(reading.profile))?;
+                }
+            }
+            Ok::<_, mindprof_formats::Error>(Profile::from_capture(self.close()))
+        })
     }
 
     /// Returns one profile of this window and earlier ones, all of which end here if they have not.

@@ -22,6 +22,9 @@ pub(crate) fn assemble(capture: &Capture) -> Profile {
     for attached in &capture.attached {
         builder.append(attached.clone(), Kinship::Window);
     }
+    for process in &capture.processes {
+        builder.append(Part::clone(process), Kinship::Process);
+    }
     for earlier in &capture.earlier {
         let mut part = part_of(earlier);
         // Its times count from its own start.

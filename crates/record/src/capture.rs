@@ -40,6 +40,8 @@ pub struct Capture {
     pub(crate) earlier: Vec<Capture>,
     /// What others report of this window.
     pub(crate) attached: Vec<Part>,
+    /// What other processes recorded meanwhile.
+    pub(crate) processes: Vec<Arc<Part>>,
 }
 
 impl Capture {
@@ -58,6 +60,17 @@ impl Capture {
     pub fn attach(&mut self, part: Part) -> mindprof_model::Result<()> {
         part.check()?;
         self.attached.push(part);
+        Ok(())
+    }
+
+    /// Adds what another process of this program recorded meanwhile. Its threads and numbers are
+    /// its own.
+    ///
+    /// # Errors
+    /// As of [`Capture::attach`].
+    pub fn attach_process(&mut self, part: Part) -> mindprof_model::Result<()> {
+        part.check()?;
+        self.processes.push(Arc::new(part));
         Ok(())
     }
 

@@ -81,6 +81,7 @@ impl Session {
             _names: taken.names,
             earlier: Vec::new(),
             attached: Vec::new(),
+            processes: Vec::new(),
         }
     }
 }

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from mindprof import _core
+from mindprof._hosts.loader_workers import WORKERS
 from mindprof._hosts.present import present_host
 from mindprof._hosts.unseen import warn_of_unseen_torch
 from mindprof._profiler import metadata as trace_metadata
@@ -148,6 +149,7 @@ class profile:
         self._stack_depth = checked_count("stack_depth", stack_depth, "calls")
         self._host = present_host()
         self._session: _core.Session | None = None
+        self._of_workers: int | None = None
         self._finished: list[_core.Session] = []
         self._accumulated: _core.Profile | None = None
         self._events: EventList[FunctionEvent] | None = None
@@ -272,6 +274,9 @@ class profile:
             # torch may have been imported since this profiler was made.
             self._host = present_host()
             self._session = self._host.start(options)
+            self._end_of_workers()
+            WORKERS.open(self)
+            self._of_workers = WORKERS.start(options)
             if self.with_stack and self.experimental_config.record_python_gc_info:
                 self._garbage_collections = GarbageCollections()
                 self._garbage_collections.start()
@@ -293,7 +298,10 @@ class profile:
         if self._garbage_collections is not None:
             self._garbage_collections.stop()
         with self._stats.timed("profiler_disable_call_duration_us"):
-            self.kineto_results = self._accumulated = self._host.stop(session)
+            recorded = self._host.stop(session)
+            if traces := self._end_of_workers():
+                recorded = session.attach_traces(traces)
+            self.kineto_results = self._accumulated = recorded
         if self.acc_events:
             self._finished.append(session)
             # Put together when someone looks.
@@ -304,6 +312,16 @@ class profile:
         window_ns = self.profiling_end_time_ns - self.profiling_start_time_ns
         self._stats.profiling_window_duration_sec = window_ns / 1e9
         return True
+
+    def _end_of_workers(self) -> list[bytes]:
+        """Returns what workers of data loaders recorded, as traces, if they were asked to."""
+        number, self._of_workers = self._of_workers, None
+        if number is None:
+            return []
+        try:
+            return WORKERS.stop(number)
+        finally:
+            WORKERS.close(self)
 
     def _mark_step(self, number: int) -> None:
         """Notes that a step begins now, for recordings in which no scope names it."""

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from mindprof._core import record_function
+from mindprof._hosts.loader_workers import WORKERS
 from mindprof._profiler import transitions
 from mindprof._profiler.activity import parse_activities
 from mindprof._profiler.kineto_profile import _KinetoProfile
@@ -139,6 +140,7 @@ class profile(_KinetoProfile):
 
     def start(self) -> None:
         """Begins with the first action of the schedule; without a schedule, begins to record."""
+        WORKERS.open(self)
         self._transit_action(ProfilerAction.NONE, self.current_action)
         self._open_step()
 
@@ -153,6 +155,7 @@ class profile(_KinetoProfile):
             self._transit_action(self.current_action, None)
         finally:
             self.current_action = self._prev_schedule_action
+            WORKERS.close(self)
 
     def step(self) -> None:
         """Says that the next step begins: does what the schedule wants for it."""

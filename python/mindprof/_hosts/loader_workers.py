@@ -1,0 +1,206 @@
+"""The workers of torch's data loaders: processes that record for the one that they load for.
+
+While a profiler is open, a worker that is started calls its parent by a socket. From then on it
+records when the parent does, and leaves what it recorded as a file that the parent reads when its
+own recording ends. `loader_worker` is the worker's side.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import warnings
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from mindprof._hosts import loader_worker
+from mindprof._hosts.call_level import level_outside
+from mindprof._profiler.options import SessionOptions
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from socket import socket
+
+_MODULE = "torch.utils.data._utils.worker"
+_LOOP = "_worker_loop"
+
+# A worker answers between two batches. One that takes longer is told of.
+_PATIENCE_SECONDS = 5.0
+
+_LOST = "{count} of {all} data loader workers did not hand over what they recorded in time"
+
+
+class LoaderWorkers:
+    """The workers of this process, and what they are asked to record."""
+
+    def __init__(self) -> None:
+        self._forget()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(before=self._listen, after_in_child=self._begin_child)
+
+    def _forget(self) -> None:
+        self._profilers: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._numbers = itertools.count()
+        self._folder: str | None = None
+        self._listener: socket | None = None
+        self._workers: list[Connection] = []
+        # By number, in the order in which they began.
+        self._recordings: dict[int, SessionOptions] = {}
+        self._loop: Any = None
+        # What a child was told by its parent, if it was.
+        self._told: loader_worker.Plan | None = None
+
+    def _begin_child(self) -> None:
+        told = self._plan()
+        for connection in (self._listener, *self._workers):
+            if connection is not None:
+                connection.close()
+        self._forget()
+        self._told = told
+
+    def open(self, profiler: object) -> None:
+        """Has workers that are started from now on call, until `close()`."""
+        self._profilers.add(profiler)
+        module = sys.modules.get(_MODULE)
+        if module is None or not hasattr(os, "fork") or self._loop is not None:
+            return
+        found = getattr(module, _LOOP, None)
+        # A child has its parent's.
+        self._loop = found.theirs if isinstance(found, loader_worker.Loop) else found
+        if self._loop is not None:
+            setattr(module, _LOOP, loader_worker.Loop(self._loop, self.plan))
+
+    def close(self, profiler: object) -> None:
+        """Lets workers that are started from now on alone, if nobody else wants them to call."""
+        self._profilers.discard(profiler)
+        if self._profilers:
+            return
+        module = sys.modules.get(_MODULE)
+        if self._loop is not None and isinstance(getattr(module, _LOOP), loader_worker.Loop):
+            setattr(module, _LOOP, self._loop)
+        if self._listener is not None:
+            self._hang_up()
+        self._loop = None
+
+    def _hang_up(self) -> None:
+        import shutil
+
+        for worker in self._workers:
+            worker.close()
+        assert self._listener is not None
+        assert self._folder is not None
+        self._listener.close()
+        self._listener, self._workers = None, []
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def plan(self) -> loader_worker.Plan | None:
+        """Returns what a worker that is started now is told, or was; None if it is left alone."""
+        self._listen()
+        return self._plan() or self._told
+
+    def _plan(self) -> loader_worker.Plan | None:
+        if self._folder is None or self._listener is None:
+            return None
+        return loader_worker.Plan(self._folder, dict(self._recordings))
+
+    def _listen(self) -> None:
+        """Makes the socket, when the first child of an open profiler is about to come."""
+        if not self._profilers or self._loop is None or self._listener is not None:
+            return
+        import socket
+        import tempfile
+
+        self._folder = tempfile.mkdtemp(prefix="mindprof-")
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(loader_worker.address(self._folder))
+        listener.listen(128)
+        listener.setblocking(False)
+        self._listener = listener
+
+    def start(self, options: SessionOptions) -> int:
+        """Has all workers record, those that are there and those that come.
+
+        Returns:
+            The number by which the recording is ended.
+        """
+        number = next(self._numbers)
+        self._recordings[number] = options
+        self._tell(("start", number, options))
+        return number
+
+    def stop(self, number: int) -> list[bytes]:
+        """Ends a recording of all workers. Returns the trace of each."""
+        self._recordings.pop(number, None)
+        if self._listener is None:
+            return []
+        asked = self._tell(("stop", number))
+        missing = asked - self._answers(number, asked)
+        if missing:
+            text = _LOST.format(count=missing, all=asked)
+            warnings.warn(text, stacklevel=level_outside())
+        return self._traces(number)
+
+    def _tell(self, message: Any) -> int:
+        """Sends a message to every worker that lives, and returns how many there are."""
+        if self._listener is None:
+            return 0
+        self._accept()
+        self._workers = [worker for worker in self._workers if _is_sent(worker, message)]
+        return len(self._workers)
+
+    def _accept(self) -> None:
+        from multiprocessing.connection import Connection
+
+        assert self._listener is not None
+        while True:
+            try:
+                accepted, _ = self._listener.accept()
+            except BlockingIOError:
+                return
+            accepted.setblocking(True)
+            self._workers.append(Connection(accepted.detach()))
+
+    def _answers(self, number: int, asked: int) -> int:
+        """Returns how many of the workers that were asked are done, or have ended."""
+        import time
+        from multiprocessing.connection import wait
+
+        until = time.monotonic() + _PATIENCE_SECONDS
+        waiting = list(self._workers)
+        while waiting and (left := until - time.monotonic()) > 0:
+            ready = wait(waiting, left)
+            done = [worker for worker in waiting if worker in ready and _is_done(worker, number)]
+            waiting = [worker for worker in waiting if worker not in done]
+        return asked - len(waiting)
+
+    def _traces(self, number: int) -> list[bytes]:
+        assert self._folder is not None
+        traces = []
+        for name in sorted(os.listdir(self._folder)):
+            path = os.path.join(self._folder, name)
+            if loader_worker.is_trace(name, number):
+                with open(path, "rb") as file:
+                    traces.append(file.read())
+                os.unlink(path)
+        return traces
+
+
+def _is_sent(worker: Connection, message: Any) -> bool:
+    try:
+        worker.send(message)
+    except OSError:
+        worker.close()
+        return False
+    return True
+
+
+def _is_done(worker: Connection, number: int) -> bool:
+    try:
+        return bool(worker.recv() == number)
+    except (EOFError, OSError):
+        # It left its file when it ended.
+        return True
+
+
+WORKERS = LoaderWorkers()

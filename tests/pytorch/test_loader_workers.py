@@ -1,0 +1,125 @@
+"""Workers of a data loader record for the process that they load for."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import mindprof
+import pytest
+import torch  # type: ignore[import-not-found]
+from torch.utils.data import DataLoader, Dataset  # type: ignore[import-not-found]
+from torch.utils.data._utils import worker as torchs_worker  # type: ignore[import-not-found]
+
+
+class Numbers(Dataset):  # type: ignore[misc]
+    """Eight rows, each made by one operator in the worker's own range."""
+
+    def __len__(self) -> int:
+        """Returns how many rows there are."""
+        return 8
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        """Returns a row."""
+        with mindprof.record_function("row of a worker"):
+            return torch.full((3,), float(index)).cosh()
+
+
+def counts(prof: Any) -> Counter[str]:
+    return Counter({row.key: row.count for row in prof.key_averages()})
+
+
+def loader(**options: Any) -> DataLoader:
+    return DataLoader(Numbers(), batch_size=2, num_workers=2, **options)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_what_workers_run_is_in_the_profile(method: str, tmp_path: Path) -> None:
+    with mindprof.profile(record_shapes=True) as prof:
+        batches = [batch.sum().item() for batch in loader(multiprocessing_context=method)]
+        torch.ones(2).neg()
+    assert len(batches) == 4
+    found = counts(prof)
+    assert found["aten::cosh"] == 8
+    assert found["row of a worker"] == 8
+    assert found["aten::neg"] == 1
+    path = tmp_path / "trace.json"
+    prof.export_chrome_trace(str(path))
+    rows = [
+        event for event in json.loads(path.read_text())["traceEvents"] if event.get("ph") == "X"
+    ]
+    processes = {event["pid"] for event in rows if event["name"] == "aten::cosh"}
+    assert len(processes) == 2
+    assert os.getpid() not in processes
+    inside = [event for event in prof.events() if event.name == "aten::cosh"]
+    assert {event.cpu_parent.name for event in inside} == {"row of a worker"}
+    assert {str(event.input_shapes) for event in inside} == {"[[3]]"}
+
+
+def test_workers_that_live_longer_hand_over_what_they_have() -> None:
+    made = loader(persistent_workers=True)
+    with mindprof.profile() as prof:
+        list(made)
+    with mindprof.profile() as again:
+        list(made)
+    assert counts(prof)["aten::cosh"] == 8
+    # They were started by the first profiler, which let go of them.
+    assert counts(again)["aten::cosh"] == 0
+    del made
+
+
+def test_a_schedule_records_workers_in_each_of_its_cycles() -> None:
+    found = []
+    schedule = mindprof.schedule(wait=0, warmup=1, active=1, repeat=2)
+    with mindprof.profile(
+        schedule=schedule, on_trace_ready=lambda prof: found.append(counts(prof))
+    ) as prof:
+        made = loader(persistent_workers=True)
+        for _ in range(4):
+            list(made)
+            prof.step()
+    assert [cycle["aten::cosh"] for cycle in found] == [8, 8]
+    del made
+
+
+def test_nested_profilers_each_have_their_own() -> None:
+    with mindprof.profile() as outer:
+        list(loader())
+        with mindprof.profile() as inner:
+            list(loader())
+    assert counts(outer)["aten::cosh"] == 16
+    assert counts(inner)["aten::cosh"] == 8
+
+
+def test_memory_and_stacks_of_workers() -> None:
+    with mindprof.profile(profile_memory=True, with_stack=True) as prof:
+        list(loader())
+    row = next(row for row in prof.key_averages() if row.key == "aten::cosh")
+    assert row.cpu_memory_usage > 0
+    stacks = [event.stack for event in prof.events() if event.name == "aten::cosh"]
+    assert all(any("__getitem__" in frame for frame in stack) for stack in stacks)
+
+
+def test_a_worker_that_dies_is_the_programs_matter_alone() -> None:
+    with mindprof.profile() as prof, pytest.raises(RuntimeError, match="exited unexpectedly"):
+        list(DataLoader(Deadly(), num_workers=1))
+    assert counts(prof)["aten::cosh"] == 0
+
+
+class Deadly(Numbers):
+    """Ends its worker."""
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        """Never returns."""
+        os._exit(3)
+
+
+def test_torchs_loop_is_there_again_afterwards() -> None:
+    before = torchs_worker._worker_loop
+    with mindprof.profile():
+        list(loader())
+        assert torchs_worker._worker_loop is not before
+    assert torchs_worker._worker_loop is before
