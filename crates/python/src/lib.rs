@@ -95,7 +95,7 @@ mod _core {
     #[pymodule_export]
     use crate::session::{Session, is_profiling};
     #[pymodule_export]
-    use crate::stacks::{write_flamegraph, write_speedscope, write_stacks};
+    use crate::stacks::{write_flamegraph, write_paths, write_speedscope, write_stacks};
     #[pymodule_export]
     use crate::table::sort_keys;
     #[pymodule_export]

@@ -24,6 +24,24 @@ pub(crate) fn write_stacks(
     })
 }
 
+/// Writes the paths of `profile`, a line for each: who called, then the scopes, then the event.
+#[pyfunction]
+pub(crate) fn write_paths(
+    py: Python<'_>,
+    profile: PyRef<'_, Profile>,
+    path: PathBuf,
+    metric: String,
+) -> PyResult<()> {
+    let profile = &*profile;
+    py.enter(move || {
+        let (metric, analysis) = (stack_metric(&metric)?, &profile.analyzed().analysis);
+        write_file(&path, |out| {
+            mindprof_formats::write_paths(analysis, metric, out)?;
+            Ok(())
+        })
+    })
+}
+
 /// Draws the stacks of `profile` as a flame graph.
 #[pyfunction]
 pub(crate) fn write_flamegraph(

@@ -21,7 +21,8 @@ or an exception, the rows with the most time are shown, and a folder holds the t
 the stacks."""
 
 _EPILOGUE = """\
-exit status: that of the program; 2 if it cannot be run; 130 after Ctrl-C, 143 after SIGTERM
+exit status: that of the program; 2 if it cannot be run; 130 after Ctrl-C, 143 after SIGTERM, 129
+after SIGHUP
 
 examples:
   mindprof run train.py --epochs 1

@@ -19,7 +19,7 @@ from mindprof._run.imports import Imports
 from mindprof._run.optimizer_steps import OptimizerSteps
 from mindprof._run.program import Program, ProgramError
 from mindprof._run.results import Results, folder_for
-from mindprof._run.termination import SIGNALLED, exit_on_termination
+from mindprof._run.termination import SIGNALLED, end_as_alone, exit_on_termination, patience
 
 
 def run(words: Sequence[str]) -> int:
@@ -79,7 +79,7 @@ class _Run:
 
     def go(self) -> int:
         """Runs the program, and returns the exit status."""
-        is_ours = exit_on_termination()
+        exit_on_termination()
         # Each window is written before it is cleared.
         warnings.filterwarnings("ignore", message="Warning: Profiler clears events")
         self.program.prepare()
@@ -93,9 +93,9 @@ class _Run:
         finally:
             # A child that the program forked comes by here too.
             if os.getpid() == self.process:
-                self._finish()
-                if is_ours:
-                    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+                with patience(self.results.say):
+                    self._finish()
+                end_as_alone()
 
     def _run_program(self) -> int:
         try:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
+from mindprof import _core
 from mindprof._results.event_list import EventList
 from mindprof._run.arguments import Arguments
 from mindprof._run.imports import IMPORT
@@ -68,6 +69,10 @@ class Results:
             table = rows.table(sort_by=self.arguments.sort, row_limit=_ALL_ROWS)
             path.write_text(table + "\n", encoding="utf-8")
 
+        def write_stacks(path: Path) -> None:
+            # The paths of the flame graph, a line each.
+            _core.write_paths(prof.profiler.kineto_results, path, "self_cpu_time_total")
+
         def write_timeline(path: Path) -> None:
             with warnings.catch_warnings():
                 # Of torch's deprecation, which is nothing to someone who asked for the page.
@@ -79,7 +84,7 @@ class Results:
             ("table{}.txt", write_table),
         ]
         if self.arguments.stacks:
-            files.append(("stacks{}.folded", lambda path: prof.export_stacks(str(path))))
+            files.append(("stacks{}.folded", write_stacks))
             files.append(("flamegraph{}.svg", lambda path: prof.export_flamegraph(str(path))))
         if self.arguments.memory:
             files.append(("memory{}.html", write_timeline))
