@@ -129,12 +129,14 @@ nightly:
 # With a standard library that is checked too: its channels and locks order what threads do. As a program has it, and as the native
 # module does.
 .PHONY: sanitize-threads
-sanitize-threads: nightly ## Run the recorder's tests under ThreadSanitizer
+sanitize-threads: nightly ## Run the tests of the recorder and of the observer of torch under ThreadSanitizer
 	for features in "" loaded; do \
 		RUSTFLAGS="-Zsanitizer=thread" TSAN_OPTIONS="halt_on_error=1" cargo +$(NIGHTLY) test -Zbuild-std \
 			--target $(NIGHTLY_HOST) --target-dir target/tsan --package mindprof-record --features "$$features" \
 			--lib --tests -- --test-threads=1 || exit 1; \
 	done
+	RUSTFLAGS="-Zsanitizer=thread" TSAN_OPTIONS="halt_on_error=1" cargo +$(NIGHTLY) test -Zbuild-std \
+		--target $(NIGHTLY_HOST) --target-dir target/tsan --package mindprof-pytorch --lib -- --test-threads=1
 
 # Life, stacks, forks, tensors and numpy.
 MEMORY_TESTS := $(addprefix tests/python/test_,life.py fork.py stacks.py stack_calls.py stack_leaks.py stack_tools.py \
@@ -147,7 +149,9 @@ MEMORY_TESTS += $(addprefix --deselect tests/python/test_life.py::test_,500_cycl
 # Python's objects come from malloc, so that they are checked too. Leaks are not looked for: the interpreter keeps what it has to the
 # end. An allocation that is too large fails, as it does without a sanitizer.
 .PHONY: sanitize-memory
-sanitize-memory: nightly setup ## Run the Python tests of what is unsafe under AddressSanitizer
+sanitize-memory: nightly setup ## Run the tests of what is unsafe under AddressSanitizer
+	RUSTFLAGS="-Zsanitizer=address" ASAN_OPTIONS="detect_leaks=0" cargo +$(NIGHTLY) test \
+		--target $(NIGHTLY_HOST) --target-dir target/asan --package mindprof-pytorch --lib -- --test-threads=1
 	RUSTFLAGS="-Zsanitizer=address" cargo +$(NIGHTLY) build --target $(NIGHTLY_HOST) --target-dir target/asan \
 		--package mindprof-python --features pyo3/extension-module
 	rm -rf target/asan/python
