@@ -8,6 +8,7 @@
     reason = "results are written into memory that nobody has cleared"
 )]
 
+use std::array;
 use std::mem::MaybeUninit;
 
 use super::pieces::{Pieces, pieces, written_pieces};
@@ -118,7 +119,7 @@ fn zip_pieces<T: Element, U: Element>(
     let walk = Walk::ordered(dims, &order, [left.layout(), right.layout()]);
     let elements = storage::read_two(storages, |a: &[T], b: &[T]| {
         written(layout.count(), |mut results: &mut Room<U>| {
-            let [mut left, mut right] = [const { Pieces::new() }; 2];
+            let [mut left, mut right] = array::from_fn(|_| Pieces::new());
             walk.runs(|[x, y], strides, count| {
                 for piece in pieces(&strides, count) {
                     let room = results.split_off_mut(..piece.len());
@@ -185,7 +186,7 @@ fn update_pieces<T: Element>(
             destination.storage(),
             [operand.storage()],
             |own: &mut [T], [other]: [&[T]; 1]| {
-                let [mut writer, mut reader] = [const { Pieces::new() }; 2];
+                let [mut writer, mut reader] = array::from_fn(|_| Pieces::new());
                 walk.runs(|[x, y], strides, count| {
                     for piece in written_pieces(&strides, count) {
                         let other = reader.read(other, (y, strides[1]), piece.clone());
@@ -224,7 +225,7 @@ fn update_two_pieces<T: Element>(
             destination.storage(),
             [left.storage(), right.storage()],
             |own: &mut [T], [a, b]: [&[T]; 2]| {
-                let [mut writer, mut left, mut right] = [const { Pieces::new() }; 3];
+                let [mut writer, mut left, mut right] = array::from_fn(|_| Pieces::new());
                 walk.runs(|[x, y, z], strides, count| {
                     for piece in written_pieces(&strides, count) {
                         let a = left.read(a, (y, strides[1]), piece.clone());

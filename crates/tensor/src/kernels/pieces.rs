@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use crate::Element;
 
 /// How many elements are gathered at a time: few enough to stay near the processor.
@@ -43,16 +45,17 @@ fn cut(count: usize, size: usize) -> impl Iterator<Item = Range<usize>> {
 
 /// The elements of one operand, piece by piece.
 pub(super) struct Pieces<T> {
-    gathered: Vec<T>,
+    /// Beside this value where they are few, which a small operator shows.
+    gathered: SmallVec<[T; 32]>,
     /// The place of the element that all that was gathered repeats.
     repeated: Option<usize>,
 }
 
 impl<T: Element> Pieces<T> {
     /// Has gathered nothing yet.
-    pub(super) const fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
-            gathered: Vec::new(),
+            gathered: SmallVec::new(),
             repeated: None,
         }
     }
