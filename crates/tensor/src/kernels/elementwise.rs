@@ -8,7 +8,6 @@
     reason = "results are written into memory that nobody has cleared"
 )]
 
-use std::array;
 use std::mem::MaybeUninit;
 
 use super::pieces::{Pieces, pieces, written_pieces};
@@ -23,6 +22,12 @@ use crate::{Element, Logical, Result, Tensor};
 
 /// Where the results of a loop go; the loop writes each of them.
 type Room<U> = [MaybeUninit<U>];
+
+/// Loops over operands of the same length, which write results or change the first of them.
+type MapLoop<'a, T, U> = &'a (dyn Fn(&[T], &mut Room<U>) + Sync);
+type ZipLoop<'a, T, U> = &'a (dyn Fn(&[T], &[T], &mut Room<U>) + Sync);
+type UpdateLoop<'a, T> = &'a dyn Fn(&mut [T], &[T]);
+type UpdateTwoLoop<'a, T> = &'a dyn Fn(&mut [T], &[T], &[T]);
 
 /// Applies a function to every element.
 #[inline]
@@ -45,7 +50,7 @@ pub(crate) fn duplicate(operand: &Tensor) -> Result<Tensor> {
 
 fn map_pieces<T: Element, U: Element>(
     operand: &Tensor,
-    function: &(dyn Fn(&[T], &mut Room<U>) + Sync),
+    function: MapLoop<'_, T, U>,
 ) -> Result<Tensor> {
     if operand.dtype() != T::DTYPE {
         let result = map_pieces(&*widened::<T>(operand)?, function)?;
@@ -101,7 +106,7 @@ pub(crate) fn zip<T: Element, U: Element>(
 fn zip_pieces<T: Element, U: Element>(
     dims: &[usize],
     [left, right]: [&Tensor; 2],
-    function: &(dyn Fn(&[T], &[T], &mut Room<U>) + Sync),
+    function: ZipLoop<'_, T, U>,
 ) -> Result<Tensor> {
     if left.dtype() != T::DTYPE || right.dtype() != T::DTYPE {
         let wide = [&*widened::<T>(left)?, &*widened::<T>(right)?];
@@ -119,7 +124,7 @@ fn zip_pieces<T: Element, U: Element>(
     let walk = Walk::ordered(dims, &order, [left.layout(), right.layout()]);
     let elements = storage::read_two(storages, |a: &[T], b: &[T]| {
         written(layout.count(), |mut results: &mut Room<U>| {
-            let [mut left, mut right] = array::from_fn(|_| Pieces::new());
+            let (mut left, mut right) = (Pieces::new(), Pieces::new());
             walk.runs(|[x, y], strides, count| {
                 for piece in pieces(&strides, count) {
                     let room = results.split_off_mut(..piece.len());
@@ -140,7 +145,7 @@ fn zip_pieces<T: Element, U: Element>(
 fn zip_slices<T: Element, U: Element>(
     [a, b]: [&[T]; 2],
     results: &mut Room<U>,
-    function: &(dyn Fn(&[T], &[T], &mut Room<U>) + Sync),
+    function: ZipLoop<'_, T, U>,
 ) {
     if a.len() < PARALLEL_COUNT {
         return function(a, b, results);
@@ -177,7 +182,7 @@ pub(crate) fn update<T: Element>(
 fn update_pieces<T: Element>(
     destination: &Tensor,
     operand: &Tensor,
-    function: &dyn Fn(&mut [T], &[T]),
+    function: UpdateLoop<'_, T>,
 ) -> Result<()> {
     let operand = &*widened::<T>(operand)?;
     rewrite::<T>(destination, &|destination| {
@@ -186,7 +191,7 @@ fn update_pieces<T: Element>(
             destination.storage(),
             [operand.storage()],
             |own: &mut [T], [other]: [&[T]; 1]| {
-                let [mut writer, mut reader] = array::from_fn(|_| Pieces::new());
+                let (mut writer, mut reader) = (Pieces::new(), Pieces::new());
                 walk.runs(|[x, y], strides, count| {
                     for piece in written_pieces(&strides, count) {
                         let other = reader.read(other, (y, strides[1]), piece.clone());
@@ -215,7 +220,7 @@ pub(crate) fn update_two<T: Element>(
 fn update_two_pieces<T: Element>(
     destination: &Tensor,
     [left, right]: [&Tensor; 2],
-    function: &dyn Fn(&mut [T], &[T], &[T]),
+    function: UpdateTwoLoop<'_, T>,
 ) -> Result<()> {
     let [left, right] = [&*widened::<T>(left)?, &*widened::<T>(right)?];
     rewrite::<T>(destination, &|destination| {
@@ -225,7 +230,8 @@ fn update_two_pieces<T: Element>(
             destination.storage(),
             [left.storage(), right.storage()],
             |own: &mut [T], [a, b]: [&[T]; 2]| {
-                let [mut writer, mut left, mut right] = array::from_fn(|_| Pieces::new());
+                let (mut left, mut right) = (Pieces::new(), Pieces::new());
+                let mut writer = Pieces::new();
                 walk.runs(|[x, y, z], strides, count| {
                     for piece in written_pieces(&strides, count) {
                         let a = left.read(a, (y, strides[1]), piece.clone());
@@ -245,7 +251,9 @@ pub(crate) fn update_each<T: Element>(
     function: impl Fn(T) -> T + Copy,
 ) -> Result<()> {
     update_each_piece(destination, &|own: &mut [T]| {
-        own.iter_mut().for_each(|x| *x = function(*x));
+        for x in own {
+            *x = function(*x);
+        }
     })
 }
 

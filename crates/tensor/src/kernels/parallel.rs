@@ -186,7 +186,9 @@ mod tests {
         for (rows, width) in [(1, 5), (3, 1), (1000, 7), (3, 10_000), (100_000, 1)] {
             let mut elements = vec![0; rows * width];
             share_rows(&mut elements, width, |row, elements| {
-                elements.iter_mut().for_each(|element| *element += row + 1);
+                for element in elements {
+                    *element += row + 1;
+                }
             });
             let places = elements.iter().enumerate();
             assert!(

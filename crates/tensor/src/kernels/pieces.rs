@@ -121,8 +121,8 @@ mod tests {
     fn what_lies_together_is_read_in_one_piece() {
         let own: Vec<i64> = (0..5000).collect();
         let mut reader = Pieces::new();
-        let cuts: Vec<_> = pieces(&[1, 1], 4000).collect();
-        assert_eq!(cuts, [0..4000]);
+        let mut cuts = pieces(&[1, 1], 4000);
+        assert_eq!((cuts.next(), cuts.next()), (Some(0..4000), None));
         assert_eq!(reader.read(&own, (10, 1), 0..4000), &own[10..4010]);
         assert!(reader.gathered.is_empty());
     }
@@ -134,7 +134,9 @@ mod tests {
         for piece in written_pieces(&[3], 2000) {
             assert!(piece.len() <= PIECE);
             writer.rewrite(&mut own, (5, 3), piece, |elements| {
-                elements.iter_mut().for_each(|element| *element = -*element);
+                for element in elements {
+                    *element = -*element;
+                }
             });
         }
         let expected = (0_usize..7000).map(|place| {
@@ -165,7 +167,9 @@ mod tests {
         let mut writer = Pieces::new();
         for piece in written_pieces(&[0, 1], 10) {
             writer.rewrite(&mut own, (0, 0), piece, |elements| {
-                elements.iter_mut().for_each(|element| *element *= 2);
+                for element in elements {
+                    *element *= 2;
+                }
             });
         }
         assert_eq!(own, [1024]);
