@@ -230,7 +230,13 @@ impl<T: Argument + ?Sized> Argument for &T {
 }
 
 macro_rules! arguments {
-    ($($name:ident)+) => {
+    (few $($name:ident)+) => {
+        arguments!(@ Argument::encode, $($name)+);
+    };
+    (many $($name:ident)+) => {
+        arguments!(@ encode_apart, $($name)+);
+    };
+    (@ $encode:path, $($name:ident)+) => {
         impl<$($name: Argument),+> Arguments for ($($name,)+) {
             const HAS_TENSOR: bool = $($name::IS_TENSOR)||+;
 
@@ -238,22 +244,28 @@ macro_rules! arguments {
             fn encode(self, encoder: &mut InputsRewriter<'_>) {
                 #[expect(non_snake_case, reason = "the names of the types name the fields too")]
                 let ($($name,)+) = self;
-                $($name.encode(encoder);)+
+                $($encode(&$name, encoder);)+
             }
         }
     };
 }
 
-arguments!(A);
-arguments!(A B);
-arguments!(A B C);
-arguments!(A B C D);
-arguments!(A B C D E);
-arguments!(A B C D E F);
-arguments!(A B C D E F G);
-arguments!(A B C D E F G H);
-arguments!(A B C D E F G H I);
-arguments!(A B C D E F G H I J);
-arguments!(A B C D E F G H I J K);
-arguments!(A B C D E F G H I J K L);
-arguments!(A B C D E F G H I J K L M);
+/// Encodes an argument by a call: of operators with many arguments each would be a large function.
+#[inline(never)]
+fn encode_apart<A: Argument>(argument: &A, encoder: &mut InputsRewriter<'_>) {
+    argument.encode(encoder);
+}
+
+arguments!(few A);
+arguments!(few A B);
+arguments!(few A B C);
+arguments!(many A B C D);
+arguments!(many A B C D E);
+arguments!(many A B C D E F);
+arguments!(many A B C D E F G);
+arguments!(many A B C D E F G H);
+arguments!(many A B C D E F G H I);
+arguments!(many A B C D E F G H I J);
+arguments!(many A B C D E F G H I J K);
+arguments!(many A B C D E F G H I J K L);
+arguments!(many A B C D E F G H I J K L M);

@@ -8,7 +8,7 @@
 
 use std::array;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::element::Buffer;
 use crate::elements::{Elements, Foreign};
@@ -197,28 +197,52 @@ pub(crate) fn write<D: Element, T: Element, R, const N: usize>(
     storages: [&Storage; N],
     kernel: impl FnOnce(&mut [D], [&[T]; N]) -> R,
 ) -> R {
-    let address = std::ptr::from_ref(destination);
-    assert!(
-        storages
-            .iter()
-            .all(|&storage| !std::ptr::eq(storage, address)),
-        "an operand that shares the destination's storage is copied first"
-    );
-    let before = lock_in_order(storages, address, Side::Before);
-    let mut own = destination
-        .buffer
-        .write()
-        .unwrap_or_else(PoisonError::into_inner);
-    let after = lock_in_order(storages, address, Side::After);
-    let sources = array::from_fn(|index| {
-        elements(&before, storages, index)
-            .or_else(|| elements(&after, storages, index))
-            .expect("every operand is locked")
-    });
-    kernel(
-        D::slice_mut(&mut own).expect("the kernel was chosen by the destination's type"),
-        sources,
-    )
+    let mut locked = Locked::new(destination, storages);
+    let (own, sources) = locked.parts();
+    kernel(own, sources)
+}
+
+/// The destination and the other operands of a kernel, locked.
+struct Locked<'a, const N: usize> {
+    storages: [&'a Storage; N],
+    before: Guards<'a, N>,
+    own: RwLockWriteGuard<'a, Buffer>,
+    after: Guards<'a, N>,
+}
+
+impl<'a, const N: usize> Locked<'a, N> {
+    // Not inlined: every kernel that writes would carry it.
+    #[inline(never)]
+    fn new(destination: &'a Storage, storages: [&'a Storage; N]) -> Self {
+        let address = std::ptr::from_ref(destination);
+        assert!(
+            storages
+                .iter()
+                .all(|&storage| !std::ptr::eq(storage, address)),
+            "an operand that shares the destination's storage is copied first"
+        );
+        // Fields are locked in the order in which they are written here.
+        Self {
+            storages,
+            before: lock_in_order(storages, address, Side::Before),
+            own: destination
+                .buffer
+                .write()
+                .unwrap_or_else(PoisonError::into_inner),
+            after: lock_in_order(storages, address, Side::After),
+        }
+    }
+
+    fn parts<D: Element, T: Element>(&mut self) -> (&mut [D], [&[T]; N]) {
+        let sources = array::from_fn(|index| {
+            elements(&self.before, self.storages, index)
+                .or_else(|| elements(&self.after, self.storages, index))
+                .expect("every operand is locked")
+        });
+        let own =
+            D::slice_mut(&mut self.own).expect("the kernel was chosen by the destination's type");
+        (own, sources)
+    }
 }
 
 /// Which operands to lock: those at lower or at higher addresses than the destination.

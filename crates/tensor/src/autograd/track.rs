@@ -19,26 +19,25 @@ pub(crate) fn differentiable<const N: usize>(
     compute: impl FnOnce() -> Result<Tensor>,
     formula: impl FnOnce(&Tensor) -> Formula,
 ) -> Result<Tensor> {
-    if !is_tracked(&operands) {
-        if wants_results() {
-            return below_and_told(compute);
-        }
+    let tracked = is_tracked(&operands);
+    if tracked == Tracked::No && !wants_results() {
         // As it is: each look at a result copies a whole tensor.
-        return below(Tracked::No, compute);
+        return below(tracked, compute);
     }
-    let result = below(Tracked::Yes, compute)?;
-    returns(&result);
-    if result.dtype().is_float() {
+    let mut compute = Some(compute);
+    let result = below_and_told(tracked, &mut || {
+        compute.take().expect("it is called once")()
+    })?;
+    if tracked == Tracked::Yes && result.dtype().is_float() {
         let formula = formula(&result);
         attach(site, &operands, [&result], formula);
     }
     Ok(result)
 }
 
-/// Computes a result that is not tracked, and tells execution traces of it.
-#[cold]
-fn below_and_told(compute: impl FnOnce() -> Result<Tensor>) -> Result<Tensor> {
-    returning(below(Tracked::No, compute))
+/// Computes a result and tells execution traces of it. Compiled once for all operators.
+fn below_and_told(tracked: Tracked, compute: &mut dyn FnMut() -> Result<Tensor>) -> Result<Tensor> {
+    returning(below(tracked, compute))
 }
 
 /// As [`differentiable`], for a result that shows elements of its first operand.
@@ -62,13 +61,12 @@ pub(crate) fn differentiable_first<const N: usize, const M: usize>(
     compute: impl FnOnce() -> Result<[Tensor; M]>,
     formula: impl FnOnce(&[Tensor; M]) -> Formula,
 ) -> Result<[Tensor; M]> {
-    if !is_tracked(&operands) {
-        let results = below(Tracked::No, compute)?;
-        results.iter().for_each(returns);
+    let tracked = is_tracked(&operands);
+    let results = below(tracked, compute)?;
+    results.iter().for_each(returns);
+    if tracked == Tracked::No {
         return Ok(results);
     }
-    let results = below(Tracked::Yes, compute)?;
-    results.iter().for_each(returns);
     let formula = formula(&results);
     attach(site, &operands, [&results[0]], formula);
     Ok(results)
@@ -81,13 +79,12 @@ pub(crate) fn differentiable_list(
     compute: impl FnOnce() -> Result<Vec<Tensor>>,
     formula: impl FnOnce(&[Tensor]) -> Formula,
 ) -> Result<Vec<Tensor>> {
-    if !is_tracked(operands) {
-        let results = below(Tracked::No, compute)?;
-        results.iter().for_each(returns);
+    let tracked = is_tracked(operands);
+    let results = below(tracked, compute)?;
+    results.iter().for_each(returns);
+    if tracked == Tracked::No {
         return Ok(results);
     }
-    let results = below(Tracked::Yes, compute)?;
-    results.iter().for_each(returns);
     let formula = formula(&results);
     attach(site, operands, &results, formula);
     Ok(results)
@@ -96,8 +93,12 @@ pub(crate) fn differentiable_list(
 /// Returns whether an operator on these operands needs a node. Most have no history, which is
 /// quicker to see than whether history is kept.
 #[inline]
-fn is_tracked(operands: &[&Tensor]) -> bool {
-    operands.iter().any(|operand| operand.requires_grad()) && is_tracking()
+fn is_tracked(operands: &[&Tensor]) -> Tracked {
+    if operands.iter().any(|operand| operand.requires_grad()) && is_tracking() {
+        Tracked::Yes
+    } else {
+        Tracked::No
+    }
 }
 
 /// Whether an operator needs a node.

@@ -1,90 +1,169 @@
 //! Element-wise loops: one or two operands in, as many elements out as the broadcast shape has.
 //!
-//! Contiguous operands are plain slices, which the compiler turns into vector code; large ones are
-//! split among threads. Anything else goes run by run.
+//! An operator is one loop over slices, which the compiler turns into vector code. All around it,
+//! layouts, locks and threads, is compiled once for each type of elements and calls the loop for
+//! each piece.
+#![expect(
+    unsafe_code,
+    reason = "results are written into memory that nobody has cleared"
+)]
 
-use rayon::prelude::*;
+use std::mem::MaybeUninit;
 
-use super::{PARALLEL_CHUNK, PARALLEL_COUNT, Walk, in_parallel};
+use super::pieces::{Pieces, pieces, written_pieces};
+use super::{
+    PARALLEL_CHUNK, PARALLEL_COUNT, Walk, narrowed, result_layout, rewrite, share, widened,
+};
+use crate::element::by_dtype;
 use crate::layout::Layout;
 use crate::shape::Dims;
-use crate::storage::{self, reserve, zeroed};
+use crate::storage::{self, reserve};
 use crate::{Element, Logical, Result, Tensor};
 
-use super::{narrowed, result_layout, rewrite, widened};
+/// Where the results of a loop go; the loop writes each of them.
+type Room<U> = [MaybeUninit<U>];
+
+/// Loops over operands of the same length, which write results or change the first of them.
+type MapLoop<'a, T, U> = &'a (dyn Fn(&[T], &mut Room<U>) + Sync);
+type ZipLoop<'a, T, U> = &'a (dyn Fn(&[T], &[T], &mut Room<U>) + Sync);
+type UpdateLoop<'a, T> = &'a dyn Fn(&mut [T], &[T]);
+type UpdateTwoLoop<'a, T> = &'a dyn Fn(&mut [T], &[T], &[T]);
 
 /// Applies a function to every element.
+#[inline]
 pub(crate) fn map<T: Element, U: Element>(
     operand: &Tensor,
     function: impl Fn(T) -> U + Copy + Sync,
 ) -> Result<Tensor> {
+    map_pieces(operand, &|own: &[T], results: &mut Room<U>| {
+        assert_eq!(own.len(), results.len());
+        for (result, &x) in results.iter_mut().zip(own) {
+            result.write(function(x));
+        }
+    })
+}
+
+/// Returns a tensor with the same elements in a storage of its own.
+pub(crate) fn duplicate(operand: &Tensor) -> Result<Tensor> {
+    by_dtype!(operand.dtype(), T => map(operand, |x: T| x))
+}
+
+fn map_pieces<T: Element, U: Element>(
+    operand: &Tensor,
+    function: MapLoop<'_, T, U>,
+) -> Result<Tensor> {
     if operand.dtype() != T::DTYPE {
-        return narrowed(map(&*widened::<T>(operand)?, function)?, operand.dtype());
+        let result = map_pieces(&*widened::<T>(operand)?, function)?;
+        return narrowed(result, operand.dtype());
     }
     let (layout, order) = result_layout(operand.dims(), [operand.layout()])?;
     let elements = storage::read_one(operand.storage(), |own: &[T]| {
-        if let Some(own) = whole(operand.layout(), own) {
-            return map_slice(own, function);
-        }
-        let mut elements = reserve(layout.count())?;
-        Walk::ordered(operand.dims(), &order, [operand.layout()]).runs(
-            |[start], [stride], count| match stride {
-                1 => elements.extend(own[start..start + count].iter().map(|&x| function(x))),
-                0 => elements.extend(std::iter::repeat_n(function(own[start]), count)),
-                _ => elements.extend(
-                    own[start..]
-                        .iter()
-                        .step_by(stride)
-                        .take(count)
-                        .map(|&x| function(x)),
-                ),
-            },
-        );
-        Ok(elements)
+        written(layout.count(), |results: &mut Room<U>| {
+            if operand.is_contiguous() {
+                let own = piece(operand.layout(), own);
+                if own.len() < PARALLEL_COUNT {
+                    return function(own, results);
+                }
+                let pairs = results
+                    .chunks_mut(PARALLEL_CHUNK)
+                    .zip(own.chunks(PARALLEL_CHUNK));
+                return share(pairs, |(results, own)| function(own, results));
+            }
+            let (mut results, mut reader) = (results, Pieces::new());
+            let walk = Walk::ordered(operand.dims(), &order, [operand.layout()]);
+            walk.runs(|[start], [stride], count| {
+                for piece in pieces(&[stride], count) {
+                    let room = results.split_off_mut(..piece.len());
+                    let own = reader.read(own, (start, stride), piece);
+                    function(own, room.expect("as many places as results"));
+                }
+            });
+            assert!(results.is_empty());
+        })
     })?;
     Ok(Tensor::from_elements(elements, layout))
 }
 
 /// Applies a function to every pair of elements of two operands that broadcast to `dims`.
+#[inline]
 pub(crate) fn zip<T: Element, U: Element>(
     dims: &[usize],
-    [left, right]: [&Tensor; 2],
+    operands: [&Tensor; 2],
     function: impl Fn(T, T) -> U + Copy + Sync,
+) -> Result<Tensor> {
+    zip_pieces(
+        dims,
+        operands,
+        &|a: &[T], b: &[T], results: &mut Room<U>| {
+            assert!(a.len() == results.len() && b.len() == results.len());
+            for ((result, &x), &y) in results.iter_mut().zip(a).zip(b) {
+                result.write(function(x, y));
+            }
+        },
+    )
+}
+
+fn zip_pieces<T: Element, U: Element>(
+    dims: &[usize],
+    [left, right]: [&Tensor; 2],
+    function: ZipLoop<'_, T, U>,
 ) -> Result<Tensor> {
     if left.dtype() != T::DTYPE || right.dtype() != T::DTYPE {
         let wide = [&*widened::<T>(left)?, &*widened::<T>(right)?];
-        return narrowed(zip(dims, wide, function)?, left.dtype());
+        return narrowed(zip_pieces(dims, wide, function)?, left.dtype());
     }
     let storages = [left.storage(), right.storage()];
     if left.is_contiguous() && right.is_contiguous() && left.dims() == right.dims() {
         let elements = storage::read_two(storages, |a: &[T], b: &[T]| {
-            zip_slices(piece(left.layout(), a), piece(right.layout(), b), function)
+            let (a, b) = (piece(left.layout(), a), piece(right.layout(), b));
+            written(a.len(), |results| zip_slices([a, b], results, function))
         })?;
         return Ok(Tensor::from_elements(elements, left.layout().at_start()));
     }
     let (layout, order) = result_layout(dims, [left.layout(), right.layout()])?;
     let walk = Walk::ordered(dims, &order, [left.layout(), right.layout()]);
     let elements = storage::read_two(storages, |a: &[T], b: &[T]| {
-        let mut elements = reserve(layout.count())?;
-        walk.runs(|[x, y], strides, count| match strides {
-            [1, 1] => {
-                let pairs = a[x..x + count].iter().zip(&b[y..y + count]);
-                elements.extend(pairs.map(|(&x, &y)| function(x, y)));
-            }
-            [1, 0] => {
-                let y = b[y];
-                elements.extend(a[x..x + count].iter().map(|&x| function(x, y)));
-            }
-            [0, 1] => {
-                let x = a[x];
-                elements.extend(b[y..y + count].iter().map(|&y| function(x, y)));
-            }
-            [x_stride, y_stride] => elements
-                .extend((0..count).map(|i| function(a[x + i * x_stride], b[y + i * y_stride]))),
-        });
-        Ok(elements)
+        written(layout.count(), |mut results: &mut Room<U>| {
+            let (mut left, mut right) = (Pieces::new(), Pieces::new());
+            walk.runs(|[x, y], strides, count| {
+                for piece in pieces(&strides, count) {
+                    let room = results.split_off_mut(..piece.len());
+                    function(
+                        left.read(a, (x, strides[0]), piece.clone()),
+                        right.read(b, (y, strides[1]), piece),
+                        room.expect("as many places as results"),
+                    );
+                }
+            });
+            assert!(results.is_empty());
+        })
     })?;
     Ok(Tensor::from_elements(elements, layout))
+}
+
+#[inline]
+fn zip_slices<T: Element, U: Element>(
+    [a, b]: [&[T]; 2],
+    results: &mut Room<U>,
+    function: ZipLoop<'_, T, U>,
+) {
+    if a.len() < PARALLEL_COUNT {
+        return function(a, b, results);
+    }
+    let operands = a.chunks(PARALLEL_CHUNK).zip(b.chunks(PARALLEL_CHUNK));
+    let pieces = results.chunks_mut(PARALLEL_CHUNK).zip(operands);
+    share(pieces, |(results, (a, b))| function(a, b, results));
+}
+
+/// Returns so many elements, which `write` has written, each of them.
+#[inline]
+fn written<U: Element>(count: usize, write: impl FnOnce(&mut Room<U>)) -> Result<Vec<U>> {
+    let mut elements: Vec<U> = reserve(count)?;
+    write(&mut elements.spare_capacity_mut()[..count]);
+    // SAFETY: there is room for `count` elements, and the callers, all of them above, hand every
+    // place of it to a loop of `map` or `zip`, which writes all that it is handed or panics.
+    unsafe { elements.set_len(count) };
+    Ok(elements)
 }
 
 /// Changes every element of the destination by the element of an operand that broadcasts to it.
@@ -93,84 +172,77 @@ pub(crate) fn update<T: Element>(
     operand: &Tensor,
     function: impl Fn(T, T) -> T + Copy,
 ) -> Result<()> {
-    let operand = &*widened::<T>(operand)?;
-    rewrite::<T>(destination, |destination| {
-        update_typed(destination, operand, function);
-        Ok(())
+    update_pieces(destination, operand, &|own: &mut [T], other: &[T]| {
+        for (x, &y) in own.iter_mut().zip(other) {
+            *x = function(*x, y);
+        }
     })
 }
 
-fn update_typed<T: Element>(
+fn update_pieces<T: Element>(
     destination: &Tensor,
     operand: &Tensor,
-    function: impl Fn(T, T) -> T + Copy,
-) {
-    let walk = Walk::over(destination.dims(), [destination.layout(), operand.layout()]);
-    storage::write(
-        destination.storage(),
-        [operand.storage()],
-        |own: &mut [T], [other]: [&[T]; 1]| {
-            walk.runs(|[x, y], strides, count| match strides {
-                [1, 1] => {
-                    let pairs = own[x..x + count].iter_mut().zip(&other[y..y + count]);
-                    pairs.for_each(|(x, &y)| *x = function(*x, y));
-                }
-                [1, 0] => {
-                    let y = other[y];
-                    own[x..x + count]
-                        .iter_mut()
-                        .for_each(|x| *x = function(*x, y));
-                }
-                [x_stride, y_stride] => {
-                    for i in 0..count {
-                        let place = x + i * x_stride;
-                        own[place] = function(own[place], other[y + i * y_stride]);
+    function: UpdateLoop<'_, T>,
+) -> Result<()> {
+    let operand = &*widened::<T>(operand)?;
+    rewrite::<T>(destination, &|destination| {
+        let walk = Walk::over(destination.dims(), [destination.layout(), operand.layout()]);
+        storage::write(
+            destination.storage(),
+            [operand.storage()],
+            |own: &mut [T], [other]: [&[T]; 1]| {
+                let (mut writer, mut reader) = (Pieces::new(), Pieces::new());
+                walk.runs(|[x, y], strides, count| {
+                    for piece in written_pieces(&strides, count) {
+                        let other = reader.read(other, (y, strides[1]), piece.clone());
+                        writer.rewrite(own, (x, strides[0]), piece, |own| function(own, other));
                     }
-                }
-            });
-        },
-    );
+                });
+            },
+        );
+        Ok(())
+    })
 }
 
 /// Changes every element of the destination by the elements of two operands that broadcast to it.
 pub(crate) fn update_two<T: Element>(
     destination: &Tensor,
-    [left, right]: [&Tensor; 2],
+    operands: [&Tensor; 2],
     function: impl Fn(T, T, T) -> T + Copy,
 ) -> Result<()> {
-    let operands = [&*widened::<T>(left)?, &*widened::<T>(right)?];
-    rewrite::<T>(destination, |destination| {
-        update_two_typed(destination, operands, function);
-        Ok(())
+    update_two_pieces(destination, operands, &|own: &mut [T], a: &[T], b: &[T]| {
+        for ((x, &y), &z) in own.iter_mut().zip(a).zip(b) {
+            *x = function(*x, y, z);
+        }
     })
 }
 
-fn update_two_typed<T: Element>(
+fn update_two_pieces<T: Element>(
     destination: &Tensor,
     [left, right]: [&Tensor; 2],
-    function: impl Fn(T, T, T) -> T + Copy,
-) {
-    let layouts = [destination.layout(), left.layout(), right.layout()];
-    let walk = Walk::over(destination.dims(), layouts);
-    storage::write(
-        destination.storage(),
-        [left.storage(), right.storage()],
-        |own: &mut [T], [a, b]: [&[T]; 2]| {
-            walk.runs(|[x, y, z], strides, count| {
-                if strides == [1, 1, 1] {
-                    let others = a[y..y + count].iter().zip(&b[z..z + count]);
-                    for (x, (&y, &z)) in own[x..x + count].iter_mut().zip(others) {
-                        *x = function(*x, y, z);
+    function: UpdateTwoLoop<'_, T>,
+) -> Result<()> {
+    let [left, right] = [&*widened::<T>(left)?, &*widened::<T>(right)?];
+    rewrite::<T>(destination, &|destination| {
+        let layouts = [destination.layout(), left.layout(), right.layout()];
+        let walk = Walk::over(destination.dims(), layouts);
+        storage::write(
+            destination.storage(),
+            [left.storage(), right.storage()],
+            |own: &mut [T], [a, b]: [&[T]; 2]| {
+                let (mut left, mut right) = (Pieces::new(), Pieces::new());
+                let mut writer = Pieces::new();
+                walk.runs(|[x, y, z], strides, count| {
+                    for piece in written_pieces(&strides, count) {
+                        let a = left.read(a, (y, strides[1]), piece.clone());
+                        let b = right.read(b, (z, strides[2]), piece.clone());
+                        writer.rewrite(own, (x, strides[0]), piece, |own| function(own, a, b));
                     }
-                    return;
-                }
-                for i in 0..count {
-                    let place = x + i * strides[0];
-                    own[place] = function(own[place], a[y + i * strides[1]], b[z + i * strides[2]]);
-                }
-            });
-        },
-    );
+                });
+            },
+        );
+        Ok(())
+    })
 }
 
 /// Changes every element of the destination.
@@ -178,10 +250,23 @@ pub(crate) fn update_each<T: Element>(
     destination: &Tensor,
     function: impl Fn(T) -> T + Copy,
 ) -> Result<()> {
-    rewrite::<T>(destination, |destination| {
+    update_each_piece(destination, &|own: &mut [T]| {
+        for x in own {
+            *x = function(*x);
+        }
+    })
+}
+
+fn update_each_piece<T: Element>(destination: &Tensor, function: &dyn Fn(&mut [T])) -> Result<()> {
+    rewrite::<T>(destination, &|destination| {
         let walk = Walk::over(destination.dims(), [destination.layout()]);
         storage::write(destination.storage(), [], |own: &mut [T], []: [&[T]; 0]| {
-            walk.each(|[place]| own[place] = function(own[place]));
+            let mut writer = Pieces::new();
+            walk.runs(|[start], [stride], count| {
+                for piece in written_pieces(&[stride], count) {
+                    writer.rewrite(own, (start, stride), piece, function);
+                }
+            });
         });
         Ok(())
     })
@@ -253,61 +338,9 @@ pub(crate) fn with_slices<T: Element, R>(
 }
 
 /// Returns the elements of a contiguous layout.
-fn whole<'a, T>(layout: &Layout, elements: &'a [T]) -> Option<&'a [T]> {
-    layout.is_contiguous().then(|| piece(layout, elements))
-}
-
 fn piece<'a, T>(layout: &Layout, elements: &'a [T]) -> &'a [T] {
     if layout.count() == 0 {
         return &[];
     }
     &elements[layout.offset()..layout.offset() + layout.count()]
-}
-
-fn map_slice<T: Element, U: Element>(
-    operand: &[T],
-    function: impl Fn(T) -> U + Copy + Sync,
-) -> Result<Vec<U>> {
-    if operand.len() < PARALLEL_COUNT {
-        let mut elements = reserve(operand.len())?;
-        elements.extend(operand.iter().map(|&x| function(x)));
-        return Ok(elements);
-    }
-    let mut elements = zeroed(operand.len())?;
-    in_parallel(|| {
-        elements
-            .par_chunks_mut(PARALLEL_CHUNK)
-            .zip(operand.par_chunks(PARALLEL_CHUNK))
-            .for_each(|(results, operand)| {
-                for (result, &x) in results.iter_mut().zip(operand) {
-                    *result = function(x);
-                }
-            });
-    });
-    Ok(elements)
-}
-
-fn zip_slices<T: Element, U: Element>(
-    left: &[T],
-    right: &[T],
-    function: impl Fn(T, T) -> U + Copy + Sync,
-) -> Result<Vec<U>> {
-    if left.len() < PARALLEL_COUNT {
-        let mut elements = reserve(left.len())?;
-        elements.extend(left.iter().zip(right).map(|(&x, &y)| function(x, y)));
-        return Ok(elements);
-    }
-    let mut elements = zeroed(left.len())?;
-    in_parallel(|| {
-        elements
-            .par_chunks_mut(PARALLEL_CHUNK)
-            .zip(left.par_chunks(PARALLEL_CHUNK))
-            .zip(right.par_chunks(PARALLEL_CHUNK))
-            .for_each(|((results, left), right)| {
-                for ((result, &x), &y) in results.iter_mut().zip(left).zip(right) {
-                    *result = function(x, y);
-                }
-            });
-    });
-    Ok(elements)
 }

@@ -8,6 +8,7 @@ mod lanes;
 mod nn;
 mod order;
 mod parallel;
+mod pieces;
 mod places;
 mod product;
 mod random;
@@ -17,14 +18,14 @@ mod wide;
 
 pub(crate) use copy::{copy_into, fill, fill_range};
 pub(crate) use elementwise::{
-    choose, map, pack, update, update_each, update_two, with_slice, with_slices, zip,
+    choose, duplicate, map, pack, update, update_each, update_two, with_slice, with_slices, zip,
 };
 pub(crate) use extreme::extreme_places;
 pub(crate) use lanes::{running_sums, sorted_places};
 pub(crate) use nn::*;
 pub(crate) use order::result_layout;
-pub(crate) use parallel::in_parallel;
 pub use parallel::set_thread_count;
+pub(crate) use parallel::{in_parallel, share, share_rows, try_share};
 pub use places::Put;
 pub(crate) use places::{along, clear_triangle, combine, index_offsets, nonzero, put, take};
 pub(crate) use product::{Matrix, Previous, multiply};

@@ -4,6 +4,9 @@
 //! A child has none of its parent's threads but all of their bookkeeping: work for the pool that
 //! the parent had begun would wait for ever. So the child's work goes to threads that are begun
 //! there, at the first such loop.
+//!
+//! Kernels split their work with [`share`], which rayon sees as one function for all of them: it
+//! would else be compiled anew for each element type and each operator.
 
 #![cfg_attr(
     unix,
@@ -13,8 +16,76 @@
     )
 )]
 
+use std::sync::{Mutex, PoisonError};
+
+use rayon::prelude::*;
+
 #[cfg(unix)]
 pub(crate) use self::fork::in_parallel;
+use crate::Result;
+
+/// Up to here rows are cheaper to work on than to ask for one by one.
+const ROWS_COUNT: usize = 1 << 12;
+
+/// Gives each item to `work`, on as many threads as are free. Items are worth a lock each.
+pub(crate) fn share<I: ExactSizeIterator + Send>(items: I, work: impl Fn(I::Item) + Sync) {
+    let count = items.len();
+    if count < 2 {
+        return items.for_each(work);
+    }
+    let items = Mutex::new(items);
+    let next = || {
+        let mut items = items.lock().unwrap_or_else(PoisonError::into_inner);
+        items.next()
+    };
+    on_threads(count, &|| {
+        while let Some(item) = next() {
+            work(item);
+        }
+    });
+}
+
+/// As [`share`], for work that may fail; returns an error if any did.
+pub(crate) fn try_share<I: ExactSizeIterator + Send>(
+    items: I,
+    work: impl Fn(I::Item) -> Result<()> + Sync,
+) -> Result<()> {
+    let outcome = Mutex::new(Ok(()));
+    share(items, |item| {
+        if let Err(error) = work(item) {
+            *outcome.lock().unwrap_or_else(PoisonError::into_inner) = Err(error);
+        }
+    });
+    outcome.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// As [`share`], for rows of elements with their numbers; short rows are taken several at a time.
+pub(crate) fn share_rows<T: Send>(
+    elements: &mut [T],
+    width: usize,
+    work: impl Fn(usize, &mut [T]) + Sync,
+) {
+    let shares = 4 * rayon::current_num_threads();
+    let count = (ROWS_COUNT / width)
+        .min(elements.len() / width / shares)
+        .max(1);
+    let pieces = elements.chunks_mut(width * count).enumerate();
+    share(pieces, |(index, piece)| {
+        for (row, elements) in piece.chunks_mut(width).enumerate() {
+            work(index * count + row, elements);
+        }
+    });
+}
+
+/// Runs the same work as often as there are threads, but at most so many times.
+fn on_threads(most: usize, work: &(dyn Fn() + Sync)) {
+    in_parallel(|| {
+        (0..most.min(rayon::current_num_threads()))
+            .into_par_iter()
+            .with_max_len(1)
+            .for_each(|_| work());
+    });
+}
 
 /// Runs `work`, which may split itself among rayon's threads.
 #[cfg(not(unix))]
@@ -102,5 +173,39 @@ mod fork {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Error;
+
+    #[test]
+    fn each_row_is_worked_on_once_whatever_its_width() {
+        for (rows, width) in [(1, 5), (3, 1), (1000, 7), (3, 10_000), (100_000, 1)] {
+            let mut elements = vec![0; rows * width];
+            share_rows(&mut elements, width, |row, elements| {
+                for element in elements {
+                    *element += row + 1;
+                }
+            });
+            let places = elements.iter().enumerate();
+            assert!(
+                places
+                    .into_iter()
+                    .all(|(place, &found)| found == place / width + 1)
+            );
+        }
+    }
+
+    #[test]
+    fn one_failure_is_enough() {
+        let outcome = try_share(0..100, |item| match item {
+            77 => Err(Error::StrideOverflow),
+            _ => Ok(()),
+        });
+        assert_eq!(outcome, Err(Error::StrideOverflow));
+        assert_eq!(try_share(0..100, |_| Ok(())), Ok(()));
     }
 }

@@ -1,17 +1,13 @@
 //! Matrix products. Floats go to the `gemm` family of crates, of which those for complex numbers are left
-//! out because they take as long to build as all others; integers, which are rare, go to `ndarray`.
+//! out because they take as long to build as all others; integers, which are rare, to three loops.
 #![expect(
     unsafe_code,
-    reason = "gemm takes pointers and strides, ndarray wrapping integers; this is the safe face over them"
+    reason = "gemm takes pointers and strides; this is the safe face over it"
 )]
 
 use std::any::TypeId;
-use std::num::Wrapping;
 
 use gemm_common::Parallelism;
-use ndarray::linalg::general_mat_mul;
-use ndarray::{ArrayView2, ArrayViewMut2, LinalgScalar, ShapeBuilder};
-use num_traits::{One, Zero};
 
 use crate::DType;
 use crate::element::Number;
@@ -79,8 +75,7 @@ pub(crate) fn multiply<T: Number>(
     }
     match T::DTYPE {
         DType::Bool | DType::BF16 => unreachable!("such products are refused, or computed wide"),
-        DType::I32 => multiply_integers::<T, i32>(left, right, product, adds),
-        DType::I64 => multiply_integers::<T, i64>(left, right, product, adds),
+        DType::I32 | DType::I64 => multiply_integers(left, right, product, adds),
         DType::F32 => multiply_floats::<T, f32>(left, right, product, adds),
         DType::F64 => multiply_floats::<T, f64>(left, right, product, adds),
     }
@@ -189,43 +184,25 @@ fn multiply_floats<T: Number, F: Float>(
     }
 }
 
-/// Multiplies matrices of integers, which wrap around.
-fn multiply_integers<T: Number, I: 'static>(
+/// Multiplies matrices of integers, which wrap around, none of whose sizes is 0.
+fn multiply_integers<T: Number>(
     left: Matrix<'_, T>,
     right: Matrix<'_, T>,
     product: &mut [T],
     adds: bool,
-) where
-    Wrapping<I>: LinalgScalar,
-{
-    let dims = [left.dims[0], right.dims[1]];
-    let mut product = ArrayViewMut2::from_shape(dims, wrapping_mut::<T, I>(product))
-        .expect("the product has rows times columns elements");
-    let scale = if adds {
-        Wrapping::one()
-    } else {
-        Wrapping::zero()
-    };
-    let (left, right) = (view::<T, I>(left), view::<T, I>(right));
-    general_mat_mul(Wrapping::one(), &left, &right, scale, &mut product);
-}
-
-fn view<T: Number, I: 'static>(matrix: Matrix<'_, T>) -> ArrayView2<'_, Wrapping<I>> {
-    let shape = matrix.dims.strides(matrix.strides);
-    ArrayView2::from_shape(shape, wrapping::<T, I>(matrix.elements))
-        .expect("a matrix lies inside of its slice")
-}
-
-/// Looks at integers as integers that wrap.
-fn wrapping<T: Number, I: 'static>(elements: &[T]) -> &[Wrapping<I>] {
-    assert_eq!(TypeId::of::<T>(), TypeId::of::<I>());
-    // SAFETY: T is I, and `Wrapping` is declared to lie in memory as what it wraps.
-    unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), elements.len()) }
-}
-
-/// As [`wrapping`], for writing.
-fn wrapping_mut<T: Number, I: 'static>(elements: &mut [T]) -> &mut [Wrapping<I>] {
-    assert_eq!(TypeId::of::<T>(), TypeId::of::<I>());
-    // SAFETY: as in `wrapping`; the borrow is exclusive.
-    unsafe { std::slice::from_raw_parts_mut(elements.as_mut_ptr().cast(), elements.len()) }
+) {
+    if !adds {
+        product.fill(T::ZERO);
+    }
+    let ([_, inner], [_, columns]) = (left.dims, right.dims);
+    for (row, results) in product.chunks_mut(columns).enumerate() {
+        for step in 0..inner {
+            let factor = left.elements[row * left.strides[0] + step * left.strides[1]];
+            let others = &right.elements[step * right.strides[0]..];
+            for (column, result) in results.iter_mut().enumerate() {
+                let product = factor.times(others[column * right.strides[1]]);
+                *result = result.plus(product);
+            }
+        }
+    }
 }

@@ -3,9 +3,8 @@
 //! Elements are first added in short blocks in their own type, which vectorises, and the blocks
 //! then in a wide one, so that a long sum loses no more than torch's cascade does.
 
-use rayon::prelude::*;
-
-use super::{PARALLEL_CHUNK, PARALLEL_COUNT, Walk, in_parallel, rewrite, widened};
+use super::pieces::{Pieces, pieces};
+use super::{PARALLEL_CHUNK, PARALLEL_COUNT, Walk, rewrite, share, widened};
 use crate::element::Number;
 use crate::layout::Layout;
 use crate::shape::{Dims, Strides};
@@ -26,7 +25,7 @@ pub(crate) fn sum<T: Number>(
     reduced: &[bool],
 ) -> Result<()> {
     let operand = &*widened::<T>(operand)?;
-    rewrite::<T>(destination, |destination| {
+    rewrite::<T>(destination, &|destination| {
         sum_typed::<T>(destination, operand, reduced)
     })
 }
@@ -39,21 +38,38 @@ pub(crate) fn fold<T: Element>(
     reduced: &[bool],
     combine: impl Fn(T, T) -> T + Copy,
 ) -> Result<()> {
+    fold_pieces(destination, operand, reduced, &|first: T, own: &[T]| {
+        own.iter().fold(first, |total, &x| combine(total, x))
+    })
+}
+
+fn fold_pieces<T: Element>(
+    destination: &Tensor,
+    operand: &Tensor,
+    reduced: &[bool],
+    combine: &dyn Fn(T, &[T]) -> T,
+) -> Result<()> {
     let operand = &*widened::<T>(operand)?;
     let kept = sub_layout(operand.layout(), reduced, false)?;
     let folded = sub_layout(operand.layout(), reduced, true)?;
-    rewrite::<T>(destination, |destination| {
+    rewrite::<T>(destination, &|destination| {
         storage::write(
             destination.storage(),
             [operand.storage()],
             |results: &mut [T], [own]: [&[T]; 1]| {
                 let inner = Walk::over(folded.dims(), [&folded]);
-                let mut results = results.iter_mut();
+                let (mut results, mut reader) = (results.iter_mut(), Pieces::new());
                 Walk::over(kept.dims(), [&kept]).each(|[place]| {
-                    let mut total = None;
-                    inner.each(|[at]| {
-                        let element = own[place + at];
-                        total = Some(total.map_or(element, |total| combine(total, element)));
+                    let mut total: Option<T> = None;
+                    inner.runs(|[start], [stride], count| {
+                        for piece in pieces(&[stride], count) {
+                            let own = reader.read(own, (place + start, stride), piece);
+                            total = match (total, own) {
+                                (Some(total), own) => Some(combine(total, own)),
+                                (None, [first, rest @ ..]) => Some(combine(*first, rest)),
+                                (None, []) => None,
+                            };
+                        }
                     });
                     if let (Some(result), Some(total)) = (results.next(), total) {
                         *result = total;
@@ -134,12 +150,11 @@ fn sum_slice<T: Number>(elements: &[T]) -> T::Total {
     if elements.len() < PARALLEL_COUNT {
         return sum_blocks(elements);
     }
-    in_parallel(|| {
-        elements
-            .par_chunks(PARALLEL_CHUNK)
-            .map(sum_blocks)
-            .reduce(T::Total::default, T::add_totals)
-    })
+    // In the order of the pieces, so that a sum is the same each time.
+    let mut totals = vec![T::Total::default(); elements.len().div_ceil(PARALLEL_CHUNK)];
+    let pieces = totals.iter_mut().zip(elements.chunks(PARALLEL_CHUNK));
+    share(pieces, |(total, piece)| *total = sum_blocks(piece));
+    totals.into_iter().fold(T::Total::default(), T::add_totals)
 }
 
 fn sum_blocks<T: Number>(elements: &[T]) -> T::Total {

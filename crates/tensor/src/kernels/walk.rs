@@ -63,6 +63,11 @@ impl<const N: usize> Walk<N> {
 
     /// Calls `visit` with the start and the stride of every operand and the count of each run.
     pub(crate) fn runs(&self, mut visit: impl FnMut([usize; N], [usize; N], usize)) {
+        self.visit_runs(&mut visit);
+    }
+
+    /// As `runs`, compiled once for all kernels.
+    fn visit_runs(&self, visit: &mut dyn FnMut([usize; N], [usize; N], usize)) {
         if self.dims.contains(&0) {
             return;
         }

@@ -38,7 +38,7 @@ pub(crate) fn narrowed(result: Tensor, dtype: DType) -> Result<Tensor> {
 /// narrower.
 pub(crate) fn rewrite<T: Element>(
     destination: &Tensor,
-    change: impl FnOnce(&Tensor) -> Result<()>,
+    change: &dyn Fn(&Tensor) -> Result<()>,
 ) -> Result<()> {
     match widened::<T>(destination)? {
         Cow::Borrowed(own) => change(own),

@@ -7,7 +7,6 @@ use smallvec::smallvec;
 use super::create::{empty_like, empty_like_contiguous, empty_strided};
 use crate::autograd::{Below, Formula, differentiable, in_place, node_site};
 use crate::dispatch::{Absent, Site, open};
-use crate::element::by_dtype;
 use crate::kernels::{self, result_layout};
 use crate::shape::broadcast;
 use crate::{DType, Error, Result, Scalar, Tensor};
@@ -120,7 +119,7 @@ impl Tensor {
             return Err(Error::OverlappingWrite);
         }
         if self.shares_storage(source) {
-            let apart = by_dtype!(source.dtype(), T => kernels::map(source, |x: T| x))?;
+            let apart = kernels::duplicate(source)?;
             kernels::copy_into(self, &apart);
         } else {
             kernels::copy_into(self, source);

@@ -8,7 +8,7 @@ use super::arithmetic::{Sign, check_alpha, product_formula, quotient_formula, su
 use crate::autograd::{Formula, NodeSite, Saved, in_place, is_tracking, node_site};
 use crate::dispatch::{Site, open};
 use crate::dtype::promote;
-use crate::element::{Number, by_dtype, by_float, by_number};
+use crate::element::{Number, by_float, by_number};
 use crate::error::reject;
 use crate::kernels;
 use crate::shape::broadcast;
@@ -211,9 +211,7 @@ impl Tensor {
             return other.as_second(output);
         }
         if self.shares_storage(other) {
-            return Ok(Cow::Owned(
-                by_dtype!(output, T => kernels::map(other, |x: T| x))?,
-            ));
+            return Ok(Cow::Owned(kernels::duplicate(other)?));
         }
         Ok(Cow::Borrowed(other))
     }
@@ -259,7 +257,7 @@ impl Tensor {
         let [first, second] = operands;
         let apart = |operand: &Self| -> Result<Saved> {
             if self.shares_storage(operand) && operands.iter().any(|other| other.requires_grad()) {
-                let copy = by_dtype!(operand.dtype(), T => kernels::map(operand, |x: T| x))?;
+                let copy = kernels::duplicate(operand)?;
                 return Ok(Saved::new(&copy));
             }
             Ok(Saved::new(operand))

@@ -4,7 +4,6 @@ use super::extreme::index_type;
 use super::sorting::show_index_type;
 use crate::autograd::{Formula, Saved, differentiable, differentiable_view, node_site};
 use crate::dispatch::{Site, open, returning};
-use crate::element::by_dtype;
 use crate::error::reject;
 use crate::kernels;
 use crate::layout::Layout;
@@ -212,8 +211,7 @@ impl Tensor {
             node,
             [self],
             || {
-                let result =
-                    kernels::pack(&by_dtype!(self.dtype(), T => kernels::map(self, |x: T| x))?)?;
+                let result = kernels::pack(&kernels::duplicate(self)?)?;
                 kernels::clear_triangle(&result, part, diagonal);
                 Ok(result)
             },

@@ -4,7 +4,6 @@ use super::create::{Options, empty, empty_strided};
 use super::reduce::{KeepDims, reduced_dims};
 use crate::autograd::{Formula, Saved, differentiable, differentiable_first, node_site};
 use crate::dispatch::{Absent, Site, open};
-use crate::element::by_dtype;
 use crate::error::reject;
 use crate::kernels;
 use crate::layout::Layout;
@@ -81,7 +80,7 @@ impl Tensor {
                 drop(empty(&[0], DType::I64, &Options::strided(DType::I64))?);
                 if self.rank() == 0 {
                     let place = Self::from_slice(&[0_i64], &[])?;
-                    let own = by_dtype!(self.dtype(), T => kernels::map(self, |x: T| x))?;
+                    let own = kernels::duplicate(self)?;
                     return Ok([own, place]);
                 }
                 let places = self.middle_places(at)?;

@@ -1,6 +1,5 @@
 //! Products of two matrices, two batches of them, a matrix and a vector, two vectors.
 
-use rayon::prelude::*;
 use smallvec::smallvec;
 
 use super::arithmetic::kept;
@@ -10,7 +9,7 @@ use crate::autograd::{Formula, Saved, differentiable, node_site};
 use crate::dispatch::{Site, open};
 use crate::element::{Number, by_number};
 use crate::error::reject;
-use crate::kernels::{Matrix, Previous, in_parallel, multiply, rewrite, widened};
+use crate::kernels::{Matrix, Previous, multiply, rewrite, share_rows, widened};
 use crate::storage;
 use crate::{DType, Error, Result, Scalar, Tensor};
 
@@ -470,7 +469,7 @@ fn multiply_into(
 ) -> Result<()> {
     by_number!(product.dtype(), T => {
         let (left, right) = (&*widened::<T>(left)?, &*widened::<T>(right)?);
-        rewrite::<T>(product, |product| {
+        rewrite::<T>(product, &|product| {
             storage::write(
                 product.storage(),
                 [left.storage(), right.storage()],
@@ -493,7 +492,7 @@ fn multiply_batches<T: Number>(
     if size == 0 {
         return;
     }
-    let work = |(batch, result): (usize, &mut [T])| {
+    let work = |batch: usize, result: &mut [T]| {
         multiply(
             matrix_at(left, left_elements, batch),
             matrix_at(right, right_elements, batch),
@@ -503,9 +502,11 @@ fn multiply_batches<T: Number>(
     };
     let batches = results.len() / size;
     if batches > 1 && results.len() * left.dims()[left.rank() - 1] >= PARALLEL_BATCH {
-        in_parallel(|| results.par_chunks_mut(size).enumerate().for_each(work));
+        share_rows(results, size, work);
     } else {
-        results.chunks_mut(size).enumerate().for_each(work);
+        for (batch, result) in results.chunks_mut(size).enumerate() {
+            work(batch, result);
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use super::compare::tell_scalar_tensor;
 use super::create::{Options, empty};
 use crate::autograd::{Formula, NodeSite, Saved, differentiable, in_place, node_site};
 use crate::dispatch::{Absent, Site, open, returning};
-use crate::element::{Number, by_dtype, by_float, by_number};
+use crate::element::{Number, by_float, by_number};
 use crate::kernels;
 use crate::layout::Layout;
 use crate::shape::Dims;
@@ -279,7 +279,7 @@ impl Tensor {
             Elementwise::Sgn | Elementwise::Sign => {
                 by_number!(self.dtype(), T => kernels::map(self, sign::<T>))
             }
-            _ => by_dtype!(self.dtype(), T => kernels::map(self, |x: T| x)),
+            _ => kernels::duplicate(self),
         }
     }
 

@@ -1,11 +1,9 @@
 //! Attention of one head after the other: scores, their softmax, and the weighed values.
 
-use rayon::prelude::*;
-
 use super::softmax::{Softmax, softmax};
 use crate::Result;
 use crate::element::Real;
-use crate::kernels::{Matrix, Previous, in_parallel, multiply};
+use crate::kernels::{Matrix, Previous, multiply, try_share};
 use crate::storage::zeroed;
 
 /// The sizes of an attention.
@@ -61,31 +59,28 @@ pub(crate) fn attention_forward<T: Real>(
     let heads = shape.batch * shape.heads;
     let mut results = zeroed::<T>(heads * shape.query_size())?;
     let mut sums = zeroed::<T>(heads * shape.queries)?;
-    in_parallel(|| {
-        results
-            .par_chunks_mut(shape.query_size().max(1))
-            .zip(sums.par_chunks_mut(shape.queries.max(1)))
-            .enumerate()
-            .try_for_each(|(head, (result, sums))| {
-                let key = piece(key, head, shape.key_size());
-                let scores = shape.scores(piece(query, head, shape.query_size()), key)?;
-                for (sum, line) in sums.iter_mut().zip(scores.chunks(shape.keys.max(1))) {
-                    let highest = line.iter().copied().fold(T::neg_infinity(), T::max);
-                    let total: T = line.iter().map(|&score| (score - highest).exp()).sum();
-                    *sum = highest + total.ln();
-                }
-                let weights = softmax(&scores, [shape.queries, shape.keys, 1], Softmax::Plain)?;
-                multiply(
-                    rows(&weights, [shape.queries, shape.keys]),
-                    rows(
-                        piece(value, head, shape.key_size()),
-                        [shape.keys, shape.width],
-                    ),
-                    result,
-                    Previous::Overwrite,
-                );
-                Ok(())
-            })
+    let parts = results
+        .chunks_mut(shape.query_size().max(1))
+        .zip(sums.chunks_mut(shape.queries.max(1)));
+    try_share(parts.enumerate(), |(head, (result, sums))| {
+        let key = piece(key, head, shape.key_size());
+        let scores = shape.scores(piece(query, head, shape.query_size()), key)?;
+        for (sum, line) in sums.iter_mut().zip(scores.chunks(shape.keys.max(1))) {
+            let highest = line.iter().copied().fold(T::neg_infinity(), T::max);
+            let total: T = line.iter().map(|&score| (score - highest).exp()).sum();
+            *sum = highest + total.ln();
+        }
+        let weights = softmax(&scores, [shape.queries, shape.keys, 1], Softmax::Plain)?;
+        multiply(
+            rows(&weights, [shape.queries, shape.keys]),
+            rows(
+                piece(value, head, shape.key_size()),
+                [shape.keys, shape.width],
+            ),
+            result,
+            Previous::Overwrite,
+        );
+        Ok(())
     })?;
     Ok((results, sums))
 }
@@ -102,15 +97,12 @@ pub(crate) fn attention_gradient<T: Real>(
     let mut queries = zeroed::<T>(heads * shape.query_size())?;
     let mut keys = zeroed::<T>(heads * shape.key_size())?;
     let mut values = zeroed::<T>(heads * shape.key_size())?;
-    in_parallel(|| {
-        queries
-            .par_chunks_mut(shape.query_size().max(1))
-            .zip(keys.par_chunks_mut(shape.key_size().max(1)))
-            .zip(values.par_chunks_mut(shape.key_size().max(1)))
-            .enumerate()
-            .try_for_each(|(head, ((query, key), value))| {
-                head_gradient(known, shape, head, [query, key, value])
-            })
+    let parts = queries
+        .chunks_mut(shape.query_size().max(1))
+        .zip(keys.chunks_mut(shape.key_size().max(1)))
+        .zip(values.chunks_mut(shape.key_size().max(1)));
+    try_share(parts.enumerate(), |(head, ((query, key), value))| {
+        head_gradient(known, shape, head, [query, key, value])
     })?;
     Ok([queries, keys, values])
 }

@@ -1,11 +1,9 @@
 //! A window over images as a product of matrices: the elements under each place of the window
 //! become a column.
 
-use rayon::prelude::*;
-
 use crate::Result;
 use crate::element::Real;
-use crate::kernels::{Matrix, Previous, in_parallel, multiply};
+use crate::kernels::{Matrix, Previous, multiply, try_share};
 use crate::storage::zeroed;
 
 /// The sizes of a convolution: images and windows by rows and columns.
@@ -100,31 +98,27 @@ pub(crate) fn convolve<T: Real>(
     let outputs = window.outputs / window.groups;
     let mut results = zeroed::<T>(window.batch * window.outputs * places)?;
     let image_size = window.channels * window.image_size();
-    in_parallel(|| {
-        results
-            .par_chunks_mut((window.outputs * places).max(1))
-            .enumerate()
-            .try_for_each(|(index, result)| {
-                let image = &images[index * image_size..(index + 1) * image_size];
-                for group in 0..window.groups {
-                    let columns = window.columns(image, group)?;
-                    let start = group * outputs;
-                    let result = &mut result[start * places..(start + outputs) * places];
-                    if let Some(bias) = bias {
-                        for (channel, row) in result.chunks_mut(places.max(1)).enumerate() {
-                            row.fill(bias[start + channel]);
-                        }
-                    }
-                    let depth = window.depth();
-                    multiply(
-                        rows_of(&weights[start * depth..], [outputs, depth]),
-                        rows_of(&columns, [depth, places]),
-                        result,
-                        Previous::Add,
-                    );
+    let parts = results.chunks_mut((window.outputs * places).max(1));
+    try_share(parts.enumerate(), |(index, result)| {
+        let image = &images[index * image_size..(index + 1) * image_size];
+        for group in 0..window.groups {
+            let columns = window.columns(image, group)?;
+            let start = group * outputs;
+            let result = &mut result[start * places..(start + outputs) * places];
+            if let Some(bias) = bias {
+                for (channel, row) in result.chunks_mut(places.max(1)).enumerate() {
+                    row.fill(bias[start + channel]);
                 }
-                Ok(())
-            })
+            }
+            let depth = window.depth();
+            multiply(
+                rows_of(&weights[start * depth..], [outputs, depth]),
+                rows_of(&columns, [depth, places]),
+                result,
+                Previous::Add,
+            );
+        }
+        Ok(())
     })?;
     Ok(results)
 }
@@ -139,33 +133,29 @@ pub(crate) fn convolve_input_gradient<T: Real>(
     let outputs = window.outputs / window.groups;
     let size = window.channels * window.image_size();
     let mut results = zeroed::<T>(window.batch * size)?;
-    in_parallel(|| {
-        results
-            .par_chunks_mut(size.max(1))
-            .enumerate()
-            .try_for_each(|(index, result)| {
-                for group in 0..window.groups {
-                    let start = group * outputs;
-                    let arriving = &gradient[(index * window.outputs + start) * places..];
-                    let mut columns = zeroed::<T>(depth.saturating_mul(places))?;
-                    multiply(
-                        Matrix {
-                            elements: &weights[start * depth..],
-                            dims: [depth, outputs],
-                            strides: [1, depth],
-                        },
-                        rows_of(arriving, [outputs, places]),
-                        &mut columns,
-                        Previous::Overwrite,
-                    );
-                    let first = group * window.channels / window.groups;
-                    window.each(|line, place, channel, pixel| {
-                        let target = &mut result[pixel * window.channels + first + channel];
-                        *target = *target + columns[line * places + place];
-                    });
-                }
-                Ok(())
-            })
+    let parts = results.chunks_mut(size.max(1));
+    try_share(parts.enumerate(), |(index, result)| {
+        for group in 0..window.groups {
+            let start = group * outputs;
+            let arriving = &gradient[(index * window.outputs + start) * places..];
+            let mut columns = zeroed::<T>(depth.saturating_mul(places))?;
+            multiply(
+                Matrix {
+                    elements: &weights[start * depth..],
+                    dims: [depth, outputs],
+                    strides: [1, depth],
+                },
+                rows_of(arriving, [outputs, places]),
+                &mut columns,
+                Previous::Overwrite,
+            );
+            let first = group * window.channels / window.groups;
+            window.each(|line, place, channel, pixel| {
+                let target = &mut result[pixel * window.channels + first + channel];
+                *target = *target + columns[line * places + place];
+            });
+        }
+        Ok(())
     })?;
     Ok(results)
 }

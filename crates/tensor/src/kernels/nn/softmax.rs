@@ -1,10 +1,8 @@
 //! Probabilities along the middle of three dimensions.
 
-use rayon::prelude::*;
-
 use crate::Result;
 use crate::element::Real;
-use crate::kernels::{PARALLEL_COUNT, in_parallel};
+use crate::kernels::{PARALLEL_COUNT, share_rows};
 use crate::storage::{reserve, zeroed};
 
 /// Probabilities, or their logarithms.
@@ -91,13 +89,7 @@ fn each_row<T: Real>(elements: &mut [T], width: usize, work: impl Fn(&mut [T], u
         }
         return;
     }
-    in_parallel(|| {
-        elements
-            .par_chunks_mut(width)
-            .enumerate()
-            .with_min_len(16)
-            .for_each(|(index, row)| work(row, index));
-    });
+    share_rows(elements, width, |index, row| work(row, index));
 }
 
 fn row_softmax<T: Real>(row: &mut [T], kind: Softmax) {
