@@ -40,6 +40,7 @@ mod forward;
 mod host_totals;
 mod keys;
 mod lanes;
+mod launchers;
 mod memory_timeline;
 mod memory_use;
 mod merge;
