@@ -62,7 +62,7 @@ pub use averages::{
 pub use children::Children;
 pub use correlate::{Correlation, event_number};
 pub use device_time::DeviceTimes;
-pub use diff::{Change, Diff, DiffOptions, Measure, Whole};
+pub use diff::{Change, Diff, DiffOptions, Measure, Side, Whole};
 pub use execution::{ExecutionStep, execution};
 pub use flops::{Flops, uncounted};
 pub use flows::{FlowEnd, FlowKind, FlowSide, Flows};
@@ -83,5 +83,5 @@ pub use shapes::dims;
 pub use slim::{Cut, CutReport, Slimmed, slim};
 pub use source::{Sources, is_shown_frame, shown_frames};
 pub use step_numbers::StepNumbers;
-pub use summary::{Step, Summary, Track, steps};
+pub use summary::{Step, Summary, Track, is_python_alone, steps};
 pub use tree::Tree;
