@@ -18,6 +18,10 @@ use crate::sort::SortBy;
 
 /// One row of a table. Times are microseconds.
 #[derive(Clone, Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says one thing of a row, and any of them may go together"
+)]
 pub struct Row<'a> {
     /// The name.
     pub name: Cow<'a, str>,
