@@ -50,7 +50,7 @@ def test_a_thread_that_runs_and_one_that_has_ended_keep_their_names(
     assert {"loader", 'écrivain "2"'} <= names_in(path)
     assert "MainThread" not in names_in(path), "the main thread has the program's name"
     assert {"loader", 'écrivain "2"'} <= {event.thread_name for event in prof.events()}
-    prof.export_speedscope(tmp_path / "trace.speedscope.json")
+    prof.export_speedscope(str(tmp_path / "trace.speedscope.json"))
     scope = json.loads((tmp_path / "trace.speedscope.json").read_text())
     assert any("loader" in one["name"] for one in scope["profiles"])
 
