@@ -82,3 +82,13 @@ def test_a_table_fits_the_terminal() -> None:
 def test_what_is_no_text_does_not_go_to_a_terminal(form: str) -> None:
     code, text = on_a_terminal("convert", TRACE, "-", "--to", form)
     assert (code, text) == (2, "")
+
+
+@pytest.mark.parametrize("arguments", [("table",), ("convert", "-")])
+def test_a_closed_stdout_is_told(arguments: tuple[str, ...]) -> None:
+    command, *rest = arguments
+    line = '"$0" "$1" "$2" ${3+"$3"} >&-'
+    shell = ["sh", "-c", line, str(SCRIPT), command, str(TRACE), *rest]
+    done = subprocess.run(shell, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "error: stdout: " in done.stderr, done.stderr

@@ -32,8 +32,6 @@ def test_the_program_of_the_readme_prints_its_table(tmp_path: Path) -> None:
     assert printed.splitlines()[1].split() == header
 
     # What follows the program works on its trace.
-    for name in ("before.json", "after.json"):
-        shutil.copy(tmp_path / "trace.json", tmp_path / name)
     (commands,) = (block for block in blocks("sh") if "mindprof table trace.json " in block)
     assert "aten::mm" in documents.run("sh", commands, tmp_path)
 

@@ -8,6 +8,7 @@ use mindprof_model::{
 
 use self::columns::Columns;
 use self::groups::Groups;
+use self::recursion::OutermostCalls;
 use crate::analysis::is_annotation;
 use crate::analysis::{Analysis, Item};
 use crate::flops::Flops;
@@ -17,6 +18,7 @@ use crate::memory_use::Bytes;
 mod columns;
 mod groups;
 mod percentiles;
+mod recursion;
 mod sums;
 #[cfg(test)]
 mod tests;
@@ -158,6 +160,7 @@ pub fn averages_of(
     let columns = Columns::of(analysis);
     let mut rows: Vec<Average> = Vec::new();
     let mut memory_row = None;
+    let mut outermost = OutermostCalls::default();
     for item in items {
         match item {
             Item::Event(id) => {
@@ -169,7 +172,12 @@ pub fn averages_of(
                 if row == rows.len() {
                     rows.push(first_row(analysis, id, group_by));
                 }
-                rows[row].sums.add_event(analysis, columns, id, &mut flops);
+                let sums = &mut rows[row].sums;
+                if outermost.is_inside(event, row) {
+                    sums.add_inner_call(analysis, columns, id, &mut flops);
+                } else {
+                    sums.add_event(analysis, columns, id, &mut flops);
+                }
             }
             Item::Memory(record) => {
                 let row = *memory_row.get_or_insert(rows.len());

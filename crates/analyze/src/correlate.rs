@@ -7,6 +7,7 @@ use mindprof_model::{Category, DeviceKind, Event, EventId, Flags, Profile, Threa
 use rustc_hash::FxHashMap;
 
 use crate::analysis::Analysis;
+use crate::launchers::Unnumbered;
 
 const NONE: u32 = u32::MAX;
 
@@ -26,6 +27,9 @@ impl Correlation {
     /// cudaLaunchKernel        |---|             external id 7: belongs to aten::mm, runs on its thread
     /// gemm kernel                   |-------|   external id 7: belongs to aten::mm
     /// ```
+    ///
+    /// Where the ids of a trace are the correlation again, they belong to the operator that was
+    /// running at the time of the call.
     pub fn build(profile: &Profile) -> Self {
         let of_devices =
             |event: &Event| matches!(event.category, Category::Kernel | Category::Runtime);
@@ -39,11 +43,24 @@ impl Correlation {
             .map(|id| (external(id), id))
             .filter(|&(external, _)| external != 0)
             .collect();
+        let unnumbered = Unnumbered::find(profile);
+        let by_time = if unnumbered.is_empty() {
+            FxHashMap::default()
+        } else {
+            unnumbered.owners(profile)
+        };
+        let owner = |id: EventId| {
+            if unnumbered.has(profile, profile.event(id)) {
+                by_time.get(&id)
+            } else {
+                scopes.get(&external(id))
+            }
+        };
         let owners: Vec<u32> = ids()
             .map(|id| match profile.event(id).category {
-                Category::Kernel | Category::Runtime => scopes
-                    .get(&external(id))
-                    .map_or(NONE, |owner| owner.to_raw()),
+                Category::Kernel | Category::Runtime => {
+                    owner(id).map_or(NONE, |owner| owner.to_raw())
+                }
                 Category::Operator
                 | Category::Annotation
                 | Category::PythonFunction

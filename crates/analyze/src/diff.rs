@@ -2,9 +2,10 @@
 //!
 //! Reads two analyses; `formats` makes text and JSON of what comes out.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 
-use mindprof_model::{DeviceKind, InputsId, InputsTable, Nanos, Profile};
+use mindprof_model::{Category, DeviceKind, InputsId, InputsTable, Nanos, Profile};
 use rustc_hash::FxHashMap;
 
 use crate::analysis::Analysis;
@@ -102,6 +103,17 @@ impl Change {
     }
 }
 
+/// What of a whole grew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The time of the host's events.
+    Host,
+    /// The time that devices worked.
+    Devices,
+    /// The number of events.
+    Events,
+}
+
 /// What one profile comes to as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Whole {
@@ -164,22 +176,28 @@ impl Diff {
     /// Returns by which part the whole grew: 0.05 for five percent. Of the host's time and the
     /// devices' the one that grew more; from nothing to something is infinite.
     pub fn growth(&self) -> f64 {
+        self.most_grown().1
+    }
+
+    /// Returns what of the whole grew most, and by which part.
+    pub fn most_grown(&self) -> (Side, f64) {
         let (before, after) = (&self.before, &self.after);
-        let pairs = match self.measure {
-            Measure::Count => [(before.count, after.count), (0, 0)],
+        let sides = match self.measure {
+            Measure::Count => vec![(Side::Events, before.count, after.count)],
             // The times of all events without their children come to the times of the outermost
             // ones.
-            Measure::SelfTime | Measure::TotalTime => [
-                (before.host.0, after.host.0),
-                (before.device.0, after.device.0),
+            Measure::SelfTime | Measure::TotalTime => vec![
+                (Side::Host, before.host.0, after.host.0),
+                (Side::Devices, before.device.0, after.device.0),
             ],
         };
-        pairs
+        let first = sides[0].0;
+        sides
             .into_iter()
-            .filter(|&pair| pair != (0, 0))
-            .map(|(before, after)| part(after as f64 - before as f64, before))
-            .reduce(f64::max)
-            .unwrap_or(0.0)
+            .filter(|&(_, before, after)| (before, after) != (0, 0))
+            .map(|(side, before, after)| (side, part(after as f64 - before as f64, before)))
+            .reduce(|most, next| if next.1 > most.1 { next } else { most })
+            .unwrap_or((first, 0.0))
     }
 
     /// Returns by which part of the first profile as a whole one row grew.
@@ -258,7 +276,12 @@ impl Rows {
             .inputs
             .map(|inputs| shapes(profile.inputs(), inputs));
         let (device, is_annotation) = (average.device, average.is_annotation());
-        let key = (average.key.clone(), device, is_annotation, shapes);
+        let name = if average.category == Category::PythonFunction {
+            without_address(&average.key).into_owned()
+        } else {
+            average.key.clone()
+        };
+        let key = (name, device, is_annotation, shapes);
         let next = self.rows.len();
         let index = *self.by_key.entry(key.clone()).or_insert(next);
         if index == next {
@@ -291,6 +314,17 @@ fn sort(rows: &mut [Change], measure: Measure) {
         );
         (row.is_range_on_device(), size, key)
     });
+}
+
+/// Returns the name of a Python function without the address of its object, which is another in
+/// each run: `<built-in method mm of Tensor object at 0x7f12>`.
+fn without_address(name: &str) -> Cow<'_, str> {
+    const AT: &str = " at 0x";
+    let Some((head, tail)) = name.split_once(AT) else {
+        return Cow::Borrowed(name);
+    };
+    let rest = tail.trim_start_matches(|c: char| c.is_ascii_hexdigit());
+    Cow::Owned(format!("{head}{}", without_address(rest)))
 }
 
 /// Returns the dims of each input; what is no tensor has none.

@@ -1,7 +1,7 @@
 //! The arrows of a trace: from forward operators to the backward nodes they led to, and from calls
 //! of a device's runtime to what the device did for them.
 
-use mindprof_model::{Category, Event, EventId, ForwardThread, Profile, ScopeKind};
+use mindprof_model::{Category, DeviceKind, Event, EventId, ForwardThread, Profile, ScopeKind};
 use rustc_hash::FxHashMap;
 
 use crate::forward::{Forwards, is_backward_wrapper};
@@ -80,11 +80,8 @@ impl Flows {
     pub fn end_at(&self, id: EventId, event: &Event) -> Option<FlowEnd> {
         let may_have_one = match event.category {
             Category::Operator => event.sequence().is_some(),
-            Category::Runtime | Category::Kernel => true,
-            Category::Annotation
-            | Category::PythonFunction
-            | Category::DeviceAnnotation
-            | Category::Other => false,
+            Category::Runtime | Category::Kernel | Category::Other => true,
+            Category::Annotation | Category::PythonFunction | Category::DeviceAnnotation => false,
         };
         // Most events have none, and need no look into the table to know it.
         if may_have_one {
@@ -122,6 +119,8 @@ impl Flows {
     fn find_launches(&mut self, profile: &Profile) {
         let mut calls: FxHashMap<u32, EventId> = FxHashMap::default();
         let mut works = Vec::new();
+        let is_on_device =
+            |event: &Event| profile.threads()[event.thread.index()].device != DeviceKind::Cpu;
         for (index, event) in profile.events().iter().enumerate() {
             let id = EventId::from_index(index);
             let correlation = profile.links(id).map_or(0, |links| links.correlation);
@@ -130,6 +129,10 @@ impl Flows {
                     calls.entry(correlation).or_insert(id);
                 }
                 Category::Kernel if correlation != 0 => works.push((correlation, id)),
+                // A wait for a device is tied to the call that waited.
+                Category::Other if correlation != 0 && is_on_device(event) => {
+                    works.push((correlation, id));
+                }
                 Category::Runtime
                 | Category::Kernel
                 | Category::Operator

@@ -37,8 +37,8 @@ pub struct Track {
     pub device: DeviceKind,
     /// How many events it has.
     pub events: u64,
-    /// How long at least one of them was running. A user's range as a device saw it is no work of
-    /// the device.
+    /// How long at least one of them was running. A user's range as a device saw it, and a wait for
+    /// the device, are no work of the device.
     pub busy: Nanos,
 }
 
@@ -73,11 +73,17 @@ impl Summary {
                 busy: Nanos::ZERO,
             })
             .collect();
+        // By track, how many events are waits for a device.
+        let mut waits = vec![0_u64; tracks.len()];
         let mut busy_until = vec![Nanos::ZERO; tracks.len()];
         for event in profile.events() {
             counts[event.category as usize] += 1;
             let track = &mut tracks[event.thread.index()];
             track.events += 1;
+            if is_wait(track.device, event.category) {
+                waits[event.thread.index()] += 1;
+                continue;
+            }
             if event.category == Category::DeviceAnnotation {
                 continue;
             }
@@ -87,7 +93,7 @@ impl Summary {
             track.busy = track.busy + new;
             *until = event.end().max(*until);
         }
-        let (mut threads, streams): (Vec<Track>, Vec<Track>) = tracks
+        let (mut threads, mut streams): (Vec<Track>, Vec<Track>) = tracks
             .into_iter()
             .partition(|track| track.device == DeviceKind::Cpu);
         // What is only kept of a stream, as an arrow, stands on a thread of its numbers.
@@ -97,6 +103,9 @@ impl Summary {
         };
         let is_stream = |track: &Track| streams.iter().any(|stream| place(stream) == place(track));
         threads.retain(|track| track.events > 0 || !is_stream(track));
+        // Where the host only waited, as for a whole device, nothing ran.
+        let only_waits = |track: &Track| waits[track.thread.index()] == track.events;
+        streams.retain(|track| track.events == 0 || !only_waits(track));
         let categories = CATEGORIES.into_iter().zip(counts);
         Self {
             categories: categories.filter(|(_, count)| *count > 0).collect(),
@@ -105,6 +114,22 @@ impl Summary {
             steps: steps(profile),
         }
     }
+}
+
+/// Returns whether an event on a device's track is the host's wait for it.
+pub(crate) fn is_wait(device: DeviceKind, category: Category) -> bool {
+    device != DeviceKind::Cpu && category == Category::Other
+}
+
+/// Returns whether calls of Python functions are all that there is to tell of a profile: it has no
+/// operators, and no work of devices.
+pub fn is_python_alone(profile: &Profile) -> bool {
+    let has = |categories: &[Category]| {
+        let mut events = profile.events().iter();
+        events.any(|event| categories.contains(&event.category))
+    };
+    let work = [Category::Operator, Category::Runtime, Category::Kernel];
+    has(&[Category::PythonFunction]) && !has(&work)
 }
 
 /// Returns the steps that the host went through, by number; of two with one number, the first.

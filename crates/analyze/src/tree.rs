@@ -58,7 +58,7 @@ impl Tree {
     /// ```
     ///
     /// An event that is its parent's only child and has its key is merged into the parent, which
-    /// takes over its children:
+    /// takes over its children. A Python function that calls itself is no duplicate:
     ///
     /// ```text
     /// x     |---------------------|          x     |---------------------|
@@ -191,7 +191,8 @@ impl Tree {
     /// Takes the innermost open event off `stack`: all its children are known now, and final.
     fn close(&mut self, stack: &mut Vec<Open>) {
         let Some(open) = stack.last_mut() else { return };
-        if let Some(child) = open.only_child.filter(|child| child.key == open.key) {
+        let is_duplicate = |child: &Closed| open.merges && child.key == open.key;
+        if let Some(child) = open.only_child.filter(is_duplicate) {
             self.set_place(child.index as usize, Place::Merged);
             self.not_shown += 1;
             self.merged += 1;
@@ -234,6 +235,8 @@ struct Open {
     index: u32,
     key: u32,
     children: u32,
+    /// Whether a child of the same key is a duplicate.
+    merges: bool,
     end: Nanos,
     duration: Nanos,
     covered: Nanos,
@@ -256,6 +259,7 @@ impl Open {
             index,
             key,
             children: 0,
+            merges: event.category != Category::PythonFunction,
             end: event.end(),
             duration: event.duration,
             covered: Nanos::ZERO,

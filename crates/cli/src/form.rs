@@ -48,14 +48,28 @@ pub(crate) struct Choice<K> {
 pub(crate) fn values<K>(forms: &[Form<K>]) -> Vec<PossibleValue> {
     let mut values = Vec::new();
     for (index, form) in forms.iter().enumerate() {
-        values.push(PossibleValue::new(form.name).help(form.description));
+        let others = || other_names(form);
+        values.push(
+            PossibleValue::new(form.name)
+                .help(form.description)
+                .aliases(others()),
+        );
         for compression in Compression::ALL {
             let name = format!("{}{}", form.name, compression.ending());
             let help = format!("{}, with {compression}", form.description);
-            values.push(PossibleValue::new(name).help(help).hide(index > 0));
+            let others = others().map(|other| format!("{other}{}", compression.ending()));
+            let value = PossibleValue::new(name).help(help).aliases(others);
+            values.push(value.hide(index > 0));
         }
     }
     values
+}
+
+/// Returns what else a form may be asked for by: the ends of its names, as `speedscope.json`.
+fn other_names<K>(form: &Form<K>) -> impl Iterator<Item = &'static str> {
+    let (name, ends) = (form.name, form.endings.iter());
+    let ends = ends.map(|ending| ending.trim_start_matches('.'));
+    ends.filter(move |ending| *ending != name)
 }
 
 /// Lists the forms with the ends of their names, a line each, for a help text.
@@ -73,7 +87,9 @@ pub(crate) fn choose<K: Copy>(
 ) -> anyhow::Result<Choice<K>> {
     let asked = to.map(Compression::split);
     let named = asked.map(|(name, _)| {
-        let found = forms.iter().find(|form| form.name == name);
+        let is_named =
+            |form: &&Form<K>| form.name == name || other_names(form).any(|own| own == name);
+        let found = forms.iter().find(is_named);
         *found.expect("the command line takes names of forms alone")
     });
     let packed = asked.and_then(|(_, compression)| compression);
@@ -165,6 +181,7 @@ mod tests {
         assert_eq!(chosen(None, "a.png"), None);
         assert_eq!(chosen(Some("raw"), "a.png"), Some((2, None)));
         assert_eq!(chosen(Some("raw.gz"), "a.raw.json"), None);
+        assert_eq!(chosen(Some("raw.json"), "a.png"), Some((2, None)));
     }
 
     #[test]

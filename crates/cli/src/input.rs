@@ -7,7 +7,7 @@ use std::path::Path;
 
 use mindprof_analyze::Analysis;
 use mindprof_formats::{
-    ReadOptions, Reading, Result, UnknownArgs, read_trace_file_with, read_trace_from,
+    ReadOptions, Reading, Repairs, Result, UnknownArgs, read_trace_file_with, read_trace_from,
 };
 
 use mindprof_report::visible;
@@ -61,9 +61,14 @@ fn read_known(path: &Path, limits: ReadLimits) -> Result<Reading> {
 
 /// As [`read_known`], with what is to be known of the events.
 pub(crate) fn read_analysis(path: &Path, limits: ReadLimits) -> Result<Analysis> {
-    let profile = read_known(path, limits)?.profile;
+    read_repaired(path, limits).map(|(analysis, _)| analysis)
+}
+
+/// As [`read_analysis`], with what had to be repaired.
+pub(crate) fn read_repaired(path: &Path, limits: ReadLimits) -> Result<(Analysis, Repairs)> {
+    let reading = read_known(path, limits)?;
     let _busy = Busy::new("looking at the events".into());
-    Ok(Analysis::build(profile))
+    Ok((Analysis::build(reading.profile), reading.repairs))
 }
 
 /// Reads a trace without a word about repairs, for commands that tell of them themselves.

@@ -2,7 +2,9 @@
 //! control characters of what was read.
 
 use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, StdoutLock, Write};
+#[cfg(unix)]
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use mindprof_formats::{Compression, Effort, Error, Result, write_compressed, write_file_with};
@@ -64,7 +66,7 @@ impl Output {
                 Ok((made, text.len() as u64))
             }
             Self::Stdout => {
-                let stdout = io::stdout().lock();
+                let stdout = open_stdout()?;
                 let written = write_compressed(stdout, compression, Effort::Small, write);
                 written.map_err(|error| error.at(Path::new("stdout")))
             }
@@ -78,9 +80,20 @@ impl Output {
     }
 }
 
+/// Returns stdout, if there is one: the library takes one that is closed for one that swallows all.
+fn open_stdout() -> Result<StdoutLock<'static>> {
+    let stdout = io::stdout();
+    #[cfg(unix)]
+    {
+        let copied = stdout.as_fd().try_clone_to_owned();
+        copied.map_err(|error| Error::from(error).at(Path::new("stdout")))?;
+    }
+    Ok(stdout.lock())
+}
+
 /// Prints a text and sees it off.
 pub(crate) fn print(text: &str) -> Result<()> {
-    let mut stdout = io::stdout().lock();
+    let mut stdout = open_stdout()?;
     let printed = stdout
         .write_all(visible_lines(text).as_bytes())
         .and_then(|()| stdout.flush());

@@ -1,5 +1,7 @@
 //! Times, sizes, shares and counts as they are written on a command line.
 
+use std::fmt;
+
 use mindprof_model::Nanos;
 
 /// Returns how many of something there are, in words: `1 event`, `2 events`.
@@ -33,10 +35,44 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     found.ok_or_else(|| "expected a size, such as 500KB, 10MB or 1GiB".into())
 }
 
-/// Takes a share in percent: `5%` or `5`. Returns the part: 0.05.
-pub(crate) fn percent(text: &str) -> Result<f64, String> {
+/// A share in percent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Percent {
+    /// As a part: 0.05 of `5%`.
+    pub(crate) part: f64,
+    has_sign: bool,
+}
+
+impl Percent {
+    /// Says how the number was taken, where it may be meant as a part and not as percent.
+    pub(crate) fn doubt(self) -> Option<String> {
+        let is_doubtful = !self.has_sign && self.part > 0.0 && self.part < 0.01;
+        is_doubtful.then(|| {
+            let (number, part) = (self.part * 100.0, self.part * 10_000.0);
+            let (number, part) = (plain(number), plain(part));
+            format!("warning: {number} is taken for {number}%; write {part}% if that is meant")
+        })
+    }
+}
+
+impl fmt::Display for Percent {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}%", plain(self.part * 100.0))
+    }
+}
+
+/// Returns a number without the noise of its last digits.
+fn plain(number: f64) -> f64 {
+    (number * 1e9).round() / 1e9
+}
+
+/// Takes a share in percent: `5%` or `5`.
+pub(crate) fn percent(text: &str) -> Result<Percent, String> {
     let units = [("%", 0.01), ("", 0.01)];
-    with_unit(text, &units).ok_or_else(|| "expected a share in percent, such as 5%".into())
+    let part = with_unit(text, &units);
+    let part = part.ok_or_else(|| "expected a share in percent, such as 5%".to_owned())?;
+    let has_sign = text.trim().ends_with('%');
+    Ok(Percent { part, has_sign })
 }
 
 /// Takes one number or a range of them, ends included: `3`, `3..5`, `3..`, `..5`.
@@ -95,8 +131,17 @@ mod tests {
 
     #[test]
     fn shares_are_percent() {
-        assert!((percent("5%").unwrap() - 0.05).abs() < 1e-12);
-        assert!((percent("12.5").unwrap() - 0.125).abs() < 1e-12);
+        assert!((percent("5%").unwrap().part - 0.05).abs() < 1e-12);
+        assert!((percent("12.5").unwrap().part - 0.125).abs() < 1e-12);
+        assert_eq!(percent("4.9%").unwrap().to_string(), "4.9%");
+        assert_eq!(
+            percent("0.05").unwrap().doubt().unwrap(),
+            "warning: 0.05 is taken for 0.05%; write 5% if that is meant"
+        );
+        assert!(
+            ["0.05%", "1", "0", "5"].map(|text| percent(text).unwrap().doubt())
+                == [const { None }; 4]
+        );
         assert!(percent("five").is_err() && percent("-5%").is_err());
     }
 

@@ -175,9 +175,9 @@ impl Format {
                 write_speedscope(&Analysis::build(profile), name, out).map(|()| events)?
             }
             Self::Folded => write_folded_lines(&Analysis::build(profile), &mut notes, out)?,
-            Self::Parquet => write_parquet(&Analysis::build(profile), out)?,
-            Self::Arrow => write_arrow(&Analysis::build(profile), out)?,
-            Self::Csv => write_csv(&Analysis::build(profile), out)?,
+            Self::Parquet => write_parquet(&self.rows_of(profile, &mut notes), out)?,
+            Self::Arrow => write_arrow(&self.rows_of(profile, &mut notes), out)?,
+            Self::Csv => write_csv(&self.rows_of(profile, &mut notes), out)?,
         };
         let unit = match self {
             Self::Chrome | Self::Perfetto | Self::Speedscope => "event",
@@ -185,6 +185,21 @@ impl Format {
             Self::Parquet | Self::Arrow | Self::Csv => "row",
         };
         Ok(Written { count, unit, notes })
+    }
+
+    /// Analyses what becomes rows, and notes which memory records become none.
+    fn rows_of(self, profile: Profile, notes: &mut Vec<String>) -> Analysis {
+        let analysis = Analysis::build(profile);
+        let records = analysis.profile().memory().len();
+        let summed = records - analysis.memory().unclaimed().len();
+        if summed > 0 {
+            let format = self.name();
+            notes.push(format!(
+                "{summed} memory records have no row in {format}: the events that they fell into \
+                 have their bytes"
+            ));
+        }
+        analysis
     }
 
     /// Says what of a profile has no place in the format, beside the details of events.

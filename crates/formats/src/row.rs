@@ -18,6 +18,10 @@ use crate::sort::SortBy;
 
 /// One row of a table. Times are microseconds.
 #[derive(Clone, Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says one thing of a row, and any of them may go together"
+)]
 pub struct Row<'a> {
     /// The name.
     pub name: Cow<'a, str>,
@@ -37,6 +41,8 @@ pub struct Row<'a> {
     pub has_parent: bool,
     /// Whether its device time is part of the device's total: it is no annotation and no operator.
     pub is_device_work: bool,
+    /// Whether it is a user's range as a device saw it, which lies over the work in it.
+    pub is_device_range: bool,
     /// How the times on the host are spread.
     pub percentiles: Option<Percentiles>,
 }
@@ -59,6 +65,8 @@ pub struct RowOptions {
     pub top_level_events_only: bool,
     /// Rows say how times are spread.
     pub percentiles: bool,
+    /// Users' ranges as devices saw them come after all others: they are no work.
+    pub device_ranges_last: bool,
 }
 
 impl Default for RowOptions {
@@ -68,6 +76,7 @@ impl Default for RowOptions {
             row_limit: Some(100),
             top_level_events_only: false,
             percentiles: false,
+            device_ranges_last: false,
         }
     }
 }
@@ -94,6 +103,9 @@ impl RowOptions {
         let mut rows: Vec<&Row<'r>> = rows.iter().collect();
         if let Some(sort_by) = self.sort_by {
             rows.sort_by(|a, b| sort_by.compare(a, b));
+        }
+        if self.device_ranges_last {
+            rows.sort_by_key(|row| row.is_device_range);
         }
         rows.retain(|row| !(self.top_level_events_only && row.has_parent));
         rows.truncate(self.row_limit.unwrap_or(usize::MAX));
@@ -186,6 +198,7 @@ impl<'a> Texts<'a> {
             is_async: average.is_async,
             has_parent: !average.is_top_level,
             is_device_work: is_device_work(average.device) && !average.is_annotation(),
+            is_device_range: is_device_work(average.device) && average.is_annotation(),
             percentiles: None,
         }
     }

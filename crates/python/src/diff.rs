@@ -106,6 +106,7 @@ impl Diff {
             row_limit: usize::try_from(row_limit).ok(),
             max_name_column_width,
             max_shapes_column_width,
+            max_width: None,
         };
         py.enter(|| Ok::<_, Error>(diff_text(&self.diff, &layout)))
     }

@@ -161,6 +161,7 @@ fn row<'py>(object: &Bound<'py, PyAny>, with_percentiles: bool) -> PyResult<Row<
         is_async: truth(object, "is_async")?,
         has_parent: !object.getattr("cpu_parent")?.is_none(),
         is_device_work: is_work,
+        is_device_range: device.is_some_and(is_device_work) && annotation,
         percentiles: spread.map(|times| {
             let [p50, p90, p99, max] = times.map(nanos);
             mindprof_analyze::Percentiles { p50, p90, p99, max }

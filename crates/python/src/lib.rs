@@ -40,6 +40,7 @@ mod session;
 mod stacks;
 mod table;
 mod tensor;
+mod thread_names;
 mod torch_probe;
 
 // `benchmarks/huge_pages.py` says what the first averages of a recording gain by it.

@@ -12,6 +12,7 @@ use crate::enter::Enter;
 use crate::error::Error;
 use crate::profile::Profile;
 use crate::python_calls::{Following, Wanted};
+use crate::thread_names::thread_names;
 use crate::torch_probe::observer;
 
 /// Records from its construction until `stop()`.
@@ -156,8 +157,8 @@ impl Session {
     }
 
     /// Closes the window and returns what it holds, the same again at a second call.
-    fn stop(&self) -> Profile {
-        Profile::from_capture(self.close())
+    fn stop(&self, py: Python<'_>) -> Profile {
+        Profile::from_capture(self.close(py))
     }
 
     /// Closes the window and returns what it holds together with what other processes recorded for
@@ -176,10 +177,10 @@ impl Session {
     }
 
     /// Returns one profile of this window and earlier ones, all of which end here if they have not.
-    fn stop_after(&self, earlier: Vec<PyRef<'_, Self>>) -> Profile {
-        let mut capture = self.close();
+    fn stop_after(&self, py: Python<'_>, earlier: Vec<PyRef<'_, Self>>) -> Profile {
+        let mut capture = self.close(py);
         for session in earlier {
-            capture.add_earlier(session.close());
+            capture.add_earlier(session.close(py));
         }
         Profile::from_capture(capture)
     }
@@ -190,10 +191,14 @@ impl Session {
         self.lock().window.as_ref().map(action).is_some()
     }
 
-    fn close(&self) -> Capture {
+    fn close(&self, py: Python<'_>) -> Capture {
+        // Without the lock: Python's objects are asked, and may come back here.
+        let is_open = self.lock().window.is_some();
+        let names = is_open.then(|| thread_names(py)).unwrap_or_default();
         let mut state = self.lock();
         if let Some(window) = state.window.take() {
             let mut capture = window.stop();
+            capture.name_threads(|number| names.get(&number).map(String::as_str));
             capture.metadata = state.facts.clone();
             if let Some(thread) = state.thread {
                 capture.keep_thread(thread);

@@ -30,6 +30,7 @@ impl TableArguments {
                 row_limit: usize::try_from(self.row_limit).ok(),
                 top_level_events_only: self.top_level_events_only,
                 percentiles: self.percentiles,
+                ..RowOptions::default()
             },
             max_src_column_width: width(self.max_src_column_width),
             max_name_column_width: width(self.max_name_column_width),

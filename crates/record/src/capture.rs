@@ -79,6 +79,16 @@ impl Capture {
         self.threads.retain(|kept| kept.key == thread.to_raw());
     }
 
+    /// Gives threads the names that `name` knows by the operating system's numbers of them, in place
+    /// of the system's.
+    pub fn name_threads<'a>(&mut self, name: impl Fn(u64) -> Option<&'a str>) {
+        for thread in &mut self.threads {
+            if let Some(name) = name(thread.native) {
+                thread.name = name.into();
+            }
+        }
+    }
+
     /// Returns the time axis of the profile.
     pub fn axis(&self) -> TimeAxis {
         TimeAxis::new(self.window.start, &self.opened, &self.closed)

@@ -4,7 +4,7 @@ use mindprof_analyze::{Change, Diff, Measure, Sums, microseconds};
 use mindprof_formats::device_name;
 use mindprof_model::{DeviceKind, Nanos};
 
-use crate::grid::{Align, cut, grid, push_line};
+use crate::grid::{Align, characters, cut, grid, push_line, push_wrapped};
 use crate::number::time_text;
 
 #[cfg(test)]
@@ -19,6 +19,9 @@ pub struct DiffLayout {
     pub max_name_column_width: Option<usize>,
     /// How wide the column of input shapes gets; longer ones are cut.
     pub max_shapes_column_width: Option<usize>,
+    /// How wide the text gets: names and shapes are cut, and the less telling columns left out, until
+    /// it fits; none sets no limit.
+    pub max_width: Option<usize>,
 }
 
 impl Default for DiffLayout {
@@ -27,84 +30,211 @@ impl Default for DiffLayout {
             row_limit: Some(100),
             max_name_column_width: Some(55),
             max_shapes_column_width: Some(40),
+            max_width: None,
         }
     }
 }
 
 /// Returns the rows that changed as text, the largest change first, and the totals below them.
+///
+/// Where counts are compared, a row that took another time as often has not changed.
 pub fn diff_text(diff: &Diff, layout: &DiffLayout) -> String {
-    let changed: Vec<&Change> = diff.rows.iter().filter(|row| !row.is_none()).collect();
+    let changed: Vec<&Change> = diff
+        .rows
+        .iter()
+        .filter(|row| has_changed(diff, row))
+        .collect();
+    let shown = &changed[..changed.len().min(layout.row_limit.unwrap_or(usize::MAX))];
     let mut text = String::new();
     if changed.is_empty() {
         push_line(&mut text, "No change.");
-    } else {
-        let limit = layout.row_limit.unwrap_or(usize::MAX);
-        let rows: Vec<Vec<String>> = changed
-            .iter()
-            .take(limit)
-            .map(|row| cells(diff, row, layout))
-            .collect();
-        text = grid(&columns(diff), &rows);
-        let more = changed.len().saturating_sub(limit);
+    } else if !shown.is_empty() {
+        text = fitting_grid(diff, shown, layout);
+        let more = changed.len() - shown.len();
         if more > 0 {
-            push_line(&mut text, &format!("... and {more} more rows that changed"));
+            let rows = if more == 1 { "row" } else { "rows" };
+            let line = format!("... and {more} more {rows} that changed");
+            push_wrapped(&mut text, &line, layout.max_width);
         }
         text.push('\n');
     }
-    push_totals(&mut text, diff, changed.len());
+    push_totals(&mut text, diff, changed.len(), layout.max_width);
     text
 }
 
-fn columns(diff: &Diff) -> Vec<(&'static str, Align)> {
-    let mut columns = vec![("Name", Align::Left)];
+fn has_changed(diff: &Diff, row: &Change) -> bool {
+    match diff.measure {
+        Measure::Count => row.difference(Measure::Count) != 0,
+        Measure::SelfTime | Measure::TotalTime => !row.is_none(),
+    }
+}
+
+/// One column: its header, on which side its texts stand, and how to make one.
+struct Column {
+    header: &'static str,
+    align: Align,
+    kind: Kind,
+    cell: Box<dyn Fn(&Change) -> String>,
+}
+
+/// What a column tells of, which decides when it is left out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Name,
+    Device,
+    Shapes,
+    /// Both sides of a measure.
+    Values(Measure),
+    /// Its change.
+    Change(Measure),
+    /// The change of the time without children, as a share.
+    Percent,
+}
+
+/// Returns all columns, from left to right.
+fn columns(diff: &Diff, layout: &DiffLayout) -> Vec<Column> {
+    let column = |header, align, kind, cell: Box<dyn Fn(&Change) -> String>| Column {
+        header,
+        align,
+        kind,
+        cell,
+    };
+    let (names, shapes) = (layout.max_name_column_width, layout.max_shapes_column_width);
+    let name = Box::new(move |row: &Change| cut(&row.key, names));
+    let mut columns = vec![column("Name", Align::Left, Kind::Name, name)];
     if has_devices(diff) {
-        columns.push(("Device", Align::Left));
+        let cell = Box::new(device_cell);
+        columns.push(column("Device", Align::Left, Kind::Device, cell));
     }
     if diff.by_shapes {
-        columns.push(("Input Shapes", Align::Left));
+        let cell = move |row: &Change| {
+            let text = row.shapes.as_deref().map(shapes_text).unwrap_or_default();
+            cut(&text, shapes)
+        };
+        let cell = Box::new(cell);
+        columns.push(column("Input Shapes", Align::Left, Kind::Shapes, cell));
     }
-    let numbers = [
-        "Calls A", "Calls B", "Self A", "Self B", "Change", "Change %", "Total A", "Total B",
-        "Change",
-    ];
-    columns.extend(numbers.map(|header| (header, Align::Right)));
+    let mut number = |header, kind, cell: fn(&Change) -> String| {
+        columns.push(column(header, Align::Right, kind, Box::new(cell)));
+    };
+    let (calls, own, total) = (Measure::Count, Measure::SelfTime, Measure::TotalTime);
+    number("Calls A", Kind::Values(calls), |row| {
+        row.values(Measure::Count).0.to_string()
+    });
+    number("Calls B", Kind::Values(calls), |row| {
+        row.values(Measure::Count).1.to_string()
+    });
+    number("Self A", Kind::Values(own), |row| {
+        before_cell(row, Measure::SelfTime)
+    });
+    number("Self B", Kind::Values(own), |row| {
+        after_cell(row, Measure::SelfTime)
+    });
+    number("Change", Kind::Change(own), |row| {
+        time_change(row.difference(Measure::SelfTime))
+    });
+    number("Change %", Kind::Percent, percent_cell);
+    number("Total A", Kind::Values(total), |row| {
+        before_cell(row, Measure::TotalTime)
+    });
+    number("Total B", Kind::Values(total), |row| {
+        after_cell(row, Measure::TotalTime)
+    });
+    number("Change", Kind::Change(total), |row| {
+        time_change(row.difference(Measure::TotalTime))
+    });
     columns
 }
 
-fn cells(diff: &Diff, row: &Change, layout: &DiffLayout) -> Vec<String> {
-    let mut cells = vec![cut(&row.key, layout.max_name_column_width)];
-    if has_devices(diff) {
-        let range = if row.is_range_on_device() {
-            " (range)"
-        } else {
-            ""
-        };
-        cells.push(format!("{}{range}", device_name(row.device)));
-    }
-    if diff.by_shapes {
-        let shapes = row.shapes.as_deref().map(shapes_text).unwrap_or_default();
-        cells.push(cut(&shapes, layout.max_shapes_column_width));
-    }
-    let (before, after) = row.values(Measure::Count);
-    cells.extend([before, after].map(|count| count.to_string()));
-    for measure in [Measure::SelfTime, Measure::TotalTime] {
-        let (before, after) = row.values(measure);
-        let absent = |sums: &Option<Sums>, value| match sums {
-            Some(_) => time(value),
-            None => "-".into(),
-        };
-        cells.push(absent(&row.before, before));
-        cells.push(absent(&row.after, after));
-        cells.push(time_change(row.difference(measure)));
-        if measure == Measure::SelfTime {
-            cells.push(match (&row.before, &row.after) {
-                (None, _) => "new".into(),
-                (_, None) => "gone".into(),
-                (Some(_), Some(_)) => percent(before, after),
-            });
+/// How wide shapes and names get where there is little room, from wide to narrow.
+const WIDTHS: [(usize, usize); 5] = [(40, 55), (24, 55), (24, 40), (16, 32), (12, 24)];
+/// How wide names get where all else was tried.
+const NARROW_NAMES: [usize; 3] = [16, 12, 8];
+
+/// Returns the rows below their header, as narrow as asked for.
+fn fitting_grid(diff: &Diff, rows: &[&Change], layout: &DiffLayout) -> String {
+    let left_out = |kinds: &[Kind], layout: &DiffLayout| {
+        let mut columns = columns(diff, layout);
+        columns.retain(|column| !kinds.contains(&column.kind));
+        let headers: Vec<_> = columns
+            .iter()
+            .map(|column| (column.header, column.align))
+            .collect();
+        let cells = |row: &&Change| columns.iter().map(|column| (column.cell)(row)).collect();
+        grid(
+            &headers,
+            &rows.iter().map(cells).collect::<Vec<Vec<String>>>(),
+        )
+    };
+    let mut text = left_out(&[], layout);
+    let Some(width) = layout.max_width else {
+        return text;
+    };
+    let fits = |text: &str| text.lines().all(|line| characters(line) <= width);
+    let least = |own: Option<usize>, limit: usize| Some(own.map_or(limit, |own| own.min(limit)));
+    let order = leaving_order(diff.measure);
+    let narrow = |shapes, names| DiffLayout {
+        max_shapes_column_width: least(layout.max_shapes_column_width, shapes),
+        max_name_column_width: least(layout.max_name_column_width, names),
+        ..*layout
+    };
+    let roomy = (0..=order.len()).flat_map(|kinds| WIDTHS.map(|widths| (kinds, widths)));
+    let tight = NARROW_NAMES.map(|names| (order.len(), (0, names)));
+    for (kinds, (shapes, names)) in roomy.chain(tight) {
+        if fits(&text) {
+            break;
         }
+        text = left_out(&order[..kinds], &narrow(shapes, names));
     }
-    cells
+    text
+}
+
+/// Returns what is left out where there is no room, the least telling first; what rows are sorted by
+/// stays.
+fn leaving_order(measure: Measure) -> Vec<Kind> {
+    let (calls, own, total) = (Measure::Count, Measure::SelfTime, Measure::TotalTime);
+    let others = [total, calls, own]
+        .into_iter()
+        .filter(|&one| one != measure);
+    let mut order: Vec<Kind> = others
+        .flat_map(|one| [Kind::Values(one), Kind::Change(one)])
+        .collect();
+    order.push(Kind::Shapes);
+    if measure != Measure::Count {
+        order.push(Kind::Values(measure));
+    }
+    order.extend([Kind::Device, Kind::Percent]);
+    order
+}
+
+fn device_cell(row: &Change) -> String {
+    let range = if row.is_range_on_device() {
+        " (range)"
+    } else {
+        ""
+    };
+    format!("{}{range}", device_name(row.device))
+}
+
+fn before_cell(row: &Change, measure: Measure) -> String {
+    side_cell(row.before.as_ref(), row.values(measure).0)
+}
+
+fn after_cell(row: &Change, measure: Measure) -> String {
+    side_cell(row.after.as_ref(), row.values(measure).1)
+}
+
+fn side_cell(sums: Option<&Sums>, value: u64) -> String {
+    sums.map_or_else(|| "-".into(), |_| time(value))
+}
+
+fn percent_cell(row: &Change) -> String {
+    let (before, after) = row.values(Measure::SelfTime);
+    match (&row.before, &row.after) {
+        (None, _) => "new".into(),
+        (_, None) => "gone".into(),
+        (Some(_), Some(_)) => percent(before, after),
+    }
 }
 
 /// Returns whether there is something to tell devices apart by.
@@ -112,36 +242,38 @@ fn has_devices(diff: &Diff) -> bool {
     diff.rows.iter().any(|row| row.device != DeviceKind::Cpu)
 }
 
-fn push_totals(text: &mut String, diff: &Diff, changed: usize) {
+fn push_totals(text: &mut String, diff: &Diff, changed: usize, width: Option<usize>) {
     let count = |is: fn(&Change) -> bool| diff.rows.iter().filter(|row| is(row)).count();
     let (new, gone) = (
         count(|row| row.before.is_none()),
         count(|row| row.after.is_none()),
     );
     let unchanged = diff.rows.len() - changed;
-    push_line(
-        text,
-        &format!(
-            "Rows: {} changed, {new} new, {gone} gone, {unchanged} without change",
-            changed - new - gone
-        ),
-    );
+    let mut push = |line: String| push_wrapped(text, &line, width);
+    push(format!(
+        "Rows: {} changed, {new} new, {gone} gone, {unchanged} without change",
+        changed - new - gone
+    ));
     let (before, after) = (&diff.before, &diff.after);
-    push_line(
-        text,
-        &format!("Events: {} -> {}", before.count, after.count),
-    );
-    push_time(text, "Self CPU time total", before.host, after.host);
+    push(format!(
+        "Events compared: {} -> {}",
+        before.count, after.count
+    ));
+    push(time_line("Self CPU time total", before.host, after.host));
     if before.device.0 > 0 || after.device.0 > 0 {
-        push_time(text, "Self device time total", before.device, after.device);
+        push(time_line(
+            "Self device time total",
+            before.device,
+            after.device,
+        ));
     }
-    push_time(text, "Span", before.span, after.span);
+    push(time_line("Span", before.span, after.span));
 }
 
-fn push_time(text: &mut String, what: &str, before: Nanos, after: Nanos) {
+fn time_line(what: &str, before: Nanos, after: Nanos) -> String {
     let (first, second) = (time(before.0), time(after.0));
     let percent = percent(before.0, after.0);
-    push_line(text, &format!("{what}: {first} -> {second} ({percent})"));
+    format!("{what}: {first} -> {second} ({percent})")
 }
 
 fn time(nanoseconds: u64) -> String {

@@ -60,6 +60,22 @@ pub(crate) fn push_line(text: &mut String, line: &str) {
     text.push('\n');
 }
 
+/// Adds a line that is broken between words where it would be wider than `width`.
+pub(crate) fn push_wrapped(text: &mut String, line: &str, width: Option<usize>) {
+    let width = width.unwrap_or(usize::MAX);
+    let mut taken = 0;
+    for word in line.split(' ') {
+        if taken > 0 {
+            let fits = taken + 1 + characters(word) <= width;
+            text.push(if fits { ' ' } else { '\n' });
+            taken = if fits { taken + 1 } else { 0 };
+        }
+        text.push_str(word);
+        taken += characters(word);
+    }
+    text.push('\n');
+}
+
 pub(crate) fn characters(text: &str) -> usize {
     text.chars().count()
 }
@@ -79,6 +95,18 @@ mod tests {
             text,
             "Name       #\n------  ----\ngrößer     1\nb       1000\n"
         );
+    }
+
+    #[test]
+    fn long_lines_are_broken_between_words() {
+        let wrapped = |width| {
+            let mut text = String::new();
+            push_wrapped(&mut text, "Self CPU time total: 1.5ms", width);
+            text
+        };
+        assert_eq!(wrapped(None), "Self CPU time total: 1.5ms\n");
+        assert_eq!(wrapped(Some(20)), "Self CPU time total:\n1.5ms\n");
+        assert_eq!(wrapped(Some(3)), "Self\nCPU\ntime\ntotal:\n1.5ms\n");
     }
 
     #[test]

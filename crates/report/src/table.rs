@@ -13,7 +13,7 @@ pub use self::columns::TABLE_COLUMNS;
 use self::columns::{Column, shown_columns};
 use self::rows::visible_rows;
 use crate::error::{Error, Result};
-use crate::grid::{characters, push_line};
+use crate::grid::{characters, push_line, push_wrapped};
 use crate::number::{TimeUnit, memory_text, share_text, time_text};
 
 mod columns;
@@ -126,7 +126,7 @@ pub fn table_of_rows(
     let mut text = String::new();
     if rows.is_empty() {
         text.push_str(NO_EVENTS);
-        write_loss(&mut text, &facts.loss);
+        write_loss(&mut text, &facts.loss, options.max_width);
         return Ok(text);
     }
     let rows = &*visible_rows(rows);
@@ -295,15 +295,16 @@ fn write_line(text: &mut String, columns: &[Column], cell: impl Fn(&Column) -> S
 
 fn write_footer(text: &mut String, sheet: &Sheet<'_>) {
     let total = sheet.time(sheet.self_cpu_total);
-    push_line(text, &format!("Self CPU time total: {total}"));
+    let width = sheet.options.max_width;
+    push_wrapped(text, &format!("Self CPU time total: {total}"), width);
     if let Some((device, total)) = sheet.device {
         let total = sheet.time(total);
-        push_line(text, &format!("Self {device} time total: {total}"));
+        push_wrapped(text, &format!("Self {device} time total: {total}"), width);
     }
-    write_loss(text, &sheet.facts.loss);
+    write_loss(text, &sheet.facts.loss, width);
 }
 
-fn write_loss(text: &mut String, loss: &Loss) {
+fn write_loss(text: &mut String, loss: &Loss, width: Option<usize>) {
     if loss.total() == 0 {
         return;
     }
@@ -314,5 +315,5 @@ fn write_loss(text: &mut String, loss: &Loss) {
             write!(line, ", {count} {}", cause.describe()).expect("a String takes every text");
         }
     }
-    push_line(text, &line);
+    push_wrapped(text, &line, width);
 }

@@ -11,6 +11,9 @@ from mindprof._results.function_event_avg import DESCRIPTIONS, FunctionEventAvg
 
 Item = FunctionEvent | FunctionEventAvg
 
+#: What the children of an event are part of.
+_TOTALS = ("cpu_time_total", "device_time_total", "cpu_memory_usage", "device_memory_usage")
+
 
 def rows_of(
     events: list[Any],
@@ -30,6 +33,9 @@ def rows_of(
     }
     rows = []
     for first, sums, members in _core.given_groups(events, grouping):
+        calls = [events[member] for member in members]
+        if getattr(calls[0], "is_python_function", False):
+            sums.update(_outermost_totals(calls))
         row = row_of(events[first], sums)
         row._spread = [events[member].cpu_time_total for member in members]
         row.stack = (row.stack or [])[:by_stack_n]
@@ -41,6 +47,19 @@ def rows_of(
     return rows
 
 
+def _outermost_totals(calls: list[Any]) -> dict[str, Any]:
+    """Returns the totals of a Python function: a call inside another of it is part of that one."""
+    ends: dict[Any, float] = {}
+    outermost = []
+    for call in sorted(calls, key=lambda call: (call.time_range.start, -call.time_range.end)):
+        times = call.time_range
+        end = ends.get(call.thread)
+        if end is None or times.start >= end or times.end > end:
+            ends[call.thread] = times.end
+            outermost.append(call)
+    return {name: sum(getattr(call, name) for call in outermost) for name in _TOTALS}
+
+
 def total_of(items: Sequence[Item]) -> FunctionEventAvg:
     """Returns the sum of events or rows, of which there are some, described as the last one is."""
     grouping = {
@@ -50,7 +69,17 @@ def total_of(items: Sequence[Item]) -> FunctionEventAvg:
         "overload_name": False,
         "python_functions": True,
     }
-    ((_, sums, _),) = _core.given_groups(list(items), grouping)
+    summed: Sequence[Item] = items
+    if any(getattr(item, "is_python_function", False) for item in items):
+        # A function that calls itself is told apart by its row.
+        summed = rows_of(
+            list(items),
+            by_input_shapes=False,
+            by_stack_n=0,
+            by_overload_name=False,
+            python_functions=True,
+        )
+    ((_, sums, _),) = _core.given_groups(list(summed), grouping)
     return row_of(items[-1], sums)
 
 

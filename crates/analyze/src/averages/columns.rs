@@ -1,11 +1,12 @@
 //! What one event adds to a row. Most profiles have times alone, and then nothing else is looked
 //! at.
 
-use mindprof_model::{DeviceKind, EventId};
+use mindprof_model::{Category, DeviceKind, EventId, Nanos};
 
 use super::{Sums, elapsed_micros};
 use crate::analysis::Analysis;
 use crate::flops::Flops;
+use crate::memory_use::Bytes;
 
 /// What a profile has beside times on the host. It holds nothing by thread, so that it can be asked
 /// for with each event.
@@ -52,7 +53,8 @@ impl Sums {
                 self.memory.add(analysis.memory().total(id));
                 self.self_memory.add(analysis.memory().own(id));
             }
-        } else {
+        } else if event.category != Category::Other {
+            // What is no work of the device, as a wait for it, takes none of its time.
             self.device_total = self.device_total + event.duration;
             self.self_device_total = self.self_device_total + event.duration;
             self.device_micros += elapsed_micros(event);
@@ -60,5 +62,26 @@ impl Sums {
         if columns.flops {
             self.flops += flops.count(analysis.profile(), id);
         }
+    }
+
+    /// Adds a call inside another of the same row: what it and its children took is part of the
+    /// outer one's total.
+    pub(super) fn add_inner_call(
+        &mut self,
+        analysis: &Analysis,
+        columns: Columns,
+        id: EventId,
+        flops: &mut Flops,
+    ) {
+        let mut call = Self::default();
+        call.add_event(analysis, columns, id, flops);
+        self.add(&Self {
+            cpu_total: Nanos::ZERO,
+            cpu_micros: 0.0,
+            device_total: Nanos::ZERO,
+            device_micros: 0.0,
+            memory: Bytes::default(),
+            ..call
+        });
     }
 }

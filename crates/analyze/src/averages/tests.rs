@@ -291,3 +291,57 @@ fn what_a_profile_has_is_told_without_a_list_of_its_threads() {
     fn needs_no_memory<T: Copy>() {}
     needs_no_memory::<Columns>();
 }
+
+// f |--------------------|      0..40
+// f   |--------------|          5..35   the only child, of the same name
+// f      |-----|                10..20
+// g               |--|          25..30
+// f                        |-|  40..45
+#[test]
+fn a_python_function_that_calls_itself_counts_each_call_and_its_time_once() {
+    let call = Category::PythonFunction;
+    let profile = Timeline::draw(|time| {
+        time.event(call, "f", |time| {
+            time.idle(5);
+            time.event(call, "f", |time| {
+                time.idle(5);
+                time.event(call, "f", |time| time.idle(10));
+                time.idle(5);
+                time.event(call, "g", |time| time.idle(5));
+                time.idle(5);
+            });
+            time.idle(5);
+        });
+        time.event(call, "f", |time| time.idle(5));
+    });
+    let group_by = GroupBy {
+        python_functions: true,
+        ..GroupBy::default()
+    };
+    assert_eq!(
+        describe(&of(&profile, group_by)),
+        ["f x4 total 45 self 40", "g x1 total 5 self 5"]
+    );
+}
+
+// stream  kernel |-----|        0..10
+//         wait     |---------|  5..25   of the host, for the stream
+#[test]
+fn a_wait_for_a_device_is_no_work_of_it() {
+    let (mut builder, stream) = builder_with_thread(DeviceKind::Cuda);
+    for (name, category, start, end) in [
+        ("kernel", Category::Kernel, 0, 10),
+        ("wait", Category::Other, 5, 25),
+    ] {
+        let name = builder.strings.intern(name);
+        let event = Event::new(category, name, stream, Nanos(start), Nanos(end - start));
+        builder.add_event(event);
+    }
+    let profile = builder.into_profile().unwrap();
+    let rows = of(&profile, GroupBy::default()).rows;
+    let times: Vec<_> = rows
+        .iter()
+        .map(|row| (row.sums.count, row.sums.self_device_total.0))
+        .collect();
+    assert_eq!(times, [(1, 10), (1, 0)]);
+}

@@ -207,3 +207,55 @@ fn a_users_range_on_a_device_is_no_work_of_the_device() {
     let same = diff(&profile, &profile, DiffOptions::default());
     assert_eq!((same.before.device, same.before.host), (Nanos(8), Nanos(0)));
 }
+
+#[test]
+fn addresses_of_objects_do_not_keep_python_functions_apart() {
+    let called = |names: &[&str]| {
+        Timeline::draw(|time| {
+            for name in names {
+                time.event(Category::PythonFunction, name, |time| time.idle(10));
+            }
+        })
+    };
+    let before = called(&[
+        "<built-in method mm of Tensor object at 0x7f12aB>",
+        "<built-in method mm of Tensor object at 0x7f13>",
+        "train.py(3): f",
+    ]);
+    let after = called(&[
+        "<built-in method mm of Tensor object at 0x55>",
+        "train.py(3): f",
+    ]);
+    let options = DiffOptions {
+        python_functions: true,
+        ..DiffOptions::default()
+    };
+    assert_eq!(
+        describe(&diff(&before, &after, options)),
+        [
+            "<built-in method mm of Tensor object> 20 -> 10",
+            "train.py(3): f 10 -> 10",
+        ]
+    );
+    // An operator is named by whoever wrote it.
+    let operators = diff(
+        &drawn(&[("x at 0x1", 1)]),
+        &drawn(&[("x at 0x2", 1)]),
+        options,
+    );
+    assert_eq!(operators.rows.len(), 2);
+}
+
+#[test]
+fn what_grew_most_is_named() {
+    let (before, after) = (drawn(&[("mm", 10)]), drawn(&[("mm", 15)]));
+    let growth = |measure| {
+        let options = DiffOptions {
+            measure,
+            ..DiffOptions::default()
+        };
+        diff(&before, &after, options).most_grown()
+    };
+    assert_eq!(growth(Measure::SelfTime), (Side::Host, 0.5));
+    assert_eq!(growth(Measure::Count), (Side::Events, 0.0));
+}

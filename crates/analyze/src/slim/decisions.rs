@@ -1,6 +1,6 @@
 //! Which events of a profile are kept, and why the others are not.
 
-use mindprof_model::{Category, Event, EventId, Profile, ThreadId};
+use mindprof_model::{Category, DeviceKind, Event, EventId, Profile, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::{Cut, CutReport};
@@ -104,7 +104,11 @@ fn follow_requests(profile: &Profile, cut: &Cut, decisions: &mut [Decision]) {
         .map(|id| (correlation(id), id))
         .filter(|&(correlation, _)| correlation != 0)
         .collect();
-    for id in of_category(Category::Kernel) {
+    let waits = of_category(Category::Other).filter(|&id| {
+        let thread = profile.event(id).thread;
+        profile.threads()[thread.index()].device != DeviceKind::Cpu
+    });
+    for id in of_category(Category::Kernel).chain(waits) {
         let call = calls.get(&correlation(id)).copied();
         let Some(asked) = call.or_else(|| owners.owner(id)) else {
             continue;

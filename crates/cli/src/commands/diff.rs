@@ -1,23 +1,24 @@
 //! `mindprof diff`: what changed between two traces.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use mindprof_analyze::{Diff, DiffOptions, Measure};
-use mindprof_formats::diff_json;
+use mindprof_analyze::{Analysis, Diff, DiffOptions, Measure, Side, is_python_alone};
+use mindprof_formats::{Repair, Repairs, diff_json};
+use mindprof_model::Profile;
 use mindprof_report::{DiffLayout, diff_text, visible};
 
-use crate::failure::Outcome;
-use crate::input::{ReadLimits, read_analysis};
+use crate::failure::{Outcome, advised};
+use crate::input::{ReadLimits, read_repaired};
 use crate::output::{print, print_line, tell};
 use crate::terminal::terminal_width;
-use crate::units;
+use crate::units::{self, Percent};
 
 const EXAMPLE: &str = "\
 Example:
   mindprof diff before.json.gz after.json.gz --fail-over 5%
 
-Exit codes: 0 nothing grew over the limit, 1 something did, 2 a file cannot be read or the arguments make no sense";
+Exit codes: 0 nothing grew over the limit, 1 something did, 2 a file cannot be read or held against a limit, or the arguments make no sense";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
@@ -38,17 +39,17 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_enum, default_value_t)]
     by: By,
 
-    /// Exits with 1 if B has this much more than A: `5%` of A's time (host and devices each by
-    /// themselves) or count.
+    /// Exits with 1 if B has this much more than A, in percent: `5%`, or `5`, of A's time (host and
+    /// devices each by themselves) or count.
     #[arg(long, value_name = "PERCENT", value_parser = units::percent)]
-    fail_over: Option<f64>,
+    fail_over: Option<Percent>,
 
     /// What the limit is for: the whole, or each row, whose growth is told in parts of the whole
     /// of A.
     #[arg(long, value_enum, default_value_t, requires = "fail_over")]
     fail_on: FailOn,
 
-    /// Compares calls of Python functions too.
+    /// Compares calls of Python functions too; where neither trace has operators they are anyway.
     #[arg(long)]
     include_python_functions: bool,
 
@@ -130,65 +131,99 @@ impl DiffArgs {
             row_limit: usize::try_from(self.row_limit).ok(),
             max_name_column_width: limit(self.max_name_column_width),
             max_shapes_column_width: limit(self.max_shapes_column_width),
+            max_width: self
+                .width
+                .or_else(terminal_width)
+                .filter(|&width| width > 0),
         }
     }
 }
 
 /// Prints what changed, and says by the exit code if it is too much.
 pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Outcome> {
-    let before = read_analysis(&args.before, args.limits)?;
-    let after = read_analysis(&args.after, args.limits)?;
-    let diff = Diff::build(&before, &after, args.options());
+    let (before, of_before) = read_repaired(&args.before, args.limits)?;
+    let (after, of_after) = read_repaired(&args.after, args.limits)?;
+    let mut options = args.options();
+    if !options.python_functions && are_python_alone(&before, &after) {
+        options.python_functions = true;
+        tell("the traces have no operators, so Python functions are compared");
+    }
+    let diff = Diff::build(&before, &after, options);
     if args.json {
         print_line(&diff_json(&diff))?;
     } else {
-        let width = args.width.or_else(terminal_width);
-        print(&fitting_text(
-            &diff,
-            args.layout(),
-            width.filter(|&width| width > 0),
-        ))?;
+        print(&diff_text(&diff, &args.layout()))?;
     }
     let Some(limit) = args.fail_over else {
         return Ok(Outcome::Fine);
     };
-    let (what, growth) = grown(&diff, args.fail_on);
-    if growth <= limit {
-        return Ok(Outcome::Fine);
+    refuse_parts(&args.before, &of_before)?;
+    refuse_parts(&args.after, &of_after)?;
+    refuse_nothing(&args.after, &after, &diff)?;
+    if let Some(warning) = limit.doubt() {
+        tell(&warning);
     }
-    let limit = limit * 100.0;
+    Ok(judge(&diff, args.fail_on, limit))
+}
+
+/// Returns whether Python functions are all that there is to compare; one side may have nothing.
+fn are_python_alone(before: &Analysis, after: &Analysis) -> bool {
+    let sides = [before, after].map(Analysis::profile);
+    let nothing_else = |profile: &&Profile| is_python_alone(profile) || profile.events().is_empty();
+    sides.iter().all(nothing_else) && sides.into_iter().any(is_python_alone)
+}
+
+/// Refuses to hold a trace against a limit that is not all there: what is missing cannot grow.
+fn refuse_parts(trace: &Path, repairs: &Repairs) -> anyhow::Result<()> {
+    let cuts = [
+        Repair::Truncated,
+        Repair::DamagedCompression,
+        Repair::Malformed,
+    ];
+    if cuts.iter().all(|&cut| repairs.count(cut) == 0) {
+        return Ok(());
+    }
+    let trace = trace.display();
+    let message = format!("{trace}: is damaged or cut off, and cannot be held against a limit");
+    Err(advised(
+        message,
+        "record or copy it anew, or leave --fail-over away",
+    ))
+}
+
+/// Refuses a trace without events: a run that recorded nothing did not get faster.
+fn refuse_nothing(trace: &Path, analysis: &Analysis, diff: &Diff) -> anyhow::Result<()> {
+    if diff.after.count > 0 {
+        return Ok(());
+    }
+    let what = if analysis.profile().events().is_empty() {
+        "has no events"
+    } else {
+        "has no operators, ranges or work of devices"
+    };
+    let message = format!(
+        "{}: {what}, and cannot be held against a limit",
+        trace.display()
+    );
+    Err(advised(
+        message,
+        "look with `mindprof info` at what was recorded",
+    ))
+}
+
+/// Says whether something grew over the limit.
+fn judge(diff: &Diff, fail_on: FailOn, limit: Percent) -> Outcome {
+    let (what, growth) = grown(diff, fail_on);
+    if growth <= limit.part {
+        return Outcome::Fine;
+    }
     let growth = if growth.is_finite() {
         format!("by {:.1}%", growth * 100.0)
     } else {
         "from nothing".into()
     };
-    tell(&format!("{what} grew {growth}, more than {limit}%"));
-    Ok(Outcome::Found)
-}
-
-/// How wide shapes and names get, from wide to narrow.
-const WIDTHS: [(usize, usize); 6] = [(40, 55), (24, 55), (24, 40), (16, 32), (12, 24), (8, 16)];
-
-/// Returns the text with names and shapes as wide as there is room for.
-fn fitting_text(diff: &Diff, layout: DiffLayout, width: Option<usize>) -> String {
-    let mut text = diff_text(diff, &layout);
-    let Some(width) = width else {
-        return text;
-    };
-    for (shapes, names) in WIDTHS {
-        if text.lines().all(|line| line.chars().count() <= width) {
-            break;
-        }
-        let least =
-            |own: Option<usize>, limit: usize| Some(own.map_or(limit, |own| own.min(limit)));
-        let narrow = DiffLayout {
-            max_shapes_column_width: least(layout.max_shapes_column_width, shapes),
-            max_name_column_width: least(layout.max_name_column_width, names),
-            ..layout
-        };
-        text = diff_text(diff, &narrow);
-    }
-    text
+    tell(&format!("{what} grew {growth}, more than {limit}"));
+    Outcome::Found
 }
 
 /// Returns what grew most of what a limit is for, and by which part.
@@ -196,6 +231,14 @@ fn grown(diff: &Diff, fail_on: FailOn) -> (String, f64) {
     match (fail_on, diff.worst()) {
         (FailOn::Row, Some(row)) => (visible(&row.key).into_owned(), diff.row_growth(row)),
         (FailOn::Row, None) => (String::new(), 0.0),
-        (FailOn::Total, _) => ("the whole".into(), diff.growth()),
+        (FailOn::Total, _) => {
+            let (side, growth) = diff.most_grown();
+            let what = match side {
+                Side::Host => "the time on the host",
+                Side::Devices => "the time on devices",
+                Side::Events => "the number of events",
+            };
+            (what.into(), growth)
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use mindprof_analyze::{Analysis, GroupBy, Metric, averages};
+use mindprof_analyze::{Analysis, GroupBy, Metric, averages, is_python_alone};
 use mindprof_formats::{RowOptions, SortBy, table_json};
 use mindprof_report::{TABLE_COLUMNS, TableOptions, TimeUnit, table};
 
@@ -32,7 +32,7 @@ pub(crate) struct TableArgs {
 
     /// Sorts by one of the columns, largest first; `none` keeps the order in which they first ran
     /// [default: where the time went, `self_device_time_total` if devices worked, else
-    /// `self_cpu_time_total`]
+    /// `self_cpu_time_total`; ranges as devices saw them come last]
     #[arg(long, value_name = "KEY", value_parser = sort_keys())]
     sort_by: Option<Order>,
 
@@ -63,7 +63,8 @@ pub(crate) struct TableArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     group_by_stack_n: usize,
 
-    /// Gives calls of Python functions rows too.
+    /// Gives calls of Python functions rows too; without operators in the trace they have them
+    /// anyway.
     #[arg(long)]
     include_python_functions: bool,
 
@@ -211,6 +212,7 @@ impl TableArgs {
                 row_limit: usize::try_from(row_limit).ok(),
                 top_level_events_only: self.top_level_only,
                 percentiles: self.percentiles || self.asks_for_percentiles(),
+                device_ranges_last: self.sort_by.is_none(),
             },
             max_src_column_width: limit(self.max_src_column_width),
             max_name_column_width: limit(self.max_name_column_width),
@@ -237,7 +239,14 @@ pub(crate) fn run(args: &TableArgs) -> anyhow::Result<Outcome> {
             "warning: {trace}: no trace says which overload ran, so rows are not told apart by it"
         ));
     }
-    let group_by = args.group_by();
+    let mut group_by = args.group_by();
+    if !group_by.python_functions && is_python_alone(analysis.profile()) {
+        group_by.python_functions = true;
+        let trace = args.trace.display();
+        tell(&format!(
+            "{trace}: has no operators, so Python functions are shown"
+        ));
+    }
     let averages = averages(&analysis, group_by);
     let options = args.table_options(args.sort_by(&analysis));
     if args.row_limit.is_none() {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::program::{Run, golden_of, run, table};
+use crate::program::{Run, golden_of, mindprof, run, table};
 
 fn convert(trace: &Path, out: &Path, arguments: &[&str]) -> Run {
     let paths = [Path::new("convert"), trace, out];
@@ -146,5 +146,35 @@ fn a_trace_is_not_written_over_itself() {
             );
             assert_eq!(fs::read(&trace).unwrap(), before);
         }
+    }
+}
+
+#[test]
+fn a_format_is_asked_for_by_the_end_of_its_names_too() {
+    let trace = golden_of("mlp-full", "trace.json.gz");
+    let converted = |to: &str| {
+        let output = mindprof()
+            .args([Path::new("convert"), &trace, Path::new("-")])
+            .args(["--to", to])
+            .output();
+        let output = output.unwrap();
+        assert_eq!(output.status.code(), Some(0), "{to}");
+        output.stdout
+    };
+    assert_eq!(converted("speedscope.json"), converted("speedscope"));
+    assert_eq!(converted("stacks.txt"), converted("folded"));
+}
+
+#[test]
+fn memory_records_that_are_no_rows_are_told_of() {
+    let trace = golden_of("mlp-full", "trace.json.gz");
+    let folder = tempfile::tempdir().unwrap();
+    for ending in ["parquet", "arrow", "csv"] {
+        let out = folder.path().join(format!("a.{ending}"));
+        let told = run([Path::new("convert"), &trace, &out]).told();
+        let note = format!(
+            " memory records have no row in {ending}: the events that they fell into have their bytes\n"
+        );
+        assert!(told.contains(&note), "{told}");
     }
 }

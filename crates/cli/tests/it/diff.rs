@@ -39,7 +39,7 @@ relu        1        1   10.000us    5.000us   -5.000us    -50.0%   10.000us    
 new         0        1          -    5.000us   +5.000us       new          -    5.000us   +5.000us
 
 Rows: 2 changed, 1 new, 1 gone, 1 without change
-Events: 4 -> 4
+Events compared: 4 -> 4
 Self CPU time total: 200.000us -> 210.000us (+5.0%)
 Span: 200.000us -> 210.000us (+5.0%)
 "
@@ -87,7 +87,10 @@ fn a_limit_sets_the_exit_code() {
     let none = folder.path().join("none.json");
     write_trace(&none, &[]);
     let run = diff(&none, &after, &["--fail-over", "5%"]);
-    assert_eq!(run.stderr, "the whole grew from nothing, more than 5%\n");
+    assert_eq!(
+        run.stderr,
+        "the time on the host grew from nothing, more than 5%\n"
+    );
 }
 
 #[test]
@@ -128,4 +131,114 @@ fn failures_are_told_from_differences() {
     let run = diff(&before, &before, &["--fail-over", "much"]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
     assert_eq!(diff(&before, &before, &["--fail-on", "row"]).code, Some(2));
+}
+
+#[test]
+fn what_is_empty_or_cut_off_is_held_against_no_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let (before, after) = pair(folder.path());
+    let none = folder.path().join("none.json");
+    write_trace(&none, &[]);
+    let cut = folder.path().join("cut.json");
+    let text = std::fs::read_to_string(&after).unwrap();
+    std::fs::write(&cut, &text[..text.len() - 40]).unwrap();
+    for (trace, what) in [
+        (&none, "has no events, and cannot be held against a limit"),
+        (
+            &cut,
+            "is damaged or cut off, and cannot be held against a limit",
+        ),
+    ] {
+        assert_eq!(diff(&before, trace, &[]).code, Some(0));
+        let run = diff(&before, trace, &["--fail-over", "5%"]);
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+        let error = format!("error: {}: {what}\nhint: ", trace.display());
+        assert!(run.stderr.contains(&error), "{}", run.stderr);
+    }
+    assert_eq!(diff(&cut, &after, &["--fail-over", "5%"]).code, Some(2));
+}
+
+#[test]
+fn a_limit_below_one_is_doubted_without_its_unit() {
+    let folder = tempfile::tempdir().unwrap();
+    let (before, after) = pair(folder.path());
+    let run = diff(&before, &after, &["--fail-over", "0.05"]);
+    assert_eq!(
+        run.stderr,
+        "warning: 0.05 is taken for 0.05%; write 5% if that is meant\n\
+         the time on the host grew by 5.0%, more than 0.05%\n"
+    );
+    let run = diff(&before, &after, &["--fail-over", "0.05%"]);
+    assert_eq!(
+        run.stderr,
+        "the time on the host grew by 5.0%, more than 0.05%\n"
+    );
+}
+
+#[test]
+fn the_width_that_is_asked_for_is_kept() {
+    for trace in [
+        golden_of("mlp-full", "trace.json.gz"),
+        device_golden("gpt-full"),
+    ] {
+        let other = device_golden("mlp-plain");
+        for width in [150, 100, 80, 40, 20] {
+            let text = diff(&trace, &other, &["--width", &width.to_string()]).printed();
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest <= Some(width), "{width}: {text}");
+        }
+    }
+}
+
+/// Calls of Python functions, and a range around an import, as a run of a script leaves them.
+fn write_calls(path: &Path, functions: &[(&str, u64)]) {
+    let event = |category: &str, name: &str, start: u64, duration: u64| {
+        serde_json::json!({
+            "ph": "X", "cat": category, "name": name, "pid": 1, "tid": 2, "ts": start, "dur": duration,
+        })
+    };
+    let mut events = vec![event("user_annotation", "import json", 10, 5)];
+    let mut start = 100;
+    for (name, duration) in functions {
+        events.push(event("python_function", name, start, *duration));
+        start += duration;
+    }
+    let trace = serde_json::json!({ "traceEvents": events });
+    std::fs::write(path, trace.to_string()).unwrap();
+}
+
+#[test]
+fn traces_of_python_alone_are_compared_by_their_functions() {
+    let folder = tempfile::tempdir().unwrap();
+    let (before, after) = (folder.path().join("a.json"), folder.path().join("b.json"));
+    write_calls(
+        &before,
+        &[
+            ("a.py(1): f", 10),
+            ("<built-in method x of Y object at 0x7f1>", 20),
+        ],
+    );
+    write_calls(
+        &after,
+        &[
+            ("a.py(1): f", 30),
+            ("<built-in method x of Y object at 0x6a2>", 20),
+        ],
+    );
+    let run = diff(&before, &after, &["--fail-over", "5%"]);
+    assert_eq!(run.code, Some(1));
+    assert_eq!(
+        run.stderr,
+        "the traces have no operators, so Python functions are compared\n\
+         the time on the host grew by 57.1%, more than 5%\n"
+    );
+    let totals = "Rows: 1 changed, 0 new, 0 gone, 2 without change";
+    assert!(run.stdout.contains(totals), "{}", run.stdout);
+    let table = crate::program::table(&before, &[]);
+    assert!(table.stdout.contains("a.py(1): f"), "{}", table.stdout);
+    let said = format!(
+        "{}: has no operators, so Python functions are shown\n",
+        before.display()
+    );
+    assert_eq!(table.stderr, said);
 }

@@ -16,6 +16,9 @@ pub(super) const WINDOW_TRACKS: [(&[u8], &[u8]); 2] = [
     (b"\"Traces\"", b"\"PyTorch Profiler\""),
 ];
 
+/// The category of the host's waits for a stream, an event or a device.
+const WAIT: &str = "cuda_sync";
+
 /// How many nanoseconds wider than it was a device's annotation is drawn, on each side, so that
 /// viewers put it around the first and last of its kernels.
 pub(super) const DEVICE_ANNOTATION_MARGIN: u64 = 1;
@@ -38,9 +41,9 @@ pub(super) fn from_name(name: &str) -> (Category, DeviceKind) {
         "user_annotation" => (Category::Annotation, DeviceKind::Cpu),
         "python_function" => (Category::PythonFunction, DeviceKind::Cpu),
         "cuda_runtime" | "cuda_driver" => (Category::Runtime, DeviceKind::Cpu),
-        "kernel" | "gpu_memcpy" | "gpu_memset" | "cuda_sync" => {
-            (Category::Kernel, DeviceKind::Cuda)
-        }
+        "kernel" | "gpu_memcpy" | "gpu_memset" => (Category::Kernel, DeviceKind::Cuda),
+        // The host waits for a stream: it stands on the stream's track and is no work of it.
+        WAIT => (Category::Other, DeviceKind::Cuda),
         "gpu_user_annotation" => (Category::DeviceAnnotation, DeviceKind::Cuda),
         _ => of_maker(name).unwrap_or((Category::Other, DeviceKind::Cpu)),
     }
@@ -82,8 +85,9 @@ pub(super) fn is_step(name: &str) -> bool {
 
 /// Returns whether a category says something of an event that is not understood.
 pub(super) fn is_unknown(name: &str) -> bool {
-    const NEITHER: [&str; 9] = [
+    const NEITHER: [&str; 10] = [
         "",
+        WAIT,
         WINDOW,
         INSTANT,
         "other",

@@ -17,7 +17,7 @@ use self::tracks::Tracks;
 use self::vocabulary::{Role, Vocabulary};
 use super::category;
 use super::event::{RawEvent, Rest, Texts};
-use super::integer::{integer_of, number_of};
+use super::integer::{integer_of, is_integer, number_of};
 use super::keys::{ArgumentKey, ArgumentKeys};
 use super::options::UnknownArgs;
 use super::phase_counts::PhaseCounts;
@@ -241,8 +241,8 @@ impl Collector {
         let Some(time) = self.time(event.start) else {
             return;
         };
-        let bytes: Option<i64> = integer_of(event.arguments.value(ArgumentKey::Bytes));
-        if name.role == Role::Memory && bytes.is_some() {
+        let bytes = event.arguments.value(ArgumentKey::Bytes);
+        if name.role == Role::Memory && is_integer(bytes) {
             self.add_memory(event, texts, rest, time);
         } else {
             self.add_interval(event, texts, rest, (time, Nanos::ZERO));
@@ -252,11 +252,17 @@ impl Collector {
     fn add_memory(&mut self, event: &RawEvent<'_>, texts: &Texts, rest: &Rest, time: i64) {
         let arguments = &event.arguments;
         let said = |key: ArgumentKey| arguments.value(key);
-        let bytes: i64 = number_of(said(ArgumentKey::Bytes));
+        // What does not fit is more than a machine can have.
+        let bytes: i64 = integer_of(said(ArgumentKey::Bytes)).unwrap_or(i64::MAX);
         let is_plausible = self.is_plausible(bytes.unsigned_abs(), MOST_ALLOCATION_BYTES);
         let [total_allocated, total_reserved] =
             [ArgumentKey::TotalAllocated, ArgumentKey::TotalReserved].map(|key| {
-                let total = number_of(said(key));
+                let too_much = is_integer(said(key)) && integer_of::<u64>(said(key)).is_none();
+                let total = if too_much {
+                    u64::MAX
+                } else {
+                    number_of(said(key))
+                };
                 let is_plausible = self.is_plausible(total, MOST_TOTAL_BYTES);
                 if is_plausible { total } else { 0 }
             });

@@ -23,6 +23,12 @@ pub(super) fn integer_of<T: TryFrom<i128>>(raw: &[u8]) -> Option<T> {
     longer_integer_of(raw)
 }
 
+/// Returns whether a JSON value is an integer, of any size.
+pub(super) fn is_integer(raw: &[u8]) -> bool {
+    let digits = raw.strip_prefix(b"-").unwrap_or(raw);
+    !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+}
+
 fn longer_integer_of<T: TryFrom<i128>>(raw: &[u8]) -> Option<T> {
     let (is_negative, digits) = match raw.strip_prefix(b"-") {
         Some(rest) => (true, rest),

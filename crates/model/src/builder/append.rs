@@ -253,11 +253,26 @@ enum Renumbering {
 }
 
 impl Numbers {
-    /// Keeps the numbers of a part apart from those that there are.
+    /// Keeps the numbers of a part apart from those that there are. Both kinds are raised alike
+    /// where they can be: an external id that only repeats the correlation is still known by it.
     fn apart(taken: &LinkColumns, own: &LinkColumns) -> Self {
+        let external = Renumbering::apart(taken, own, |links| links.external);
+        let correlation = Renumbering::apart(taken, own, |links| links.correlation);
+        let largest = own
+            .iter()
+            .map(|links| links.external.max(links.correlation));
+        if let (&Renumbering::Raised(one), &Renumbering::Raised(other)) = (&external, &correlation)
+            && let by = one.max(other)
+            && largest.max().unwrap_or(0).checked_add(by).is_some()
+        {
+            return Self {
+                external: Renumbering::Raised(by),
+                correlation: Renumbering::Raised(by),
+            };
+        }
         Self {
-            external: Renumbering::apart(taken, own, |links| links.external),
-            correlation: Renumbering::apart(taken, own, |links| links.correlation),
+            external,
+            correlation,
         }
     }
 

@@ -136,7 +136,7 @@ fn fitting(sheet: &Sheet<'_>, mut columns: Vec<Column>, width: usize) -> Vec<Col
         let least = (0..columns.len()).max_by_key(|&index| rank(&columns[index]));
         columns.remove(least.expect("there are columns"));
     }
-    let room = room(&columns).max(LEAST_NAME_WIDTH.min(width));
+    let room = room(&columns).max(LEAST_NAME_WIDTH.min(width / 3));
     for column in columns.iter_mut().filter(|column| column.key == "name") {
         let longest = rows.iter().map(|row| characters(&row.name)).max();
         let width = longest

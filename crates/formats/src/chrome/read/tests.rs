@@ -407,13 +407,15 @@ fn memory_that_no_machine_has_is_counted_and_not_added_up() {
         record(1 << 62, 1 << 63),
         record(-(1 << 63), 0),
         record(64, 64),
+        record(1 << 70, 1 << 70),
+        record(-(1 << 70), 64),
     ];
     let reading = reading(format!("[{}]", absurd.join(", ")).as_bytes());
-    assert_eq!(told(&reading), [("absurd_memory", 4)]);
+    assert_eq!(told(&reading), [("absurd_memory", 7)]);
     let kept = reading.profile.memory();
     let kept: Vec<_> = kept
         .iter()
         .map(|record| (record.bytes, record.total_allocated))
         .collect();
-    assert_eq!(kept, [(0, 0), (0, 0), (0, 0), (64, 64)]);
+    assert_eq!(kept, [(0, 0), (0, 0), (0, 0), (64, 64), (0, 0), (0, 64)]);
 }
