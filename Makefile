@@ -207,6 +207,21 @@ test-pytorch: build $(TORCH_PYTHONS) ## Record real PyTorch: TORCH_PYTHONS=... a
 		PYTHONPATH=python $$python -m pytest -q tests/pytorch || status=1; \
 	done; exit $$status
 
+# An interpreter with the trainers: one that the target makes itself, or one that is given.
+ifndef TRAINERS_PYTHON
+TRAINERS_PYTHON := target/trainers/bin/python
+TRAINERS_READY := target/trainers/ready
+endif
+
+.PHONY: test-trainers
+test-trainers: build $(TRAINERS_READY) ## Run Hugging Face's and Lightning's trainers with their own profilers on the engine
+	PYTHONPATH=$(CURDIR)/python $(TRAINERS_PYTHON) -m pytest -q -p no:cacheprovider tests/trainers
+
+target/trainers/ready: tools/trainers-requirements.txt
+	$(PYTHON) -m venv target/trainers
+	target/trainers/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
 .PHONY: bench-torch
 bench-torch: build-release $(PARITY_READY) ## Measure against the real torch.profiler, in an environment of its own
 	$(BIN)/python benchmarks/bench_torch.py --torch-python $(TORCH_PYTHON)
