@@ -87,6 +87,7 @@ lint: setup build ## Check format, lints, types, stubs, docs and the direction o
 bench: build-release ## Measure: a recorded scope, ops, the Python face
 	cargo bench --quiet --package mindprof-record
 	$(BIN)/python benchmarks/python_face.py
+	$(BIN)/python benchmarks/host_door.py
 	$(BIN)/python benchmarks/import_time.py
 	cargo build --quiet --release --package mindprof-cli
 	$(BIN)/python benchmarks/read_trace.py

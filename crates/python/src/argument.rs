@@ -183,13 +183,39 @@ fn list_value(items: &[Bound<'_, PyAny>]) -> Option<KeywordValue> {
 /// strides is dense.
 fn tensor(value: &Bound<'_, PyAny>) -> Option<TensorArgument> {
     let dims: Vec<usize> = value.getattr("shape").ok()?.extract().ok()?;
-    let dtype = value.getattr("dtype").ok()?.str().ok()?;
-    let strides = value.call_method0("stride").and_then(|told| told.extract());
     Some(TensorArgument {
-        dtype: dtype_named(dtype.to_string_lossy().trim_start_matches("torch.")),
-        strides: strides.unwrap_or_else(|_| dense_strides(&dims)),
+        dtype: dtype(&value.getattr("dtype").ok()?)?,
+        strides: strides(value).unwrap_or_else(|| dense_strides(&dims)),
         dims,
     })
+}
+
+/// Takes a type of elements by its name: a text, an attribute, or what it is shown as, whichever is
+/// there first, since showing it may run code of the framework's.
+fn dtype(value: &Bound<'_, PyAny>) -> Option<DType> {
+    let text = match value.cast::<PyString>() {
+        Ok(text) => text.clone(),
+        Err(_) => match value.getattr_opt("name").ok()? {
+            Some(name) => name.cast_into().ok()?,
+            None => value.str().ok()?,
+        },
+    };
+    let text = text.to_string_lossy();
+    Some(dtype_named(text.rsplit('.').next().unwrap_or_default()))
+}
+
+/// Returns the strides in elements that a tensor tells by a method or an attribute, or those in
+/// bytes of an array.
+fn strides(value: &Bound<'_, PyAny>) -> Option<Vec<isize>> {
+    if let Ok(told) = value.getattr("stride") {
+        if told.is_instance_of::<PyTuple>() {
+            return told.extract().ok();
+        }
+        return told.call0().ok()?.extract().ok();
+    }
+    let bytes: Vec<isize> = value.getattr("strides").ok()?.extract().ok()?;
+    let item: isize = value.getattr("itemsize").ok()?.extract().ok()?;
+    (item > 0).then(|| bytes.iter().map(|stride| stride / item).collect())
 }
 
 fn dtype_named(name: &str) -> DType {

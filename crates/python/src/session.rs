@@ -2,12 +2,13 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mindprof_model::Metadata;
+use mindprof_model::{Metadata, Part};
 use mindprof_pytorch::{Attachment, MemoryReport, Wanted as WantedOfTorch};
 use mindprof_record::{Calls, Capture, Options, Session as Window, ThreadKey};
 use pyo3::prelude::*;
 
 use crate::error::Error;
+use crate::host_operators::DeviceColumns;
 use crate::profile::Profile;
 use crate::python_calls::{Following, Wanted};
 use crate::torch_probe::observer;
@@ -29,6 +30,8 @@ struct State {
     /// Whether the window wants the inputs of operators.
     wants_inputs: bool,
     capture: Option<Capture>,
+    /// What others report of the window while it is open.
+    attached: Vec<Part>,
     /// What the profile says about itself.
     facts: Metadata,
     /// The only thread that is wanted; none means all.
@@ -113,6 +116,7 @@ impl Session {
             attachment: None,
             wants_inputs: options.inputs,
             capture: None,
+            attached: Vec::new(),
             facts,
             thread,
         };
@@ -153,6 +157,17 @@ impl Session {
         window.map(|window| window.mark_step(number)).is_some()
     }
 
+    /// Takes what devices did into the window. Returns false if it is closed.
+    fn add_device_events(&self, columns: DeviceColumns) -> PyResult<bool> {
+        let part = columns.into_part()?;
+        let mut state = self.lock();
+        let is_open = state.window.is_some();
+        if is_open {
+            state.attached.push(part);
+        }
+        Ok(is_open)
+    }
+
     /// Closes the window and returns what it holds, the same again at a second call.
     fn stop(&self) -> Profile {
         Profile::from_capture(self.close())
@@ -180,6 +195,10 @@ impl Session {
             capture.metadata = state.facts.clone();
             if let Some(thread) = state.thread {
                 capture.keep_thread(thread);
+            }
+            for part in state.attached.drain(..) {
+                let attached = capture.attach(part);
+                attached.expect("a part that was made of columns names what it holds");
             }
             state.capture = Some(capture);
             drop(state.following.take());
