@@ -223,6 +223,18 @@ target/trainers/ready: tools/trainers-requirements.txt
 	target/trainers/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
+# A checkout of MindTorch v2: its folder src. Nothing of it is part of this project.
+MINDTORCH_SRC ?=
+
+.PHONY: test-mindtorch
+test-mindtorch: setup build ## Record the real MindTorch v2 and run its own profiler tests on the engine: MINDTORCH_SRC=.../src
+	@test -d "$(MINDTORCH_SRC)/mindtorch_v2" || { echo "MINDTORCH_SRC=... has to name the folder that holds mindtorch_v2" >&2; exit 1; }
+	MINDTORCH_SRC="$(abspath $(MINDTORCH_SRC))" $(BIN)/python -m pytest -q -p no:cacheprovider tests/mindtorch
+
+.PHONY: bench-mindtorch
+bench-mindtorch: build-release ## Measure an operator of MindTorch v2 against its own profiler: MINDTORCH_SRC=.../src
+	PYTHONPATH="$(abspath $(MINDTORCH_SRC)):$(CURDIR)/python" $(BIN)/python benchmarks/mindtorch.py
+
 .PHONY: bench-torch
 bench-torch: build-release $(PARITY_READY) ## Measure against the real torch.profiler, in an environment of its own
 	$(BIN)/python benchmarks/bench_torch.py --torch-python $(TORCH_PYTHON)

@@ -10,12 +10,14 @@ from importlib import import_module
 from types import ModuleType
 
 from mindprof._import_watch import ImportWatch
+from mindprof._install.mindtorch_names import MINDTORCH_MODULE, replace_mindtorch_names
 from mindprof._install.replacements import Replacements
 from mindprof._install.torch_names import TORCH_MODULE, replace_torch_names
 
 #: By the module after whose import it is done, what is done.
 _STEPS: dict[str, Callable[[ModuleType, Replacements], None]] = {
     TORCH_MODULE: replace_torch_names,
+    MINDTORCH_MODULE: replace_mindtorch_names,
 }
 
 
@@ -73,6 +75,9 @@ def install() -> None:
     `torch.profiler.profile` and `tensorboard_trace_handler` are ours from then on, and so is
     `torch.autograd.profiler.profile`. A torch that is not there yet gets them when it is imported.
     A second call changes nothing.
+
+    MindTorch v2, where it is in the process, has its operators recorded and its profiler served in
+    the same way.
 
     What a program took out of torch before (`from torch.profiler import profile`) stays torch's.
 
