@@ -91,6 +91,7 @@ __all__ = [
     "note_module",
     "note_optimizer",
     "ones",
+    "open_dispatched_operator",
     "open_operator",
     "pause_calls",
     "percentiles_of",
@@ -473,6 +474,9 @@ class RangeHandle: ...
 def close_operator(operator: RangeHandle | None) -> None: ...
 def garbage_collection_enter() -> RangeHandle: ...
 def is_recording() -> bool: ...
+def open_dispatched_operator(
+    name: str, device: Any, inputs: tuple[Any, ...], keywords: dict[str, Any]
+) -> RangeHandle | None: ...
 def open_operator(
     name: str,
     inputs: tuple[Any, ...] | None = None,

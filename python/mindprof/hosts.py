@@ -54,24 +54,23 @@ class TensorInput:
         strides: How many elements lie between neighbours, by dimension; dense if None.
     """
 
-    __slots__ = ("_strides", "dtype", "shape")
+    __slots__ = ("dtype", "shape", "stride")
 
     def __init__(
         self, shape: Sequence[int], dtype: str, strides: Sequence[int] | None = None
     ) -> None:
         self.shape = tuple(shape)
         self.dtype = dtype
-        self._strides = strides
+        self.stride = _dense(self.shape) if strides is None else tuple(strides)
 
-    def stride(self) -> tuple[int, ...]:
-        """Returns the strides."""
-        if self._strides is not None:
-            return tuple(self._strides)
-        strides, step = [], 1
-        for size in reversed(self.shape):
-            strides.append(step)
-            step *= max(size, 1)
-        return tuple(reversed(strides))
+
+def _dense(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns the strides of a tensor whose last dimension lies innermost, without gaps."""
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))
 
 
 @contextmanager

@@ -42,6 +42,19 @@ pub(crate) fn open_operator(
     Some(RangeHandle::from(open))
 }
 
+/// Opens an operator as dispatchers of MindTorch v2 do: with the device that runs it, which a scope
+/// of the host has no place for.
+#[pyfunction]
+#[expect(unused_variables, reason = "it is part of the dispatcher's call")]
+pub(crate) fn open_dispatched_operator(
+    name: &Bound<'_, PyString>,
+    device: &Bound<'_, PyAny>,
+    inputs: &Bound<'_, PyTuple>,
+    keywords: &Bound<'_, PyDict>,
+) -> Option<RangeHandle> {
+    open_operator(name, Some(inputs), Some(keywords), 0)
+}
+
 /// Closes an operator; one that is closed stays so, and nothing is closed by nothing.
 #[pyfunction]
 pub(crate) fn close_operator(py: Python<'_>, operator: Option<&RangeHandle>) {

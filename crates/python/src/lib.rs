@@ -70,7 +70,8 @@ mod _core {
     use crate::handmade_events::{given_groups, given_table, given_tree};
     #[pymodule_export]
     use crate::host_operators::{
-        close_operator, is_recording_now, open_operator, report_memory, wants_inputs_now,
+        close_operator, is_recording_now, open_dispatched_operator, open_operator, report_memory,
+        wants_inputs_now,
     };
     #[pymodule_export]
     use crate::inputs::set_list_values_recorded;

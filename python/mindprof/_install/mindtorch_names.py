@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
-from typing import Any
 
 from mindprof import _core
 from mindprof._install.replacements import Replacements
@@ -36,18 +35,9 @@ def replace_mindtorch_names(dispatcher: ModuleType, replacements: Replacements) 
         replacements: Takes what was done.
     """
     replacements.replace(dispatcher, "is_profiler_enabled", _core.is_recording)
-    replacements.replace(dispatcher, "dispatch_op_enter", _enter)
+    replacements.replace(dispatcher, "dispatch_op_enter", _core.open_dispatched_operator)
     replacements.replace(dispatcher, "dispatch_op_exit", _core.close_operator)
     for name in ("mindtorch_v2.profiler", "mindtorch_v2.profiler.profiler"):
         if name in sys.modules:
             for place, value in _PROFILER_NAMES.items():
                 replacements.replace(sys.modules[name], place, value)
-
-
-def _enter(
-    name: str,
-    device: Any,  # noqa: ARG001
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-) -> _core.RangeHandle | None:
-    return _core.open_operator(name, args, kwargs)
