@@ -87,6 +87,7 @@ lint: setup build ## Check format, lints, types, stubs, docs and the direction o
 bench: build-release ## Measure: a recorded scope, ops, the Python face
 	cargo bench --quiet --package mindprof-record
 	$(BIN)/python benchmarks/python_face.py
+	$(BIN)/python benchmarks/host_door.py
 	$(BIN)/python benchmarks/import_time.py
 	cargo build --quiet --release --package mindprof-cli
 	$(BIN)/python benchmarks/read_trace.py
@@ -210,6 +211,33 @@ test-pytorch: build $(TORCH_PYTHONS) ## Record real PyTorch: TORCH_PYTHONS=... a
 		echo "$$python: torch $$($$python -c 'import torch; print(torch.__version__)')"; \
 		PYTHONPATH=python $$python -m pytest -q tests/pytorch || status=1; \
 	done; exit $$status
+
+# An interpreter with the trainers: one that the target makes itself, or one that is given.
+ifndef TRAINERS_PYTHON
+TRAINERS_PYTHON := target/trainers/bin/python
+TRAINERS_READY := target/trainers/ready
+endif
+
+.PHONY: test-trainers
+test-trainers: build $(TRAINERS_READY) ## Run Hugging Face's and Lightning's trainers with their own profilers on the engine
+	PYTHONPATH=$(CURDIR)/python $(TRAINERS_PYTHON) -m pytest -q -p no:cacheprovider tests/trainers
+
+target/trainers/ready: tools/trainers-requirements.txt
+	$(PYTHON) -m venv target/trainers
+	target/trainers/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
+# A checkout of MindTorch v2: its folder src. Nothing of it is part of this project.
+MINDTORCH_SRC ?=
+
+.PHONY: test-mindtorch
+test-mindtorch: setup build ## Record the real MindTorch v2 and run its own profiler tests on the engine: MINDTORCH_SRC=.../src
+	@test -d "$(MINDTORCH_SRC)/mindtorch_v2" || { echo "MINDTORCH_SRC=... has to name the folder that holds mindtorch_v2" >&2; exit 1; }
+	MINDTORCH_SRC="$(abspath $(MINDTORCH_SRC))" $(BIN)/python -m pytest -q -p no:cacheprovider tests/mindtorch
+
+.PHONY: bench-mindtorch
+bench-mindtorch: build-release ## Measure an operator of MindTorch v2 against its own profiler: MINDTORCH_SRC=.../src
+	PYTHONPATH="$(abspath $(MINDTORCH_SRC)):$(CURDIR)/python" $(BIN)/python benchmarks/mindtorch.py
 
 .PHONY: bench-torch
 bench-torch: build-release $(PARITY_READY) ## Measure against the real torch.profiler, in an environment of its own

@@ -22,6 +22,7 @@ except SystemError as error:
 from mindprof._diff import DiffRow, ProfileDiff, diff
 from mindprof._former_names import keep_former_names
 from mindprof._hosts.present import supported_activities
+from mindprof._install.install import install, uninstall
 from mindprof._late_modules import import_before_forks
 from mindprof._load import LoadedProfile, RepairWarning, load
 from mindprof._profiler.activity import (
@@ -64,6 +65,7 @@ __all__ = [
     "RepairWarning",
     "__version__",
     "diff",
+    "install",
     "kineto_available",
     "load",
     "profile",
@@ -71,4 +73,5 @@ __all__ = [
     "schedule",
     "supported_activities",
     "tensorboard_trace_handler",
+    "uninstall",
 ]

@@ -40,6 +40,7 @@ __all__ = [
     "cat",
     "check_torch_memory",
     "clear_autocast_cache",
+    "close_operator",
     "conv2d",
     "cross_entropy",
     "device",
@@ -68,6 +69,7 @@ __all__ = [
     "huber_loss",
     "is_grad_enabled",
     "is_profiling",
+    "is_recording",
     "is_shown_frame",
     "layer_norm",
     "leaky_relu",
@@ -89,6 +91,8 @@ __all__ = [
     "note_module",
     "note_optimizer",
     "ones",
+    "open_dispatched_operator",
+    "open_operator",
     "pause_calls",
     "percentiles_of",
     "profile_loss",
@@ -102,6 +106,7 @@ __all__ = [
     "record_function",
     "record_function_with_args_enter",
     "record_function_with_args_exit",
+    "report_memory",
     "resume_calls",
     "run_command",
     "scaled_dot_product_attention",
@@ -117,6 +122,7 @@ __all__ = [
     "tensor_from_bytes",
     "tensor_to_bytes",
     "torch_ranges_heard",
+    "wants_inputs",
     "where",
     "write_chrome_trace",
     "write_execution_trace",
@@ -153,6 +159,7 @@ class _SessionOptions(Protocol):
 @final
 class Session:
     def __new__(cls, options: _SessionOptions) -> Self: ...
+    def add_device_events(self, columns: Mapping[str, Any]) -> bool: ...
     def mark_step(self, number: int) -> bool: ...
     def observe_torch(self, memory: bool) -> bool: ...
     def pause(self) -> bool: ...
@@ -469,7 +476,20 @@ class record_function:
 @final
 class RangeHandle: ...
 
+def close_operator(operator: RangeHandle | None) -> None: ...
 def garbage_collection_enter() -> RangeHandle: ...
+def is_recording() -> bool: ...
+def open_dispatched_operator(
+    name: str, device: Any, inputs: tuple[Any, ...], keywords: dict[str, Any]
+) -> RangeHandle | None: ...
+def open_operator(
+    name: str,
+    inputs: tuple[Any, ...] | None = None,
+    keywords: dict[str, Any] | None = None,
+    correlation: int = 0,
+) -> RangeHandle | None: ...
+def report_memory(address: int, bytes: int, total: int) -> None: ...
+def wants_inputs() -> bool: ...
 def set_list_values_recorded(recorded: bool) -> None: ...
 def record_function_with_args_enter(name: str, *args: Any) -> RangeHandle: ...
 def record_function_with_args_exit(handle: RangeHandle) -> None: ...

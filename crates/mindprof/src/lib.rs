@@ -26,8 +26,11 @@
 //! how it is captured, `mindprof_analyze` what it means, `mindprof_formats` and `mindprof_report`
 //! how it is written for programs and for people.
 //!
+//! A framework that has operators of its own writes them through [`host`].
+//!
 //! This crate is a thin facade: what it re-exports is documented where it is made.
 
+pub mod host;
 mod profile;
 mod scope;
 

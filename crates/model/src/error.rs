@@ -52,6 +52,12 @@ pub enum Error {
         /// The number of input lists there are.
         inputs: usize,
     },
+    /// An event was handed over with an end before its start.
+    #[error("{event} ends before it begins")]
+    EndBeforeStart {
+        /// The event at fault.
+        event: EventId,
+    },
     /// An event's end lies beyond what a time can hold.
     #[error("{event} ends beyond the last nanosecond that can be told")]
     EndOverflow {

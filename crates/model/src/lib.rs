@@ -27,6 +27,7 @@
 mod builder;
 mod columns;
 mod device;
+mod device_events;
 mod dtype;
 mod error;
 mod event;
@@ -58,6 +59,7 @@ pub use builder::{Kinship, ProfileBuilder};
 use columns::SplitU64Column;
 pub use columns::{LinkColumns, PackedTexts, PatternId, TextTemplate};
 pub use device::DeviceKind;
+pub use device_events::DeviceEvent;
 pub use dtype::DType;
 pub use error::{Error, Result};
 pub use event::{Category, Event, Flags, ScopeKind};

@@ -8,6 +8,8 @@ use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
+use crate::py_cache::{InternedNames, interned_names};
+
 /// A value that a range is given, taken out of Python before the recorder is asked.
 pub(crate) enum Argument {
     Tensor(TensorArgument),
@@ -182,14 +184,41 @@ fn list_value(items: &[Bound<'_, PyAny>]) -> Option<KeywordValue> {
 /// Takes whatever has a shape and a type of elements for a tensor; one that does not tell its
 /// strides is dense.
 fn tensor(value: &Bound<'_, PyAny>) -> Option<TensorArgument> {
-    let dims: Vec<usize> = value.getattr("shape").ok()?.extract().ok()?;
-    let dtype = value.getattr("dtype").ok()?.str().ok()?;
-    let strides = value.call_method0("stride").and_then(|told| told.extract());
+    let names = interned_names(value.py());
+    let dims: Vec<usize> = value.getattr(&names.tensor_shape).ok()?.extract().ok()?;
     Some(TensorArgument {
-        dtype: dtype_named(dtype.to_string_lossy().trim_start_matches("torch.")),
-        strides: strides.unwrap_or_else(|_| dense_strides(&dims)),
+        dtype: dtype(&value.getattr(&names.tensor_dtype).ok()?, names)?,
+        strides: strides(value, names).unwrap_or_else(|| dense_strides(&dims)),
         dims,
     })
+}
+
+/// Takes a type of elements by its name: a text, an attribute, or what it is shown as, whichever is
+/// there first, since showing it may run code of the framework's.
+fn dtype(value: &Bound<'_, PyAny>, names: &InternedNames) -> Option<DType> {
+    let text = match value.cast::<PyString>() {
+        Ok(text) => text.clone(),
+        Err(_) => match value.getattr_opt(&names.dtype_name).ok()? {
+            Some(name) => name.cast_into().ok()?,
+            None => value.str().ok()?,
+        },
+    };
+    let text = text.to_string_lossy();
+    Some(dtype_named(text.rsplit('.').next().unwrap_or_default()))
+}
+
+/// Returns the strides in elements that a tensor tells by a method or an attribute, or those in
+/// bytes of an array.
+fn strides(value: &Bound<'_, PyAny>, names: &InternedNames) -> Option<Vec<isize>> {
+    if let Ok(told) = value.getattr(&names.tensor_stride) {
+        if told.is_instance_of::<PyTuple>() {
+            return told.extract().ok();
+        }
+        return told.call0().ok()?.extract().ok();
+    }
+    let bytes: Vec<isize> = value.getattr("strides").ok()?.extract().ok()?;
+    let item: isize = value.getattr("itemsize").ok()?.extract().ok()?;
+    (item > 0).then(|| bytes.iter().map(|stride| stride / item).collect())
 }
 
 fn dtype_named(name: &str) -> DType {

@@ -23,6 +23,7 @@ mod export;
 mod function_event;
 mod gil_cell;
 mod handmade_events;
+mod host_operators;
 mod inputs;
 mod load;
 mod memory_timeline;
@@ -68,6 +69,11 @@ mod _core {
     use crate::function_event::FunctionEvent;
     #[pymodule_export]
     use crate::handmade_events::{given_groups, given_table, given_tree};
+    #[pymodule_export]
+    use crate::host_operators::{
+        close_operator, is_recording_now, open_dispatched_operator, open_operator, report_memory,
+        wants_inputs_now,
+    };
     #[pymodule_export]
     use crate::inputs::set_list_values_recorded;
     #[pymodule_export]

@@ -16,7 +16,7 @@ static NAMES: PyOnceLock<InternedNames> = PyOnceLock::new();
 static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
 static SIZE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
-/// Names that the interpreter is asked for while calls are followed.
+/// Names that the interpreter is asked for while calls are followed and inputs are taken.
 pub(crate) struct InternedNames {
     pub(crate) code_file: Py<PyString>,
     pub(crate) code_line: Py<PyString>,
@@ -25,6 +25,10 @@ pub(crate) struct InternedNames {
     pub(crate) frame_locals: Py<PyString>,
     pub(crate) getprofile: Py<PyString>,
     pub(crate) sys: Py<PyString>,
+    pub(crate) tensor_dtype: Py<PyString>,
+    pub(crate) tensor_shape: Py<PyString>,
+    pub(crate) tensor_stride: Py<PyString>,
+    pub(crate) dtype_name: Py<PyString>,
 }
 
 /// What of the package `mindprof` is made or handed out here.
@@ -53,6 +57,10 @@ pub(crate) fn interned_names(py: Python<'_>) -> &'static InternedNames {
         frame_locals: intern("f_locals"),
         getprofile: intern("getprofile"),
         sys: intern("sys"),
+        tensor_dtype: intern("dtype"),
+        tensor_shape: intern("shape"),
+        tensor_stride: intern("stride"),
+        dtype_name: intern("name"),
     })
 }
 

@@ -36,9 +36,17 @@ impl RangeHandle {
         }
     }
 
-    fn close(&self, py: Python<'_>) {
+    pub(crate) fn close(&self, py: Python<'_>) {
         if let Some(open) = self.open.with(py, None, std::mem::replace) {
             open.close();
+        }
+    }
+}
+
+impl From<OpenScope> for RangeHandle {
+    fn from(open: OpenScope) -> Self {
+        Self {
+            open: GilCell::new(Some(open)),
         }
     }
 }

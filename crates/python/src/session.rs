@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 
 use crate::enter::Enter;
 use crate::error::Error;
+use crate::host_operators::DeviceColumns;
 use crate::profile::Profile;
 use crate::python_calls::{Following, Wanted};
 use crate::thread_names::thread_names;
@@ -32,6 +33,8 @@ struct State {
     /// Whether the window wants the inputs of operators.
     wants_inputs: bool,
     capture: Option<Capture>,
+    /// What others report of the window while it is open.
+    attached: Vec<Part>,
     /// What the profile says about itself.
     facts: Metadata,
     /// The only thread that is wanted; none means all.
@@ -116,6 +119,7 @@ impl Session {
             attachment: None,
             wants_inputs: options.inputs,
             capture: None,
+            attached: Vec::new(),
             facts,
             thread,
         };
@@ -156,6 +160,17 @@ impl Session {
         window.map(|window| window.mark_step(number)).is_some()
     }
 
+    /// Takes what devices did into the window. Returns false if it is closed.
+    fn add_device_events(&self, columns: DeviceColumns) -> PyResult<bool> {
+        let part = columns.into_part()?;
+        let mut state = self.lock();
+        let is_open = state.window.is_some();
+        if is_open {
+            state.attached.push(part);
+        }
+        Ok(is_open)
+    }
+
     /// Closes the window and returns what it holds, the same again at a second call.
     fn stop(&self, py: Python<'_>) -> Profile {
         Profile::from_capture(self.close(py))
@@ -164,16 +179,16 @@ impl Session {
     /// Closes the window and returns what it holds together with what other processes recorded for
     /// it, each a trace.
     fn attach_traces(&self, py: Python<'_>, traces: Vec<Vec<u8>>) -> PyResult<Profile> {
-        self.close();
-        py.enter(|| {
+        let mut capture = self.close(py);
+        let capture = py.enter(|| {
             for trace in traces {
                 let reading = read_trace_from(trace.as_slice(), &ReadOptions::default())?;
-                if let Some(capture) = &mut self.lock().capture {
-                    capture.attach_process(Part::from(reading.profile))?;
-                }
+                capture.attach_process(Part::from(reading.profile))?;
             }
-            Ok::<_, mindprof_formats::Error>(Profile::from_capture(self.close()))
-        })
+            Ok::<_, mindprof_formats::Error>(capture)
+        })?;
+        self.lock().capture = Some(capture.clone());
+        Ok(Profile::from_capture(capture))
     }
 
     /// Returns one profile of this window and earlier ones, all of which end here if they have not.
@@ -202,6 +217,10 @@ impl Session {
             capture.metadata = state.facts.clone();
             if let Some(thread) = state.thread {
                 capture.keep_thread(thread);
+            }
+            for part in state.attached.drain(..) {
+                let attached = capture.attach(part);
+                attached.expect("a part that was made of columns names what it holds");
             }
             state.capture = Some(capture);
             drop(state.following.take());

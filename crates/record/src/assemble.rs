@@ -56,7 +56,7 @@ fn part_of(capture: &Capture) -> Part {
     StepMark::write(&step_marks(capture), &mut part.metadata);
     part.span = Nanos(scale.nanoseconds(capture.window.end));
     let mut names = Names::default();
-    let mut forwards = Forwards::default();
+    let mut links = ScopeLinks::default();
     for thread in &capture.threads {
         part.add_losses(&thread.lost);
         part.add_loss(LossCause::Depth, thread.open.deeper);
@@ -75,7 +75,7 @@ fn part_of(capture: &Capture) -> Part {
             name,
             device: DeviceKind::Cpu,
         });
-        forwards.begin_thread(thread, id, &found);
+        links.begin_thread(thread, id, &found);
         let scopes = Scopes {
             capture,
             thread,
@@ -83,14 +83,14 @@ fn part_of(capture: &Capture) -> Part {
             tables: &tables,
             id,
         };
-        scopes.add_to(&mut part, &mut names, &mut forwards);
+        scopes.add_to(&mut part, &mut names, &mut links);
         if found.pieces > 0 {
             part.reserve_memory(found.pieces);
             let pieces = pieces_of(capture, thread);
             part.add_memory_records(pieces.map(|piece| piece.assemble(id, &scale)));
         }
     }
-    forwards.add_to(&mut part);
+    links.add_to(&mut part);
     part
 }
 
@@ -108,7 +108,7 @@ impl Scopes<'_> {
     ///
     /// A recording is large, so that its records are read where they lie: copies would cost more in
     /// page faults than all else here.
-    fn add_to(&self, part: &mut Part, names: &mut Names, forwards: &mut Forwards) {
+    fn add_to(&self, part: &mut Part, names: &mut Names, links: &mut ScopeLinks) {
         let (capture, thread) = (self.capture, self.thread);
         let scale = capture.axis().scale;
         let order = self.found.nesting.start_order();
@@ -119,8 +119,8 @@ impl Scopes<'_> {
             let record = cursor.at(index as usize);
             let end = capture.window.end;
             events.push(names.event(record, self.id, self.tables, &scale, end, part));
-            if record.has_forward() {
-                forwards.add(first + place, record);
+            if record.has_forward() || self.found.has_externals {
+                links.add(first + place, record);
             }
         }
         part.add_events(events);
@@ -140,17 +140,20 @@ impl Scopes<'_> {
     }
 }
 
-/// Where the forward operators of backward nodes ran, by threads' keys until all threads are known.
+/// Where the forward operators of backward nodes ran, by threads' keys until all threads are known,
+/// and the numbers of scopes that devices worked for.
 #[derive(Default)]
-struct Forwards {
-    links: LinkColumns,
+struct ScopeLinks {
+    columns: LinkColumns,
     threads: FxHashMap<u32, ThreadId>,
     /// The key of the present thread, and those that its nodes told, by the starts of their scopes.
     own: u32,
     told: FxHashMap<u64, u32>,
+    /// The numbers of the present thread's scopes, by their starts.
+    externals: FxHashMap<u64, u32>,
 }
 
-impl Forwards {
+impl ScopeLinks {
     /// Goes on with the scopes of another thread.
     fn begin_thread(&mut self, thread: &ThreadCapture, id: ThreadId, found: &Found) {
         self.own = thread.key;
@@ -161,14 +164,26 @@ impl Forwards {
             let notes = notes.filter(|record| record.name == Record::FORWARD);
             (self.told).extend(notes.map(|record| (record.start, record.end as u32)));
         }
+        self.externals.clear();
+        if found.has_externals {
+            let notes = thread.records();
+            let notes = notes.filter(|record| record.name == Record::EXTERNAL);
+            (self.externals).extend(notes.map(|record| (record.start, record.end as u32)));
+        }
     }
 
-    /// Takes a backward node, which is the part's event `index`.
+    /// Takes a scope, which is the part's event `index`.
     fn add(&mut self, index: usize, record: &Record) {
-        let key = self.told.get(&record.start).copied().unwrap_or(self.own);
         let mut links = Links::default();
-        links.set_forward_thread(ForwardThread::At(ThreadId::from_raw(key)));
-        self.links.set(index, links);
+        if record.has_forward() {
+            let key = self.told.get(&record.start).copied().unwrap_or(self.own);
+            links.set_forward_thread(ForwardThread::At(ThreadId::from_raw(key)));
+        }
+        let external = self.externals.get(&record.start);
+        links.external = external.copied().unwrap_or(0);
+        if links != Links::default() {
+            self.columns.set(index, links);
+        }
     }
 
     /// Gives the part the links, when all its threads are there.
@@ -178,9 +193,9 @@ impl Forwards {
             Some(&thread) => ForwardThread::At(thread),
             None => ForwardThread::Elsewhere,
         };
-        self.links
+        self.columns
             .map_forward_threads(|forward| forward.map(thread));
-        part.set_links(self.links);
+        part.set_links(self.columns);
     }
 }
 
@@ -224,6 +239,8 @@ struct Found {
     pieces: usize,
     /// Whether the forward operators of some nodes ran on other threads.
     has_forwards: bool,
+    /// Whether devices worked for some scopes.
+    has_externals: bool,
 }
 
 impl Found {
@@ -239,6 +256,7 @@ impl Found {
             open: still_open(capture, thread),
             pieces: 0,
             has_forwards: false,
+            has_externals: false,
         };
         let mut is_wanted = |record: &Record| {
             is_wanted(capture, record)
@@ -255,6 +273,7 @@ impl Found {
             let is_piece = record.name == Record::MEMORY && is_piece_wanted(capture, record);
             found.pieces += usize::from(is_piece);
             found.has_forwards |= record.name == Record::FORWARD;
+            found.has_externals |= record.name == Record::EXTERNAL;
         }
         found.open.retain(is_wanted);
         for record in &found.open {

@@ -14,6 +14,7 @@
 //! role       time    address   ROLE        the role         bytes (low, high)
 //! forward    start   key       FORWARD     0                0
 //! result     time    address   RESULT      its inputs       0
+//! external   start   number    EXTERNAL    0                0
 //! ```
 
 use mindprof_model::TensorRole;
@@ -48,6 +49,7 @@ impl Record {
     pub(crate) const ROLE: u32 = u32::MAX - 3;
     pub(crate) const FORWARD: u32 = u32::MAX - 4;
     pub(crate) const RESULT: u32 = u32::MAX - 5;
+    pub(crate) const EXTERNAL: u32 = u32::MAX - 6;
 
     /// Marks, in the name of a scope, that it ended on another thread than it began on,
     /// or was said to be able to.
@@ -105,6 +107,12 @@ impl Record {
         Self::other(Self::FORWARD, start, thread as u64, 0, 0)
     }
 
+    /// Makes the record of a scope that began at `start` and by whose number a device's work names
+    /// it.
+    pub(crate) const fn external(start: u64, number: u32) -> Self {
+        Self::other(Self::EXTERNAL, start, number as u64, 0, 0)
+    }
+
     /// Returns the third word of a record that is no scope.
     pub(crate) const fn third(&self) -> u64 {
         self.stack as u64 | (self.sequence as u64) << 32
@@ -125,7 +133,7 @@ impl Record {
     /// Returns whether it is a scope.
     #[inline]
     pub(crate) const fn is_scope(&self) -> bool {
-        self.name < Self::RESULT
+        self.name < Self::EXTERNAL
     }
 
     /// Returns the sequence number of the scope.

@@ -205,6 +205,15 @@ impl OpenScope {
         }
     }
 
+    /// Sets the number by which the work of a device names this scope as the one that asked for it;
+    /// zero is none. To be called on the thread that the scope was opened on.
+    #[inline]
+    pub fn set_external(&self, number: u32) {
+        if number != 0 {
+            local::push_side_record(Gate::load(), Record::external(self.start, number));
+        }
+    }
+
     #[inline]
     fn begin(gate: Gate, name: Name, inputs: impl FnOnce(&mut InputsRewriter<'_>)) -> Self {
         let inputs = if gate.wants_inputs() {

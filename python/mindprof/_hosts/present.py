@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from mindprof._hosts.embedded import EmbeddedHost
+from mindprof._hosts.frameworks import framework_activities
 from mindprof._hosts.host import Host
 from mindprof._hosts.pytorch import PyTorchHost
 from mindprof._hosts.torch_backend import chosen_backend
@@ -33,4 +34,4 @@ def supported_activities() -> set[ProfilerActivity]:
     >>> supported_activities()
     {<ProfilerActivity.CPU: 0>}
     """
-    return present_host().activities()
+    return present_host().activities() | framework_activities()

@@ -19,7 +19,10 @@ class ProfilerActivity(
     Enumeration,
     members={"CPU": 0, "XPU": 1, "MTIA": 4, "CUDA": 2, "HPU": 3, "PrivateUse1": 5},
 ):
-    """A group of activities: what runs on the host, or on one kind of device."""
+    """A group of activities: what runs on the host, or on one kind of device.
+
+    A group of torch's own class is found in sets of these by its name.
+    """
 
     CPU: ClassVar[ProfilerActivity]
     XPU: ClassVar[ProfilerActivity]
@@ -27,6 +30,12 @@ class ProfilerActivity(
     CUDA: ClassVar[ProfilerActivity]
     HPU: ClassVar[ProfilerActivity]
     PrivateUse1: ClassVar[ProfilerActivity]
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(own_activity(other))
+
+    # By the number, in torch too.
+    __hash__ = Enumeration.__hash__
 
 
 # By group, in torch's order of preference: the name of the device that a profiler of that group

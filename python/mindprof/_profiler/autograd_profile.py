@@ -11,6 +11,13 @@ from types import TracebackType
 from typing import Any
 
 from mindprof import _core
+from mindprof._hosts.frameworks import (
+    Recordings,
+    begin_recordings,
+    end_recordings,
+    framework_activities,
+    has_framework_device,
+)
 from mindprof._hosts.loader_workers import WORKERS
 from mindprof._hosts.present import present_host
 from mindprof._hosts.unseen import warn_of_unseen_torch
@@ -150,6 +157,7 @@ class profile:
         self._host = present_host()
         self._session: _core.Session | None = None
         self._of_workers: int | None = None
+        self._recordings: Recordings = []
         self._finished: list[_core.Session] = []
         self._accumulated: _core.Profile | None = None
         self._events: EventList[FunctionEvent] | None = None
@@ -183,17 +191,20 @@ class profile:
             raise AssertionError(
                 "Legacy MTIA profiling is not supported. Requires use_kineto=True on MTIA devices."
             )
-        if self.use_device is not None and not self._host.has_device(self.use_device):
+        if self.use_device is not None and not self._has_device(self.use_device):
             self._warn_of_missing_device(self.use_device)
             self.use_device = None
         wanted = {group for group, device in DEVICE_NAMES.items() if device == self.use_device}
         if self.use_cpu:
             wanted.add(ProfilerActivity.CPU)
-        self.kineto_activities = wanted & self._host.activities()
+        self.kineto_activities = wanted & (self._host.activities() | framework_activities())
         if not self.kineto_activities:
             raise AssertionError("No activities specified for the profiler")
         if self.post_processing_timeout_s is not None and self.post_processing_timeout_s < 0:
             raise ValueError("post_processing_timeout_s must be non-negative")
+
+    def _has_device(self, device: str) -> bool:
+        return self._host.has_device(device) or has_framework_device(device)
 
     def _warn_of_missing_device(self, device: str) -> None:
         text = f"The {device} is not a valid device option."
@@ -271,16 +282,23 @@ class profile:
             # One that is still open is closed by letting go of it, and what it recorded is
             # forgotten, as in torch. First, so that the new one begins with a whole budget.
             self._session = None
+            self._end_recordings()
+            self._end_of_workers()
             # torch may have been imported since this profiler was made.
             self._host = present_host()
             self._session = self._host.start(options)
-            self._end_of_workers()
             WORKERS.open(self)
             self._of_workers = WORKERS.start(options)
+            self._recordings = begin_recordings(self._session, options)
             if self.with_stack and self.experimental_config.record_python_gc_info:
                 self._garbage_collections = GarbageCollections()
                 self._garbage_collections.start()
         self.profiling_start_time_ns = perf_counter_ns()
+
+    def _end_recordings(self) -> None:
+        """Has frameworks hand over what only came to light by now."""
+        recordings, self._recordings = self._recordings, []
+        end_recordings(recordings)
 
     def _meet_host(self) -> None:
         """Takes in a host that came into the process after the recording had begun."""
@@ -298,6 +316,7 @@ class profile:
         if self._garbage_collections is not None:
             self._garbage_collections.stop()
         with self._stats.timed("profiler_disable_call_duration_us"):
+            self._end_recordings()
             recorded = self._host.stop(session)
             if traces := self._end_of_workers():
                 recorded = session.attach_traces(traces)

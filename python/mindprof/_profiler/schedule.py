@@ -13,7 +13,7 @@ class ProfilerAction(Enum):
     """What a profiler does during one step.
 
     A schedule returns the first four; `DEVICE_STOPPED` is the profiler's own, for the rest of a
-    cycle in which a device stopped early.
+    cycle in which a device stopped early. torch's own actions equal those of the same names.
     """
 
     NONE = 0
@@ -21,6 +21,12 @@ class ProfilerAction(Enum):
     RECORD = 2
     RECORD_AND_SAVE = 3
     DEVICE_STOPPED = 4
+
+    def __eq__(self, other: object) -> bool:
+        return other is self or (is_of_torch(other, "ProfilerAction") and self.name == other.name)  # type: ignore[attr-defined]
+
+    # By the name, in torch too.
+    __hash__ = Enum.__hash__
 
 
 Schedule = Callable[[int], ProfilerAction]

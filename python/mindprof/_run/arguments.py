@@ -46,6 +46,8 @@ class Arguments:
     memory: bool
     flops: bool
     stacks: bool
+    install: bool
+    """Whether the program's own use of torch's profiler is served too."""
     wait: int
     warmup: int
     active: int
@@ -79,6 +81,7 @@ def parse(words: Sequence[str]) -> Arguments:
         memory=found.memory,
         flops=found.flops,
         stacks=found.stacks,
+        install=found.install,
         wait=found.wait,
         warmup=found.warmup,
         active=found.active,
@@ -112,6 +115,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--memory", action="store_true", help="record memory, and write its timeline")
     add("--flops", action="store_true", help="count floating point operations")
     add("--no-stacks", dest="stacks", action="store_false", help="record no Python calls: cheaper")
+    add(
+        "--no-install",
+        dest="install",
+        action="store_false",
+        help="leave torch.profiler to torch, if the program uses it itself",
+    )
     add("--active", type=_count, default=0, metavar="N", help="record N optimizer steps")
     add("--wait", type=_count, default=0, metavar="N", help="skip the first N steps")
     add(

@@ -12,6 +12,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TextIO
 
+from mindprof._install.install import install, uninstall
 from mindprof._profiler.profile import profile
 from mindprof._profiler.schedule import ProfilerAction, schedule
 from mindprof._run.arguments import Arguments, parse
@@ -86,6 +87,8 @@ class _Run:
         if self.steps is not None:
             self.steps.start()
         self.imports.start()
+        if self.arguments.install:
+            install()
         # Last, so that little of ours is in the recording.
         self.profiler.start()
         try:
@@ -121,6 +124,8 @@ class _Run:
         if self.steps is not None:
             self.steps.stop()
         self.profiler.stop()
+        if self.arguments.install:
+            uninstall()
         self.imports.stop()
         if self.results.windows:
             return

@@ -3,8 +3,8 @@
 use std::thread;
 
 use mindprof_model::{
-    Category, DeviceKind, Event, EventId, ForwardThread, Links, Nanos, Part, Profile, StringId,
-    StringTable, Thread,
+    Category, DeviceEvent, DeviceKind, Event, EventId, ForwardThread, Links, Nanos, Part, Profile,
+    StringId, StringTable, Thread,
 };
 use mindprof_record::{Name, NameKind, Options, Session, Site, ThreadKey, open, scope, ticks};
 
@@ -54,6 +54,45 @@ fn what_a_device_reports_late_lies_on_the_axis_of_the_window() {
     assert!(named(&profile, "op").1.start >= event.start);
     let device = profile.threads()[event.thread.index()].device;
     assert_eq!(device, DeviceKind::Cuda);
+}
+
+/// ```text
+/// outer   |-----------------|    external id 40
+///  inner     |------|            external id 41
+/// kernel          |------|       correlation 41
+/// ```
+#[test]
+fn the_work_of_a_device_names_the_scope_that_asked_for_it() {
+    let name = |text| Name::intern(text, NameKind::Operator);
+    let session = Session::start(Options::default());
+    let outer = open(name("outer")).expect("a window is open");
+    outer.set_external(40);
+    let inner = open(name("inner")).expect("a window is open");
+    inner.set_external(41);
+    inner.close();
+    drop(scope(&OP));
+    outer.close();
+    let mut capture = session.stop();
+    let start = capture.axis().reference_unix_ns();
+    let work = DeviceEvent {
+        name: 0,
+        start_unix_ns: start,
+        end_unix_ns: start + 5,
+        stream: 7,
+        correlation: 41,
+        device: 0,
+    };
+    let part = Part::from_device_events(DeviceKind::Cuda, &["kernel"], &[work]).unwrap();
+    capture.attach(part).unwrap();
+    let profile = capture.assemble();
+    let external = |name| {
+        profile
+            .links(named(&profile, name).0)
+            .map(|links| links.external)
+    };
+    assert_eq!(external("outer"), Some(40));
+    assert_eq!(external("inner"), external("kernel"));
+    assert_eq!(external("op").unwrap_or(0), 0);
 }
 
 #[test]

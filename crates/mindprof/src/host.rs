@@ -1,0 +1,58 @@
+//! The door for frameworks: whatever runs operators writes them into the recorder, as the embedded
+//! runtime and the observer of torch do, and hands over late what its devices did.
+//!
+//! A [`Site`] names an operator that is known when the framework is compiled, a [`Name`] one that is
+//! not. While nothing records, opening one costs a load.
+//!
+//! ```
+//! use mindprof::host::{DType, DeviceEvent, DeviceKind, Name, NameKind, Part, Site};
+//! use mindprof::host::{memory, open_with, scope_with};
+//! use mindprof::{Options, Session};
+//!
+//! fn add(a: &[f32], b: &[f32]) -> Vec<f32> {
+//!     static ADD: Site = Site::operator("example::add");
+//!     let _scope = scope_with(&ADD, |inputs| {
+//!         inputs.tensor(DType::F32, &[a.len()], &[1]);
+//!         inputs.tensor(DType::F32, &[b.len()], &[1]);
+//!     });
+//!     let sum: Vec<f32> = a.iter().zip(b).map(|(a, b)| a + b).collect();
+//!     let bytes = size_of_val(&*sum) as i64;
+//!     memory(sum.as_ptr() as u64, bytes, || bytes as u64);
+//!     sum
+//! }
+//!
+//! let options = Options { inputs: true, memory: true, ..Options::default() };
+//! let session = Session::start(options);
+//! add(&[1.0, 2.0], &[3.0, 4.0]);
+//! // A name that is known at run time only, and a device that works for the operator.
+//! let launch = Name::intern("example::matmul", NameKind::Operator);
+//! if let Some(operator) = open_with(launch, |inputs| inputs.int(64)) {
+//!     operator.set_external(1);
+//!     operator.close();
+//! }
+//!
+//! let mut capture = session.stop();
+//! let start_unix_ns = capture.axis().reference_unix_ns() + 2_000;
+//! let kernel = DeviceEvent {
+//!     name: 0,
+//!     start_unix_ns,
+//!     end_unix_ns: start_unix_ns + 700,
+//!     stream: 3,
+//!     correlation: 1, // the number of the operator that asked for it
+//!     device: 0,
+//! };
+//! let names = ["matmul_kernel"];
+//! capture.attach(Part::from_device_events(DeviceKind::PrivateUse1, &names, &[kernel])?)?;
+//!
+//! let table = mindprof::table(&capture.assemble(), &mindprof::TableOptions::default());
+//! for name in ["example::add", "example::matmul", "matmul_kernel"] {
+//!     assert!(table.contains(name));
+//! }
+//! # Ok::<(), mindprof::host::PartError>(())
+//! ```
+
+pub use mindprof_model::{DType, DeviceEvent, DeviceKind, Error as PartError, Part};
+pub use mindprof_record::{
+    Capture, InputsRewriter, Name, NameKind, OpenScope, Site, TimeAxis, is_recording, memory, open,
+    open_with, scope, scope_with, wants_inputs,
+};

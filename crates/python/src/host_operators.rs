@@ -1,0 +1,159 @@
+//! Operators of frameworks that are driven from Python: opened and closed by pairs of calls, into
+//! the same scopes that the embedded runtime and torch's observer write. What devices did for them
+//! comes as columns when a recording ends.
+
+use mindprof_model::{DeviceEvent, DeviceKind, Part};
+use mindprof_record::{Name, NameKind, is_recording, memory, open_with, wants_inputs};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyDict, PyString, PyTuple};
+
+use crate::argument::Argument;
+use crate::range::RangeHandle;
+
+/// Opens an operator. Returns what closes it, or nothing when nothing records.
+#[pyfunction]
+#[pyo3(signature = (name, inputs = None, keywords = None, correlation = 0))]
+pub(crate) fn open_operator(
+    name: &Bound<'_, PyString>,
+    inputs: Option<&Bound<'_, PyTuple>>,
+    keywords: Option<&Bound<'_, PyDict>>,
+    correlation: u32,
+) -> Option<RangeHandle> {
+    if !is_recording() {
+        return None;
+    }
+    // Taken out of Python first, because that may run code which opens operators itself.
+    let mut arguments = Vec::new();
+    if wants_inputs() {
+        let values = inputs.into_iter().flatten();
+        arguments.extend(values.map(|value| Argument::from_python(&value)));
+        let values = keywords.into_iter().flatten();
+        arguments.extend(values.map(|(_, value)| Argument::from_python(&value)));
+    }
+    let name = Name::intern(&name.to_string_lossy(), NameKind::Operator);
+    let open = open_with(name, |encoder| {
+        for argument in &arguments {
+            argument.encode(encoder);
+        }
+    })?;
+    open.set_external(correlation);
+    Some(RangeHandle::from(open))
+}
+
+/// Opens an operator as dispatchers of MindTorch v2 do: with the device that runs it, which a scope
+/// of the host has no place for.
+#[pyfunction]
+#[expect(unused_variables, reason = "it is part of the dispatcher's call")]
+pub(crate) fn open_dispatched_operator(
+    name: &Bound<'_, PyString>,
+    device: &Bound<'_, PyAny>,
+    inputs: &Bound<'_, PyTuple>,
+    keywords: &Bound<'_, PyDict>,
+) -> Option<RangeHandle> {
+    open_operator(name, Some(inputs), Some(keywords), 0)
+}
+
+/// Closes an operator; one that is closed stays so, and nothing is closed by nothing.
+#[pyfunction]
+pub(crate) fn close_operator(py: Python<'_>, operator: Option<&RangeHandle>) {
+    if let Some(operator) = operator {
+        operator.close(py);
+    }
+}
+
+/// Tells of a block of the host's memory that was taken (`bytes` above zero) or given back.
+#[pyfunction]
+pub(crate) fn report_memory(address: u64, bytes: i64, total: u64) {
+    memory(address, bytes, || total);
+}
+
+/// Returns whether an operator that is opened now would be recorded.
+#[pyfunction(name = "is_recording")]
+pub(crate) fn is_recording_now() -> bool {
+    is_recording()
+}
+
+/// Returns whether the inputs of an operator that is opened now would be recorded.
+#[pyfunction(name = "wants_inputs")]
+pub(crate) fn wants_inputs_now() -> bool {
+    wants_inputs()
+}
+
+/// What a device did, each number a column of 64-bit integers of the machine's order.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct DeviceColumns {
+    device: u64,
+    names: Vec<String>,
+    name: PyBackedBytes,
+    start_ns: PyBackedBytes,
+    end_ns: PyBackedBytes,
+    stream: PyBackedBytes,
+    correlation: PyBackedBytes,
+    device_index: PyBackedBytes,
+}
+
+impl DeviceColumns {
+    /// Makes the part that a recording takes.
+    pub(crate) fn into_part(self) -> PyResult<Part> {
+        let kind = DeviceKind::from_number(self.device)
+            .ok_or_else(|| PyValueError::new_err(format!("there is no device {}", self.device)))?;
+        let columns = [
+            ("name", &self.name),
+            ("start_ns", &self.start_ns),
+            ("end_ns", &self.end_ns),
+            ("stream", &self.stream),
+            ("correlation", &self.correlation),
+            ("device_index", &self.device_index),
+        ];
+        let rows = self.name.len() / size_of::<i64>();
+        let mut numbers = Vec::with_capacity(columns.len());
+        for (title, bytes) in columns {
+            numbers.push(column(title, bytes, rows)?);
+        }
+        let events: PyResult<Vec<DeviceEvent>> = (0..rows)
+            .map(|row| {
+                Ok(DeviceEvent {
+                    name: narrow("name", numbers[0][row])?,
+                    start_unix_ns: numbers[1][row],
+                    end_unix_ns: numbers[2][row],
+                    stream: numbers[3][row],
+                    correlation: narrow("correlation", numbers[4][row])?,
+                    device: narrow("device_index", numbers[5][row])?,
+                })
+            })
+            .collect();
+        Part::from_device_events(kind, &self.names, &events?)
+            .map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+}
+
+fn column(title: &str, bytes: &[u8], rows: usize) -> PyResult<Vec<u64>> {
+    let (words, rest) = bytes.as_chunks();
+    if words.len() != rows || !rest.is_empty() {
+        let found = bytes.len() / size_of::<i64>();
+        return Err(PyValueError::new_err(format!(
+            "column {title} has {found} numbers, expected {rows}"
+        )));
+    }
+    let numbers = words.iter().map(|word| {
+        let number = i64::from_ne_bytes(*word);
+        u64::try_from(number).map_err(|_| {
+            PyValueError::new_err(format!(
+                "column {title} has {number}, expected a number from 0 on"
+            ))
+        })
+    });
+    numbers.collect()
+}
+
+fn narrow(title: &str, number: u64) -> PyResult<u32> {
+    u32::try_from(number).map_err(|_| {
+        PyValueError::new_err(format!(
+            "column {title} has {number}, expected at most {}",
+            u32::MAX
+        ))
+    })
+}

@@ -1,0 +1,1 @@
+"""`install()`: the engine under the names of a framework's own profiler."""
