@@ -42,7 +42,7 @@ pub(crate) fn open_operator(
     Some(RangeHandle::from(open))
 }
 
-/// Opens an operator as dispatchers of MindTorch v2 do: with the device that runs it, which a scope
+/// Opens an operator as dispatchers of `MindTorch` v2 do: with the device that runs it, which a scope
 /// of the host has no place for.
 #[pyfunction]
 #[expect(unused_variables, reason = "it is part of the dispatcher's call")]
