@@ -7,13 +7,15 @@ use mindprof_pytorch::{Attachment, MemoryReport, Wanted as WantedOfTorch};
 use mindprof_record::{Calls, Capture, Options, Session as Window, ThreadKey};
 use pyo3::prelude::*;
 
+use crate::enter::Enter;
 use crate::error::Error;
 use crate::profile::Profile;
 use crate::python_calls::{Following, Wanted};
+use crate::raw_results::read_part;
 use crate::torch_probe::observer;
 
 /// Records from its construction until `stop()`.
-#[pyclass(frozen, module = "mindprof._core")]
+#[pyclass(frozen, weakref, module = "mindprof._core")]
 pub(crate) struct Session {
     state: Mutex<State>,
 }
@@ -156,6 +158,25 @@ impl Session {
     /// Closes the window and returns what it holds, the same again at a second call.
     fn stop(&self) -> Profile {
         Profile::from_capture(self.close())
+    }
+
+    /// Closes the window and returns what it holds together with what torch's own collector hands
+    /// over. `stacks` says whether that was asked for them.
+    fn stop_with(
+        &self,
+        py: Python<'_>,
+        result: &Bound<'_, PyAny>,
+        stacks: bool,
+    ) -> PyResult<Profile> {
+        let inputs = self.lock().wants_inputs;
+        self.close();
+        let part = read_part(result, inputs, stacks)?;
+        py.enter(|| {
+            if let Some(capture) = &mut self.lock().capture {
+                capture.attach(part)?;
+            }
+            Ok::<_, mindprof_formats::Error>(Profile::from_capture(self.close()))
+        })
     }
 
     /// Returns one profile of this window and earlier ones, all of which end here if they have not.
