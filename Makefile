@@ -247,6 +247,10 @@ bench-torch: build-release $(PARITY_READY) ## Measure against the real torch.pro
 bench-pytorch: build-release $(PARITY_READY) ## Measure recording of real PyTorch against torch.profiler
 	PYTHONPATH=python $(TORCH_PYTHON) benchmarks/pytorch.py
 
+.PHONY: bench-kineto
+bench-kineto: build-release $(PARITY_READY) ## Measure results of torch's own collector, ours against torch's
+	PYTHONPATH=python $(TORCH_PYTHON) benchmarks/kineto.py
+
 .PHONY: bench-write
 bench-write: build-release $(PARITY_READY) ## Measure writing of traces against the real torch.profiler
 	$(BIN)/python benchmarks/write_trace.py --torch-python $(TORCH_PYTHON)

@@ -35,41 +35,41 @@ def train(
     return step
 
 
-def mlp(torch: Any) -> Callable[[], Any]:
+def mlp(torch: Any, device: str = "cpu") -> Callable[[], Any]:
     """Two linear layers."""
-    model = models.mlp(torch).to("cpu")
+    model = models.mlp(torch).to(device)
 
     def make() -> tuple[Any, Any]:
-        return torch.randn(32, 64, device="cpu"), torch.randn(32, 10, device="cpu")
+        return torch.randn(32, 64, device=device), torch.randn(32, 10, device=device)
 
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
     return train(torch, model, optimizer, make, torch.nn.functional.mse_loss)
 
 
-def cnn(torch: Any) -> Callable[[], Any]:
+def cnn(torch: Any, device: str = "cpu") -> Callable[[], Any]:
     """Two convolutions, trained under autocast."""
-    model = models.cnn(torch).to("cpu")
+    model = models.cnn(torch).to(device)
     optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
 
     def make() -> tuple[Any, Any]:
-        return torch.randn(8, 3, 32, 32).to("cpu"), torch.randint(0, 10, (8,)).to("cpu")
+        return torch.randn(8, 3, 32, 32).to(device), torch.randint(0, 10, (8,)).to(device)
 
     plain = train(torch, model, optimizer, make, torch.nn.functional.cross_entropy)
 
     def step() -> Any:
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast(device, torch.bfloat16):
             return plain()
 
     return step
 
 
-def gpt(torch: Any) -> Callable[[], Any]:
+def gpt(torch: Any, device: str = "cpu") -> Callable[[], Any]:
     """A transformer of three blocks."""
-    model = models.gpt(torch, words=512, places=64, width=128).to("cpu")
+    model = models.gpt(torch, words=512, places=64, width=128).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
 
     def make() -> tuple[Any, Any]:
-        return (torch.randint(0, 512, (4, 64), device="cpu"),) * 2
+        return (torch.randint(0, 512, (4, 64), device=device),) * 2
 
     return train(torch, model, optimizer, make, partial(models.next_token_loss, torch))
 

@@ -24,6 +24,9 @@ class DeviceHost:
     def has_device(self, name: str) -> bool:
         return name == "cuda"
 
+    def prepare(self, options: SessionOptions) -> None:
+        self.done.append(f"prepare, {len(options.activities)} groups")
+
     def start(self, options: SessionOptions) -> _core.Session:
         self.done.append(f"start, shapes {options.record_shapes}")
         return _core.Session(options)
@@ -36,7 +39,7 @@ class DeviceHost:
 @pytest.fixture
 def host(monkeypatch: pytest.MonkeyPatch) -> DeviceHost:
     host = DeviceHost()
-    monkeypatch.setattr("mindprof._profiler.autograd_profile.present_host", lambda: host)
+    monkeypatch.setattr("mindprof._profiler.autograd_profile.present_host", lambda _: host)
     return host
 
 
@@ -51,8 +54,8 @@ def test_a_recording_begins_and_ends_by_its_host(host: DeviceHost) -> None:
     with mindprof.profile(record_shapes=True) as prof:
         with mindprof.record_function("step"):
             pass
-        assert host.done == ["start, shapes True"]
-    assert host.done == ["start, shapes True", "stop"]
+        assert host.done == ["prepare, 1 groups", "start, shapes True"]
+    assert host.done == ["prepare, 1 groups", "start, shapes True", "stop"]
     assert [row.key for row in prof.key_averages()] == ["step"]
 
 

@@ -61,10 +61,30 @@ def test_off_leaves_torch_out_and_says_so() -> None:
     assert "its operators are not in this recording: MINDPROF_TORCH_BACKEND says so" in said
 
 
-def test_kineto_is_not_there_yet() -> None:
+def test_kineto_can_be_forced() -> None:
     said = run(backend="kineto")
-    assert "RuntimeError: MINDPROF_TORCH_BACKEND=kineto" in said
-    assert "is not there yet" in said
+    assert RECORDED in said
+    assert "is recorded by: kineto (MINDPROF_TORCH_BACKEND says so)" in said
+    assert "warned" not in said
+
+
+def test_a_torch_without_kineto_cannot_be_recorded_by_it() -> None:
+    said = run(middle="torch.autograd.kineto_available = lambda: False", backend="kineto")
+    assert "RuntimeError: MINDPROF_TORCH_BACKEND=kineto: this torch was built without it" in said
+
+
+def test_a_device_is_recorded_by_kineto() -> None:
+    middle = """
+from mindprof._hosts import torch_backend
+torch_backend.supported_devices = lambda torch: {"cuda"}
+print("choice", torch_backend.chosen_backend(torch, "cuda"))
+print("choice", torch_backend.chosen_backend(torch))
+"""
+    said = run(middle=middle)
+    assert "choice Backend(name='kineto', reason='cuda is among the activities')" in said
+    assert "choice Backend(name='observer'" in said
+    forced = run(middle=middle, backend="observer")
+    assert "name='kineto'" not in forced
 
 
 def test_an_unknown_way_is_refused() -> None:
@@ -92,8 +112,16 @@ torch_backend.facts = wrong
 )
 def test_a_layout_that_is_not_as_expected_is_not_used(result: str, reason: str) -> None:
     said = run(middle=WRONG_FACTS.format(result=result))
-    assert NOT_RECORDED in said
+    assert RECORDED in said
+    assert "is recorded by: kineto (the observer cannot be used: the layout" in said
     assert f"the layout of torch's objects is not as expected: {reason}" in said
+
+
+def test_where_neither_works_torch_is_not_recorded_and_whoever_asks_is_told_so() -> None:
+    wrong = WRONG_FACTS.format(result="addresses, [0, 0]")
+    said = run(middle=f"{wrong}\ntorch.autograd.kineto_available = lambda: False")
+    assert NOT_RECORDED in said
+    assert "its operators are not in this recording: the layout" in said
 
 
 def test_a_forced_observer_that_fails_is_an_error() -> None:
@@ -102,21 +130,21 @@ def test_a_forced_observer_that_fails_is_an_error() -> None:
     assert "RuntimeError: MINDPROF_TORCH_BACKEND=observer: the layout" in said
 
 
-def test_a_torch_that_is_too_old_is_not_recorded() -> None:
+def test_a_torch_that_is_too_old_is_recorded_by_kineto() -> None:
     said = run(middle="torch.__version__ = '2.6.0'")
-    assert NOT_RECORDED in said
-    assert "torch 2.6.0 is older than 2.7" in said
+    assert RECORDED in said
+    assert "by: kineto (the observer cannot be used: torch 2.6.0 is older than 2.7)" in said
 
 
-def test_a_torch_without_the_new_strings_is_not_recorded() -> None:
+def test_a_torch_without_the_new_strings_is_recorded_by_kineto() -> None:
     said = run(middle="torch.compiled_with_cxx11_abi = lambda: False")
-    assert NOT_RECORDED in said
+    assert RECORDED in said
     assert "built for the old strings" in said
 
 
 def test_operators_of_the_probe_that_fail_are_no_failure_of_the_program() -> None:
     said = run(middle="torch.cat = None")
-    assert NOT_RECORDED in said
+    assert RECORDED in said
     assert "'NoneType' object is not callable" in said
 
 

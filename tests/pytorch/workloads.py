@@ -11,9 +11,9 @@ import torch  # type: ignore[import-not-found]
 from tests.host import golden_workloads
 
 
-def threads(torch: Any) -> Callable[[], Any]:
+def threads(torch: Any, device: str = "cpu") -> Callable[[], Any]:
     """Three threads with ranges of their own, beside the one that starts them."""
-    x = torch.randn(64, 64)
+    x = torch.randn(64, 64, device=device)
     record_function = torch.profiler.record_function
 
     def work(number: int) -> None:
@@ -34,13 +34,13 @@ def threads(torch: Any) -> Callable[[], Any]:
     return step
 
 
-def workload(name: str) -> Callable[[], Any]:
+def workload(name: str, device: str = "cpu") -> Callable[[], Any]:
     """Returns the step of a workload, after two steps: the first ones allocate more."""
     torch.manual_seed(0)
     # Operators within operators would run on threads of a pool, in any order.
     torch.set_num_threads(1)
     makers = {**golden_workloads.WORKLOADS, "threads": threads}
-    step = makers[name](torch)
+    step = makers[name](torch, device)
     for _ in range(2):
         step()
     return step

@@ -59,7 +59,7 @@ pub use arrow::{record_batch, write_arrow};
 pub use chrome::{
     ARGUMENT_KEYS, EVENT_KEYS, EventOrder, PhaseCounts, Progress, ReadOptions, Reading, Repair,
     Repairs, TraceOptions, UNPACKED_BYTES, UNPACKED_TIMES, UnknownArgs, category_name,
-    category_of_name, input_types, is_hidden_name, read_trace, read_trace_file,
+    category_of_name, dtype_of_name, input_types, is_hidden_name, read_trace, read_trace_file,
     read_trace_file_with, read_trace_from, read_trace_with, write_trace, write_trace_file,
     write_trace_with,
 };

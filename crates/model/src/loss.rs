@@ -13,17 +13,20 @@ pub enum LossCause {
     /// A Python call that another tool kept the recorder from seeing. At least as many: only those
     /// are counted that were still running when an operator looked.
     Unseen,
+    /// A kernel that was launched, and that the device's own recorder did not report.
+    Unreported,
     /// The event stood in a damaged part of a file.
     Damaged,
 }
 
 impl LossCause {
     /// Every cause, in the order in which they are shown.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Budget,
         Self::Names,
         Self::Depth,
         Self::Unseen,
+        Self::Unreported,
         Self::Damaged,
     ];
 
@@ -34,6 +37,7 @@ impl LossCause {
             Self::Names => "with names over the byte budget",
             Self::Depth => "nested too deep",
             Self::Unseen => "in Python calls that another tool hides",
+            Self::Unreported => "that a device did not report",
             Self::Damaged => "in a damaged part of the file",
         }
     }

@@ -2,8 +2,7 @@
 
 use std::ffi::CString;
 
-use mindprof_model::{DType, KeywordValue};
-use mindprof_record::InputsRewriter;
+use mindprof_model::{DType, Encoder, KeywordValue, WordSink};
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -31,7 +30,7 @@ pub(crate) struct TensorArgument {
 }
 
 impl TensorArgument {
-    fn encode(&self, encoder: &mut InputsRewriter<'_>) {
+    fn encode<W: WordSink>(&self, encoder: &mut Encoder<W>) {
         encoder.tensor(self.dtype, &self.dims, &self.strides);
     }
 }
@@ -71,7 +70,7 @@ impl Argument {
     }
 
     /// Adds the value to a list of inputs.
-    pub(crate) fn encode(&self, encoder: &mut InputsRewriter<'_>) {
+    pub(crate) fn encode<W: WordSink>(&self, encoder: &mut Encoder<W>) {
         match self {
             Self::Tensor(tensor) => tensor.encode(encoder),
             Self::Tensors(tensors) => {

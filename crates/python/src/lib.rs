@@ -96,7 +96,7 @@ mod _core {
         record_function_with_args_exit,
     };
     #[pymodule_export]
-    use crate::raw_results::raw_events;
+    use crate::raw_results::{check_torch_results, raw_events};
     #[pymodule_export]
     use crate::record_function::RecordFunction;
     #[pymodule_export]

@@ -11,15 +11,23 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use mindprof_analyze::{Analysis, Bytes};
-use mindprof_model::{Category, DeviceKind, EventId, MemoryRecord, Nanos};
+use mindprof_model::{Category, DeviceKind, EventId, MemoryRecord, Nanos, Part};
+use pyo3::intern;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 
-use self::read::read_raw_results;
+use self::accessors::{PythonEvents, whole};
+use self::native::NativeEvents;
+pub(crate) use self::native::check_torch_results;
+use self::read::{ReadOptions, ThreadIdentity, read_raw_results};
 use crate::enter::Enter;
 
 mod accessors;
+mod inputs;
+mod launches;
+mod native;
 mod read;
+mod source;
 
 /// Returns the events of raw results by time, and whether the time was over before all were made.
 ///
@@ -41,11 +49,19 @@ pub(crate) fn raw_events<'py>(
         is_late
     };
     let mut made = FxHashMap::default();
-    let results = read_raw_results(&result, |position, raw| {
+    let source = PythonEvents::of(&result)?;
+    let options = ReadOptions {
+        time_zero: whole(&result, intern!(py, "trace_start_ns"))?,
+        // The objects that are made ask for these themselves.
+        inputs: false,
+        stacks: false,
+        threads: ThreadIdentity::Counted,
+    };
+    let results = read_raw_results(&source, options, |position| {
         if check() {
             return Ok(ControlFlow::Break(()));
         }
-        made.insert(position, make_event.call1((raw,))?);
+        made.insert(position, make_event.call1((&source.events[position],))?);
         Ok(ControlFlow::Continue(()))
     })?;
     let part = results.part;
@@ -66,7 +82,7 @@ pub(crate) fn raw_events<'py>(
         if check() {
             break;
         }
-        let (raw, bytes) = (&results.raw[position], Bytes::of(&record));
+        let (raw, bytes) = (&source.events[position], Bytes::of(&record));
         let event = make_memory_event.call1((raw, number, bytes.host, bytes.device))?;
         found.push((record.time, record.time, event));
     }
@@ -174,4 +190,23 @@ fn loose_records(
     loose.sort_by_key(|(position, _)| *position);
     loose.extend(failed);
     loose
+}
+
+/// Reads what torch's collector recorded in this process beside our own recording.
+///
+/// # Errors
+/// When an accessor fails or says what no recorder would.
+pub(crate) fn read_part(result: &Bound<'_, PyAny>, inputs: bool, stacks: bool) -> PyResult<Part> {
+    let options = ReadOptions {
+        time_zero: whole(result, intern!(result.py(), "trace_start_ns"))?,
+        inputs,
+        stacks,
+        threads: ThreadIdentity::System,
+    };
+    let read_all = |_| Ok(ControlFlow::Continue(()));
+    let results = match NativeEvents::of(result, inputs) {
+        Some(source) => read_raw_results(&source, options, read_all)?,
+        None => read_raw_results(&PythonEvents::of(result)?, options, read_all)?,
+    };
+    Ok(results.part)
 }

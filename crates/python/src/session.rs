@@ -13,11 +13,12 @@ use crate::error::Error;
 use crate::host_operators::DeviceColumns;
 use crate::profile::Profile;
 use crate::python_calls::{Following, Wanted};
+use crate::raw_results::read_part;
 use crate::thread_names::thread_names;
 use crate::torch_probe::observer;
 
 /// Records from its construction until `stop()`.
-#[pyclass(frozen, module = "mindprof._core")]
+#[pyclass(frozen, weakref, module = "mindprof._core")]
 pub(crate) struct Session {
     state: Mutex<State>,
 }
@@ -187,6 +188,24 @@ impl Session {
             }
             Ok::<_, mindprof_formats::Error>(capture)
         })?;
+        self.lock().capture = Some(capture.clone());
+        Ok(Profile::from_capture(capture))
+    }
+
+    /// Closes the window and returns what it holds together with what torch's own collector hands
+    /// over. `stacks` says whether that was asked for them.
+    fn stop_with(
+        &self,
+        py: Python<'_>,
+        result: &Bound<'_, PyAny>,
+        stacks: bool,
+    ) -> PyResult<Profile> {
+        let inputs = self.lock().wants_inputs;
+        let mut capture = self.close(py);
+        capture
+            .attach(read_part(result, inputs, stacks)?)
+            .map_err(mindprof_formats::Error::from)
+            .map_err(Error::from)?;
         self.lock().capture = Some(capture.clone());
         Ok(Profile::from_capture(capture))
     }

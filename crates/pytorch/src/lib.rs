@@ -3,13 +3,16 @@
 //! libtorch is found in the running process, never linked: [`Symbols`] looks its functions up,
 //! [`Probe`] finds out, on operators that the caller runs, where in torch's objects the facts lie,
 //! and [`Observer`] then hears of every operator and opens the recorder's scopes for it. What is
-//! not as expected ends in an [`Error`], before anything is attached.
+//! not as expected ends in an [`Error`], before anything is attached. Where torch's own collector
+//! records instead, [`KinetoLayout`] reads what it hands over.
 
 mod callbacks;
 mod context;
 mod error;
 mod inputs;
 mod ivalue;
+mod kineto;
+mod kineto_symbols;
 mod layout;
 mod memory;
 mod names;
@@ -25,6 +28,7 @@ mod tests;
 mod threads;
 
 pub use error::{Error, Result};
+pub use kineto::{KinetoEvent, KinetoEvents, KinetoLayout};
 pub use layout::Layout;
 pub use memory::MemoryReport;
 pub use observer::{Attachment, Observer, Wanted};

@@ -138,7 +138,7 @@ impl Symbols {
     /// # Errors
     /// If the platform is not supported, libtorch is not loaded, or lacks a function.
     pub fn find() -> Result<Self> {
-        let libraries = [open(c"libtorch_cpu.so")?, open(c"libc10.so")?];
+        let libraries = libraries()?;
         // SAFETY: the names are looked up in torch's own libraries.
         unsafe { Self::resolve(&|name| libraries.iter().find_map(|library| library.get(name))) }
     }
@@ -211,7 +211,7 @@ fn address(look_up: LookUp<'_>, name: &'static CStr) -> Result<NonNull<c_void>> 
 
 /// # Safety
 /// What the name is found under is a function of type `F`.
-unsafe fn function<F: Copy>(look_up: LookUp<'_>, name: &'static CStr) -> Result<F> {
+pub(crate) unsafe fn function<F: Copy>(look_up: LookUp<'_>, name: &'static CStr) -> Result<F> {
     const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
     let address = address(look_up, name)?.as_ptr();
     // SAFETY: a pointer to a function is as large as one to data, and `F` is its type, by the
@@ -219,8 +219,26 @@ unsafe fn function<F: Copy>(look_up: LookUp<'_>, name: &'static CStr) -> Result<
     Ok(unsafe { transmute_copy::<*mut c_void, F>(&address) })
 }
 
+/// Returns the libraries of torch in which all is looked up.
+pub(crate) fn libraries() -> Result<[Library; 2]> {
+    Ok([open(c"libtorch_cpu.so")?, open(c"libc10.so")?])
+}
+
+/// Looks up a name that the program has for all of its libraries, such as that of an allocator
+/// which takes the place of others.
+#[cfg(unix)]
+pub(crate) fn global(name: &CStr) -> Option<NonNull<c_void>> {
+    // SAFETY: the name ends in a zero.
+    NonNull::new(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) })
+}
+
+#[cfg(not(unix))]
+pub(crate) fn global(_name: &CStr) -> Option<NonNull<c_void>> {
+    None
+}
+
 /// A library that is loaded already, and is never unloaded: torch cannot be.
-struct Library(NonNull<c_void>);
+pub(crate) struct Library(NonNull<c_void>);
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 fn open(name: &'static CStr) -> Result<Library> {
@@ -237,13 +255,13 @@ fn open(_name: &'static CStr) -> Result<Library> {
 
 impl Library {
     #[cfg(unix)]
-    fn get(&self, name: &CStr) -> Option<NonNull<c_void>> {
+    pub(crate) fn get(&self, name: &CStr) -> Option<NonNull<c_void>> {
         // SAFETY: the handle is of a library that stays, and the name ends in a zero.
         NonNull::new(unsafe { libc::dlsym(self.0.as_ptr(), name.as_ptr()) })
     }
 
     #[cfg(not(unix))]
-    fn get(&self, _name: &CStr) -> Option<NonNull<c_void>> {
+    pub(crate) fn get(&self, _name: &CStr) -> Option<NonNull<c_void>> {
         let _ = self.0;
         None
     }

@@ -18,22 +18,31 @@ use crate::storages::SideRecords;
 
 /// Makes the profile of a capture, of the earlier ones that belong to it, and of what was attached.
 pub(crate) fn assemble(capture: &Capture) -> Profile {
+    let mut whole = whole_window(capture);
+    for earlier in &capture.earlier {
+        let mut part = Part::from(build(whole_window(earlier)));
+        // Its times count from its own start.
+        part.reference_unix_ns = capture.axis().reference_unix_ns();
+        whole.append(part, Kinship::Process);
+    }
+    build(whole)
+}
+
+fn build(window: ProfileBuilder) -> Profile {
+    let profile = window.build();
+    profile.expect("every name and thread was added just now, and what is attached was checked")
+}
+
+/// Puts one window together with what was attached to it.
+fn whole_window(capture: &Capture) -> ProfileBuilder {
     let mut builder = ProfileBuilder::from(part_of(capture));
     for attached in &capture.attached {
-        builder.append(attached.clone(), Kinship::Window);
+        builder.append(Part::clone(attached), Kinship::Window);
     }
     for process in &capture.processes {
         builder.append(Part::clone(process), Kinship::Process);
     }
-    for earlier in &capture.earlier {
-        let mut part = part_of(earlier);
-        // Its times count from its own start.
-        part.reference_unix_ns = capture.axis().reference_unix_ns();
-        builder.append(part, Kinship::Process);
-    }
     builder
-        .build()
-        .expect("every name and thread was added just now")
 }
 
 /// Returns when the steps of the window began that the profiler told of.

@@ -39,7 +39,7 @@ pub struct Capture {
     /// The windows before this one that the profile is about too.
     pub(crate) earlier: Vec<Capture>,
     /// What others report of this window.
-    pub(crate) attached: Vec<Part>,
+    pub(crate) attached: Vec<Arc<Part>>,
     /// What other processes recorded meanwhile.
     pub(crate) processes: Vec<Arc<Part>>,
 }
@@ -59,7 +59,7 @@ impl Capture {
     /// When the part names what it does not hold; then it is left out.
     pub fn attach(&mut self, part: Part) -> mindprof_model::Result<()> {
         part.check()?;
-        self.attached.push(part);
+        self.attached.push(Arc::new(part));
         Ok(())
     }
 

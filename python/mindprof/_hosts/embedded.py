@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from mindprof import _core
 from mindprof._profiler.activity import ProfilerActivity
 from mindprof._profiler.options import SessionOptions
@@ -21,12 +23,22 @@ class EmbeddedHost:
         """Returns that there is none."""
         return False
 
+    def prepare(self, options: SessionOptions) -> None:
+        """Does nothing: the engine is ready at once."""
+
     def start(self, options: SessionOptions) -> _core.Session:
         """Begins a recording."""
         return _core.Session(options)
 
-    def join(self, session: _core.Session, profile_memory: bool) -> None:
+    def join(self, session: _core.Session, options: SessionOptions) -> None:
         """Does nothing: every session holds these operators."""
+
+    def toggle(
+        self, session: _core.Session, enabled: bool, activities: Iterable[ProfilerActivity]
+    ) -> None:
+        """Has a recording leave out what begins from now on, or take it in again."""
+        if ProfilerActivity.CPU in activities:
+            session.resume() if enabled else session.pause()
 
     def stop(self, session: _core.Session) -> _core.Profile:
         """Ends a recording."""

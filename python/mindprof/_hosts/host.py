@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from mindprof import _core
@@ -25,12 +26,22 @@ class Host(Protocol):
         """Returns whether devices of a kind, by torch's name for it, work beside the host."""
         ...
 
+    def prepare(self, options: SessionOptions) -> None:
+        """Gets ready for a recording that is to begin soon, or never."""
+        ...
+
     def start(self, options: SessionOptions) -> _core.Session:
         """Begins a recording."""
         ...
 
-    def join(self, session: _core.Session, profile_memory: bool) -> None:
+    def join(self, session: _core.Session, options: SessionOptions) -> None:
         """Has a recording that another host began hold what this one runs from now on."""
+        ...
+
+    def toggle(
+        self, session: _core.Session, enabled: bool, activities: Iterable[ProfilerActivity]
+    ) -> None:
+        """Has a recording leave out what begins from now on, or take it in again."""
         ...
 
     def stop(self, session: _core.Session) -> _core.Profile:

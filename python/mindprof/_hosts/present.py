@@ -7,16 +7,21 @@ import sys
 from mindprof._hosts.embedded import EmbeddedHost
 from mindprof._hosts.frameworks import framework_activities
 from mindprof._hosts.host import Host
+from mindprof._hosts.kineto import KinetoHost
 from mindprof._hosts.pytorch import PyTorchHost
-from mindprof._hosts.torch_backend import chosen_backend
-from mindprof._profiler.activity import ProfilerActivity
+from mindprof._hosts.torch_backend import chosen_backend, recorded_devices
+from mindprof._profiler.activity import DEVICE_NAMES, ProfilerActivity
 
 _EMBEDDED = EmbeddedHost()
 _PYTORCH = PyTorchHost()
+_KINETO = KinetoHost(_PYTORCH)
 
 
-def present_host() -> Host:
+def present_host(device: str | None = None) -> Host:
     """Returns the host of this process: torch where it is loaded and can be recorded.
+
+    Args:
+        device: The kind of device that is to be recorded too, by torch's name for it.
 
     Raises:
         RuntimeError: The environment forces a way to record torch that is not there.
@@ -25,7 +30,8 @@ def present_host() -> Host:
     # One that is still being imported runs no operators yet.
     if torch is None or getattr(torch.__spec__, "_initializing", False):
         return _EMBEDDED
-    return _PYTORCH if chosen_backend(torch).name == "observer" else _EMBEDDED
+    hosts: dict[str, Host] = {"observer": _PYTORCH, "kineto": _KINETO}
+    return hosts.get(chosen_backend(torch, device).name, _EMBEDDED)
 
 
 def supported_activities() -> set[ProfilerActivity]:
@@ -34,4 +40,7 @@ def supported_activities() -> set[ProfilerActivity]:
     >>> supported_activities()
     {<ProfilerActivity.CPU: 0>}
     """
-    return present_host().activities() | framework_activities()
+    host = present_host()
+    devices = set() if host is _EMBEDDED else recorded_devices(sys.modules["torch"])
+    groups = {group for group, name in DEVICE_NAMES.items() if name in devices}
+    return host.activities() | groups | framework_activities()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterable
 from types import ModuleType
 
 from mindprof import _core
 from mindprof._hosts import fast_ranges
 from mindprof._hosts.call_level import level_outside
 from mindprof._hosts.torch_backend import memory_is_told
+from mindprof._hosts.torch_sessions import IS_BUSY, WITHOUT_TORCH, kineto_is_claimed, observed
 from mindprof._profiler.activity import ProfilerActivity
 from mindprof._profiler.options import SessionOptions
 
@@ -34,37 +36,52 @@ class PyTorchHost:
         """Returns that none is recorded."""
         return False
 
+    def prepare(self, options: SessionOptions) -> None:
+        """Does nothing: the observer was made when it was chosen."""
+
     def start(self, options: SessionOptions) -> _core.Session:
         """Begins a recording."""
+        if kineto_is_claimed():
+            warnings.warn(IS_BUSY.format(rest=WITHOUT_TORCH), stacklevel=level_outside())
+            return _core.Session(options)
         # First: it runs operators of its own, which no recording is to see.
         memory = options.profile_memory and memory_is_told(sys.modules["torch"])
         session = _core.Session(options)
         self._observe(session, memory)
         return session
 
-    def join(self, session: _core.Session, profile_memory: bool) -> None:
+    def join(self, session: _core.Session, options: SessionOptions) -> None:
         """Has a recording that began before torch was there hold what torch runs from now on."""
-        self._observe(session, profile_memory and memory_is_told(sys.modules["torch"]))
+        self._observe(session, options.profile_memory and memory_is_told(sys.modules["torch"]))
+
+    def toggle(
+        self, session: _core.Session, enabled: bool, activities: Iterable[ProfilerActivity]
+    ) -> None:
+        """Has a recording leave out what begins from now on, or take it in again."""
+        if ProfilerActivity.CPU in activities:
+            session.resume() if enabled else session.pause()
 
     def _observe(self, session: _core.Session, memory: bool) -> None:
+        observed.add(session)
         if not session.observe_torch(memory):
             warnings.warn(_MEMORY_IS_TAKEN, stacklevel=level_outside())
         torch = sys.modules["torch"]
         fast_ranges.replace(torch)
-        _tell_torch(torch, is_profiling=True)
+        tell_torch(torch, is_profiling=True)
 
     def stop(self, session: _core.Session) -> _core.Profile:
         """Ends a recording."""
         profile = session.stop()
+        observed.discard(session)
         torch = sys.modules["torch"]
         if not _core.is_profiling():
             fast_ranges.restore(torch)
             if not torch.autograd._profiler_enabled():
-                _tell_torch(torch, is_profiling=False)
+                tell_torch(torch, is_profiling=False)
         return profile
 
 
-def _tell_torch(torch: ModuleType, is_profiling: bool) -> None:
+def tell_torch(torch: ModuleType, is_profiling: bool) -> None:
     """Has torch's own code, such as compiled graphs, name its ranges while something records."""
     name = "_run_on_profiler_start" if is_profiling else "_run_on_profiler_stop"
     tell = getattr(torch.autograd.profiler, name, None)

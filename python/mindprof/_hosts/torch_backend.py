@@ -1,7 +1,7 @@
 """By which way the torch of this process is recorded: decided once, and said in the log.
 
 The observer is found in torch's libraries and checked on a few operators before it is used. Where
-that fails, torch is not recorded, and whoever asks is told why.
+that fails, and where a device is to be recorded, torch's own collector does it, Kineto.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from mindprof import _core
+from mindprof._profiler.activity import DEVICE_NAMES
 from mindprof._results.logger import inform
 
 VARIABLE = "MINDPROF_TORCH_BACKEND"
@@ -22,6 +23,7 @@ _OLDEST = (2, 7)
 _CHECKED_BYTES = 12_345
 
 _probed: Backend | None = None
+_said: set[Backend] = set()
 _memory: bool | None = None
 
 
@@ -29,7 +31,7 @@ class Backend(NamedTuple):
     """A way to record torch, and why it was taken.
 
     Args:
-        name: `observer`, or `off` for none.
+        name: `observer`, `kineto`, or `off` for none.
         reason: Why.
     """
 
@@ -37,10 +39,14 @@ class Backend(NamedTuple):
     reason: str
 
 
-def chosen_backend(torch: ModuleType) -> Backend:
+def chosen_backend(torch: ModuleType, device: str | None = None) -> Backend:
     """Returns by which way torch is recorded.
 
     The environment variable `MINDPROF_TORCH_BACKEND` forces one: `observer`, `kineto` or `off`.
+
+    Args:
+        torch: The module.
+        device: The kind of device that is to be recorded too, by torch's name for it.
 
     Raises:
         RuntimeError: The forced way is not there.
@@ -49,17 +55,47 @@ def chosen_backend(torch: ModuleType) -> Backend:
     forced = os.environ.get(VARIABLE, "")
     if forced not in ("", "observer", "kineto", "off"):
         raise ValueError(f"{VARIABLE} must be observer, kineto or off, got {forced!r}")
-    if forced == "kineto":
-        raise RuntimeError(
-            f"{VARIABLE}=kineto: recording by way of torch's own collector is not there yet\n"
-            "hint: unset it, or record with torch.profiler and read the trace with mindprof.load"
-        )
     if forced == "off":
         return _say(Backend("off", f"{VARIABLE} says so"))
+    if forced == "kineto":
+        if not has_kineto(torch):
+            raise RuntimeError(f"{VARIABLE}=kineto: this torch was built without it")
+        return _say(Backend("kineto", f"{VARIABLE} says so"))
+    if not forced and device in recorded_devices(torch):
+        return _say(Backend("kineto", f"{device} is among the activities"))
     backend = _probe_once(torch)
     if forced and backend.name != forced:
         raise RuntimeError(f"{VARIABLE}=observer: {backend.reason}")
-    return backend
+    if backend.name == "off" and has_kineto(torch):
+        return _say(Backend("kineto", f"the observer cannot be used: {backend.reason}"))
+    return _say(backend)
+
+
+def observer_works(torch: ModuleType) -> bool:
+    """Returns whether the observer is right for this torch."""
+    return _probe_once(torch).name == "observer"
+
+
+def has_kineto(torch: ModuleType) -> bool:
+    """Returns whether torch has its own collector, with all that is asked of it here."""
+    native = getattr(torch, "_C", None)
+    autograd = getattr(native, "_autograd", None)
+    names = ("_prepare_profiler", "_enable_profiler", "_disable_profiler")
+    is_built = getattr(getattr(torch, "autograd", None), "kineto_available", lambda: False)
+    return all(hasattr(autograd, name) for name in names) and bool(is_built())
+
+
+def supported_devices(torch: ModuleType) -> set[str]:
+    """Returns the kinds of devices that Kineto can record here, by torch's names for them."""
+    found = {group.name for group in torch.autograd._supported_activities()}
+    return {device for group, device in DEVICE_NAMES.items() if group.name in found}
+
+
+def recorded_devices(torch: ModuleType) -> set[str]:
+    """Returns the kinds of devices that are recorded here if they are asked for."""
+    if os.environ.get(VARIABLE, "") in ("observer", "off") or not has_kineto(torch):
+        return set()
+    return supported_devices(torch)
 
 
 def memory_is_told(torch: ModuleType) -> bool:
@@ -88,9 +124,9 @@ def _probe_once(torch: ModuleType) -> Backend:
     if _probed is None:
         reason = _obstacle(torch) or _probe_failure(torch)
         if reason:
-            _probed = _say(Backend("off", reason))
+            _probed = Backend("off", reason)
         else:
-            _probed = _say(Backend("observer", "its layout was probed and is as expected"))
+            _probed = Backend("observer", "its layout was probed and is as expected")
             _core.name_module_calls(torch.nn.Module.__call__)
     return _probed
 
@@ -98,13 +134,22 @@ def _probe_once(torch: ModuleType) -> Backend:
 def _obstacle(torch: ModuleType) -> str | None:
     """Returns what speaks against the observer before anything is tried."""
     try:
-        version = tuple(int(part) for part in torch.__version__.split(".")[:2])
+        version = torch_version(torch)
         has_new_strings = torch.compiled_with_cxx11_abi()
     except (AttributeError, ValueError):
         return "it does not look like torch"
     if version < _OLDEST:
         return f"torch {torch.__version__} is older than {_OLDEST[0]}.{_OLDEST[1]}"
     return None if has_new_strings else "torch was built for the old strings of C++"
+
+
+def torch_version(torch: ModuleType) -> tuple[int, ...]:
+    """Returns the first two numbers of the version.
+
+    Raises:
+        ValueError: They are none.
+    """
+    return tuple(int(part) for part in torch.__version__.split(".")[:2])
 
 
 def _probe_failure(torch: ModuleType) -> str | None:
@@ -149,6 +194,10 @@ def facts(a: object, b: object, c: object, d: object) -> tuple[list[int], list[i
 
 
 def _say(backend: Backend) -> Backend:
+    """Says a choice in the log when it is first made."""
+    if backend in _said:
+        return backend
+    _said.add(backend)
     version = getattr(sys.modules.get("torch"), "__version__", "?")
     inform("torch %s is recorded by: %s (%s)", version, backend.name, backend.reason)
     return backend

@@ -7,8 +7,8 @@ import warnings
 from types import ModuleType
 
 from mindprof._hosts.call_level import level_outside
+from mindprof._hosts.embedded import EmbeddedHost
 from mindprof._hosts.host import Host
-from mindprof._hosts.pytorch import PyTorchHost
 from mindprof._hosts.torch_backend import chosen_backend
 
 _TEXT = (
@@ -25,7 +25,12 @@ def warn_of_unseen_torch(host: Host) -> None:
     """Warns, once in a process, unless `host` saw torch's operators, or had others to record."""
     global _said
     torch = sys.modules.get("torch")
-    if _said or torch is None or isinstance(host, PyTorchHost) or "mindtorch_v2" in sys.modules:
+    if (
+        _said
+        or torch is None
+        or not isinstance(host, EmbeddedHost)
+        or "mindtorch_v2" in sys.modules
+    ):
         return
     _said = True
     warnings.warn(_TEXT.format(reason=_reason(torch)), stacklevel=level_outside())

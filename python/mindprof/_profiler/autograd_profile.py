@@ -154,7 +154,7 @@ class profile:
         self._profiler_extensions = _profiler_extensions or {}
         self._budget_bytes = checked_count("budget_bytes", budget_bytes, "bytes")
         self._stack_depth = checked_count("stack_depth", stack_depth, "calls")
-        self._host = present_host()
+        self._host = present_host(use_device)
         self._session: _core.Session | None = None
         self._of_workers: int | None = None
         self._recordings: Recordings = []
@@ -194,10 +194,8 @@ class profile:
         if self.use_device is not None and not self._has_device(self.use_device):
             self._warn_of_missing_device(self.use_device)
             self.use_device = None
-        wanted = {group for group, device in DEVICE_NAMES.items() if device == self.use_device}
-        if self.use_cpu:
-            wanted.add(ProfilerActivity.CPU)
-        self.kineto_activities = wanted & (self._host.activities() | framework_activities())
+        known = self._host.activities() | framework_activities()
+        self.kineto_activities = self._wanted_activities() & known
         if not self.kineto_activities:
             raise AssertionError("No activities specified for the profiler")
         if self.post_processing_timeout_s is not None and self.post_processing_timeout_s < 0:
@@ -205,6 +203,10 @@ class profile:
 
     def _has_device(self, device: str) -> bool:
         return self._host.has_device(device) or has_framework_device(device)
+
+    def _wanted_activities(self) -> set[ProfilerActivity]:
+        wanted = {group for group, device in DEVICE_NAMES.items() if device == self.use_device}
+        return {ProfilerActivity.CPU, *wanted} if self.use_cpu else wanted
 
     def _warn_of_missing_device(self, device: str) -> None:
         text = f"The {device} is not a valid device option."
@@ -264,28 +266,20 @@ class profile:
         with self._stats.timed("profiler_prepare_call_duration_us"):
             self.config(create_trace_id=True)
             check_activity_types(self.activity_filters)
+            if self._session is None:
+                self._host.prepare(self._options())
 
     def _start_trace(self) -> None:
         self.entered = True
         with self._stats.timed("profiler_enable_call_duration_us"):
-            options = SessionOptions(
-                record_shapes=bool(self.record_shapes),
-                profile_memory=bool(self.profile_memory),
-                with_stack=bool(self.with_stack),
-                with_flops=bool(self.with_flops),
-                with_modules=bool(self.with_modules),
-                budget_bytes=self._budget_bytes,
-                stack_depth=self._stack_depth,
-                all_threads=self.experimental_config.all_threads,
-                source_roots=source_roots() if self.with_stack else (),
-            )
             # One that is still open is closed by letting go of it, and what it recorded is
             # forgotten, as in torch. First, so that the new one begins with a whole budget.
             self._session = None
             self._end_recordings()
             self._end_of_workers()
             # torch may have been imported since this profiler was made.
-            self._host = present_host()
+            self._host = present_host(self.use_device)
+            options = self._options()
             self._session = self._host.start(options)
             WORKERS.open(self)
             self._of_workers = WORKERS.start(options)
@@ -300,12 +294,34 @@ class profile:
         recordings, self._recordings = self._recordings, []
         end_recordings(recordings)
 
-    def _meet_host(self) -> None:
-        """Takes in a host that came into the process after the recording had begun."""
-        host = present_host()
+    def _options(self) -> SessionOptions:
+        return SessionOptions(
+            record_shapes=bool(self.record_shapes),
+            profile_memory=bool(self.profile_memory),
+            with_stack=bool(self.with_stack),
+            with_flops=bool(self.with_flops),
+            with_modules=bool(self.with_modules),
+            budget_bytes=self._budget_bytes,
+            stack_depth=self._stack_depth,
+            all_threads=self.experimental_config.all_threads,
+            source_roots=source_roots() if self.with_stack else (),
+            activities=frozenset(self.kineto_activities),
+            experimental_config=self.experimental_config,
+            trace_id=self.trace_id,
+        )
+
+    def _meet_host(self, device: str | None) -> None:
+        """Takes in a host that came into the process after the recording had begun.
+
+        Args:
+            device: The kind of device that is to be recorded too.
+        """
+        host = present_host(device)
         if self._session is not None and host is not self._host:
             self._host = host
-            host.join(self._session, bool(self.profile_memory))
+            self.use_device = device if device and host.has_device(device) else None
+            self.kineto_activities = self._wanted_activities() & host.activities()
+            host.join(self._session, self._options())
 
     def _stop_trace(self) -> bool:
         """Ends the recording if there is one, and returns whether there was."""
@@ -557,17 +573,14 @@ class profile:
         if not is_known or not hasattr(enabled, "__bool__"):
             signature = "(arg0: bool, arg1: collections.abc.Set[ProfilerActivity]) -> None"
             raise refuse("_toggle_collection_dynamic", signature, f"{enabled!r}, {groups!r}")
-        if ProfilerActivity.CPU not in groups:
+        if self._session is None and ProfilerActivity.CPU not in groups:
             return
         if self._session is None:
             raise RuntimeError(
                 "Expected tls_state to be true, but got false. (Nothing is being recorded: "
                 "collection can be toggled between start and stop.)"
             )
-        if enabled:
-            self._session.resume()
-        else:
-            self._session.pause()
+        self._host.toggle(self._session, bool(enabled), groups)
 
     def __repr__(self) -> str:
         return self._shown(repr)

@@ -68,6 +68,7 @@ class _KinetoProfile:
         stack_depth: int = DEFAULT_STACK_DEPTH,
     ) -> None:
         self.activities = supported_activities()
+        self._takes_all_activities = activities is None
         self.activity_configs: ActivityConfigs = {}
         if activities is not None:
             self.activities, self.activity_configs = parse_activities(activities)
@@ -179,6 +180,14 @@ class _KinetoProfile:
         if self.execution_trace_observer:
             self.execution_trace_observer.stop()
         self._has_new_results = self._initialized("stopping trace")._stop_trace()
+
+    def _meet_host(self) -> None:
+        """Takes in a host that came into the process after the recording had begun."""
+        if self._takes_all_activities:
+            self.activities = supported_activities()
+            self.use_device = device_of(self.activities)
+        if self.profiler is not None:
+            self.profiler._meet_host(self.use_device)
 
     def _initialized(self, doing: str) -> autograd_profile.profile:
         if self.profiler is None:

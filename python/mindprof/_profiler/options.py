@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
+
+    from mindprof._profiler.activity import ProfilerActivity
+    from mindprof._profiler.profiler_config import _ExperimentalConfig
 else:
     from mindprof._dataclass import dataclass
 
@@ -32,6 +35,9 @@ class SessionOptions:
         stack_depth: How many calls deep Python is followed.
         all_threads: Record every thread, not only the one that begins the recording.
         source_roots: What the names of source files are shortened by.
+        activities: The groups to record, for hosts that have several.
+        experimental_config: Options that torch calls experimental, for torch itself.
+        trace_id: The name of the trace.
     """
 
     record_shapes: bool = False
@@ -44,6 +50,14 @@ class SessionOptions:
     stack_depth: int = DEFAULT_STACK_DEPTH
     all_threads: bool = True
     source_roots: tuple[str, ...] = ()
+    activities: frozenset[ProfilerActivity] = frozenset()
+    experimental_config: _ExperimentalConfig | None = None
+    trace_id: str = ""
+
+    def without_stack(self) -> SessionOptions:
+        """Returns the same options, but for Python calls, which are not recorded."""
+        given = {name: getattr(self, name) for name in self.__match_args__}
+        return SessionOptions(**{**given, "with_stack": False})
 
 
 def checked_count(name: str, value: object, unit: str) -> int:

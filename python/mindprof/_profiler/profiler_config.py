@@ -138,6 +138,15 @@ class _ExperimentalConfig:
         self.record_python_gc_info = bool(record_python_gc_info)
         self._others = given
 
+    def for_torch(self) -> dict[str, Any]:
+        """Returns what torch's own collector is to be told, by the names of its options.
+
+        What is done here in any case is left out: Python's garbage collections, times, and traces
+        without events.
+        """
+        ours = {"adjust_profiler_step", "record_python_gc_info", "adjust_timestamps", "trace_only"}
+        return {name: value for name, value in self._others.items() if name not in ours}
+
 
 def own_config(config: Any) -> _ExperimentalConfig | None:
     """Returns options of torch's class as ours; ours and None as they are.

@@ -117,8 +117,7 @@ class _Run:
 
     def _meet_host(self) -> None:
         """Has operators recorded of what was just imported, as far as it runs any."""
-        if self.profiler.profiler is not None:
-            self.profiler.profiler._meet_host()
+        self.profiler._meet_host()
 
     def _finish(self) -> None:
         if self.steps is not None:

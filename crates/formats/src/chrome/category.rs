@@ -179,6 +179,7 @@ pub(crate) const fn loss_key(cause: LossCause) -> &'static str {
         LossCause::Names => "names",
         LossCause::Depth => "depth",
         LossCause::Unseen => "unseen",
+        LossCause::Unreported => "unreported",
         LossCause::Damaged => "damaged",
     }
 }

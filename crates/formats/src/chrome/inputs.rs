@@ -400,7 +400,8 @@ const DTYPES: [(DType, &str); 28] = [
     (DType::QU2X4, "c10::quint2x4"),
 ];
 
-fn dtype_of(name: &str) -> DType {
+/// Returns the type of elements that a trace has a name for.
+pub fn dtype_of(name: &str) -> DType {
     let found = DTYPES.iter().find(|(_, known)| *known == name);
     found.map_or(DType::Unknown, |(dtype, _)| *dtype)
 }

@@ -26,8 +26,8 @@ pub(crate) use collect::each_entry;
 pub use file::{
     read_trace, read_trace_file, read_trace_file_with, read_trace_from, write_trace_file,
 };
-pub use inputs::input_types;
 pub(crate) use inputs::{dtype_name, inputs_lists};
+pub use inputs::{dtype_of as dtype_of_name, input_types};
 pub use keys::{ARGUMENT_KEYS, EVENT_KEYS};
 pub use options::{Progress, ReadOptions, UNPACKED_BYTES, UNPACKED_TIMES, UnknownArgs};
 pub use phase_counts::PhaseCounts;

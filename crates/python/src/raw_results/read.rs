@@ -1,7 +1,7 @@
-//! Reads raw results off torch's accessors into a part of a profile.
+//! Reads raw results of torch's collector into a part of a profile.
 //!
-//! What a part has no room for (inputs, metadata, flows) stays with the raw event, which is found
-//! again by its position.
+//! What a part has no room for (metadata, flows) stays with the raw event, which is found again by
+//! its position.
 
 use std::cmp::Reverse;
 use std::ops::ControlFlow;
@@ -9,22 +9,20 @@ use std::ops::ControlFlow;
 use mindprof_analyze::{MEMORY_KEY, OUT_OF_MEMORY_KEY};
 use mindprof_formats::is_hidden_name;
 use mindprof_model::{
-    Category, DeviceKind, Event, Flags, ForwardThread, Links, MemoryRecord, Nanos, Part, StackId,
-    StringTable, Thread, ThreadId,
+    Category, DeviceKind, Event, Flags, ForwardThread, InputsEncoder, Links, LossCause,
+    MemoryRecord, Nanos, Part, ScopeKind, StackId, StringId, StringTable, Thread, ThreadId,
 };
 use pyo3::exceptions::PyRuntimeError;
-use pyo3::intern;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::accessors::{category, device, is_async, is_hidden, scope, whole};
+use super::launches::Launches;
+use super::source::{RawEvent, RawEvents};
 
 /// Raw results as a part, and the way back from it to the raw events.
-pub(crate) struct RawResults<'py> {
+pub(crate) struct RawResults {
     /// Its events and memory records lie in the order that they have in a profile.
     pub(crate) part: Part,
-    /// The raw events as they were given.
-    pub(crate) raw: Vec<Bound<'py, PyAny>>,
     /// By event of the part, the position of its raw event.
     pub(crate) events: Vec<usize>,
     /// By memory record of the part, the position of its raw event.
@@ -35,57 +33,107 @@ pub(crate) struct RawResults<'py> {
     pub(crate) last_number: i128,
 }
 
-/// Reads raw results: whatever answers to `events()` and `trace_start_ns()`.
+/// What is read, beside times, names and links.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReadOptions {
+    /// The results' time zero, in nanoseconds since the Unix epoch.
+    pub(crate) time_zero: i128,
+    pub(crate) inputs: bool,
+    pub(crate) stacks: bool,
+    pub(crate) threads: ThreadIdentity,
+}
+
+/// By what threads of the host are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ThreadIdentity {
+    /// By torch's count. Who made the results is not known.
+    Counted,
+    /// By the numbers of the system, as in what is recorded in this process beside.
+    System,
+}
+
+/// Reads raw results.
 ///
-/// `visit` sees each event that is shown, with its position, before it is read; when it breaks,
-/// the part holds what was read until then, and the memory records of all.
+/// `visit` sees the position of each event that is shown before it is read; when it breaks, the
+/// part holds what was read until then, and the memory records of all.
 ///
 /// # Errors
 /// When an accessor fails or says what no recorder would, or when `visit` does.
-pub(crate) fn read_raw_results<'py>(
-    result: &Bound<'py, PyAny>,
-    mut visit: impl FnMut(usize, &Bound<'py, PyAny>) -> PyResult<ControlFlow<()>>,
-) -> PyResult<RawResults<'py>> {
-    let raw = result.call_method0("events")?.try_iter()?;
-    let raw = raw.collect::<PyResult<Vec<_>>>()?;
-    let mut reader = Reader {
-        time_zero: whole(result, intern!(result.py(), "trace_start_ns"))?,
-        ..Reader::default()
-    };
-    let mut rest = Vec::new();
-    for (position, event) in raw.iter().enumerate() {
-        let name = event.call_method0(intern!(event.py(), "name"))?;
-        let name: String = name.str()?.to_string_lossy().into_owned();
-        match name.as_str() {
-            MEMORY_KEY => {
-                let record = reader.read_memory(position, event)?;
+pub(crate) fn read_raw_results(
+    source: &impl RawEvents,
+    options: ReadOptions,
+    mut visit: impl FnMut(usize) -> PyResult<ControlFlow<()>>,
+) -> PyResult<RawResults> {
+    let mut reader = Reader::new(source, options);
+    let mut names = Meanings::default();
+    let mut rest = Vec::with_capacity(source.len());
+    for position in 0..source.len() {
+        let name = source.name(position, &mut reader.part.strings)?;
+        match names.meaning(name, &reader.part.strings) {
+            Meaning::Memory => {
+                let record = reader.read_memory(position)?;
                 reader.memory.push(record);
             }
-            OUT_OF_MEMORY_KEY => {
-                let request = reader.read_memory(position, event)?;
+            Meaning::OutOfMemory => {
+                let request = reader.read_memory(position)?;
                 reader.add_failed(request);
             }
-            _ => rest.push((position, name)),
+            meaning @ (Meaning::Hidden | Meaning::Shown) => rest.push((position, name, meaning)),
         }
     }
-    for (position, name) in rest {
-        let event = &raw[position];
-        let is_hidden = is_hidden_name(&name) || is_hidden(event)?;
-        if !is_hidden && visit(position, event)?.is_break() {
+    for (position, name, meaning) in rest {
+        let raw = source.event(position)?;
+        let is_hidden = raw.is_hidden || meaning == Meaning::Hidden;
+        if !is_hidden && visit(position)?.is_break() {
             break;
         }
-        reader.read_event(position, &name, event, is_hidden)?;
+        reader.read_event(position, name, &raw, is_hidden)?;
     }
-    Ok(reader.finish(raw))
+    Ok(reader.finish())
 }
 
-/// A part on its way: times count from nowhere, forward threads have the numbers of the recorder.
+/// What the name of an event says of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meaning {
+    Memory,
+    OutOfMemory,
+    Hidden,
+    Shown,
+}
+
+/// Meanings by the ids of names, each looked up once.
 #[derive(Default)]
-struct Reader {
+struct Meanings {
+    known: Vec<Option<Meaning>>,
+}
+
+impl Meanings {
+    fn meaning(&mut self, name: StringId, strings: &StringTable) -> Meaning {
+        if self.known.len() <= name.index() {
+            self.known.resize(strings.len(), None);
+        }
+        *self.known[name.index()].get_or_insert_with(|| match strings.text(name) {
+            MEMORY_KEY => Meaning::Memory,
+            OUT_OF_MEMORY_KEY => Meaning::OutOfMemory,
+            text if is_hidden_name(text) => Meaning::Hidden,
+            _ => Meaning::Shown,
+        })
+    }
+}
+
+/// A part on its way: times count from the results' time zero, forward threads have the numbers of
+/// torch's count.
+struct Reader<'a, S> {
+    source: &'a S,
+    options: ReadOptions,
     part: Part,
-    time_zero: i128,
-    threads: FxHashMap<(DeviceKind, u64, u64), ThreadId>,
+    threads: Vec<Thread>,
+    /// The threads by kind of device, its number, and their own numbers: of the host's threads by
+    /// torch's count, of devices' the streams.
+    tracks: FxHashMap<(DeviceKind, u64, u64), ThreadId>,
     numbers: LinkNumbers,
+    inputs: InputsEncoder,
+    launches: Launches,
     events: Vec<Entry>,
     memory: Vec<MemoryEntry>,
     failed: Vec<MemoryEntry>,
@@ -94,8 +142,8 @@ struct Reader {
 
 struct Entry {
     position: usize,
-    start: i128,
-    end: i128,
+    start: i64,
+    end: i64,
     event: Event,
     links: Links,
     forward: u64,
@@ -103,27 +151,45 @@ struct Entry {
 
 struct MemoryEntry {
     position: usize,
-    time: i128,
+    time: i64,
     record: MemoryRecord,
 }
 
-impl Reader {
-    fn read_memory(&mut self, position: usize, raw: &Bound<'_, PyAny>) -> PyResult<MemoryEntry> {
-        let py = raw.py();
+impl<'a, S: RawEvents> Reader<'a, S> {
+    fn new(source: &'a S, options: ReadOptions) -> Self {
+        Self {
+            source,
+            options,
+            part: Part::new(),
+            threads: Vec::new(),
+            tracks: FxHashMap::default(),
+            numbers: LinkNumbers::default(),
+            inputs: InputsEncoder::default(),
+            launches: Launches::default(),
+            events: Vec::with_capacity(source.len()),
+            memory: Vec::new(),
+            failed: Vec::new(),
+            last_number: 0,
+        }
+    }
+
+    fn read_memory(&mut self, position: usize) -> PyResult<MemoryEntry> {
+        let raw = self.source.event(position)?;
+        let stack = self.read_stack(position)?;
         let record = MemoryRecord {
             time: Nanos::ZERO,
             address: 0,
-            bytes: raw.call_method0(intern!(py, "nbytes"))?.extract()?,
+            bytes: self.source.bytes(position)?,
             total_allocated: 0,
             total_reserved: 0,
-            thread: self.host_thread(raw)?,
-            stack: StackId::NONE,
-            device: device(raw)?,
-            device_index: i16::try_from(whole(raw, intern!(py, "device_index"))?).unwrap_or(-1),
+            thread: self.counted_thread(&raw),
+            stack,
+            device: raw.device,
+            device_index: i16::try_from(raw.device_index).unwrap_or(-1),
         };
         Ok(MemoryEntry {
             position,
-            time: whole(raw, intern!(py, "start_ns"))?,
+            time: self.since_zero(raw.start_ns),
             record,
         })
     }
@@ -148,89 +214,139 @@ impl Reader {
     fn read_event(
         &mut self,
         position: usize,
-        name: &str,
-        raw: &Bound<'_, PyAny>,
+        name: StringId,
+        raw: &RawEvent,
         is_hidden: bool,
     ) -> PyResult<()> {
-        let py = raw.py();
-        let device = device(raw)?;
-        let number = whole(raw, intern!(py, "correlation_id"))?;
-        let link = whole(raw, intern!(py, "linked_correlation_id"))?;
-        if link < 0 && !is_hidden {
+        if raw.linked < 0 && !is_hidden {
             return Err(PyRuntimeError::new_err(format!(
-                "Got negative correlation id {link} in profiler post processing"
+                "Got negative correlation id {} in profiler post processing",
+                raw.linked
             )));
         }
-        // Runtime calls that nobody asked for have numbers too, but those of another count.
-        let is_scope = link == 0 && whole(raw, intern!(py, "external_id"))? != 0;
-        let category = category(raw, device, link, is_scope)?;
-        let thread = if device == DeviceKind::Cpu {
-            self.host_thread(raw)?
+        let text = self.part.strings.text(name);
+        let (category, is_scope) = (raw.category(text), raw.is_scope(text));
+        let thread = if raw.device != DeviceKind::Cpu {
+            self.track(raw.device, raw.device_index as u64, raw.resource as u64)
+        } else if is_scope || raw.linked != 0 || raw.resource == 0 {
+            self.counted_thread(raw)
         } else {
-            let index = whole(raw, intern!(py, "device_index"))?;
-            let stream = whole(raw, intern!(py, "device_resource_id"))?;
-            self.track(device, index as u64, stream as u64)
+            self.calling_thread(raw)
         };
-        let name = self.part.strings.intern(name);
         let mut event = Event::new(category, name, thread, Nanos::ZERO, Nanos::ZERO);
-        event.scope = scope(whole(raw, intern!(py, "scope"))?);
-        event.set_sequence(u32::try_from(whole(raw, intern!(py, "sequence_nr"))?).ok());
-        event.stack = self.read_stack(raw)?;
+        event.scope = scope(raw.scope);
+        event.set_sequence(u32::try_from(raw.sequence).ok());
+        event.stack = self.read_stack(position)?;
+        match category {
+            Category::Runtime => {
+                let name = self.part.strings.text(name);
+                self.launches.add_call(name, raw.correlation);
+            }
+            Category::Kernel => self.launches.add_work(raw.correlation),
+            Category::Operator
+            | Category::Annotation
+            | Category::PythonFunction
+            | Category::DeviceAnnotation
+            | Category::Other => {}
+        }
+        if self.options.inputs && matches!(category, Category::Operator | Category::Annotation) {
+            self.inputs.restart();
+            self.source.inputs(position, &mut self.inputs)?;
+            event.inputs = self.part.inputs.intern(self.inputs.words());
+        }
         if is_hidden {
             event.flags = event.flags.union(Flags::HIDDEN);
         } else {
-            self.last_number = self.last_number.max(number);
+            self.last_number = self.last_number.max(raw.correlation);
         }
-        if is_async(raw)? {
+        if raw.is_elsewhere() {
             event.flags = event.flags.union(Flags::ASYNC);
         }
+        let number = self.numbers.number(raw.correlation);
         let links = if is_scope {
-            Links::new(self.numbers.number(number), 0)
+            Links::new(number, 0)
         } else {
-            Links::new(self.numbers.number(link), self.numbers.number(number))
+            Links::new(self.numbers.number(raw.linked), number)
         };
         self.events.push(Entry {
             position,
-            start: whole(raw, intern!(py, "start_ns"))?,
-            end: whole(raw, intern!(py, "end_ns"))?,
+            start: self.since_zero(raw.start_ns),
+            end: self.since_zero(raw.end_ns),
             event,
             links,
-            forward: whole(raw, intern!(py, "fwd_thread_id"))? as u64,
+            forward: raw.forward_thread,
         });
         Ok(())
     }
 
-    fn read_stack(&mut self, raw: &Bound<'_, PyAny>) -> PyResult<StackId> {
-        let frames = raw.call_method0(intern!(raw.py(), "stack"))?;
-        let frames: Vec<String> = frames.extract()?;
-        let mut stack = StackId::NONE;
-        for frame in frames.iter().rev() {
-            let frame = self.part.strings.intern(frame);
-            stack = self.part.stacks.push(stack, frame);
+    fn read_stack(&mut self, position: usize) -> PyResult<StackId> {
+        if self.options.stacks {
+            self.source.stack(position, &mut self.part)
+        } else {
+            Ok(StackId::NONE)
         }
-        Ok(stack)
     }
 
-    fn host_thread(&mut self, raw: &Bound<'_, PyAny>) -> PyResult<ThreadId> {
-        let native = whole(raw, intern!(raw.py(), "start_thread_id"))?;
-        Ok(self.track(DeviceKind::Cpu, HOST_PROCESS, native as u64))
+    fn since_zero(&self, time_ns: i128) -> i64 {
+        let since = time_ns - self.options.time_zero;
+        since.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+    }
+
+    /// Returns the thread of a call that no scope asked for: the one that made it. torch counts it
+    /// to the thread that began the collection, whichever it was.
+    fn calling_thread(&mut self, raw: &RawEvent) -> ThreadId {
+        match self.options.threads {
+            ThreadIdentity::Counted => self.counted_thread(raw),
+            ThreadIdentity::System => {
+                let process = std::process::id().into();
+                self.track(DeviceKind::Cpu, process, raw.resource as u64)
+            }
+        }
+    }
+
+    fn counted_thread(&mut self, raw: &RawEvent) -> ThreadId {
+        let id = self.track(DeviceKind::Cpu, HOST_PROCESS, raw.start_thread);
+        let thread = &mut self.threads[id.index()];
+        // Not all that ran on a thread tells the system's number of it.
+        if self.options.threads == ThreadIdentity::System && thread.process == HOST_PROCESS {
+            thread.native = raw.resource as u64;
+            if raw.resource != 0 {
+                thread.process = std::process::id().into();
+            }
+        }
+        id
     }
 
     fn track(&mut self, device: DeviceKind, process: u64, native: u64) -> ThreadId {
-        let part = &mut self.part;
+        let threads = &mut self.threads;
         let key = (device, process, native);
-        *self.threads.entry(key).or_insert_with(|| {
-            part.add_thread(Thread {
+        *self.tracks.entry(key).or_insert_with(|| {
+            threads.push(Thread {
                 process,
                 native,
                 name: StringTable::EMPTY,
                 device,
-            })
+            });
+            ThreadId::from_index(threads.len() - 1)
         })
     }
 
+    /// Adds the threads to the part, and returns their ids in it. Those that turned out to be the
+    /// same have one.
+    fn settled_threads(&mut self) -> Vec<ThreadId> {
+        let mut known = FxHashMap::default();
+        let part = &mut self.part;
+        let threads = self.threads.iter().map(|thread| {
+            let identity = (thread.device, thread.process, thread.native);
+            *known
+                .entry(identity)
+                .or_insert_with(|| part.add_thread(*thread))
+        });
+        threads.collect()
+    }
+
     /// Orders everything, so that positions stay known, and counts time from the earliest moment.
-    fn finish(mut self, raw: Vec<Bound<'_, PyAny>>) -> RawResults<'_> {
+    fn finish(mut self) -> RawResults {
         self.events
             .sort_by_key(|entry| (entry.start, Reverse(entry.end)));
         self.memory.sort_by_key(|entry| entry.time);
@@ -238,30 +354,37 @@ impl Reader {
             self.events.first().map(|entry| entry.start),
             self.memory.first().map(|entry| entry.time),
         ];
-        let zero = firsts.into_iter().flatten().fold(self.time_zero, i128::min);
-        let since = |time: i128| Nanos(u64::try_from(time - zero).unwrap_or(u64::MAX));
-        self.part.reference_unix_ns = u64::try_from(zero).unwrap_or(0);
+        let zero = firsts.into_iter().flatten().fold(0, i64::min);
+        let since = |time: i64| Nanos(time.abs_diff(zero));
+        let reference = self.options.time_zero + i128::from(zero);
+        self.part.reference_unix_ns = u64::try_from(reference).unwrap_or(0);
+        let threads = self.settled_threads();
         for entry in &mut self.events {
+            entry.event.thread = threads[entry.event.thread.index()];
             entry.event.start = since(entry.start);
             entry.event.duration = since(entry.end.max(entry.start)) - entry.event.start;
             entry.links.set_forward_thread(match entry.forward {
                 0 => ForwardThread::Unknown,
-                native => {
-                    let thread = self.threads.get(&(DeviceKind::Cpu, HOST_PROCESS, native));
-                    thread.map_or(ForwardThread::Elsewhere, |&id| ForwardThread::At(id))
-                }
+                number => self
+                    .tracks
+                    .get(&(DeviceKind::Cpu, HOST_PROCESS, number))
+                    .map_or(ForwardThread::Elsewhere, |id| {
+                        ForwardThread::At(threads[id.index()])
+                    }),
             });
             self.part.add_linked_event(entry.event, entry.links);
         }
         let record = |entry: &MemoryEntry| MemoryRecord {
             time: since(entry.time),
+            thread: threads[entry.record.thread.index()],
             ..entry.record
         };
         self.part.add_memory_records(self.memory.iter().map(record));
+        let unreported = self.launches.unreported();
+        self.part.add_loss(LossCause::Unreported, unreported);
         let failed = self.failed.iter();
         RawResults {
             part: self.part,
-            raw,
             events: self.events.iter().map(|entry| entry.position).collect(),
             memory: self.memory.iter().map(|entry| entry.position).collect(),
             failed: failed
@@ -272,8 +395,17 @@ impl Reader {
     }
 }
 
-/// Raw results do not tell which process they are of.
+/// The process of threads of which no more is known than torch's count.
 const HOST_PROCESS: u64 = 0;
+
+/// Returns the scope that a number of the recorder's stands for.
+const fn scope(number: i128) -> ScopeKind {
+    match number {
+        1 => ScopeKind::Backward,
+        7 => ScopeKind::User,
+        _ => ScopeKind::Function,
+    }
+}
 
 /// Numbers that tie events together, in the 32 bits that a part has for them. Those that fit stay.
 #[derive(Default)]

@@ -1,0 +1,187 @@
+//! Raw events read straight from torch's memory, where that was checked against Python's accessors.
+
+use std::sync::OnceLock;
+
+use mindprof_model::{DeviceKind, InputsEncoder, Part, StackId, StringId, StringTable};
+use mindprof_pytorch::{KinetoEvents, KinetoLayout, read_words};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+
+use super::accessors::{PythonEvents, whole};
+use super::source::{RawEvent, RawEvents};
+use crate::error::Error;
+
+static LAYOUT: OnceLock<NativeLayout> = OnceLock::new();
+
+/// What reads results of this process's torch.
+#[derive(Clone, Copy)]
+struct NativeLayout {
+    results: KinetoLayout,
+    /// The activities of ranges that users name, on the host and on devices.
+    annotations: [u8; 2],
+}
+
+/// Finds out how torch's results lie in memory from one whose events Python can tell of too. It
+/// holds a range that a user named. Results are read from memory from then on.
+///
+/// # Errors
+/// When that does not say the same; then they are read by accessors as before.
+#[pyfunction]
+pub(crate) fn check_torch_results(result: &Bound<'_, PyAny>) -> PyResult<()> {
+    let python = PythonEvents::of(result)?;
+    let (address, start_ns) = (value_address(result)?, start_ns(result)?);
+    let count = python.len() as u64;
+    let results = KinetoLayout::find(address, count, start_ns).map_err(Error::from)?;
+    let open = |layout| NativeEvents::open(layout, result);
+    let mut layout = NativeLayout {
+        results,
+        annotations: [u8::MAX; 2],
+    };
+    let events = open(layout)?;
+    for position in 0..python.len() {
+        if python.event(position)?.is_annotation {
+            let host = events.events.event(position).activity;
+            // torch numbers them one after the other.
+            layout.annotations = [host, host + 1];
+        }
+    }
+    let events = open(layout)?;
+    if events.len() != python.len() {
+        return Err(different("events", 0));
+    }
+    for position in 0..python.len() {
+        compare(&events, &python, position)?;
+    }
+    // Of two that find it, both find the same.
+    let _ = LAYOUT.set(layout);
+    Ok(())
+}
+
+fn compare(native: &NativeEvents<'_>, python: &PythonEvents<'_>, position: usize) -> PyResult<()> {
+    let expected = RawEvent {
+        // Told by the name where it matters.
+        activity: None,
+        ..python.event(position)?
+    };
+    if native.event(position)? != expected {
+        return Err(different("facts", position));
+    }
+    let mut strings = StringTable::new();
+    if native.name(position, &mut strings)? != python.name(position, &mut strings)? {
+        return Err(different("names", position));
+    }
+    if native.bytes(position)? != python.bytes(position)? {
+        return Err(different("bytes", position));
+    }
+    // Equal stacks of one part have one id.
+    let mut part = Part::new();
+    if native.stack(position, &mut part)? != python.stack(position, &mut part)? {
+        return Err(different("stacks", position));
+    }
+    Ok(())
+}
+
+fn different(what: &str, position: usize) -> PyErr {
+    let text = format!("torch's results do not lie as expected: other {what} at {position}");
+    PyRuntimeError::new_err(text)
+}
+
+/// Raw events where torch has them. What they were given is told by Python alone.
+pub(super) struct NativeEvents<'a> {
+    events: KinetoEvents<'a>,
+    annotations: [u8; 2],
+    python: Option<PythonEvents<'a>>,
+}
+
+impl<'a> NativeEvents<'a> {
+    /// Opens results that Python holds, with what events were given if `inputs` is true. Returns
+    /// none where that was not checked or they do not look as expected.
+    pub(super) fn of(result: &'a Bound<'a, PyAny>, inputs: bool) -> Option<Self> {
+        let mut events = Self::open(*LAYOUT.get()?, result).ok()?;
+        if inputs {
+            let python = PythonEvents::of(result).ok()?;
+            events.python = Some(python).filter(|python| python.len() == events.len());
+            events.python.as_ref()?;
+        }
+        Some(events)
+    }
+
+    fn open(layout: NativeLayout, result: &'a Bound<'_, PyAny>) -> PyResult<Self> {
+        let (address, start_ns) = (value_address(result)?, start_ns(result)?);
+        let events = layout.results.open(address, start_ns, result);
+        Ok(Self {
+            events: events.map_err(Error::from)?,
+            annotations: layout.annotations,
+            python: None,
+        })
+    }
+}
+
+impl RawEvents for NativeEvents<'_> {
+    fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    fn name(&self, position: usize, strings: &mut StringTable) -> PyResult<StringId> {
+        let intern = |name: &[u8]| strings.intern(&String::from_utf8_lossy(name));
+        Ok(self.events.with_name(position, intern))
+    }
+
+    fn event(&self, position: usize) -> PyResult<RawEvent> {
+        let event = self.events.event(position);
+        let device = DeviceKind::from_number(event.device.into());
+        Ok(RawEvent {
+            start_ns: event.start_ns.into(),
+            end_ns: event.end_ns.into(),
+            start_thread: event.start_thread,
+            end_thread: event.end_thread,
+            forward_thread: event.forward_thread,
+            scope: event.scope.into(),
+            sequence: event.sequence.into(),
+            device: device.ok_or_else(|| different("devices", position))?,
+            device_index: event.device_index.into(),
+            resource: event.resource.into(),
+            correlation: event.correlation.into(),
+            linked: event.linked.into(),
+            external: event.external.map(i128::from),
+            is_async: event.is_async,
+            is_hidden: event.is_hidden,
+            is_annotation: self.annotations.contains(&event.activity),
+            is_python: event.is_python,
+            activity: None,
+        })
+    }
+
+    fn bytes(&self, position: usize) -> PyResult<i64> {
+        Ok(self.events.bytes(position))
+    }
+
+    fn stack(&self, position: usize, part: &mut Part) -> PyResult<StackId> {
+        let mut stack = StackId::NONE;
+        for frame in self.events.stack(position).rev() {
+            let frame = part.strings.intern(&String::from_utf8_lossy(frame));
+            stack = part.stacks.push(stack, frame);
+        }
+        Ok(stack)
+    }
+
+    fn inputs(&self, position: usize, inputs: &mut InputsEncoder) -> PyResult<()> {
+        match &self.python {
+            Some(python) => python.inputs(position, inputs),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Returns where an object of C++ lies that Python holds. It is checked by who reads it.
+fn value_address(object: &Bound<'_, PyAny>) -> PyResult<u64> {
+    // After the count of references and the type, which every object of Python begins with.
+    let place = object.as_ptr() as u64 + 2 * size_of::<usize>() as u64;
+    let [address] = read_words(place).ok_or_else(|| different("objects", 0))?;
+    Ok(address)
+}
+
+fn start_ns(result: &Bound<'_, PyAny>) -> PyResult<u64> {
+    Ok(whole(result, intern!(result.py(), "trace_start_ns"))? as u64)
+}

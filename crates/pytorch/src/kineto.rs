@@ -1,0 +1,222 @@
+//! Results of torch's own collector, read where they lie.
+//!
+//! A result holds the moment it began at and a vector of events; each event is asked by accessors
+//! that libtorch exports, and that Python's own are made of. How large an event is, is worked out
+//! from a result whose events were counted. Goes to whoever makes a part of it, who compares the
+//! first results with what Python says of them.
+
+#![expect(
+    unsafe_code,
+    reason = "torch's accessors are called by addresses that were looked up by name"
+)]
+
+use std::ffi::c_void;
+use std::marker::PhantomData;
+
+use crate::error::{Error, Result};
+use crate::ivalue::slice;
+use crate::kineto_symbols::{KinetoSymbols, Text};
+use crate::self_read::read_words;
+
+/// How results lie in memory, and what reads them.
+#[derive(Clone, Copy)]
+pub struct KinetoLayout {
+    symbols: KinetoSymbols,
+    /// The bytes of one event.
+    stride: u64,
+}
+
+/// No event is smaller: it holds what it was made of, its stack, its shapes and its types.
+const SMALLEST_EVENT: u64 = 64;
+const LARGEST_EVENT: u64 = 4096;
+
+impl KinetoLayout {
+    /// Finds the layout from the address of a result whose events were counted, and that began at
+    /// a known moment.
+    ///
+    /// # Errors
+    /// If the platform is not supported, libtorch lacks an accessor, or what lies there does not
+    /// look like a result.
+    pub fn find(address: u64, count: u64, start_ns: u64) -> Result<Self> {
+        let symbols = KinetoSymbols::find()?;
+        let (begin, end) = vector(address, start_ns)?;
+        let bytes = end - begin;
+        if count < 2 || bytes % count != 0 {
+            return Err(unexpected("its events are not counted right"));
+        }
+        let stride = bytes / count;
+        if !(SMALLEST_EVENT..=LARGEST_EVENT).contains(&stride) || !stride.is_multiple_of(8) {
+            return Err(unexpected("its events are too small or too large"));
+        }
+        Ok(Self { symbols, stride })
+    }
+
+    /// Opens the result at an address, which is borrowed from `owner`.
+    ///
+    /// # Errors
+    /// If it does not look like a result that began at that moment.
+    pub fn open<'a, T>(
+        &self,
+        address: u64,
+        start_ns: u64,
+        _owner: &'a T,
+    ) -> Result<KinetoEvents<'a>> {
+        let (begin, end) = vector(address, start_ns)?;
+        if (end - begin) % self.stride != 0 {
+            return Err(unexpected("its events are of another size"));
+        }
+        Ok(KinetoEvents {
+            layout: *self,
+            begin,
+            len: ((end - begin) / self.stride) as usize,
+            _owner: PhantomData,
+        })
+    }
+}
+
+/// Returns where the events of a result begin and end.
+fn vector(address: u64, start_ns: u64) -> Result<(u64, u64)> {
+    let words = read_words::<4>(address).ok_or_else(|| unexpected("it cannot be read"))?;
+    let [start, begin, end, room] = words;
+    if start != start_ns || begin > end || end > room || !begin.is_multiple_of(8) {
+        return Err(unexpected("its events were not found"));
+    }
+    Ok((begin, end))
+}
+
+fn unexpected(what: &str) -> Error {
+    Error::Layout(format!("a result of its collector: {what}"))
+}
+
+/// The events of one result.
+pub struct KinetoEvents<'a> {
+    layout: KinetoLayout,
+    begin: u64,
+    len: usize,
+    /// The events are the result's, which stays while these are used.
+    _owner: PhantomData<&'a ()>,
+}
+
+/// One event, in the words of torch's accessors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KinetoEvent {
+    /// When it began and ended, in nanoseconds since the Unix epoch.
+    pub start_ns: u64,
+    /// See `start_ns`.
+    pub end_ns: u64,
+    /// The thread that it began on, by torch's count.
+    pub start_thread: u64,
+    /// The thread that it ended on.
+    pub end_thread: u64,
+    /// The thread of a backward node's forward operator; zero for none.
+    pub forward_thread: u64,
+    /// The kind of scope.
+    pub scope: u8,
+    /// What links forward operators with backward nodes.
+    pub sequence: i64,
+    /// The kind of device.
+    pub device: u8,
+    /// The number of the device, or the process.
+    pub device_index: i32,
+    /// The stream, or the thread by the system's number.
+    pub resource: i64,
+    /// Its own number.
+    pub correlation: u64,
+    /// The number of the scope that asked for it.
+    pub linked: u64,
+    /// Zero for what is no scope; none where torch does not say.
+    pub external: Option<i64>,
+    /// The kind of activity.
+    pub activity: u8,
+    /// Whether it is asynchronous.
+    pub is_async: bool,
+    /// Whether it is kept out of results.
+    pub is_hidden: bool,
+    /// Whether it is a call of Python's.
+    pub is_python: bool,
+}
+
+impl KinetoEvents<'_> {
+    /// Returns how many there are.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Returns one, without its name and stack.
+    ///
+    /// # Panics
+    /// When there are fewer.
+    pub fn event(&self, index: usize) -> KinetoEvent {
+        let event = self.address(index);
+        let ask = &self.layout.symbols;
+        // SAFETY: the address is of an event of the vector, which lives as long as `self`; the
+        // accessors only read, and have the types that the symbols' names say.
+        unsafe {
+            KinetoEvent {
+                start_ns: (ask.start_ns)(event),
+                end_ns: (ask.end_ns)(event),
+                start_thread: (ask.start_thread)(event),
+                end_thread: (ask.end_thread)(event),
+                forward_thread: (ask.forward_thread)(event),
+                scope: (ask.scope)(event),
+                sequence: (ask.sequence)(event),
+                device: (ask.device_type)(event),
+                device_index: (ask.device_index)(event),
+                resource: (ask.resource)(event),
+                correlation: (ask.correlation)(event),
+                linked: (ask.linked)(event),
+                external: ask.external.map(|external| external(event)),
+                activity: (ask.activity)(event),
+                is_async: (ask.is_async)(event) != 0,
+                is_hidden: ask.is_hidden.is_some_and(|hidden| hidden(event) != 0),
+                is_python: (ask.is_python)(event) != 0,
+            }
+        }
+    }
+
+    /// Calls `use_name` with the name of one.
+    ///
+    /// # Panics
+    /// When there are fewer.
+    pub fn with_name<R>(&self, index: usize, use_name: impl FnOnce(&[u8]) -> R) -> R {
+        let mut name = Text::EMPTY;
+        // SAFETY: as in `event`; a text that is returned is written where it is told to.
+        unsafe { (self.layout.symbols.name)(&raw mut name, self.address(index)) };
+        let used = use_name(name.bytes());
+        // SAFETY: the text was made just now, by torch, and is not used again.
+        unsafe { name.free(&self.layout.symbols) };
+        used
+    }
+
+    /// Returns how many bytes an event of memory took, or gave back.
+    ///
+    /// # Panics
+    /// When there are fewer.
+    pub fn bytes(&self, index: usize) -> i64 {
+        // SAFETY: as in `event`.
+        unsafe { (self.layout.symbols.bytes)(self.address(index)) }
+    }
+
+    /// Calls `use_frame` with the frames of an event's stack, the innermost first.
+    ///
+    /// # Panics
+    /// When there are fewer.
+    pub fn stack(&self, index: usize) -> impl DoubleEndedIterator<Item = &[u8]> {
+        // SAFETY: as in `event`; the texts are the event's, and live as long.
+        let frames: &[Text] = unsafe {
+            let frames = (self.layout.symbols.stack)(self.address(index));
+            slice(frames.begin.cast(), frames.len)
+        };
+        frames.iter().map(Text::bytes)
+    }
+
+    fn address(&self, index: usize) -> *const c_void {
+        assert!(index < self.len, "there are {} events", self.len);
+        (self.begin + index as u64 * self.layout.stride) as *const c_void
+    }
+}

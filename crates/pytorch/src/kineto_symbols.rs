@@ -1,0 +1,148 @@
+//! The accessors of the events of torch's own collector, found by name in the running process.
+
+#![expect(
+    unsafe_code,
+    reason = "functions are called by addresses that were looked up by name"
+)]
+
+use std::ffi::c_void;
+
+use crate::error::Result;
+use crate::ivalue::slice;
+use crate::symbols::{LookUp, function, global, libraries};
+
+/// A number of an event.
+type Accessor<T> = unsafe extern "C" fn(event: *const c_void) -> T;
+
+/// The accessors.
+#[derive(Clone, Copy)]
+pub(crate) struct KinetoSymbols {
+    pub(crate) start_ns: Accessor<u64>,
+    pub(crate) end_ns: Accessor<u64>,
+    pub(crate) start_thread: Accessor<u64>,
+    pub(crate) end_thread: Accessor<u64>,
+    pub(crate) forward_thread: Accessor<u64>,
+    pub(crate) scope: Accessor<u8>,
+    pub(crate) sequence: Accessor<i64>,
+    pub(crate) device_type: Accessor<u8>,
+    pub(crate) device_index: Accessor<i32>,
+    pub(crate) resource: Accessor<i64>,
+    pub(crate) correlation: Accessor<u64>,
+    pub(crate) linked: Accessor<u64>,
+    /// From torch 2.15 on.
+    pub(crate) external: Option<Accessor<i64>>,
+    pub(crate) activity: Accessor<u8>,
+    pub(crate) is_async: Accessor<u8>,
+    /// Not in torch 2.7.
+    pub(crate) is_hidden: Option<Accessor<u8>>,
+    pub(crate) is_python: Accessor<u8>,
+    pub(crate) bytes: Accessor<i64>,
+    pub(crate) stack: Accessor<TextList>,
+    /// Writes a text where it is told to, and returns that place.
+    pub(crate) name: unsafe extern "C" fn(*mut Text, event: *const c_void) -> *mut Text,
+    delete: unsafe extern "C" fn(*mut c_void),
+}
+
+/// A `std::string`: where its bytes lie, how many they are, and room for a few of them.
+#[repr(C)]
+pub(crate) struct Text {
+    begin: *const u8,
+    len: usize,
+    room: [u64; 2],
+}
+
+/// An `ArrayRef` of texts.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct TextList {
+    pub(crate) begin: *const c_void,
+    pub(crate) len: usize,
+}
+
+impl KinetoSymbols {
+    /// Finds the accessors in the libtorch of this process.
+    ///
+    /// # Errors
+    /// If the platform is not supported, libtorch is not loaded, or lacks one.
+    pub(crate) fn find() -> Result<Self> {
+        let libraries = libraries()?;
+        // SAFETY: the names are looked up in torch's own libraries.
+        unsafe { Self::resolve(&|name| libraries.iter().find_map(|library| library.get(name))) }
+    }
+
+    /// # Safety
+    /// What is found under a name is what torch has under it, and stays.
+    unsafe fn resolve(look_up: LookUp<'_>) -> Result<Self> {
+        macro_rules! accessor {
+            ($name:literal) => {
+                function(
+                    look_up,
+                    const {
+                        let name =
+                            concat!("_ZNK5torch8autograd8profiler11KinetoEvent", $name, "Ev\0");
+                        match std::ffi::CStr::from_bytes_with_nul(name.as_bytes()) {
+                            Ok(name) => name,
+                            Err(_) => panic!("the name ends in its only zero"),
+                        }
+                    },
+                )
+            };
+        }
+        // SAFETY: the names say of what class the functions are and that they take nothing else;
+        // what they return is as torch's header has it in all versions that have the name.
+        unsafe {
+            Ok(Self {
+                start_ns: accessor!("7startNs")?,
+                end_ns: accessor!("5endNs")?,
+                start_thread: accessor!("13startThreadId")?,
+                end_thread: accessor!("11endThreadId")?,
+                forward_thread: accessor!("11fwdThreadId")?,
+                scope: accessor!("5scope")?,
+                sequence: accessor!("10sequenceNr")?,
+                device_type: accessor!("10deviceType")?,
+                device_index: accessor!("11deviceIndex")?,
+                resource: accessor!("16deviceResourceId")?,
+                correlation: accessor!("13correlationId")?,
+                linked: accessor!("19linkedCorrelationId")?,
+                external: accessor!("10externalId").ok(),
+                activity: accessor!("12activityType")?,
+                is_async: accessor!("7isAsync")?,
+                is_hidden: accessor!("13isHiddenEvent").ok(),
+                is_python: accessor!("16isPythonFunction")?,
+                bytes: accessor!("6nBytes")?,
+                stack: accessor!("5stackB5cxx11")?,
+                name: accessor!("4nameB5cxx11")?,
+                delete: function(&|name| global(name).or_else(|| look_up(name)), c"_ZdlPv")?,
+            })
+        }
+    }
+}
+
+impl Text {
+    /// A place for a text.
+    pub(crate) const EMPTY: Self = Self {
+        begin: std::ptr::null(),
+        len: 0,
+        room: [0; 2],
+    };
+
+    /// Returns its bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: a text of torch's says where its bytes lie; an empty one of ours says nowhere.
+        unsafe { slice(self.begin, self.len) }
+    }
+
+    /// Gives back what the text holds.
+    ///
+    /// # Safety
+    /// torch made it, nobody has freed it, and nobody uses it from now on.
+    pub(crate) unsafe fn free(&mut self, symbols: &KinetoSymbols) {
+        let own_room = (&raw const self.room).cast();
+        if !self.begin.is_null() && self.begin != own_room {
+            // SAFETY: what does not lie in the text itself was allocated for it, by the `new` that
+            // this `delete` belongs to.
+            unsafe { (symbols.delete)(self.begin.cast_mut().cast()) };
+        }
+        *self = Self::EMPTY;
+    }
+}

@@ -1,0 +1,52 @@
+"""How results of Kineto are read: checked once, on a small collection whose events are known.
+
+Results can be had from Python, one call for each fact of each event, or from where they lie in
+torch's memory, which is much faster. The engine does the latter only after both have said the same
+of the collection that is made here.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from mindprof import _core
+from mindprof._hosts.kineto_config import kineto_config
+from mindprof._profiler.options import SessionOptions
+from mindprof._results.logger import inform
+
+_is_checked = False
+
+
+def check_results(torch: ModuleType) -> None:
+    """Has the engine find out how results lie in memory, once in a process.
+
+    Kineto must not be in use.
+    """
+    global _is_checked
+    if _is_checked:
+        return
+    _is_checked = True
+    try:
+        _core.check_torch_results(_small_collection(torch))
+    # Whatever an unknown torch does here, there is the other way.
+    except Exception as error:
+        inform("results of torch's collector are read by its accessors in Python: %s", error)
+
+
+def _small_collection(torch: ModuleType) -> object:
+    """Returns the results of a few operators and ranges of this thread."""
+    native = torch._C._autograd
+    options = SessionOptions(profile_memory=True, all_threads=False)
+    config = kineto_config(torch, options)
+    activities = {torch._C._profiler.ProfilerActivity.CPU}
+    native._prepare_profiler(config, activities)
+    native._enable_profiler(config, activities)
+    try:
+        with torch.inference_mode(False), torch.enable_grad():
+            x = torch.ones(2, requires_grad=True, device="cpu")
+            with torch.autograd.profiler.record_function("mindprof::check, a name of many letters"):
+                y = (x * x).sum()
+            torch.autograd.grad([y], [x])
+    finally:
+        result = native._disable_profiler()
+    return result

@@ -1,0 +1,71 @@
+"""Which recordings hear of torch at the time, and by which way.
+
+What the observer hears goes to all recordings that are open, so that beside one that has torch's
+operators from Kineto it may not run: that one would have them twice. Of the two ways, the first one
+keeps the other out.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from typing import NamedTuple
+
+from mindprof import _core
+from mindprof._profiler.options import SessionOptions
+
+IS_BUSY = (
+    "torch's operators are recorded for another profiler, in a way that is not for two: this "
+    "recording has {rest}. Stop the other one first."
+)
+BY_OBSERVER = "them by way of the observer, without what devices did"
+WITHOUT_TORCH = "nothing of torch"
+
+
+class Collection(NamedTuple):
+    """What Kineto collects at the time, and for whom.
+
+    Args:
+        session: The recording that began it.
+        options: What that was asked for.
+    """
+
+    session: weakref.ref[_core.Session]
+    options: SessionOptions
+
+
+#: The recordings that the observer was attached for.
+observed: weakref.WeakSet[_core.Session] = weakref.WeakSet()
+
+# Under one key, or empty: of several threads the one that sets it has Kineto.
+_collections: dict[str, Collection] = {}
+
+
+def claim_kineto(own: Collection) -> bool:
+    """Takes Kineto for a recording. Returns false if another one has it."""
+    return _collections.setdefault("kineto", own) is own
+
+
+def give_kineto_back() -> None:
+    """Lets others have Kineto."""
+    _collections.clear()
+
+
+def kineto_is_claimed() -> bool:
+    """Returns whether a recording of ours has Kineto."""
+    return bool(_collections)
+
+
+def collection_of(session: _core.Session) -> Collection | None:
+    """Returns what Kineto collects for a recording, None if it does not."""
+    collection = _collections.get("kineto")
+    return collection if collection and collection.session() is session else None
+
+
+def _forget() -> None:
+    """Forgets the recordings of the parent: a forked child has none."""
+    give_kineto_back()
+    observed.clear()
+
+
+os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,159 @@
+"""torch collects, and what comes after is ours: the same results as torch's own, of one run."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+import pytest
+import torch  # type: ignore[import-not-found]
+
+from tests.pytorch.one_collection import Results, collect
+from tests.pytorch.workloads import NAMES, workload
+
+CUDA = pytest.param(
+    "cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA")
+)
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "full": {"record_shapes": True, "profile_memory": True, "with_flops": True},
+    "stacks": {"with_stack": True},
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _by_kineto() -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MINDPROF_TORCH_BACKEND", "kineto")
+        yield
+
+
+@pytest.fixture(scope="module", params=["cpu", CUDA])
+def device(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(
+    scope="module", params=[(name, kind) for name in NAMES for kind in OPTIONS], ids="-".join
+)
+def results(request: pytest.FixtureRequest, device: str) -> Results:
+    name, kind = request.param
+    return collect(workload(name, device), device, **OPTIONS[kind])
+
+
+# Older ones give a block to an operator by rounded times, now and then to the one beside it.
+HAS_EXACT_MEMORY = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 15)
+
+
+def compared(names: str) -> list[str]:
+    """Returns the attributes in which results are to be equal."""
+    return [name for name in names.split() if HAS_EXACT_MEMORY or "memory" not in name]
+
+
+ROW = compared(
+    "key count cpu_time_total self_cpu_time_total device_time_total self_device_time_total "
+    "cpu_memory_usage self_cpu_memory_usage device_memory_usage self_device_memory_usage flops "
+    "is_async is_remote node_id overload_name use_device"
+)
+
+
+def rows(averages: Any, without: str = "") -> list[tuple[Any, ...]]:
+    """Returns rows by their keys: torch's order of equals is that of its own lists."""
+    names = [name for name in ROW if name != without]
+    found = [
+        (str(row.input_shapes), tuple(row.stack), *(shown(row, name) for name in names))
+        for row in averages
+        if HAS_EXACT_MEMORY or row.key != "[memory]"
+    ]
+    return sorted(found, key=str)
+
+
+def shown(row: Any, name: str) -> Any:
+    value = getattr(row, name)
+    # torch adds microseconds up, with what rounding leaves of them.
+    return round(value, 3) if isinstance(value, float) else value
+
+
+@pytest.mark.parametrize("by", [(), (True,), (False, 5)], ids=["name", "shape", "stack"])
+def test_rows_are_torchs(results: Results, by: tuple[Any, ...]) -> None:
+    # torch takes time from ranges of its first thread for what other threads asked CUDA for.
+    without = "self_cpu_time_total" if has_moved_calls(results) else ""
+    theirs, ours = (
+        rows(made.key_averages(*by), without) for made in (results.theirs, results.ours)
+    )
+    assert ours == theirs
+    assert len(ours) >= 5
+
+
+def has_moved_calls(results: Results) -> bool:
+    """Returns whether several threads call CUDA's runtime outside of operators."""
+    is_on_device = any(event.kernels for event in results.theirs)
+    return is_on_device and any(event.name == "main" for event in results.theirs)
+
+
+SORTED = ["self_cpu_time_total", "cpu_time_total", "self_cpu_memory_usage", "count"]
+
+
+@pytest.mark.parametrize("sort_by", SORTED)
+def test_tables_have_torchs_lines(results: Results, sort_by: str) -> None:
+    if results.ours.profile_memory and not HAS_EXACT_MEMORY:
+        pytest.skip("this torch attributes memory by rounded times")
+    if has_moved_calls(results):
+        pytest.skip("torch moves calls of other threads to the first one")
+    theirs, ours = (
+        made.key_averages().table(sort_by=sort_by, row_limit=-1).splitlines()
+        for made in (results.theirs, results.ours)
+    )
+    assert ours[:3] == theirs[:3]
+    # Rows that are equal in what they are sorted by stand in any order.
+    for own, expected in zip(sorted(ours), sorted(theirs), strict=True):
+        assert is_same_line(own, expected), f"{own}\n{expected}"
+
+
+def is_same_line(own: str, expected: str) -> bool:
+    """Returns whether two lines say the same, but for the last digit of an average."""
+    pairs = list(zip(own.split(), expected.split(), strict=True))
+    return len(own) == len(expected) and all(
+        own == expected or is_same_time(own, expected) for own, expected in pairs
+    )
+
+
+def is_same_time(own: str, expected: str) -> bool:
+    numbers = [text.rstrip("mus") for text in (own, expected)]
+    units = {text[len(number) :] for text, number in zip((own, expected), numbers, strict=True)}
+    if len(units) != 1 or not all(re.fullmatch(r"\d+\.\d{3}", number) for number in numbers):
+        return False
+    return abs(float(numbers[0]) - float(numbers[1])) < 0.0011
+
+
+EVENT = compared(
+    "name input_shapes sequence_nr scope is_async is_user_annotation flops cpu_memory_usage "
+    "device_memory_usage concrete_inputs"
+)
+
+
+def told_of(event: Any, with_parents: bool = True) -> tuple[Any, ...]:
+    parents = []
+    parent = event.cpu_parent if with_parents else None
+    while parent is not None:
+        parents.append(parent.name)
+        parent = parent.cpu_parent
+    kernels = sorted((kernel.name, round(kernel.duration, 3)) for kernel in event.kernels)
+    # torch has no list at all for memory that is an event of its own.
+    facts = [str(getattr(event, name) or 0) for name in EVENT]
+    return (*facts, tuple(event.stack), tuple(parents), tuple(kernels), str(event.device_type))
+
+
+def test_events_and_their_tree_are_torchs(results: Results) -> None:
+    theirs, ours = (
+        Counter(
+            told_of(event, with_parents=not has_moved_calls(results))
+            for event in made
+            if HAS_EXACT_MEMORY or event.name != "[memory]"
+        )
+        for made in (results.theirs, results.ours.events())
+    )
+    assert ours - theirs == Counter()
+    assert theirs - ours == Counter()

@@ -1,0 +1,303 @@
+"""What could go wrong around torch's own collector ends in a right recording or a clear warning."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import mindprof
+import pytest
+import torch  # type: ignore[import-not-found]
+from mindprof._hosts.present import present_host
+from mindprof._profiler.profiler_config import _ExperimentalConfig
+
+CPU = [torch.profiler.ProfilerActivity.CPU]
+BUSY = r"recorded for another profiler, in a way that is not for two: this recording has"
+
+
+@pytest.fixture(autouse=True)
+def _by_kineto(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The probe of the observer is not to be seen by anyone.
+    mindprof.supported_activities()
+    monkeypatch.setenv("MINDPROF_TORCH_BACKEND", "kineto")
+
+
+def counts(prof: Any) -> Counter[str]:
+    return Counter({row.key: row.count for row in prof.key_averages()})
+
+
+def add(times: int = 1) -> None:
+    x = torch.ones(2)
+    for _ in range(times):
+        x + x
+
+
+def test_ranges_of_both_worlds_and_operators_nest() -> None:
+    outer, inner = mindprof.record_function("ours"), torch.profiler.record_function("theirs")
+    with mindprof.profile() as prof, outer, inner, mindprof.record_function("innermost"):
+        torch.ones(2).neg()
+    parents = {event.name: event.cpu_parent and event.cpu_parent.name for event in prof.events()}
+    assert parents["ours"] is None
+    assert parents["theirs"] == "ours"
+    assert parents["innermost"] == "theirs"
+    assert parents["aten::neg"] == "innermost"
+    assert len({event.thread for event in prof.events()}) == 1
+
+
+def test_all_threads_are_recorded_on_threads_of_their_own() -> None:
+    def work() -> None:
+        with mindprof.record_function("worker"):
+            add()
+
+    with mindprof.profile() as prof:
+        worker = threading.Thread(target=work)
+        worker.start()
+        worker.join()
+        add()
+    assert counts(prof)["aten::add"] == 2
+    [inside] = [e for e in prof.events() if e.name == "aten::add" and e.cpu_parent is not None]
+    assert inside.cpu_parent.name == "worker"
+    assert len({event.thread for event in prof.events()}) == 2
+
+
+@pytest.mark.parametrize("memory", [False, True])
+@pytest.mark.parametrize("way", ["kineto", "observer"])
+def test_a_second_recording_is_told_that_it_has_nothing_of_torch(
+    memory: bool, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with mindprof.profile(profile_memory=memory) as outer:
+        add()
+        monkeypatch.setenv("MINDPROF_TORCH_BACKEND", way)
+        told = pytest.warns(UserWarning, match=f"{BUSY} nothing of torch")
+        with told, mindprof.profile() as inner, mindprof.record_function("mine"):
+            add(2)
+        add(4)
+    assert counts(outer)["aten::add"] == 7
+    assert counts(outer)["mine"] == 1
+    assert counts(inner) == {"mine": 1}
+    with mindprof.profile() as after:
+        add()
+    assert counts(after)["aten::add"] == 1
+
+
+def test_beside_the_observer_it_is_the_observer_that_records(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MINDPROF_TORCH_BACKEND", "observer")
+    with mindprof.profile() as outer:
+        add()
+        monkeypatch.setenv("MINDPROF_TORCH_BACKEND", "kineto")
+        told = pytest.warns(UserWarning, match=f"{BUSY} them by way of the observer")
+        with told, mindprof.profile() as inner:
+            add(2)
+    assert counts(outer)["aten::add"] == 3
+    assert counts(inner)["aten::add"] == 2
+
+
+def run_twice(work: Callable[[], None]) -> None:
+    """Runs something on two threads at once."""
+    workers = [threading.Thread(target=work) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+
+
+def test_recordings_on_two_threads() -> None:
+    barrier = threading.Barrier(2)
+    found: list[Counter[str]] = []
+
+    def work() -> None:
+        prof = mindprof.profile()
+        barrier.wait()
+        prof.start()
+        barrier.wait()
+        add(100)
+        barrier.wait()
+        prof.stop()
+        found.append(counts(prof))
+
+    with pytest.warns(UserWarning, match=BUSY):
+        run_twice(work)
+    assert sorted(count["aten::add"] for count in found) == [0, 200]
+
+
+def test_inside_of_torchs_own_profiler() -> None:
+    with torch.profiler.profile(activities=CPU) as theirs:
+        with pytest.warns(UserWarning, match=BUSY), mindprof.profile() as ours:
+            add(2)
+        add()
+    assert counts(ours)["aten::add"] == 2
+    assert counts(theirs)["aten::add"] == 3
+
+
+# In a process of its own: an old torch cannot use its profiler again after it was refused.
+REFUSED = """
+import mindprof, torch
+x = torch.ones(2)
+with mindprof.profile(profile_memory={memory}) as prof:
+    x + x
+    try:
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]):
+            x * x
+    except RuntimeError as error:
+        print(error)
+    x - x
+print("rows", {{row.key: row.count for row in prof.key_averages()}})
+"""
+
+
+@pytest.mark.parametrize("memory", [False, True])
+def test_torchs_own_profiler_inside_is_refused_or_takes_over(memory: bool) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", REFUSED.format(memory=memory)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    is_kept = "'aten::add': 1" in done.stdout
+    assert is_kept or "what torch recorded is lost: torch.profiler was started" in done.stderr
+
+
+def test_a_start_that_fails_leaves_torch_usable(monkeypatch: pytest.MonkeyPatch) -> None:
+    native = torch._C._autograd
+
+    def fail(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    prof = mindprof.profile()
+    with monkeypatch.context() as patch:
+        patch.setattr(native, "_enable_profiler", fail)
+        with pytest.raises(KeyboardInterrupt):
+            prof.start()
+    assert not torch.autograd._profiler_enabled()
+    with mindprof.profile() as after:
+        add()
+    assert counts(after)["aten::add"] == 1
+
+
+def test_a_profiler_that_was_prepared_and_never_started_is_in_nobodys_way() -> None:
+    prepared = mindprof.profile()
+    prepared.prepare_trace()
+    with mindprof.profile() as prof:
+        add()
+    assert counts(prof)["aten::add"] == 1
+    prepared.start_trace()
+    add(2)
+    prepared.stop_trace()
+    assert counts(prepared)["aten::add"] == 2
+
+
+def test_a_profiler_that_is_let_go_of_gives_torchs_collector_back() -> None:
+    prof = mindprof.profile(profile_memory=True)
+    prof.start()
+    del prof
+    gc.collect()
+    assert not torch.autograd._profiler_enabled()
+    with mindprof.profile(profile_memory=True) as after:
+        add()
+    assert counts(after)["aten::add"] == 1
+
+
+def test_a_schedule_of_several_cycles() -> None:
+    found = []
+    plan = mindprof.schedule(wait=1, warmup=1, active=2, repeat=3)
+    ready = lambda prof: found.append(counts(prof))  # noqa: E731
+    with mindprof.profile(schedule=plan, on_trace_ready=ready) as prof:
+        for _ in range(14):
+            add()
+            prof.step()
+    assert [count["aten::add"] for count in found] == [2, 2, 2]
+    assert [count["ProfilerStep*"] for count in found] == [2, 2, 2]
+
+
+def test_events_of_several_cycles_are_kept() -> None:
+    plan = mindprof.schedule(wait=0, warmup=1, active=1, repeat=2)
+    with mindprof.profile(schedule=plan, acc_events=True) as prof:
+        for _ in range(4):
+            add()
+            prof.step()
+    assert counts(prof)["aten::add"] == 2
+
+
+def test_collection_can_be_toggled() -> None:
+    own_thread = _ExperimentalConfig(profile_all_threads=False)
+    with mindprof.profile(experimental_config=own_thread) as prof:
+        add()
+        prof.toggle_collection_dynamic(False, CPU)
+        add(2)
+        prof.toggle_collection_dynamic(True, CPU)
+        add(4)
+    assert counts(prof)["aten::add"] == 5
+
+
+def test_collection_of_all_threads_is_toggled_or_told_of() -> None:
+    with warnings.catch_warnings(record=True) as told, mindprof.profile() as prof:
+        warnings.simplefilter("always")
+        add()
+        prof.toggle_collection_dynamic(False, CPU)
+        add(2)
+        prof.toggle_collection_dynamic(True, CPU)
+        add(4)
+    goes_on = any("collection goes on" in str(warning.message) for warning in told)
+    assert counts(prof)["aten::add"] == (7 if goes_on else 5)
+
+
+# Python from 3.12 on warns of forks beside other threads, which torch has.
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:torch's operators:UserWarning")
+@pytest.mark.parametrize("memory", [False, True])
+def test_a_forked_child_runs_and_records_on_its_own(memory: bool) -> None:
+    torch.set_num_threads(1)
+    with mindprof.profile(profile_memory=memory) as prof:
+        add()
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                with mindprof.profile() as own:
+                    add(3)
+                code = 0 if counts(own)["aten::add"] == 3 else 2
+            finally:
+                os._exit(code)
+        _, status = os.waitpid(child, 0)
+        add()
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert counts(prof)["aten::add"] == 2
+
+
+def test_an_end_on_another_thread() -> None:
+    prof = mindprof.profile()
+    prof.start()
+    add()
+    worker = threading.Thread(target=prof.stop)
+    worker.start()
+    worker.join()
+    assert counts(prof)["aten::add"] == 1
+
+
+def test_results_are_read_from_memory_and_by_accessors_alike() -> None:
+    """Both ways are taken: with shapes by accessors, without them from memory."""
+    found = []
+    for shapes in (False, True):
+        with mindprof.profile(record_shapes=shapes) as prof:
+            y = torch.ones(3, requires_grad=True)
+            (y * y).sum().backward()
+        found.append(counts(prof))
+    assert found[0] == found[1]
+    assert found[0]["MulBackward0"] == 1
+
+
+def test_the_host_says_what_it_is() -> None:
+    host = present_host()
+    assert type(host).__name__ == "KinetoHost"
+    assert host.has_device("cuda") == torch.cuda.is_available()
