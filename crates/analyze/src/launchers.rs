@@ -14,21 +14,26 @@ pub(crate) struct Unnumbered {
 }
 
 impl Unnumbered {
-    /// Looks for them: all numbers that the work of devices has are the correlation again.
+    /// Looks for them: all numbers that the work of devices has are the correlation again. Where
+    /// nothing called a runtime there is no other way to go by, and the numbers count.
     pub(crate) fn find(profile: &Profile) -> Self {
         let mut says_nothing: FxHashMap<usize, bool> = FxHashMap::default();
+        let mut with_calls: FxHashSet<usize> = FxHashSet::default();
         for (id, event) in events(profile) {
-            if event.category != Category::Kernel {
-                continue;
-            }
-            let links = profile.links(id).unwrap_or_default();
-            let repeats = links.external == 0 || links.external == links.correlation;
             let origin = profile.origin(event.thread);
-            *says_nothing.entry(origin).or_insert(true) &= repeats;
+            if event.category == Category::Runtime {
+                with_calls.insert(origin);
+            }
+            if event.category == Category::Kernel {
+                let links = profile.links(id).unwrap_or_default();
+                let repeats = links.external == 0 || links.external == links.correlation;
+                *says_nothing.entry(origin).or_insert(true) &= repeats;
+            }
         }
         let origins = says_nothing.into_iter().filter(|(_, nothing)| *nothing);
+        let origins = origins.map(|(origin, _)| origin);
         Self {
-            origins: origins.map(|(origin, _)| origin).collect(),
+            origins: origins.filter(|origin| with_calls.contains(origin)).collect(),
         }
     }
 
@@ -180,6 +185,17 @@ mod tests {
         let profile = part(&events).into_profile().unwrap();
         let gemm = owners(&profile)[1].clone();
         assert_eq!(gemm, ("gemm".into(), "linear".into()));
+    }
+
+    #[test]
+    fn ids_count_where_nothing_called_a_runtime() {
+        let without_calls: Vec<Row> = REPEATED
+            .into_iter()
+            .filter(|row| row.0 != Category::Runtime)
+            .collect();
+        let profile = part(&without_calls).into_profile().unwrap();
+        let expected = [("gemm", "linear"), ("relu", "addmm"), ("lone", "")];
+        assert_eq!(owners(&profile), named(&expected));
     }
 
     #[test]

@@ -125,6 +125,11 @@ def unregister(framework: Framework) -> None:
     _registered = tuple(other for other in _registered if other is not framework)
 
 
+def has_frameworks() -> bool:
+    """Returns whether anyone is to be told of recordings."""
+    return bool(_registered)
+
+
 def begin_recordings(session: _core.Session, options: SessionOptions) -> Recordings:
     """Tells all frameworks of a recording that has begun."""
     recordings = [(framework, Recording(session, options)) for framework in _registered]

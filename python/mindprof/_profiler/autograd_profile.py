@@ -17,6 +17,7 @@ from mindprof._hosts.frameworks import (
     end_recordings,
     framework_activities,
     has_framework_device,
+    has_frameworks,
 )
 from mindprof._hosts.loader_workers import WORKERS
 from mindprof._hosts.present import present_host
@@ -280,10 +281,13 @@ class profile:
             # torch may have been imported since this profiler was made.
             self._host = present_host(self.use_device)
             options = self._options()
-            self._session = self._host.start(options)
+            # What is called after it has begun is in it, calls of ours too.
+            frameworks = has_frameworks()
             WORKERS.open(self)
             self._of_workers = WORKERS.start(options)
-            self._recordings = begin_recordings(self._session, options)
+            self._session = self._host.start(options)
+            if frameworks:
+                self._recordings = begin_recordings(self._session, options)
             if self.with_stack and self.experimental_config.record_python_gc_info:
                 self._garbage_collections = GarbageCollections()
                 self._garbage_collections.start()
@@ -332,7 +336,8 @@ class profile:
         if self._garbage_collections is not None:
             self._garbage_collections.stop()
         with self._stats.timed("profiler_disable_call_duration_us"):
-            self._end_recordings()
+            if self._recordings:
+                self._end_recordings()
             recorded = self._host.stop(session)
             if traces := self._end_of_workers():
                 recorded = session.attach_traces(traces)
