@@ -33,7 +33,9 @@ impl Unnumbered {
         let origins = says_nothing.into_iter().filter(|(_, nothing)| *nothing);
         let origins = origins.map(|(origin, _)| origin);
         Self {
-            origins: origins.filter(|origin| with_calls.contains(origin)).collect(),
+            origins: origins
+                .filter(|origin| with_calls.contains(origin))
+                .collect(),
         }
     }
 

@@ -7,6 +7,7 @@ use mindprof_model::{Metadata, Part};
 use mindprof_pytorch::{Attachment, MemoryReport, Wanted as WantedOfTorch};
 use mindprof_record::{Calls, Capture, Options, Session as Window, ThreadKey};
 use pyo3::prelude::*;
+use rustc_hash::FxHashMap;
 
 use crate::enter::Enter;
 use crate::error::Error;
@@ -228,7 +229,11 @@ impl Session {
     fn close(&self, py: Python<'_>) -> Capture {
         // Without the lock: Python's objects are asked, and may come back here.
         let is_open = self.lock().window.is_some();
-        let names = is_open.then(|| thread_names(py)).unwrap_or_default();
+        let names = if is_open {
+            thread_names(py)
+        } else {
+            FxHashMap::default()
+        };
         let mut state = self.lock();
         if let Some(window) = state.window.take() {
             let mut capture = window.stop();
