@@ -15,7 +15,10 @@ endif
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# Not optimised at all: somebody waits for the build, and the program runs for half a second.
 .PHONY: demo
+demo: export CARGO_PROFILE_DEV_OPT_LEVEL := 0
+demo: export CARGO_PROFILE_DEV_DEBUG := 0
 demo: build ## Train a small model, print the table of a step, write its trace and its memory
 	$(BIN)/python examples/train.py
 
