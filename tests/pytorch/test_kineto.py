@@ -12,6 +12,9 @@ import torch  # type: ignore[import-not-found]
 from tests.pytorch.one_collection import Results, collect
 from tests.pytorch.workloads import NAMES, workload
 
+# Of threads that use CUDA first.
+pytestmark = pytest.mark.filterwarnings("ignore:Attempting to run cuBLAS:UserWarning")
+
 CUDA = pytest.param(
     "cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA")
 )
@@ -59,15 +62,22 @@ ROW = compared(
 )
 
 
-def rows(averages: Any, without: str = "") -> list[tuple[Any, ...]]:
+def rows(averages: Any, has_moved: bool) -> list[tuple[Any, ...]]:
     """Returns rows by their keys: torch's order of equals is that of its own lists."""
-    names = [name for name in ROW if name != without]
+    # torch takes time from ranges of its first thread for what other threads asked CUDA for, and
+    # counts calls once that lie in each other there.
+    names = [name for name in ROW if not has_moved or name != "self_cpu_time_total"]
     found = [
         (str(row.input_shapes), tuple(row.stack), *(shown(row, name) for name in names))
         for row in averages
-        if HAS_EXACT_MEMORY or row.key != "[memory]"
+        if (HAS_EXACT_MEMORY or row.key != "[memory]") and not (has_moved and is_call(row.key))
     ]
     return sorted(found, key=str)
+
+
+def is_call(name: str) -> bool:
+    """Returns whether something is a call of CUDA's runtime."""
+    return name.startswith("cu")
 
 
 def shown(row: Any, name: str) -> Any:
@@ -78,10 +88,9 @@ def shown(row: Any, name: str) -> Any:
 
 @pytest.mark.parametrize("by", [(), (True,), (False, 5)], ids=["name", "shape", "stack"])
 def test_rows_are_torchs(results: Results, by: tuple[Any, ...]) -> None:
-    # torch takes time from ranges of its first thread for what other threads asked CUDA for.
-    without = "self_cpu_time_total" if has_moved_calls(results) else ""
+    has_moved = has_moved_calls(results)
     theirs, ours = (
-        rows(made.key_averages(*by), without) for made in (results.theirs, results.ours)
+        rows(made.key_averages(*by), has_moved) for made in (results.theirs, results.ours)
     )
     assert ours == theirs
     assert len(ours) >= 5
@@ -147,11 +156,13 @@ def told_of(event: Any, with_parents: bool = True) -> tuple[Any, ...]:
 
 
 def test_events_and_their_tree_are_torchs(results: Results) -> None:
+    has_moved = has_moved_calls(results)
     theirs, ours = (
         Counter(
-            told_of(event, with_parents=not has_moved_calls(results))
+            told_of(event, with_parents=not has_moved)
             for event in made
-            if HAS_EXACT_MEMORY or event.name != "[memory]"
+            if (HAS_EXACT_MEMORY or event.name != "[memory]")
+            and not (has_moved and is_call(event.name))
         )
         for made in (results.theirs, results.ours.events())
     )
