@@ -285,10 +285,11 @@ RUST_TOOLCHAIN = $(shell sed -n 's/^channel = "\(.*\)"/\1/p' rust-toolchain.toml
 # As they are linked, with their symbols.
 WHEELS_WITH_SYMBOLS := target/wheel/with-symbols
 
-# Each from the source distribution, so that what is built from it is what was tried. Nothing tells where crates lay.
+# Each from the source distribution, so that what is built from it is what was tried. Nothing tells where crates lay. From nothing each
+# time: all files of a source distribution are of one day long ago, so that cargo takes what it built of an earlier one for new.
 .PHONY: wheel
 wheel: $(WHEEL_TOOLS)/ready ## Build wheels for WHEEL_TARGETS and the source distribution into dist, symbols aside; installs zig
-	rm -rf dist $(WHEELS_WITH_SYMBOLS)
+	rm -rf dist target/wheel
 	@for target in $(WHEEL_TARGETS); do \
 		rustup target list --installed | grep -qx $$target || rustup target add $$target || exit 1; \
 	done
