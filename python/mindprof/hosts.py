@@ -52,6 +52,9 @@ class TensorInput:
         shape: Its sizes.
         dtype: The type of its elements, by torch's or numpy's name.
         strides: How many elements lie between neighbours, by dimension; dense if None.
+
+    Raises:
+        ValueError: There are more or fewer strides than sizes.
     """
 
     __slots__ = ("dtype", "shape", "stride")
@@ -62,6 +65,11 @@ class TensorInput:
         self.shape = tuple(shape)
         self.dtype = dtype
         self.stride = _dense(self.shape) if strides is None else tuple(strides)
+        if len(self.stride) != len(self.shape):
+            raise ValueError(
+                f"expected a stride for each of {len(self.shape)} dimensions, "
+                f"found {len(self.stride)}"
+            )
 
 
 def _dense(shape: tuple[int, ...]) -> tuple[int, ...]:

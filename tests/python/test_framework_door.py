@@ -225,3 +225,28 @@ def test_a_framework_is_told_once_however_often_it_registers(
     with mindprof.profile():
         pass
     assert told == [True]
+
+
+def test_what_is_no_framework_is_refused() -> None:
+    for found in (object(), hosts.Framework):
+        with pytest.raises(TypeError, match="an instance of Framework"):
+            hosts.register(found)  # type: ignore[arg-type]
+
+
+def test_devices_that_cannot_be_asked_are_told_of() -> None:
+    class Broken(hosts.Framework):
+        def devices(self) -> list[str]:
+            raise ZeroDivisionError
+
+    broken = Broken()
+    hosts.register(broken)
+    try:
+        with pytest.warns(RuntimeWarning, match="Broken.devices failed"), mindprof.profile():
+            pass
+    finally:
+        hosts.unregister(broken)
+
+
+def test_strides_are_as_many_as_sizes() -> None:
+    with pytest.raises(ValueError, match="a stride for each of 2 dimensions, found 1"):
+        hosts.TensorInput((2, 3), "float32", (1,))

@@ -103,10 +103,27 @@ def test_memory_and_stacks_of_workers() -> None:
     assert all(any("__getitem__" in frame for frame in stack) for stack in stacks)
 
 
-def test_a_worker_that_dies_is_the_programs_matter_alone() -> None:
-    with mindprof.profile() as prof, pytest.raises(RuntimeError, match="exited unexpectedly"):
+def test_a_worker_that_dies_is_told_of() -> None:
+    with (
+        pytest.warns(UserWarning, match="1 of 1 data loader workers died"),
+        mindprof.profile() as prof,
+        pytest.raises(RuntimeError, match="exited unexpectedly"),
+    ):
         list(DataLoader(Deadly(), num_workers=1))
     assert counts(prof)["aten::cosh"] == 0
+
+
+def test_workers_leave_out_what_the_parent_does() -> None:
+    made = loader(persistent_workers=True)
+    cpu = [mindprof.ProfilerActivity.CPU]
+    with mindprof.profile() as prof:
+        list(made)
+        prof.toggle_collection_dynamic(False, cpu)
+        list(made)
+        prof.toggle_collection_dynamic(True, cpu)
+        list(made)
+    assert counts(prof)["aten::cosh"] == 16
+    del made
 
 
 class Deadly(Numbers):

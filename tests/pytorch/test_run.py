@@ -52,3 +52,20 @@ def test_a_script_is_recorded_without_a_change(
     assert len(events) < 5_000
     assert "aten::addmm" in done.stderr
     assert "train.py(8)" in (tmp_path / "out/stacks.folded").read_text()
+
+
+def test_workers_of_a_data_loader_are_recorded(tmp_path: Path) -> None:
+    program = tmp_path / "loading.py"
+    program.write_text(
+        "import torch\n"
+        "from torch.utils.data import DataLoader\n"
+        "def load(rows):\n"
+        "    return torch.full((2,), 1.0).cosh()\n"
+        "list(DataLoader(range(8), num_workers=2, collate_fn=load))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-m", "mindprof", "run", "-q", "-o", "out", program.name]
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True)
+    with gzip.open(tmp_path / "out/trace.json.gz", "rt") as file:
+        names = Counter(event["name"] for event in json.load(file)["traceEvents"])
+    assert names["aten::cosh"] == 8

@@ -107,6 +107,9 @@ Recordings = list[tuple[Framework, Recording]]
 def register(framework: Framework) -> None:
     """Has a framework told of all recordings that begin from now on; a second time does nothing.
 
+    Raises:
+        TypeError: It is no instance of `Framework`.
+
     Example:
         >>> class Quiet(Framework):
         ...     pass
@@ -115,6 +118,8 @@ def register(framework: Framework) -> None:
         >>> unregister(quiet)
     """
     global _registered
+    if not isinstance(framework, Framework):
+        raise TypeError(f"expected an instance of Framework, found {framework!r}")
     if framework not in _registered:
         _registered = (*_registered, framework)
 
@@ -146,13 +151,27 @@ def end_recordings(recordings: Recordings) -> None:
 
 def framework_activities() -> set[ProfilerActivity]:
     """Returns the groups of the devices that frameworks have."""
-    kinds = {_known(name) for framework in _registered for name in framework.devices()}
+    kinds = {_known(name) for framework in _registered for name in _devices(framework)}
     return {group for group, name in DEVICE_NAMES.items() if name in kinds}
 
 
 def has_framework_device(name: str) -> bool:
     """Returns whether a framework has devices of a kind, by torch's name for it."""
     return any(DEVICE_NAMES[group] == name for group in framework_activities())
+
+
+def _devices(framework: Framework) -> list[str]:
+    """Asks a framework; what goes wrong there costs the profile its devices and no more."""
+    try:
+        return list(framework.devices())
+    except Exception as error:
+        warnings.warn(
+            f"{type(framework).__qualname__}.devices failed, and its devices are not recorded: "
+            f"{error!r}",
+            RuntimeWarning,
+            stacklevel=5,
+        )
+        return []
 
 
 def _known(device: str) -> str:

@@ -29,10 +29,12 @@ class Plan(NamedTuple):
     Args:
         folder: Where the parent listens, and where traces are left.
         recordings: What the parent records at the time, by number.
+        paused: Which of these leave out what begins now.
     """
 
     folder: str
     recordings: dict[int, SessionOptions]
+    paused: frozenset[int]
 
 
 def address(folder: str) -> str:
@@ -136,6 +138,8 @@ class _Worker:
         self._sessions: dict[int, tuple[Host, _core.Session]] = {}
         for number, options in plan.recordings.items():
             self._start(number, options)
+            if number in plan.paused:
+                self._toggle(number, enabled=False)
 
     def obey(self) -> None:
         """Does what the parent says."""
@@ -144,6 +148,8 @@ class _Worker:
             word, number, *rest = self.parent.recv()
             if word == "start":
                 self._start(number, *rest)
+            elif word in ("pause", "resume"):
+                self._toggle(number, enabled=word == "resume")
             else:
                 self._stop(number)
                 self.parent.send(number)
@@ -166,6 +172,11 @@ class _Worker:
         if number not in self._sessions:
             host = present_host()
             self._sessions[number] = host, host.start(options)
+
+    def _toggle(self, number: int, enabled: bool) -> None:
+        if number in self._sessions:
+            _, session = self._sessions[number]
+            session.resume() if enabled else session.pause()
 
     def _stop(self, number: int) -> None:
         found = self._sessions.pop(number, None)

@@ -28,7 +28,10 @@ _LOOP = "_worker_loop"
 # A worker answers between two batches. One that takes longer is told of.
 _PATIENCE_SECONDS = 5.0
 
-_LOST = "{count} of {all} data loader workers did not hand over what they recorded in time"
+_LOST = (
+    "{count} of {all} data loader workers died, or did not hand over in time what they recorded: "
+    "it is missing"
+)
 
 
 class LoaderWorkers:
@@ -47,6 +50,9 @@ class LoaderWorkers:
         self._workers: list[Connection] = []
         # By number, in the order in which they began.
         self._recordings: dict[int, SessionOptions] = {}
+        self._paused: set[int] = set()
+        # By recording, how many workers took part in it.
+        self._expected: dict[int, int] = {}
         self._loop: Any = None
         # What a child was told by its parent, if it was.
         self._told: loader_worker.Plan | None = None
@@ -102,7 +108,7 @@ class LoaderWorkers:
     def _plan(self) -> loader_worker.Plan | None:
         if self._folder is None or self._listener is None:
             return None
-        return loader_worker.Plan(self._folder, dict(self._recordings))
+        return loader_worker.Plan(self._folder, dict(self._recordings), frozenset(self._paused))
 
     def _listen(self) -> None:
         """Makes the socket, when the first child of an open profiler is about to come."""
@@ -126,20 +132,31 @@ class LoaderWorkers:
         """
         number = next(self._numbers)
         self._recordings[number] = options
-        self._tell(("start", number, options))
+        # Those that call meanwhile are among them.
+        self._expected[number] = self._tell(("start", number, options))
         return number
+
+    def toggle(self, number: int, enabled: bool) -> None:
+        """Has workers leave out what begins from now on, or take it in again."""
+        (self._paused.discard if enabled else self._paused.add)(number)
+        self._tell(("resume" if enabled else "pause", number))
 
     def stop(self, number: int) -> list[bytes]:
         """Ends a recording of all workers. Returns the trace of each."""
-        self._recordings.pop(number, None)
         if self._listener is None:
-            return []
-        asked = self._tell(("stop", number))
-        missing = asked - self._answers(number, asked)
-        if missing:
-            text = _LOST.format(count=missing, all=asked)
+            return self._end(number, [])
+        self._tell(("stop", number))
+        self._await_answers(number)
+        return self._end(number, self._traces(number))
+
+    def _end(self, number: int, traces: list[bytes]) -> list[bytes]:
+        self._recordings.pop(number, None)
+        self._paused.discard(number)
+        expected = self._expected.pop(number, 0)
+        if len(traces) < expected:
+            text = _LOST.format(count=expected - len(traces), all=expected)
             warnings.warn(text, stacklevel=level_outside())
-        return self._traces(number)
+        return traces
 
     def _tell(self, message: Any) -> int:
         """Sends a message to every worker that lives, and returns how many there are."""
@@ -160,9 +177,11 @@ class LoaderWorkers:
                 return
             accepted.setblocking(True)
             self._workers.append(Connection(accepted.detach()))
+            for number in self._expected:
+                self._expected[number] += 1
 
-    def _answers(self, number: int, asked: int) -> int:
-        """Returns how many of the workers that were asked are done, or have ended."""
+    def _await_answers(self, number: int) -> None:
+        """Waits until all workers are done or have ended, as long as there is patience."""
         import time
         from multiprocessing.connection import wait
 
@@ -172,7 +191,6 @@ class LoaderWorkers:
             ready = wait(waiting, left)
             done = [worker for worker in waiting if worker in ready and _is_done(worker, number)]
             waiting = [worker for worker in waiting if worker not in done]
-        return asked - len(waiting)
 
     def _traces(self, number: int) -> list[bytes]:
         assert self._folder is not None

@@ -326,6 +326,8 @@ class profile:
             self.use_device = device if device and host.has_device(device) else None
             self.kineto_activities = self._wanted_activities() & host.activities()
             host.join(self._session, self._options())
+            # torch's data loaders have come with it.
+            WORKERS.open(self)
 
     def _stop_trace(self) -> bool:
         """Ends the recording if there is one, and returns whether there was."""
@@ -586,6 +588,8 @@ class profile:
                 "collection can be toggled between start and stop.)"
             )
         self._host.toggle(self._session, bool(enabled), groups)
+        if self._of_workers is not None and ProfilerActivity.CPU in groups:
+            WORKERS.toggle(self._of_workers, bool(enabled))
 
     def __repr__(self) -> str:
         return self._shown(repr)
