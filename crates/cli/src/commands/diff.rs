@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use mindprof_analyze::{Analysis, Diff, DiffOptions, Measure, Side, is_python_alone};
 use mindprof_formats::{Repair, Repairs, diff_json};
-use mindprof_model::Profile;
+use mindprof_model::{Nanos, Profile};
 use mindprof_report::{DiffLayout, diff_text, visible};
 
 use crate::failure::{Outcome, advised};
@@ -159,7 +159,9 @@ pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Outcome> {
     };
     refuse_parts(&args.before, &of_before)?;
     refuse_parts(&args.after, &of_after)?;
-    refuse_nothing(&args.after, &after, &diff)?;
+    refuse_nothing(&args.before, &before, diff.before.count)?;
+    refuse_nothing(&args.after, &after, diff.after.count)?;
+    refuse_lost_devices(&args.after, &diff)?;
     if let Some(warning) = limit.doubt() {
         tell(&warning);
     }
@@ -192,8 +194,8 @@ fn refuse_parts(trace: &Path, repairs: &Repairs) -> anyhow::Result<()> {
 }
 
 /// Refuses a trace without events: a run that recorded nothing did not get faster.
-fn refuse_nothing(trace: &Path, analysis: &Analysis, diff: &Diff) -> anyhow::Result<()> {
-    if diff.after.count > 0 {
+fn refuse_nothing(trace: &Path, analysis: &Analysis, count: u64) -> anyhow::Result<()> {
+    if count > 0 {
         return Ok(());
     }
     let what = if analysis.profile().events().is_empty() {
@@ -203,6 +205,21 @@ fn refuse_nothing(trace: &Path, analysis: &Analysis, diff: &Diff) -> anyhow::Res
     };
     let message = format!(
         "{}: {what}, and cannot be held against a limit",
+        trace.display()
+    );
+    Err(advised(
+        message,
+        "look with `mindprof info` at what was recorded",
+    ))
+}
+
+/// Refuses a second trace in which no device worked, though in the first one some did.
+fn refuse_lost_devices(trace: &Path, diff: &Diff) -> anyhow::Result<()> {
+    if diff.before.device == Nanos::ZERO || diff.after.device != Nanos::ZERO {
+        return Ok(());
+    }
+    let message = format!(
+        "{}: has no work of devices, which the first trace has, and cannot be held against a limit",
         trace.display()
     );
     Err(advised(

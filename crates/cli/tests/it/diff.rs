@@ -84,13 +84,6 @@ fn a_limit_sets_the_exit_code() {
     let run = diff(&before, &after, &["--fail-over", "20", "--fail-on", "row"]);
     assert_eq!(run.stderr, "mm grew by 25.0%, more than 20%\n");
     assert_eq!(diff(&after, &before, &["--fail-over", "0%"]).code, Some(0));
-    let none = folder.path().join("none.json");
-    write_trace(&none, &[]);
-    let run = diff(&none, &after, &["--fail-over", "5%"]);
-    assert_eq!(
-        run.stderr,
-        "the time on the host grew from nothing, more than 5%\n"
-    );
 }
 
 #[test]
@@ -155,7 +148,29 @@ fn what_is_empty_or_cut_off_is_held_against_no_limit() {
         let error = format!("error: {}: {what}\nhint: ", trace.display());
         assert!(run.stderr.contains(&error), "{}", run.stderr);
     }
-    assert_eq!(diff(&cut, &after, &["--fail-over", "5%"]).code, Some(2));
+    for trace in [&none, &cut] {
+        assert_eq!(diff(trace, &after, &["--fail-over", "5%"]).code, Some(2));
+    }
+}
+
+#[test]
+fn a_run_without_the_devices_of_the_first_is_held_against_no_limit() {
+    let (with, without) = (
+        device_golden("mlp-plain"),
+        golden_of("mlp-full", "trace.json.gz"),
+    );
+    let run = diff(&with, &without, &["--fail-over", "900%"]);
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("has no work of devices"),
+        "{}",
+        run.stderr
+    );
+    // The other way round something grew.
+    assert_eq!(
+        diff(&without, &with, &["--fail-over", "900%"]).code,
+        Some(1)
+    );
 }
 
 #[test]
