@@ -7,6 +7,7 @@ own recording ends. `loader_worker` is the worker's side.
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import os
 import sys
@@ -89,6 +90,11 @@ class LoaderWorkers:
             self._hang_up()
         self._loop = None
 
+    def _end_process(self) -> None:
+        """Leaves no folder behind, whoever forgot to stop. A child has nothing of its parent's."""
+        if self._listener is not None:
+            self._hang_up()
+
     def _hang_up(self) -> None:
         import shutil
 
@@ -123,6 +129,7 @@ class LoaderWorkers:
         listener.listen(128)
         listener.setblocking(False)
         self._listener = listener
+        atexit.register(self._end_process)
 
     def start(self, options: SessionOptions) -> int:
         """Has all workers record, those that are there and those that come.
