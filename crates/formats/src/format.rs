@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 
 use mindprof_analyze::{Analysis, StackMetric};
-use mindprof_model::Profile;
+use mindprof_model::{DeviceKind, Event, EventId, Profile};
 
 use crate::arrow::write_arrow;
 use crate::chrome::{EventOrder, TraceOptions, write_trace_with};
@@ -187,13 +187,30 @@ impl Format {
         Ok(Written { count, unit, notes })
     }
 
-    /// Analyses what becomes rows, and notes which memory records become none.
+    /// Analyses what becomes rows, and notes which events and memory records become none.
     fn rows_of(self, profile: Profile, notes: &mut Vec<String>) -> Analysis {
         let analysis = Analysis::build(profile);
+        let format = self.name();
+        let ids = (0..analysis.profile().events().len()).map(EventId::from_index);
+        let (mut merged, mut hidden) = (0, 0);
+        for id in ids.filter(|&id| !analysis.is_shown(id)) {
+            let is_merged = analysis.tree().is_merged(id);
+            *if is_merged { &mut merged } else { &mut hidden } += 1;
+        }
+        for (count, why) in [
+            (
+                merged,
+                "each is the only call in a call of its name, which has its row",
+            ),
+            (hidden, "they are the profiler's own, which no table shows"),
+        ] {
+            if count > 0 {
+                notes.push(format!("{count} events have no row in {format}: {why}"));
+            }
+        }
         let records = analysis.profile().memory().len();
         let summed = records - analysis.memory().unclaimed().len();
         if summed > 0 {
-            let format = self.name();
             notes.push(format!(
                 "{summed} memory records have no row in {format}: the events that they fell into \
                  have their bytes"
@@ -204,25 +221,28 @@ impl Format {
 
     /// Says what of a profile has no place in the format, beside the details of events.
     fn lack(self, profile: &Profile) -> Option<String> {
-        let (memory, others) = (
-            profile.memory().len(),
-            profile.passthrough().unknown_events().len(),
-        );
-        let (memory, others) = match self {
+        let memory = profile.memory().len();
+        let others = profile.passthrough().unknown_events().len();
+        let is_on_device =
+            |event: &&Event| profile.threads()[event.thread.index()].device != DeviceKind::Cpu;
+        let (on_device, memory) = match self {
             Self::Chrome | Self::Perfetto => return None,
-            Self::Speedscope | Self::Folded => (memory, others),
-            Self::Parquet | Self::Arrow | Self::Csv => (0, others),
+            Self::Speedscope => (0, memory),
+            // Its times are the host's.
+            Self::Folded => (profile.events().iter().filter(is_on_device).count(), memory),
+            Self::Parquet | Self::Arrow | Self::Csv => (0, 0),
         };
         let parts = [
+            (on_device, "events of devices"),
             (memory, "memory records"),
-            (others, "counters and other records"),
+            (others, "counters, arrows and other records"),
         ];
         let parts = parts.into_iter().filter(|(count, _)| *count > 0);
         let parts: Vec<String> = parts
             .map(|(count, what)| format!("{count} {what}"))
             .collect();
         let format = self.name();
-        (!parts.is_empty()).then(|| format!("{} have no place in {format}", parts.join(" and ")))
+        (!parts.is_empty()).then(|| format!("{} have no place in {format}", parts.join(", ")))
     }
 }
 

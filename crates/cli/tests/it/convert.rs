@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::program::{Run, golden_of, mindprof, run, table};
+use crate::program::{Run, device_golden, golden_of, mindprof, run, table};
 
 fn convert(trace: &Path, out: &Path, arguments: &[&str]) -> Run {
     let paths = [Path::new("convert"), trace, out];
@@ -177,4 +177,46 @@ fn memory_records_that_are_no_rows_are_told_of() {
         );
         assert!(told.contains(&note), "{told}");
     }
+}
+
+#[test]
+fn events_that_are_no_rows_are_told_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace.json");
+    let event = |name: &str, begin: u32, duration: u32| {
+        format!(
+            r#"{{"ph": "X", "cat": "cpu_op", "name": "{name}", "pid": 1, "tid": 1, "ts": {begin}, "dur": {duration}}}"#
+        )
+    };
+    let events = [
+        event("twice", 0, 100),
+        event("twice", 10, 80),
+        event("inside", 20, 10),
+        event("aten::is_leaf", 200, 10),
+    ];
+    fs::write(
+        &trace,
+        format!(r#"{{"traceEvents": [{}]}}"#, events.join(",")),
+    )
+    .unwrap();
+    for ending in ["parquet", "arrow", "csv"] {
+        let out = folder.path().join(format!("a.{ending}"));
+        let told = run([Path::new("convert"), &trace, &out]).told();
+        for note in [
+            "1 events have no row in {}: each is the only call in a call of its name, which has its row\n",
+            "1 events have no row in {}: they are the profiler's own, which no table shows\n",
+        ] {
+            assert!(told.contains(&note.replace("{}", ending)), "{told}");
+        }
+    }
+}
+
+#[test]
+fn what_devices_did_is_no_stack_and_told_of() {
+    let trace = device_golden("gpt-full");
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("a.folded");
+    let told = run([Path::new("convert"), &trace, &out]).told();
+    assert!(told.contains(" events of devices, "), "{told}");
+    assert!(told.contains(" have no place in folded\n"), "{told}");
 }
