@@ -95,7 +95,7 @@ pub(crate) fn raw_events<'py>(
 struct MadeEvents<'a, 'py> {
     analysis: &'a Analysis,
     /// By event of the profile, the position of its raw event.
-    positions: &'a [usize],
+    positions: &'a [u32],
     /// By that position; hidden events are not made.
     made: FxHashMap<usize, Bound<'py, PyAny>>,
 }
@@ -107,7 +107,7 @@ impl<'py> MadeEvents<'_, 'py> {
     }
 
     fn of(&self, id: EventId) -> Option<&Bound<'py, PyAny>> {
-        self.made.get(&self.positions[id.index()])
+        self.made.get(&(self.positions[id.index()] as usize))
     }
 
     fn set_memory(&self) -> PyResult<()> {
@@ -134,7 +134,7 @@ impl<'py> MadeEvents<'_, 'py> {
                     event.setattr("thread", owner.getattr("thread")?)?;
                 }
             } else if is_listed_work(self.analysis.device(id)) {
-                work.push((self.positions[id.index()], owner, event));
+                work.push((self.positions[id.index()] as usize, owner, event));
             }
         }
         // Lists of work are in the order of the raw events.
@@ -204,7 +204,7 @@ pub(crate) fn read_part(result: &Bound<'_, PyAny>, inputs: bool, stacks: bool) -
         threads: ThreadIdentity::System,
     };
     let read_all = |_| Ok(ControlFlow::Continue(()));
-    let results = match NativeEvents::of(result, inputs) {
+    let results = match NativeEvents::of(result) {
         Some(source) => read_raw_results(&source, options, read_all)?,
         None => read_raw_results(&PythonEvents::of(result)?, options, read_all)?,
     };

@@ -8,11 +8,11 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use mindprof_model::DType;
+use mindprof_model::{DType, Encoder, WordSink};
 use mindprof_record::{InputsRewriter, wants_storages};
 
 use crate::ivalue::{Value, slice};
-use crate::layout::Layout;
+use crate::layout::{Layout, Tags};
 use crate::symbols::{Symbols, TensorHandle, TensorSymbols};
 
 /// Lists of numbers longer than this are not kept.
@@ -54,7 +54,6 @@ unsafe fn write_list(
 ) {
     // SAFETY: by the caller's word.
     let (values, element_type) = unsafe { value.list(layout) };
-    let tags = &layout.tags;
     if element_type == layout.tensor_type {
         inputs.tensor_list(values.len());
         for value in values {
@@ -63,6 +62,11 @@ unsafe fn write_list(
         }
         return;
     }
+    write_numbers(values, &layout.tags, inputs);
+}
+
+/// Writes a list of numbers.
+pub(crate) fn write_numbers<W: WordSink>(values: &[Value], tags: &Tags, inputs: &mut Encoder<W>) {
     let Some(first) = values.first() else {
         inputs.int_list(&[]);
         return;

@@ -20,6 +20,16 @@ pub(crate) struct Value {
 }
 
 impl Value {
+    #[cfg(test)]
+    pub(crate) const fn new(payload: u64, tag: u32) -> Self {
+        let _padding = 0;
+        Self {
+            payload,
+            tag,
+            _padding,
+        }
+    }
+
     /// Returns the values of a list, and the type that it says its elements are of.
     ///
     /// # Safety
@@ -27,15 +37,24 @@ impl Value {
     #[inline]
     pub(crate) unsafe fn list<'a>(&self, layout: &Layout) -> (&'a [Self], u64) {
         let list = self.payload as *const c_void;
-        // SAFETY: by the caller's word there is a list, in which these words lie by the layout:
-        // the begin and the end of its values, and its type.
+        // SAFETY: by the caller's word there is a list, in which its type lies by the layout.
         unsafe {
-            let word = |offset: usize| list.byte_add(offset).cast::<u64>().read();
-            let begin = word(layout.list_values) as *const Self;
-            let end = word(layout.list_values + 8);
-            let element_type = word(layout.list_type);
-            let len = (end as usize - begin as usize) / size_of::<Self>();
-            (slice(begin, len), element_type)
+            let element_type = list.byte_add(layout.list_type).cast::<u64>().read();
+            (self.list_values(layout.list_values), element_type)
+        }
+    }
+
+    /// Returns the values of a list, whose begin and end lie at an offset in it.
+    ///
+    /// # Safety
+    /// As of [`Value::list`], and the offset is right.
+    #[inline]
+    pub(crate) unsafe fn list_values<'a>(&self, offset: usize) -> &'a [Self] {
+        let list = self.payload as *const c_void;
+        // SAFETY: by the caller's word these words lie there.
+        unsafe {
+            let [begin, end] = list.byte_add(offset).cast::<[usize; 2]>().read();
+            slice(begin as *const Self, (end - begin) / size_of::<Self>())
         }
     }
 

@@ -38,7 +38,16 @@ impl KinetoLayout {
     /// If the platform is not supported, libtorch lacks an accessor, or what lies there does not
     /// look like a result.
     pub fn find(address: u64, count: u64, start_ns: u64) -> Result<Self> {
-        let symbols = KinetoSymbols::find()?;
+        Self::find_with(KinetoSymbols::find()?, address, count, start_ns)
+    }
+
+    /// As [`KinetoLayout::find`], with accessors that are known.
+    pub(crate) fn find_with(
+        symbols: KinetoSymbols,
+        address: u64,
+        count: u64,
+        start_ns: u64,
+    ) -> Result<Self> {
         let (begin, end) = vector(address, start_ns)?;
         let bytes = end - begin;
         if count < 2 || bytes % count != 0 {
@@ -215,8 +224,60 @@ impl KinetoEvents<'_> {
         frames.iter().map(Text::bytes)
     }
 
-    fn address(&self, index: usize) -> *const c_void {
+    pub(crate) fn symbols(&self) -> &KinetoSymbols {
+        &self.layout.symbols
+    }
+
+    pub(crate) fn address(&self, index: usize) -> *const c_void {
         assert!(index < self.len, "there are {} events", self.len);
         (self.begin + index as u64 * self.layout.stride) as *const c_void
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::kineto_stand_in::{StandInEvent, StandInResult, symbols};
+
+    const START: u64 = 1_000_000;
+
+    fn events() -> [StandInEvent; 3] {
+        [
+            StandInEvent::new(1, "aten::add"),
+            StandInEvent::new(2, "a name of more letters than a text has room for"),
+            StandInEvent::new(3, ""),
+        ]
+    }
+
+    #[test]
+    fn events_are_told_apart() {
+        let events = events();
+        let result = StandInResult::new(START, &events);
+        let opened = result.open();
+        assert_eq!(opened.len(), 3);
+        for (index, expected) in events.iter().enumerate() {
+            assert_eq!(opened.event(index).start_ns, expected.start_ns);
+            let is_same = |name: &[u8]| name == expected.name.as_bytes();
+            assert!(opened.with_name(index, is_same), "{}", expected.name);
+        }
+    }
+
+    #[test]
+    fn what_does_not_look_like_a_result_is_refused() {
+        let events = events();
+        let result = StandInResult::new(START, &events);
+        let find = |address, count, start| {
+            KinetoLayout::find_with(symbols(), address, count, start).is_ok()
+        };
+        assert!(find(result.address(), 3, START));
+        for (address, count, start) in [
+            (result.address(), 3, START + 1),
+            (result.address(), 2, START),
+            (result.address(), 1, START),
+            (result.address() + 8, 3, START),
+            (8, 3, START),
+        ] {
+            assert!(!find(address, count, start), "{count} {start}");
+        }
     }
 }

@@ -37,10 +37,18 @@ pub(crate) struct KinetoSymbols {
     pub(crate) is_hidden: Option<Accessor<u8>>,
     pub(crate) is_python: Accessor<u8>,
     pub(crate) bytes: Accessor<i64>,
-    pub(crate) stack: Accessor<TextList>,
+    pub(crate) stack: Accessor<Array>,
+    pub(crate) dims: Accessor<Array>,
+    pub(crate) types: Accessor<Array>,
+    pub(crate) values: Accessor<Array>,
+    pub(crate) has_keywords: Accessor<u8>,
+    /// From torch 2.15 on.
+    pub(crate) nested_dims: Option<Accessor<Array>>,
+    /// See `nested_dims`.
+    pub(crate) nested_strides: Option<Accessor<Array>>,
     /// Writes a text where it is told to, and returns that place.
     pub(crate) name: unsafe extern "C" fn(*mut Text, event: *const c_void) -> *mut Text,
-    delete: unsafe extern "C" fn(*mut c_void),
+    pub(crate) delete: unsafe extern "C" fn(*mut c_void),
 }
 
 /// A `std::string`: where its bytes lie, how many they are, and room for a few of them.
@@ -51,12 +59,27 @@ pub(crate) struct Text {
     room: [u64; 2],
 }
 
-/// An `ArrayRef` of texts.
-#[derive(Clone, Copy)]
+/// An `ArrayRef`: where its elements lie, and how many they are.
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub(crate) struct TextList {
+pub(crate) struct Array {
     pub(crate) begin: *const c_void,
     pub(crate) len: usize,
+}
+
+#[cfg(test)]
+impl Array {
+    pub(crate) const EMPTY: Self = Self {
+        begin: std::ptr::null(),
+        len: 0,
+    };
+
+    pub(crate) const fn of<T>(elements: &[T]) -> Self {
+        Self {
+            begin: elements.as_ptr().cast(),
+            len: elements.len(),
+        }
+    }
 }
 
 impl KinetoSymbols {
@@ -111,6 +134,12 @@ impl KinetoSymbols {
                 is_python: accessor!("16isPythonFunction")?,
                 bytes: accessor!("6nBytes")?,
                 stack: accessor!("5stackB5cxx11")?,
+                dims: accessor!("6shapes")?,
+                types: accessor!("6dtypesB5cxx11")?,
+                values: accessor!("14concreteInputs")?,
+                has_keywords: accessor!("11hasKwinputs")?,
+                nested_dims: accessor!("21structuredInputShapes").ok(),
+                nested_strides: accessor!("22structuredInputStrides").ok(),
                 name: accessor!("4nameB5cxx11")?,
                 delete: function(&|name| global(name).or_else(|| look_up(name)), c"_ZdlPv")?,
             })
@@ -125,6 +154,12 @@ impl Text {
         len: 0,
         room: [0; 2],
     };
+
+    #[cfg(test)]
+    pub(crate) const fn new(begin: *const u8, len: usize) -> Self {
+        let room = [0; 2];
+        Self { begin, len, room }
+    }
 
     /// Returns its bytes.
     pub(crate) fn bytes(&self) -> &[u8] {

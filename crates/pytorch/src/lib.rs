@@ -12,6 +12,10 @@ mod error;
 mod inputs;
 mod ivalue;
 mod kineto;
+mod kineto_facts;
+mod kineto_inputs;
+#[cfg(all(test, unix))]
+mod kineto_stand_in;
 mod kineto_symbols;
 mod layout;
 mod memory;
@@ -29,6 +33,8 @@ mod threads;
 
 pub use error::{Error, Result};
 pub use kineto::{KinetoEvent, KinetoEvents, KinetoLayout};
+pub use kineto_facts::KinetoFacts;
+pub use kineto_inputs::{KinetoInputs, KinetoValues, KnownValue};
 pub use layout::Layout;
 pub use memory::MemoryReport;
 pub use observer::{Attachment, Observer, Wanted};

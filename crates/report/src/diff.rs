@@ -124,6 +124,11 @@ fn columns(diff: &Diff, layout: &DiffLayout) -> Vec<Column> {
     number("Calls B", Kind::Values(calls), |row| {
         row.values(Measure::Count).1.to_string()
     });
+    if diff.measure == calls {
+        number("Change", Kind::Change(calls), |row| {
+            format!("{:+}", row.difference(Measure::Count))
+        });
+    }
     number("Self A", Kind::Values(own), |row| {
         before_cell(row, Measure::SelfTime)
     });

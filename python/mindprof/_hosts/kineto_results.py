@@ -36,7 +36,7 @@ def check_results(torch: ModuleType) -> None:
 def _small_collection(torch: ModuleType) -> object:
     """Returns the results of a few operators and ranges of this thread."""
     native = torch._C._autograd
-    options = SessionOptions(profile_memory=True, all_threads=False)
+    options = SessionOptions(record_shapes=True, profile_memory=True, all_threads=False)
     config = kineto_config(torch, options)
     activities = {torch._C._profiler.ProfilerActivity.CPU}
     native._prepare_profiler(config, activities)
@@ -47,6 +47,9 @@ def _small_collection(torch: ModuleType) -> object:
             with torch.autograd.profiler.record_function("mindprof::check, a name of many letters"):
                 y = (x * x).sum()
             torch.autograd.grad([y], [x])
+            # Numbers of each kind, lists of them, and a list of tensors.
+            z = torch.cat([torch.add(x, x, alpha=2), torch.add(x, x, alpha=0.25)])
+            torch.sum(z.reshape([2, 1, 2]), [0, 2], keepdim=True)
     finally:
         result = native._disable_profiler()
     return result

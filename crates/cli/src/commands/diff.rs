@@ -235,7 +235,11 @@ fn judge(diff: &Diff, fail_on: FailOn, limit: Percent) -> Outcome {
         return Outcome::Fine;
     }
     let growth = if growth.is_finite() {
-        format!("by {:.1}%", growth * 100.0)
+        let of_what = match fail_on {
+            FailOn::Row => " of the whole",
+            FailOn::Total => "",
+        };
+        format!("by {:.1}%{of_what}", growth * 100.0)
     } else {
         "from nothing".into()
     };

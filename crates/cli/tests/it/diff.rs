@@ -49,6 +49,26 @@ Span: 200.000us -> 210.000us (+5.0%)
 }
 
 #[test]
+fn rows_by_count_tell_its_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let (before, after) = pair(folder.path());
+    let text = diff(&before, &after, &["--measure", "count"]).printed();
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(
+        lines[0].starts_with("Name  Calls A  Calls B  Change  "),
+        "{text}"
+    );
+    assert!(
+        lines[2].starts_with("old         1        0      -1  "),
+        "{text}"
+    );
+    assert!(
+        lines[3].starts_with("new         0        1      +1  "),
+        "{text}"
+    );
+}
+
+#[test]
 fn json_has_every_row_and_both_sides() {
     let folder = tempfile::tempdir().unwrap();
     let (before, after) = pair(folder.path());
@@ -82,7 +102,7 @@ fn a_limit_sets_the_exit_code() {
         assert_eq!(run.stderr.is_empty(), code == 0, "{}", run.stderr);
     }
     let run = diff(&before, &after, &["--fail-over", "20", "--fail-on", "row"]);
-    assert_eq!(run.stderr, "mm grew by 25.0%, more than 20%\n");
+    assert_eq!(run.stderr, "mm grew by 25.0% of the whole, more than 20%\n");
     assert_eq!(diff(&after, &before, &["--fail-over", "0%"]).code, Some(0));
 }
 

@@ -35,10 +35,12 @@ impl RawEvents for PythonEvents<'_> {
         self.events.len()
     }
 
-    fn name(&self, position: usize, strings: &mut StringTable) -> PyResult<StringId> {
-        let raw = &self.events[position];
-        let name = raw.call_method0(intern!(raw.py(), "name"))?;
-        Ok(strings.intern(&name.str()?.to_string_lossy()))
+    fn names(&self, strings: &mut StringTable) -> PyResult<Vec<StringId>> {
+        let name = |raw: &Bound<'_, PyAny>| {
+            let name = raw.call_method0(intern!(raw.py(), "name"))?;
+            Ok(strings.intern(&name.str()?.to_string_lossy()))
+        };
+        self.events.iter().map(name).collect()
     }
 
     fn event(&self, position: usize) -> PyResult<RawEvent> {

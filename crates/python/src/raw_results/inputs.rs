@@ -38,6 +38,14 @@ impl<'py> RawInputs<'py> {
         })
     }
 
+    /// Walks the numbers and lists of them, with their positions.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = (usize, &Bound<'py, PyAny>)> {
+        let kinds = self.types.iter().zip(&self.values).enumerate();
+        kinds.filter_map(|(position, (kind, value))| {
+            matches!(kind.as_str(), "Scalar" | "ScalarList").then_some((position, value))
+        })
+    }
+
     /// Writes them.
     pub(super) fn encode(&self, inputs: &mut InputsEncoder) -> PyResult<()> {
         for (index, dims) in self.dims.iter().enumerate() {

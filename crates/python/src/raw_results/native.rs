@@ -1,15 +1,21 @@
 //! Raw events read straight from torch's memory, where that was checked against Python's accessors.
 
+use std::cell::OnceCell;
 use std::sync::OnceLock;
 
+use mindprof_formats::dtype_of_name;
 use mindprof_model::{DeviceKind, InputsEncoder, Part, StackId, StringId, StringTable};
-use mindprof_pytorch::{KinetoEvents, KinetoLayout, read_words};
+use mindprof_pytorch::{
+    KinetoEvents, KinetoFacts, KinetoLayout, KinetoValues, KnownValue, read_words,
+};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 
 use super::accessors::{PythonEvents, whole};
+use super::inputs::RawInputs;
 use super::source::{RawEvent, RawEvents};
+use crate::argument::Argument;
 use crate::error::Error;
 
 static LAYOUT: OnceLock<NativeLayout> = OnceLock::new();
@@ -18,44 +24,59 @@ static LAYOUT: OnceLock<NativeLayout> = OnceLock::new();
 #[derive(Clone, Copy)]
 struct NativeLayout {
     results: KinetoLayout,
+    /// None where what events were given is told by Python alone.
+    values: Option<KinetoValues>,
     /// The activities of ranges that users name, on the host and on devices.
     annotations: [u8; 2],
 }
 
 /// Finds out how torch's results lie in memory from one whose events Python can tell of too. It
-/// holds a range that a user named. Results are read from memory from then on.
+/// holds a range that a user named, and numbers and lists of them as inputs. Results are read from
+/// memory from then on.
 ///
 /// # Errors
-/// When that does not say the same; then they are read by accessors as before.
+/// When that does not say the same; then they are read by accessors as before, or what events were
+/// given is, if only that differs.
 #[pyfunction]
 pub(crate) fn check_torch_results(result: &Bound<'_, PyAny>) -> PyResult<()> {
     let python = PythonEvents::of(result)?;
     let (address, start_ns) = (value_address(result)?, start_ns(result)?);
     let count = python.len() as u64;
     let results = KinetoLayout::find(address, count, start_ns).map_err(Error::from)?;
-    let open = |layout| NativeEvents::open(layout, result);
+    let open = |layout: &NativeLayout| NativeEvents::open(layout, result);
     let mut layout = NativeLayout {
         results,
+        values: None,
         annotations: [u8::MAX; 2],
     };
-    let events = open(layout)?;
+    let events = open(&layout)?;
     for position in 0..python.len() {
         if python.event(position)?.is_annotation {
-            let host = events.events.event(position).activity;
+            let host = events.facts.event(position).activity;
             // torch numbers them one after the other.
             layout.annotations = [host, host + 1];
         }
     }
-    let events = open(layout)?;
+    let events = open(&layout)?;
     if events.len() != python.len() {
         return Err(different("events", 0));
+    }
+    let mut strings = StringTable::new();
+    if events.names(&mut strings)? != python.names(&mut strings)? {
+        return Err(different("names", 0));
     }
     for position in 0..python.len() {
         compare(&events, &python, position)?;
     }
+    let values = known_values(&python).and_then(|known| {
+        let learnt = KinetoValues::learn(&events.events, &known);
+        let values = learnt.map_err(Error::from)?;
+        compare_inputs(&events, &values, &python).map(|()| values)
+    });
+    layout.values = values.as_ref().ok().copied();
     // Of two that find it, both find the same.
     let _ = LAYOUT.set(layout);
-    Ok(())
+    values.map(|_| ())
 }
 
 fn compare(native: &NativeEvents<'_>, python: &PythonEvents<'_>, position: usize) -> PyResult<()> {
@@ -66,10 +87,6 @@ fn compare(native: &NativeEvents<'_>, python: &PythonEvents<'_>, position: usize
     };
     if native.event(position)? != expected {
         return Err(different("facts", position));
-    }
-    let mut strings = StringTable::new();
-    if native.name(position, &mut strings)? != python.name(position, &mut strings)? {
-        return Err(different("names", position));
     }
     if native.bytes(position)? != python.bytes(position)? {
         return Err(different("bytes", position));
@@ -82,39 +99,94 @@ fn compare(native: &NativeEvents<'_>, python: &PythonEvents<'_>, position: usize
     Ok(())
 }
 
+/// Returns the values of which Python tells, with their events and their positions in the inputs.
+fn known_values(python: &PythonEvents<'_>) -> PyResult<Vec<(usize, usize, KnownValue)>> {
+    let mut known = Vec::new();
+    for (event, raw) in python.events.iter().enumerate() {
+        for (position, value) in RawInputs::of(raw)?.numbers() {
+            let value = match Argument::from_python(value) {
+                Argument::Int(number) => KnownValue::Int(number),
+                Argument::Float(number) => KnownValue::Float(number),
+                Argument::Bool(truth) => KnownValue::Bool(truth),
+                Argument::Ints(numbers) if !numbers.is_empty() => KnownValue::Ints(numbers),
+                _ => continue,
+            };
+            known.push((event, position, value));
+        }
+    }
+    Ok(known)
+}
+
+fn compare_inputs(
+    native: &NativeEvents<'_>,
+    values: &KinetoValues,
+    python: &PythonEvents<'_>,
+) -> PyResult<()> {
+    let (mut found, mut expected) = (InputsEncoder::default(), InputsEncoder::default());
+    for position in 0..python.len() {
+        found.restart();
+        expected.restart();
+        if native.events.has_keywords(position) {
+            continue;
+        }
+        let inputs = native.events.inputs(position);
+        inputs.write(values, dtype_of_name, &mut found);
+        python.inputs(position, &mut expected)?;
+        if found.words() != expected.words() {
+            return Err(different("inputs", position));
+        }
+    }
+    Ok(())
+}
+
 fn different(what: &str, position: usize) -> PyErr {
     let text = format!("torch's results do not lie as expected: other {what} at {position}");
     PyRuntimeError::new_err(text)
 }
 
-/// Raw events where torch has them. What they were given is told by Python alone.
+/// Raw events where torch has them.
 pub(super) struct NativeEvents<'a> {
     events: KinetoEvents<'a>,
-    annotations: [u8; 2],
-    python: Option<PythonEvents<'a>>,
+    facts: KinetoFacts,
+    layout: NativeLayout,
+    result: &'a Bound<'a, PyAny>,
+    /// Made when it is first needed, which takes long.
+    python: OnceCell<PythonEvents<'a>>,
 }
 
 impl<'a> NativeEvents<'a> {
-    /// Opens results that Python holds, with what events were given if `inputs` is true. Returns
-    /// none where that was not checked or they do not look as expected.
-    pub(super) fn of(result: &'a Bound<'a, PyAny>, inputs: bool) -> Option<Self> {
-        let mut events = Self::open(*LAYOUT.get()?, result).ok()?;
-        if inputs {
-            let python = PythonEvents::of(result).ok()?;
-            events.python = Some(python).filter(|python| python.len() == events.len());
-            events.python.as_ref()?;
-        }
-        Some(events)
+    /// Opens results that Python holds. Returns none where that was not checked or they do not look
+    /// as expected.
+    pub(super) fn of(result: &'a Bound<'a, PyAny>) -> Option<Self> {
+        Self::open(LAYOUT.get()?, result).ok()
     }
 
-    fn open(layout: NativeLayout, result: &'a Bound<'_, PyAny>) -> PyResult<Self> {
+    fn open(layout: &NativeLayout, result: &'a Bound<'a, PyAny>) -> PyResult<Self> {
         let (address, start_ns) = (value_address(result)?, start_ns(result)?);
         let events = layout.results.open(address, start_ns, result);
+        let events = events.map_err(Error::from)?;
         Ok(Self {
-            events: events.map_err(Error::from)?,
-            annotations: layout.annotations,
-            python: None,
+            facts: KinetoFacts::read(&events),
+            events,
+            layout: *layout,
+            result,
+            python: OnceCell::new(),
         })
+    }
+
+    /// Writes what Python tells of the inputs of an event.
+    fn python_inputs(&self, position: usize, inputs: &mut InputsEncoder) -> PyResult<()> {
+        if self.python.get().is_none() {
+            let python = PythonEvents::of(self.result)?;
+            if python.len() != self.len() {
+                return Err(different("events", 0));
+            }
+            let _ = self.python.set(python);
+        }
+        match self.python.get() {
+            Some(python) => python.inputs(position, inputs),
+            None => Ok(()),
+        }
     }
 }
 
@@ -123,13 +195,12 @@ impl RawEvents for NativeEvents<'_> {
         self.events.len()
     }
 
-    fn name(&self, position: usize, strings: &mut StringTable) -> PyResult<StringId> {
-        let intern = |name: &[u8]| strings.intern(&String::from_utf8_lossy(name));
-        Ok(self.events.with_name(position, intern))
+    fn names(&self, strings: &mut StringTable) -> PyResult<Vec<StringId>> {
+        Ok(self.facts.names(strings))
     }
 
     fn event(&self, position: usize) -> PyResult<RawEvent> {
-        let event = self.events.event(position);
+        let event = self.facts.event(position);
         let device = DeviceKind::from_number(event.device.into());
         Ok(RawEvent {
             start_ns: event.start_ns.into(),
@@ -147,7 +218,7 @@ impl RawEvents for NativeEvents<'_> {
             external: event.external.map(i128::from),
             is_async: event.is_async,
             is_hidden: event.is_hidden,
-            is_annotation: self.annotations.contains(&event.activity),
+            is_annotation: self.layout.annotations.contains(&event.activity),
             is_python: event.is_python,
             activity: None,
         })
@@ -167,9 +238,13 @@ impl RawEvents for NativeEvents<'_> {
     }
 
     fn inputs(&self, position: usize, inputs: &mut InputsEncoder) -> PyResult<()> {
-        match &self.python {
-            Some(python) => python.inputs(position, inputs),
-            None => Ok(()),
+        match &self.layout.values {
+            Some(values) if !self.events.has_keywords(position) => {
+                let given = self.events.inputs(position);
+                given.write(values, dtype_of_name, inputs);
+                Ok(())
+            }
+            _ => self.python_inputs(position, inputs),
         }
     }
 }

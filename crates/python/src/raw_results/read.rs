@@ -24,7 +24,7 @@ pub(crate) struct RawResults {
     /// Its events and memory records lie in the order that they have in a profile.
     pub(crate) part: Part,
     /// By event of the part, the position of its raw event.
-    pub(crate) events: Vec<usize>,
+    pub(crate) events: Vec<u32>,
     /// By memory record of the part, the position of its raw event.
     pub(crate) memory: Vec<usize>,
     /// The requests for memory that failed, as records, and the positions of their raw events.
@@ -65,11 +65,10 @@ pub(crate) fn read_raw_results(
     mut visit: impl FnMut(usize) -> PyResult<ControlFlow<()>>,
 ) -> PyResult<RawResults> {
     let mut reader = Reader::new(source, options);
-    let mut names = Meanings::default();
-    let mut rest = Vec::with_capacity(source.len());
-    for position in 0..source.len() {
-        let name = source.name(position, &mut reader.part.strings)?;
-        match names.meaning(name, &reader.part.strings) {
+    let mut meanings = Meanings::default();
+    let names = source.names(&mut reader.part.strings)?;
+    for (position, &name) in names.iter().enumerate() {
+        match meanings.meaning(name, &reader.part.strings) {
             Meaning::Memory => {
                 let record = reader.read_memory(position)?;
                 reader.memory.push(record);
@@ -78,10 +77,14 @@ pub(crate) fn read_raw_results(
                 let request = reader.read_memory(position)?;
                 reader.add_failed(request);
             }
-            meaning @ (Meaning::Hidden | Meaning::Shown) => rest.push((position, name, meaning)),
+            Meaning::Hidden | Meaning::Shown => {}
         }
     }
-    for (position, name, meaning) in rest {
+    for (position, name) in names.into_iter().enumerate() {
+        let meaning = meanings.meaning(name, &reader.part.strings);
+        if matches!(meaning, Meaning::Memory | Meaning::OutOfMemory) {
+            continue;
+        }
         let raw = source.event(position)?;
         let is_hidden = raw.is_hidden || meaning == Meaning::Hidden;
         if !is_hidden && visit(position)?.is_break() {
@@ -135,18 +138,43 @@ struct Reader<'a, S> {
     inputs: InputsEncoder,
     launches: Launches,
     events: Vec<Entry>,
+    /// Backward nodes, by their places in `events`, with the threads of their forward operators.
+    forward_threads: Vec<(usize, u64)>,
     memory: Vec<MemoryEntry>,
     failed: Vec<MemoryEntry>,
     last_number: i128,
 }
 
+/// An event on its way. There are very many, so that what can be told by others is left out.
 struct Entry {
-    position: usize,
-    start: i64,
-    end: i64,
+    /// Its start and duration are the signed times of its begin and end.
     event: Event,
     links: Links,
-    forward: u64,
+    position: u32,
+}
+
+impl Entry {
+    fn new(position: usize, mut event: Event, links: Links, (start, end): (i64, i64)) -> Self {
+        event.start = Nanos(start.cast_unsigned());
+        event.duration = Nanos(end.cast_unsigned());
+        Self {
+            event,
+            links,
+            position: position as u32,
+        }
+    }
+
+    fn start(&self) -> i64 {
+        self.event.start.0.cast_signed()
+    }
+
+    fn end(&self) -> i64 {
+        self.event.duration.0.cast_signed()
+    }
+
+    fn order(&self) -> (i64, Reverse<i64>) {
+        (self.start(), Reverse(self.end()))
+    }
 }
 
 struct MemoryEntry {
@@ -167,6 +195,7 @@ impl<'a, S: RawEvents> Reader<'a, S> {
             inputs: InputsEncoder::default(),
             launches: Launches::default(),
             events: Vec::with_capacity(source.len()),
+            forward_threads: Vec::new(),
             memory: Vec::new(),
             failed: Vec::new(),
             last_number: 0,
@@ -200,14 +229,10 @@ impl<'a, S: RawEvents> Reader<'a, S> {
         let thread = request.record.thread;
         let mut event = Event::new(Category::Other, name, thread, Nanos::ZERO, Nanos::ZERO);
         event.flags = Flags::INSTANT;
-        self.events.push(Entry {
-            position: request.position,
-            start: request.time,
-            end: request.time,
-            event,
-            links: Links::default(),
-            forward: 0,
-        });
+        let times = (request.time, request.time);
+        let links = Links::default();
+        self.events
+            .push(Entry::new(request.position, event, links, times));
         self.failed.push(request);
     }
 
@@ -239,8 +264,8 @@ impl<'a, S: RawEvents> Reader<'a, S> {
         event.stack = self.read_stack(position)?;
         match category {
             Category::Runtime => {
-                let name = self.part.strings.text(name);
-                self.launches.add_call(name, raw.correlation);
+                let text = self.part.strings.text(name);
+                self.launches.add_call(name, text, raw.correlation);
             }
             Category::Kernel => self.launches.add_work(raw.correlation),
             Category::Operator
@@ -268,14 +293,12 @@ impl<'a, S: RawEvents> Reader<'a, S> {
         } else {
             Links::new(self.numbers.number(raw.linked), number)
         };
-        self.events.push(Entry {
-            position,
-            start: self.since_zero(raw.start_ns),
-            end: self.since_zero(raw.end_ns),
-            event,
-            links,
-            forward: raw.forward_thread,
-        });
+        if raw.forward_thread != 0 {
+            let place = self.events.len();
+            self.forward_threads.push((place, raw.forward_thread));
+        }
+        let times = (self.since_zero(raw.start_ns), self.since_zero(raw.end_ns));
+        self.events.push(Entry::new(position, event, links, times));
         Ok(())
     }
 
@@ -345,13 +368,22 @@ impl<'a, S: RawEvents> Reader<'a, S> {
         threads.collect()
     }
 
+    /// Returns the places of events by time.
+    fn order(&self) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..self.events.len() as u32).collect();
+        if !self.events.is_sorted_by_key(Entry::order) {
+            order.sort_by_key(|&place| self.events[place as usize].order());
+        }
+        order
+    }
+
     /// Orders everything, so that positions stay known, and counts time from the earliest moment.
     fn finish(mut self) -> RawResults {
-        self.events
-            .sort_by_key(|entry| (entry.start, Reverse(entry.end)));
+        let order = self.order();
         self.memory.sort_by_key(|entry| entry.time);
+        let first = order.first().map(|&place| &self.events[place as usize]);
         let firsts = [
-            self.events.first().map(|entry| entry.start),
+            first.map(Entry::start),
             self.memory.first().map(|entry| entry.time),
         ];
         let zero = firsts.into_iter().flatten().fold(0, i64::min);
@@ -359,20 +391,20 @@ impl<'a, S: RawEvents> Reader<'a, S> {
         let reference = self.options.time_zero + i128::from(zero);
         self.part.reference_unix_ns = u64::try_from(reference).unwrap_or(0);
         let threads = self.settled_threads();
-        for entry in &mut self.events {
-            entry.event.thread = threads[entry.event.thread.index()];
-            entry.event.start = since(entry.start);
-            entry.event.duration = since(entry.end.max(entry.start)) - entry.event.start;
-            entry.links.set_forward_thread(match entry.forward {
-                0 => ForwardThread::Unknown,
-                number => self
-                    .tracks
-                    .get(&(DeviceKind::Cpu, HOST_PROCESS, number))
-                    .map_or(ForwardThread::Elsewhere, |id| {
-                        ForwardThread::At(threads[id.index()])
-                    }),
+        for &(place, number) in &self.forward_threads {
+            let thread = self.tracks.get(&(DeviceKind::Cpu, HOST_PROCESS, number));
+            let thread = thread.map_or(ForwardThread::Elsewhere, |id| {
+                ForwardThread::At(threads[id.index()])
             });
-            self.part.add_linked_event(entry.event, entry.links);
+            self.events[place].links.set_forward_thread(thread);
+        }
+        for &place in &order {
+            let entry = &self.events[place as usize];
+            let (start, end) = (since(entry.start()), since(entry.end().max(entry.start())));
+            let mut event = entry.event;
+            event.thread = threads[event.thread.index()];
+            (event.start, event.duration) = (start, end - start);
+            self.part.add_linked_event(event, entry.links);
         }
         let record = |entry: &MemoryEntry| MemoryRecord {
             time: since(entry.time),
@@ -385,7 +417,10 @@ impl<'a, S: RawEvents> Reader<'a, S> {
         let failed = self.failed.iter();
         RawResults {
             part: self.part,
-            events: self.events.iter().map(|entry| entry.position).collect(),
+            events: order
+                .iter()
+                .map(|&place| self.events[place as usize].position)
+                .collect(),
             memory: self.memory.iter().map(|entry| entry.position).collect(),
             failed: failed
                 .map(|entry| (entry.position, record(entry)))

@@ -96,8 +96,8 @@ pub(super) trait RawEvents {
     /// Returns how many there are.
     fn len(&self) -> usize;
 
-    /// Adds the name of one to a table, and returns the id.
-    fn name(&self, position: usize, strings: &mut StringTable) -> PyResult<StringId>;
+    /// Adds the names of all to a table, and returns their ids, by position.
+    fn names(&self, strings: &mut StringTable) -> PyResult<Vec<StringId>>;
 
     /// Returns one without its name, inputs and stack.
     fn event(&self, position: usize) -> PyResult<RawEvent>;

@@ -1,0 +1,429 @@
+//! What events of torch's own collector were given, read where it lies.
+//!
+//! An event holds lists side by side: the sizes of its inputs, the names of their types, and the
+//! values of those that are numbers. How a value says what it is, is learnt from events whose
+//! values Python has told of.
+
+#![expect(
+    unsafe_code,
+    reason = "lists and values are read where torch has them, by a layout that was checked"
+)]
+
+use std::ffi::c_void;
+
+use mindprof_model::{DType, InputsEncoder};
+
+use crate::error::{Error, Result};
+use crate::inputs::write_numbers;
+use crate::ivalue::{Value, slice};
+use crate::kineto::KinetoEvents;
+use crate::kineto_symbols::{Array, Text};
+use crate::layout::Tags;
+use crate::self_read::read_words;
+
+/// How values tell what they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KinetoValues {
+    tags: Tags,
+    /// In a list: the address of its first value, and after it that of its end.
+    list_values: usize,
+}
+
+/// A value of which Python has told.
+#[derive(Clone, Debug, PartialEq)]
+pub enum KnownValue {
+    /// An integer.
+    Int(i64),
+    /// A floating-point number.
+    Float(f64),
+    /// A truth value.
+    Bool(bool),
+    /// A list of integers, at least one.
+    Ints(Vec<i64>),
+}
+
+impl KinetoValues {
+    /// Learns it from values that are known: each with its event, and its position in its inputs.
+    ///
+    /// # Errors
+    /// If one is not found where it should be, or one kind is not among them.
+    pub fn learn(events: &KinetoEvents<'_>, known: &[(usize, usize, KnownValue)]) -> Result<Self> {
+        let (mut int, mut double, mut bool, mut list) = (None, None, None, None);
+        let value = |event, position| {
+            let values = events.inputs(event).values;
+            let found = values.get(position).copied();
+            found.ok_or_else(|| unexpected("a value is missing"))
+        };
+        for (event, position, known) in known {
+            let found: Value = value(*event, *position)?;
+            let (is_same, tag) = match known {
+                KnownValue::Int(number) => (found.payload as i64 == *number, &mut int),
+                KnownValue::Float(number) => (found.payload == number.to_bits(), &mut double),
+                // Of the payload one byte is written.
+                KnownValue::Bool(truth) => (found.payload as u8 == u8::from(*truth), &mut bool),
+                KnownValue::Ints(_) => (true, &mut list),
+            };
+            if !is_same || tag.is_some_and(|tag| tag != found.tag) {
+                return Err(unexpected("a value is another"));
+            }
+            *tag = Some(found.tag);
+        }
+        let lacks = || unexpected("not all kinds of values were there");
+        let tags = Tags {
+            tensor: u32::MAX,
+            int: int.ok_or_else(lacks)?,
+            double: double.ok_or_else(lacks)?,
+            bool: bool.ok_or_else(lacks)?,
+            list: list.ok_or_else(lacks)?,
+        };
+        let mut list_values = None;
+        for (event, position, known) in known {
+            if let KnownValue::Ints(numbers) = known {
+                let offset = find_values(value(*event, *position)?.payload, numbers, tags.int);
+                let offset = offset.ok_or_else(|| unexpected("the values of a list"))?;
+                if list_values
+                    .replace(offset)
+                    .is_some_and(|known| known != offset)
+                {
+                    return Err(unexpected("lists differ"));
+                }
+            }
+        }
+        let list_values = list_values.ok_or_else(lacks)?;
+        Ok(Self { tags, list_values })
+    }
+}
+
+/// Returns where in a list the address of its values lies, if they are these numbers.
+fn find_values(list: u64, numbers: &[i64], int: u32) -> Option<usize> {
+    const WORDS: usize = 8;
+    let words = read_words::<WORDS>(list)?;
+    let value_bytes = size_of::<Value>() as u64;
+    let are_numbers = |begin: u64| {
+        numbers.iter().zip(0_u64..).all(|(number, index)| {
+            let value = read_words::<2>(begin + index * value_bytes);
+            value.is_some_and(|[payload, tag]| payload as i64 == *number && tag as u32 == int)
+        })
+    };
+    (0..WORDS - 1)
+        .find(|&index| {
+            let bytes = words[index + 1].checked_sub(words[index]);
+            bytes == Some(numbers.len() as u64 * value_bytes) && are_numbers(words[index])
+        })
+        .map(|index| index * size_of::<u64>())
+}
+
+fn unexpected(what: &str) -> Error {
+    Error::Layout(format!("inputs in a result of its collector: {what}"))
+}
+
+/// A `std::vector` of numbers.
+#[repr(C)]
+struct Numbers {
+    begin: *const i64,
+    end: *const i64,
+    _room: *const i64,
+}
+
+impl Numbers {
+    fn as_slice(&self) -> &[i64] {
+        // SAFETY: a vector of torch's says where its numbers lie.
+        unsafe { slice(self.begin, (self.end as usize - self.begin as usize) / 8) }
+    }
+}
+
+/// A `std::variant` of numbers of a tensor, and of those of each tensor in a list.
+#[repr(C)]
+struct Nested {
+    begin: *const c_void,
+    end: *const c_void,
+    _room: *const c_void,
+    kind: u8,
+}
+
+impl Nested {
+    /// Returns the numbers of a tensor, or none if they are those of a list.
+    fn one(&self) -> &[i64] {
+        if self.kind != 0 {
+            return &[];
+        }
+        // SAFETY: the kind says that it is a vector of numbers.
+        unsafe {
+            slice(
+                self.begin.cast(),
+                (self.end as usize - self.begin as usize) / 8,
+            )
+        }
+    }
+
+    /// Returns the numbers of each tensor in a list, or none if they are those of one tensor.
+    fn each(&self) -> &[Numbers] {
+        if self.kind != 1 {
+            return &[];
+        }
+        let bytes = self.end as usize - self.begin as usize;
+        // SAFETY: the kind says that it is a vector of vectors.
+        unsafe { slice(self.begin.cast(), bytes / size_of::<Numbers>()) }
+    }
+}
+
+/// What one event was given.
+pub struct KinetoInputs<'a> {
+    dims: &'a [Numbers],
+    types: &'a [Text],
+    values: &'a [Value],
+    /// As `dims`, with those of each tensor where a list of them was given; from torch 2.15 on.
+    nested_dims: &'a [Nested],
+    nested_strides: &'a [Nested],
+}
+
+impl KinetoEvents<'_> {
+    /// Returns whether one was given values by keyword, which only Python tells.
+    ///
+    /// # Panics
+    /// When there are fewer.
+    pub fn has_keywords(&self, index: usize) -> bool {
+        // SAFETY: the accessor only reads.
+        unsafe { (self.symbols().has_keywords)(self.address(index)) != 0 }
+    }
+
+    /// Returns what one was given.
+    ///
+    /// # Panics
+    /// When there are fewer.
+    pub fn inputs(&self, index: usize) -> KinetoInputs<'_> {
+        let (event, ask) = (self.address(index), self.symbols());
+        // SAFETY: the accessors only read; what they return is the event's, and lives as long.
+        unsafe {
+            KinetoInputs {
+                dims: list((ask.dims)(event)),
+                types: list((ask.types)(event)),
+                values: list((ask.values)(event)),
+                nested_dims: ask.nested_dims.map_or(&[], |dims| list(dims(event))),
+                nested_strides: ask
+                    .nested_strides
+                    .map_or(&[], |strides| list(strides(event))),
+            }
+        }
+    }
+}
+
+/// # Safety
+/// Values of type `T` lie there, for as long as what is returned lives.
+unsafe fn list<'a, T>(array: Array) -> &'a [T] {
+    // SAFETY: by the caller's word.
+    unsafe { slice(array.begin.cast(), array.len) }
+}
+
+impl<'a> KinetoInputs<'a> {
+    /// Writes them; `dtype_of` knows the names of types.
+    pub fn write(
+        &self,
+        layout: &KinetoValues,
+        dtype_of: impl Fn(&str) -> DType,
+        inputs: &mut InputsEncoder,
+    ) {
+        for (index, dims) in self.dims.iter().enumerate() {
+            let kind = self.types.get(index).map_or(&b""[..], Text::bytes);
+            match (kind, self.values.get(index)) {
+                (b"TensorList", _) => self.write_list(index, inputs),
+                (b"Scalar" | b"ScalarList", Some(value)) => layout.write(value, inputs),
+                _ => {
+                    let (dims, dtype) = (dims.as_slice(), std::str::from_utf8(kind).map(&dtype_of));
+                    let strides = self.nested_strides.get(index).map_or(&[][..], Nested::one);
+                    match dtype.unwrap_or(DType::Unknown) {
+                        DType::Unknown if dims.is_empty() => inputs.other(),
+                        dtype => write_tensor(dtype, dims, strides, inputs),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes a list of tensors, whose types are not told.
+    fn write_list(&self, index: usize, inputs: &mut InputsEncoder) {
+        let each = |nested: &'a [Nested]| nested.get(index).map_or(&[][..], Nested::each);
+        let (dims, strides) = (each(self.nested_dims), each(self.nested_strides));
+        inputs.tensor_list(dims.len());
+        for (tensor, dims) in dims.iter().enumerate() {
+            let strides = strides.get(tensor).map_or(&[][..], Numbers::as_slice);
+            write_tensor(DType::Unknown, dims.as_slice(), strides, inputs);
+        }
+    }
+}
+
+impl KinetoValues {
+    fn write(&self, value: &Value, inputs: &mut InputsEncoder) {
+        let tags = &self.tags;
+        match value.tag {
+            tag if tag == tags.int => inputs.int(value.payload as i64),
+            tag if tag == tags.double => inputs.float(f64::from_bits(value.payload)),
+            tag if tag == tags.bool => inputs.bool(value.payload as u8 != 0),
+            tag if tag == tags.list => {
+                // SAFETY: the tag says that the value is a list, which the event holds.
+                let values = unsafe { value.list_values(self.list_values) };
+                write_numbers(values, tags, inputs);
+            }
+            _ => inputs.other(),
+        }
+    }
+}
+
+/// Strides that are missing are zero, so that no dim is lost for them.
+fn write_tensor(dtype: DType, dims: &[i64], strides: &[i64], inputs: &mut InputsEncoder) {
+    const ROOM: usize = 16;
+    let size = |index: usize| dims[index] as usize;
+    let stride = |index: usize| strides.get(index).map_or(0, |&stride| stride as isize);
+    if dims.len() <= ROOM {
+        let (mut own_dims, mut own_strides) = ([0; ROOM], [0; ROOM]);
+        for index in 0..dims.len() {
+            (own_dims[index], own_strides[index]) = (size(index), stride(index));
+        }
+        inputs.tensor(dtype, &own_dims[..dims.len()], &own_strides[..dims.len()]);
+    } else {
+        let (own_dims, own_strides): (Vec<_>, Vec<_>) = (0..dims.len())
+            .map(|index| (size(index), stride(index)))
+            .unzip();
+        inputs.tensor(dtype, &own_dims, &own_strides);
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::kineto_stand_in::{StandInEvent, StandInResult};
+
+    const INT: u32 = 4;
+    const DOUBLE: u32 = 2;
+    const BOOL: u32 = 5;
+    const LIST: u32 = 12;
+
+    fn text(text: &'static str) -> Text {
+        Text::new(text.as_ptr(), text.len())
+    }
+
+    fn numbers(numbers: &[i64]) -> Numbers {
+        let bounds = numbers.as_ptr_range();
+        Numbers {
+            begin: bounds.start,
+            end: bounds.end,
+            _room: bounds.end,
+        }
+    }
+
+    fn nested<T>(elements: &[T], kind: u8) -> Nested {
+        let bounds = elements.as_ptr_range();
+        Nested {
+            begin: bounds.start.cast(),
+            end: bounds.end.cast(),
+            _room: bounds.end.cast(),
+            kind,
+        }
+    }
+
+    /// Returns a list as torch has it: who counts its owners, and where its values lie.
+    fn list(values: &[Value]) -> [u64; 8] {
+        let bounds = values.as_ptr_range();
+        [0, 1, bounds.start as u64, bounds.end as u64, 0, 0, 0, 0]
+    }
+
+    /// Calls `check` with an event that was given a tensor, a list of two, and a value of each kind.
+    fn with_event(check: impl FnOnce(&KinetoEvents<'_>, &[(usize, usize, KnownValue)])) {
+        let elements = [Value::new(7, INT), Value::new(9, INT)];
+        let list = list(&elements);
+        let types = [
+            "float",
+            "TensorList",
+            "Scalar",
+            "Scalar",
+            "Scalar",
+            "ScalarList",
+            "",
+        ];
+        let types = types.map(text);
+        let none = Value::new(0, 0);
+        let values = [
+            none,
+            none,
+            Value::new(3, INT),
+            Value::new(0.5_f64.to_bits(), DOUBLE),
+            // What lies behind the one byte of a truth value is of no meaning.
+            Value::new(0xff00 + 1, BOOL),
+            Value::new(list.as_ptr() as u64, LIST),
+            none,
+        ];
+        let (sizes, strides) = ([2_i64, 3], [3_i64, 1]);
+        let dims = [&sizes[..], &[], &[], &[], &[], &[], &[]].map(numbers);
+        let each = [numbers(&sizes), numbers(&sizes[..1])];
+        let each_strides = [numbers(&strides)];
+        let nested_dims = [nested(&sizes, 0), nested(&each, 1)];
+        let nested_strides = [nested(&strides, 0), nested(&each_strides, 1)];
+        let mut event = StandInEvent::new(1, "aten::given");
+        event.dims = Array::of(&dims);
+        event.types = Array::of(&types);
+        event.values = Array::of(&values);
+        event.nested_dims = Array::of(&nested_dims);
+        event.nested_strides = Array::of(&nested_strides);
+        let events = [event, StandInEvent::new(2, "aten::nothing")];
+        let result = StandInResult::new(1, &events);
+        let known = [
+            (0, 2, KnownValue::Int(3)),
+            (0, 3, KnownValue::Float(0.5)),
+            (0, 4, KnownValue::Bool(true)),
+            (0, 5, KnownValue::Ints(vec![7, 9])),
+        ];
+        check(&result.open(), &known);
+    }
+
+    #[test]
+    fn inputs_are_written_as_they_were_given() {
+        with_event(|events, known| {
+            let layout = KinetoValues::learn(events, known).unwrap();
+            assert_eq!(layout.list_values, 16);
+            let dtype_of = |name: &str| match name {
+                "float" => DType::F32,
+                _ => DType::Unknown,
+            };
+            let mut found = InputsEncoder::default();
+            events.inputs(0).write(&layout, dtype_of, &mut found);
+            let mut expected = InputsEncoder::default();
+            expected.tensor(DType::F32, &[2, 3], &[3, 1]);
+            expected.tensor_list(2);
+            expected.tensor(DType::Unknown, &[2, 3], &[3, 1]);
+            expected.tensor(DType::Unknown, &[2], &[0]);
+            expected.int(3);
+            expected.float(0.5);
+            expected.bool(true);
+            expected.int_list(&[7, 9]);
+            expected.other();
+            assert_eq!(found.words(), expected.words());
+            let mut nothing = InputsEncoder::default();
+            events.inputs(1).write(&layout, dtype_of, &mut nothing);
+            assert!(nothing.words().is_empty());
+        });
+    }
+
+    #[test]
+    fn values_that_are_others_are_refused() {
+        with_event(|events, known| {
+            for (place, other) in [
+                (0, KnownValue::Int(4)),
+                (1, KnownValue::Float(0.25)),
+                (2, KnownValue::Bool(false)),
+                (3, KnownValue::Ints(vec![7, 8])),
+                (3, KnownValue::Ints(vec![7, 9, 0])),
+            ] {
+                let mut known = known.to_vec();
+                known[place].2 = other;
+                assert!(KinetoValues::learn(events, &known).is_err(), "{known:?}");
+            }
+            for missing in 0..known.len() {
+                let mut known = known.to_vec();
+                known.remove(missing);
+                assert!(KinetoValues::learn(events, &known).is_err(), "{known:?}");
+            }
+            let beyond = [(0, 70, KnownValue::Int(3))];
+            assert!(KinetoValues::learn(events, &beyond).is_err());
+        });
+    }
+}

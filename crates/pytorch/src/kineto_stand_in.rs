@@ -1,0 +1,159 @@
+//! A result as torch's collector would hand it over, made of our own objects: for tests.
+
+#![expect(
+    unsafe_code,
+    reason = "accessors get addresses of events, as torch's do"
+)]
+
+use std::ffi::c_void;
+
+use crate::kineto::{KinetoEvents, KinetoLayout};
+use crate::kineto_symbols::{Array, KinetoSymbols, Text};
+
+/// An event, asked by the functions below.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct StandInEvent {
+    pub(crate) start_ns: u64,
+    pub(crate) name: &'static str,
+    pub(crate) dims: Array,
+    pub(crate) types: Array,
+    pub(crate) values: Array,
+    pub(crate) nested_dims: Array,
+    pub(crate) nested_strides: Array,
+}
+
+impl StandInEvent {
+    /// Returns one that was given nothing.
+    pub(crate) const fn new(start_ns: u64, name: &'static str) -> Self {
+        Self {
+            start_ns,
+            name,
+            dims: Array::EMPTY,
+            types: Array::EMPTY,
+            values: Array::EMPTY,
+            nested_dims: Array::EMPTY,
+            nested_strides: Array::EMPTY,
+        }
+    }
+}
+
+/// The result that holds some events: the moment it began at, and where they begin and end.
+#[repr(C)]
+pub(crate) struct StandInResult<'a> {
+    start_ns: u64,
+    bounds: [*const StandInEvent; 3],
+    events: &'a [StandInEvent],
+}
+
+impl<'a> StandInResult<'a> {
+    pub(crate) fn new(start_ns: u64, events: &'a [StandInEvent]) -> Self {
+        let bounds = events.as_ptr_range();
+        Self {
+            start_ns,
+            bounds: [bounds.start, bounds.end, bounds.end],
+            events,
+        }
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        std::ptr::from_ref(self) as u64
+    }
+
+    /// Opens it as one of torch's.
+    pub(crate) fn open(&self) -> KinetoEvents<'_> {
+        let count = self.events.len() as u64;
+        let layout = KinetoLayout::find_with(symbols(), self.address(), count, self.start_ns);
+        let opened = layout.and_then(|layout| layout.open(self.address(), self.start_ns, self));
+        opened.expect("it is laid out as torch's are")
+    }
+}
+
+/// The accessors of such events.
+pub(crate) fn symbols() -> KinetoSymbols {
+    KinetoSymbols {
+        start_ns,
+        end_ns: start_ns,
+        start_thread: number,
+        end_thread: number,
+        forward_thread: number,
+        scope: small,
+        sequence: signed,
+        device_type: small,
+        device_index: index,
+        resource: signed,
+        correlation: start_ns,
+        linked: number,
+        external: Some(signed),
+        activity: small,
+        is_async: small,
+        is_hidden: None,
+        is_python: small,
+        bytes: signed,
+        stack: nothing,
+        dims,
+        types,
+        values,
+        has_keywords: small,
+        nested_dims: Some(nested_dims),
+        nested_strides: Some(nested_strides),
+        name,
+        delete,
+    }
+}
+
+/// # Safety
+/// The address is of an event.
+unsafe fn event<'a>(event: *const c_void) -> &'a StandInEvent {
+    // SAFETY: by the caller's word.
+    unsafe { &*event.cast() }
+}
+
+macro_rules! accessors {
+    ($($field:ident: $kind:ty),*) => {$(
+        unsafe extern "C" fn $field(address: *const c_void) -> $kind {
+            // SAFETY: torch's accessors are called with events alone.
+            unsafe { event(address) }.$field
+        }
+    )*};
+}
+
+accessors!(start_ns: u64, dims: Array, types: Array, values: Array);
+accessors!(nested_dims: Array, nested_strides: Array);
+
+unsafe extern "C" fn number(_event: *const c_void) -> u64 {
+    0
+}
+
+unsafe extern "C" fn signed(_event: *const c_void) -> i64 {
+    1
+}
+
+unsafe extern "C" fn small(_event: *const c_void) -> u8 {
+    0
+}
+
+unsafe extern "C" fn index(_event: *const c_void) -> i32 {
+    0
+}
+
+unsafe extern "C" fn nothing(_event: *const c_void) -> Array {
+    Array::EMPTY
+}
+
+/// Writes a text whose bytes are allocated, as those of long names are.
+unsafe extern "C" fn name(text: *mut Text, address: *const c_void) -> *mut Text {
+    // SAFETY: as of the other accessors; the place for the text is the caller's.
+    unsafe {
+        let name = event(address).name;
+        let bytes = libc::malloc(name.len().max(1)).cast::<u8>();
+        bytes.copy_from_nonoverlapping(name.as_ptr(), name.len());
+        text.write(Text::new(bytes, name.len()));
+    }
+    text
+}
+
+unsafe extern "C" fn delete(bytes: *mut c_void) {
+    // SAFETY: `name` has allocated it.
+    unsafe { libc::free(bytes) };
+}
