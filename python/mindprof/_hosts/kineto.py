@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import warnings
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from types import ModuleType
 from typing import Any
@@ -71,13 +71,16 @@ class KinetoHost:
 
     def prepare(self, options: SessionOptions) -> None:
         """Has Kineto get ready, which takes long the first time; what it sees now is dropped."""
-        if _is_busy():
+        # Whoever has it will be met again at the start, and told of. It is claimed for the time, as
+        # what gets it ready may end what others have begun.
+        if _is_busy() or not claim_kineto(Collection(lambda: None, options)):
             return
         try:
             _prepare(options)
         except RuntimeError:
-            # Whoever has it will be met again at the start, and told of.
             return
+        finally:
+            give_kineto_back()
         self._is_prepared = True
 
     def start(self, options: SessionOptions) -> _core.Session:
@@ -201,7 +204,7 @@ def _wait_for_devices(torch: ModuleType, options: SessionOptions) -> None:
             device.synchronize()
 
 
-def _let_go(session: weakref.ref[_core.Session]) -> None:
+def _let_go(session: Callable[[], _core.Session | None]) -> None:
     """Ends what Kineto collects for a session that is no more."""
     if session() is not None or not kineto_is_claimed():
         return

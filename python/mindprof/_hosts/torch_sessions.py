@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import weakref
+from collections.abc import Callable
 from typing import NamedTuple
 
 from mindprof import _core
@@ -26,11 +27,11 @@ class Collection(NamedTuple):
     """What Kineto collects at the time, and for whom.
 
     Args:
-        session: The recording that began it.
+        session: Returns the recording that began it, None once that is gone, or before it is there.
         options: What that was asked for.
     """
 
-    session: weakref.ref[_core.Session]
+    session: Callable[[], _core.Session | None]
     options: SessionOptions
 
 
