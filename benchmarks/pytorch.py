@@ -1,8 +1,10 @@
 """What recording real PyTorch costs, beside torch.profiler on the same work in the same process.
 
-Each round runs the work without a profiler, under ours, and under torch's, in turn; what counts is
-the processor time of the thread beyond the round without, as a ratio of the two profilers, and the
-median of the rounds. Run it with a Python that has torch: `make bench-pytorch TORCH_PYTHON=…`.
+Each round runs the work without a profiler, under ours, and under torch's, in turn: once to warm
+up, then a few times, of which the best counts, without Python's collector of garbage. What is
+compared is the processor time of the thread beyond that of the same round without a profiler, by
+the medians of the rounds. Run it with a Python that has torch, on an idle machine:
+`make bench-pytorch TORCH_PYTHON=…`.
 """
 
 from __future__ import annotations
@@ -17,8 +19,9 @@ import mindprof
 import torch  # type: ignore[import-not-found]
 
 ROUNDS = 25
-ADDITIONS = 4_000
-STEPS = 40
+RUNS = 5
+ADDITIONS = 2_000
+STEPS = 20
 EVENTS = 100_000
 
 CPU = [torch.profiler.ProfilerActivity.CPU]
@@ -58,6 +61,17 @@ def training() -> Callable[[], None]:
     return run
 
 
+def best(work: Callable[[], None]) -> int:
+    """Returns the least processor time of several runs, in nanoseconds."""
+    gc.collect()
+    gc.disable()
+    try:
+        work()
+        return min(timed(work) for _ in range(RUNS))
+    finally:
+        gc.enable()
+
+
 def timed(action: Callable[[], Any]) -> int:
     """Returns the processor time of this thread, in nanoseconds."""
     started = time.thread_time_ns()
@@ -68,15 +82,14 @@ def timed(action: Callable[[], Any]) -> int:
 def extra(work: Callable[[], None], options: dict[str, Any]) -> dict[str, list[int]]:
     """Returns by profiler what each round took beyond the work itself."""
     found: dict[str, list[int]] = {name: [] for name in PROFILERS}
-    for number in range(ROUNDS + 2):
-        plain = timed(work)
+    for number in range(ROUNDS + 1):
+        plain = best(work)
         # Whoever comes first in one round comes last in the next.
         for name in sorted(PROFILERS, reverse=bool(number % 2)):
-            gc.collect()
             with PROFILERS[name](activities=CPU, **options):
-                taken = timed(work)
-            # The first rounds warm up.
-            if number > 1:
+                taken = best(work)
+            # The first round warms up.
+            if number > 0:
                 found[name].append(taken - plain)
     return found
 
@@ -86,10 +99,9 @@ def compare_recording(title: str, work: Callable[[], None], count: int) -> None:
     for name, options in OPTIONS.items():
         found = extra(work, options)
         ours, theirs = (statistics.median(times) / count for times in found.values())
-        ratios = [a / b for a, b in zip(found["mindprof"], found["torch"], strict=True) if b > 0]
         print(
             f"{title:12} {name:15} mindprof +{ours:9.0f} ns   torch.profiler +{theirs:9.0f} ns   "
-            f"ratio {statistics.median(ratios):.2f}"
+            f"ratio {ours / theirs:.2f}"
         )
 
 
