@@ -63,10 +63,23 @@ pub(crate) fn close_operator(py: Python<'_>, operator: Option<&RangeHandle>) {
     }
 }
 
+/// What no block of a machine's memory is larger than, as readers of traces take it too.
+const MOST_BLOCK_BYTES: u64 = 1 << 42;
+
+/// What no machine has more of.
+const MOST_TOTAL_BYTES: u64 = 1 << 47;
+
 /// Tells of a block of the host's memory that was taken (`bytes` above zero) or given back.
 #[pyfunction]
-pub(crate) fn report_memory(address: u64, bytes: i64, total: u64) {
+pub(crate) fn report_memory(address: u64, bytes: i64, total: u64) -> PyResult<()> {
+    if bytes.unsigned_abs() > MOST_BLOCK_BYTES || total > MOST_TOTAL_BYTES {
+        return Err(PyValueError::new_err(format!(
+            "a block of {bytes} bytes and {total} in all make no sense, expected at most \
+             {MOST_BLOCK_BYTES} and {MOST_TOTAL_BYTES}"
+        )));
+    }
     memory(address, bytes, || total);
+    Ok(())
 }
 
 /// Returns whether an operator that is opened now would be recorded.
@@ -86,6 +99,9 @@ pub(crate) fn wants_inputs_now() -> bool {
 #[pyo3(from_item_all)]
 pub(crate) struct DeviceColumns {
     device: u64,
+    /// Between which times events can be, in nanoseconds since the Unix epoch.
+    earliest_ns: u64,
+    latest_ns: u64,
     names: Vec<String>,
     name: PyBackedBytes,
     start_ns: PyBackedBytes,
@@ -113,7 +129,7 @@ impl DeviceColumns {
         for (title, bytes) in columns {
             numbers.push(column(title, bytes, rows)?);
         }
-        let events: PyResult<Vec<DeviceEvent>> = (0..rows)
+        let events = (0..rows)
             .map(|row| {
                 Ok(DeviceEvent {
                     name: narrow("name", numbers[0][row])?,
@@ -124,9 +140,30 @@ impl DeviceColumns {
                     device: narrow("device_index", numbers[5][row])?,
                 })
             })
-            .collect();
-        Part::from_device_events(kind, &self.names, &events?)
-            .map_err(|error| PyValueError::new_err(error.to_string()))
+            .collect::<PyResult<Vec<_>>>()?;
+        let part = Part::from_device_events(kind, &self.names, &events)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        for event in &events {
+            self.check_time("start_ns", event.start_unix_ns)?;
+            self.check_time("end_ns", event.end_unix_ns)?;
+        }
+        Ok(part)
+    }
+
+    /// Refuses a time by another clock than that of the recording, which lies anywhere.
+    fn check_time(&self, title: &str, time: u64) -> PyResult<()> {
+        let Self {
+            earliest_ns,
+            latest_ns,
+            ..
+        } = self;
+        if (*earliest_ns..=*latest_ns).contains(&time) {
+            return Ok(());
+        }
+        Err(PyValueError::new_err(format!(
+            "column {title} has {time}, which is far from the recording, expected a time of \
+             time.time_ns() from {earliest_ns} to {latest_ns}"
+        )))
     }
 }
 
