@@ -31,6 +31,16 @@ impl InputsEncoder {
     pub fn words(&self) -> &[u64] {
         &self.words
     }
+
+    /// Adds once more what was added since the list had `words` words.
+    pub fn repeat(&mut self, words: usize) {
+        self.words.extend_from_within(words..);
+    }
+
+    /// Takes back what was added since the list had `words` words. Where tensors lie stays told.
+    pub fn truncate(&mut self, words: usize) {
+        self.words.truncate(words);
+    }
 }
 
 impl<W: WordSink> Encoder<W> {
@@ -133,6 +143,12 @@ impl<W: WordSink> Encoder<W> {
     #[inline]
     pub fn offset(&mut self, elements: usize) {
         self.header(InputKind::Offset, DType::Unknown, elements);
+    }
+
+    /// Adds inputs that another encoder wrote.
+    #[inline]
+    pub fn inputs(&mut self, words: &[u64]) {
+        self.words.copy(words);
     }
 
     /// Ends the list with what was given by keyword.

@@ -3,13 +3,14 @@
 //! comes as columns when a recording ends.
 
 use mindprof_model::{DeviceEvent, DeviceKind, Part};
-use mindprof_record::{Name, NameKind, is_recording, memory, open_with, wants_inputs};
+use mindprof_record::{is_recording, memory, open, open_with, wants_inputs};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::argument::Argument;
+use crate::arguments::Arguments;
+use crate::operator_names::operator_name;
 use crate::range::RangeHandle;
 
 /// Opens an operator. Returns what closes it, or nothing when nothing records.
@@ -20,26 +21,24 @@ pub(crate) fn open_operator(
     inputs: Option<&Bound<'_, PyTuple>>,
     keywords: Option<&Bound<'_, PyDict>>,
     correlation: u32,
-) -> Option<RangeHandle> {
+) -> PyResult<Option<Py<RangeHandle>>> {
     if !is_recording() {
-        return None;
+        return Ok(None);
     }
-    // Taken out of Python first, because that may run code which opens operators itself.
-    let mut arguments = Vec::new();
-    if wants_inputs() {
-        let values = inputs.into_iter().flatten();
-        arguments.extend(values.map(|value| Argument::from_python(&value)));
-        let values = keywords.into_iter().flatten();
-        arguments.extend(values.map(|(_, value)| Argument::from_python(&value)));
-    }
-    let name = Name::intern(&name.to_string_lossy(), NameKind::Operator);
-    let open = open_with(name, |encoder| {
-        for argument in &arguments {
-            argument.encode(encoder);
-        }
-    })?;
+    let py = name.py();
+    let name = operator_name(name);
+    let open = if wants_inputs() {
+        Arguments::with_operator(py, inputs, keywords, |arguments| {
+            open_with(name, |encoder| arguments.encode(encoder))
+        })
+    } else {
+        open(name)
+    };
+    let Some(open) = open else {
+        return Ok(None);
+    };
     open.set_external(correlation);
-    Some(RangeHandle::from(open))
+    RangeHandle::of_operator(py, open).map(Some)
 }
 
 /// Opens an operator as dispatchers of `MindTorch` v2 do: with the device that runs it, which a scope
@@ -51,15 +50,15 @@ pub(crate) fn open_dispatched_operator(
     device: &Bound<'_, PyAny>,
     inputs: &Bound<'_, PyTuple>,
     keywords: &Bound<'_, PyDict>,
-) -> Option<RangeHandle> {
+) -> PyResult<Option<Py<RangeHandle>>> {
     open_operator(name, Some(inputs), Some(keywords), 0)
 }
 
 /// Closes an operator; one that is closed stays so, and nothing is closed by nothing.
 #[pyfunction]
-pub(crate) fn close_operator(py: Python<'_>, operator: Option<&RangeHandle>) {
+pub(crate) fn close_operator(operator: Option<&Bound<'_, RangeHandle>>) {
     if let Some(operator) = operator {
-        operator.close(py);
+        RangeHandle::close_operator(operator);
     }
 }
 

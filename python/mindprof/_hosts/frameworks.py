@@ -105,7 +105,8 @@ class Recording:
                 more than a minute outside of the recording; or `device` is no kind of device.
             RuntimeError: The recording has ended.
         """
-        if isinstance(names, (str, bytes)) or not all(isinstance(text, str) for text in names):
+        texts: list[Any] = list(names)
+        if isinstance(names, str) or not all(isinstance(text, str) for text in texts):
             raise TypeError(f"expected a list of names, found {names!r}")
         columns = {"name": name, "start_ns": start_ns, "end_ns": end_ns}
         optional = {"stream": stream, "correlation": correlation, "device_index": device_index}
@@ -114,7 +115,7 @@ class Recording:
         for key, value in optional.items():
             given[key] = zeros if value is None else numbers(value)
         given["device"] = _DEVICE_TYPES[_known(device)].value
-        given["names"] = list(names)
+        given["names"] = texts
         given["earliest_ns"] = max(self._begin_ns - _SLACK_NS, 0)
         given["latest_ns"] = time.time_ns() + _SLACK_NS
         if not self._session.add_device_events(given):
