@@ -1,19 +1,20 @@
 """What the profiler adds to an operator of MindTorch v2: ours installed, against its own.
 
 Run with the checkout on the path: `make bench-mindtorch MINDTORCH_SRC=...`. Its own profiler and
-ours alternate in one run, in two views.
+ours alternate in one run, in three views.
 
 The calls that the dispatcher makes around an operator while a profiler is on, by themselves, as
 time that the processor worked for this thread: of each the best of many rounds. The inputs are
 those of `x + x` and of `x + y`, since what is given twice is asked once.
 
+The same calls, each after an operator that no profiler hears of: several times as much for both,
+since an operator runs so much code that a profiler's is out of the processor's caches by then.
+
 `x + x` as a whole. It takes a hundred times as long as what is looked for, and what a busy machine
 or the garbage collector adds to 200 operators in a row is more than that too. So operators that the
 profiler hears of and ones that it does not hear of take turns one by one, under one open profiler,
 without garbage collection, and the medians of both are held against each other. What this shows
-where no profiler is open, zero but for noise, is printed first. It is several times what the calls
-cost by themselves, for both profilers: an operator runs so much code that theirs is out of the
-processor's caches when it is called.
+where no profiler is open, zero but for noise, is printed first.
 """
 
 from __future__ import annotations
@@ -75,6 +76,44 @@ def added_to_calls(
     return base, min(own) - base, min(ours) - base
 
 
+def calls_after_operators(profiler: Any) -> float:
+    """Returns what the calls take under a profiler, each after an operator that it does not hear.
+
+    What the clock takes is taken off.
+    """
+    x: Any = torch.ones((2, 2))
+    arguments, keywords = (x, x), {"alpha": 1}
+    ask, clock = dispatcher.is_profiler_enabled, time.perf_counter_ns
+    profiler.start()
+    dispatcher.is_profiler_enabled = bool
+    calls, nothing = [], []
+    for _ in range(PAIRS):
+        x + x
+        start = clock()
+        if ask():
+            token = dispatcher.dispatch_op_enter("add", "cpu", arguments, keywords)
+            if token is not None:
+                dispatcher.dispatch_op_exit(token)
+        calls.append(clock() - start)
+        x + x
+        start = clock()
+        nothing.append(clock() - start)
+    dispatcher.is_profiler_enabled = ask
+    profiler.stop()
+    return statistics.median(calls) - statistics.median(nothing)
+
+
+def added_after_operators(options: dict[str, Any]) -> tuple[float, float]:
+    """Returns what the calls of its own profiler and ours take, each after an operator."""
+    own, ours = [], []
+    for _ in range(TURNS):
+        own.append(calls_after_operators(torch.profiler.profile(**options)))
+        mindprof.install()
+        ours.append(calls_after_operators(torch.profiler.profile(**options)))
+        mindprof.uninstall()
+    return statistics.median(own), statistics.median(ours)
+
+
 def unheard_and_heard(pairs: int) -> tuple[float, float]:
     """Returns what an operator takes that no profiler hears of, and what one takes otherwise."""
     x: Any = torch.ones((2, 2))
@@ -107,9 +146,6 @@ def added_under(make_profiler: Callable[[], Any]) -> tuple[float, float]:
 def added_to_operators(options: dict[str, Any]) -> tuple[float, float, float, float]:
     """Returns what an operator takes, and what no profiler, its own and ours add."""
     bases, none, own, ours = [], [], [], []
-    gc.collect()
-    gc.freeze()
-    gc.disable()
     for _ in range(TURNS):
         base, added = added_under(lambda: None)
         bases.append(base)
@@ -118,8 +154,6 @@ def added_to_operators(options: dict[str, Any]) -> tuple[float, float, float, fl
         mindprof.install()
         ours.append(added_under(lambda: torch.profiler.profile(**options))[1])
         mindprof.uninstall()
-    gc.enable()
-    gc.unfreeze()
     base, nothing, own_adds, ours_adds = map(statistics.median, (bases, none, own, ours))
     return base, nothing, own_adds, ours_adds
 
@@ -132,6 +166,12 @@ def main() -> None:
         for options in CASES:
             base, own, ours = added_to_calls(arguments, options)
             show(view, options, f"without {base:6.0f} ns", own, ours)
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    for options in CASES:
+        own, ours = added_after_operators(options)
+        show("calls after x + x", options, "", own, ours)
     for options in CASES:
         base, none, own, ours = added_to_operators(options)
         show("x + x as a whole", options, f"none adds {none:4.0f} ns to {base:6.0f}", own, ours)
@@ -140,7 +180,7 @@ def main() -> None:
 def show(view: str, options: dict[str, Any], base: str, own: float, ours: float) -> None:
     """Prints a line."""
     print(
-        f"{view:16} {', '.join(options) or 'plain':14} {base:28} "
+        f"{view:17} {', '.join(options) or 'plain':14} {base:28} "
         f"its own adds {own:6.0f} ns   ours adds {ours:6.0f} ns   ratio {ours / own:.3f}"
     )
 
