@@ -1,14 +1,26 @@
 """What the profiler adds to an operator of MindTorch v2: ours installed, against its own.
 
-Run with the checkout on the path: `make bench-mindtorch MINDTORCH_SRC=...`. Two views, both of time
-that the processor worked for this thread: the calls that the dispatcher makes around an operator
-while a profiler is on, by themselves, and `x + x` as a whole, less what it takes without one. Its
-own profiler and ours alternate in one run; of each the best of many rounds counts, since what a
-busy machine adds to an operator is more than what is looked for.
+Run with the checkout on the path: `make bench-mindtorch MINDTORCH_SRC=...`. Its own profiler and
+ours alternate in one run, in three views.
+
+The calls that the dispatcher makes around an operator while a profiler is on, by themselves, as
+time that the processor worked for this thread: of each the best of many rounds. The inputs are
+those of `x + x` and of `x + y`, since what is given twice is asked once.
+
+The same calls, each after an operator that no profiler hears of: several times as much for both,
+since an operator runs so much code that a profiler's is out of the processor's caches by then.
+
+`x + x` as a whole. It takes a hundred times as long as what is looked for, and what a busy machine
+or the garbage collector adds to 200 operators in a row is more than that too. So operators that the
+profiler hears of and ones that it does not hear of take turns one by one, under one open profiler,
+without garbage collection, and the medians of both are held against each other. What this shows
+where no profiler is open, zero but for noise, is printed first.
 """
 
 from __future__ import annotations
 
+import gc
+import statistics
 import time
 from collections.abc import Callable
 from typing import Any
@@ -19,11 +31,15 @@ from mindtorch_v2._dispatch import dispatcher  # type: ignore[import-not-found]
 
 ROUNDS = 101
 OPERATORS = 200
+TURNS = 5
+PAIRS = 1_000
+
+CASES: list[dict[str, Any]] = [{}, {"record_shapes": True}, {"with_stack": True}]
 
 
-def calls_of_the_dispatcher(x: Any) -> None:
-    """Asks and calls as the dispatcher does for one operator, without the operator."""
-    arguments, keywords = (x, x), {"alpha": 1}
+def call_around(arguments: tuple[Any, Any]) -> None:
+    """Asks and calls as the dispatcher does around operators, without these."""
+    keywords = {"alpha": 1}
     for _ in range(OPERATORS):
         if dispatcher.is_profiler_enabled():
             token = dispatcher.dispatch_op_enter("add", "cpu", arguments, keywords)
@@ -31,49 +47,142 @@ def calls_of_the_dispatcher(x: Any) -> None:
                 dispatcher.dispatch_op_exit(token)
 
 
-def whole_operators(x: Any) -> None:
-    """Runs operators."""
-    for _ in range(OPERATORS):
-        x + x
-
-
-def nanoseconds(work: Callable[[Any], None], profiler: Any) -> float:
-    """Returns what one turn takes, with a profiler unless that is None."""
-    x: Any = torch.ones((2, 2))
-    work(x)
+def nanoseconds(arguments: tuple[Any, Any], profiler: Any) -> float:
+    """Returns what the calls for one operator take, with a profiler unless that is None."""
+    call_around(arguments)
     if profiler is not None:
         profiler.start()
+        call_around(arguments)
     start = time.thread_time_ns()
-    work(x)
+    call_around(arguments)
     end = time.thread_time_ns()
     if profiler is not None:
         profiler.stop()
     return (end - start) / OPERATORS
 
 
-def added(work: Callable[[Any], None], options: dict[str, Any]) -> tuple[float, float, float]:
-    """Returns what a turn takes without, and what its own profiler and ours add."""
+def added_to_calls(
+    arguments: tuple[Any, Any], options: dict[str, Any]
+) -> tuple[float, float, float]:
+    """Returns what the calls take without, and what its own profiler and ours add."""
     plain, own, ours = [], [], []
     for _ in range(ROUNDS):
-        plain.append(nanoseconds(work, None))
-        own.append(nanoseconds(work, torch.profiler.profile(**options)))
+        plain.append(nanoseconds(arguments, None))
+        own.append(nanoseconds(arguments, torch.profiler.profile(**options)))
         mindprof.install()
-        ours.append(nanoseconds(work, torch.profiler.profile(**options)))
+        ours.append(nanoseconds(arguments, torch.profiler.profile(**options)))
         mindprof.uninstall()
     base = min(plain)
     return base, min(own) - base, min(ours) - base
 
 
+def calls_after_operators(profiler: Any) -> float:
+    """Returns what the calls take under a profiler, each after an operator that it does not hear.
+
+    What the clock takes is taken off.
+    """
+    x: Any = torch.ones((2, 2))
+    arguments, keywords = (x, x), {"alpha": 1}
+    ask, clock = dispatcher.is_profiler_enabled, time.perf_counter_ns
+    profiler.start()
+    dispatcher.is_profiler_enabled = bool
+    calls, nothing = [], []
+    for _ in range(PAIRS):
+        x + x
+        start = clock()
+        if ask():
+            token = dispatcher.dispatch_op_enter("add", "cpu", arguments, keywords)
+            if token is not None:
+                dispatcher.dispatch_op_exit(token)
+        calls.append(clock() - start)
+        x + x
+        start = clock()
+        nothing.append(clock() - start)
+    dispatcher.is_profiler_enabled = ask
+    profiler.stop()
+    return statistics.median(calls) - statistics.median(nothing)
+
+
+def added_after_operators(options: dict[str, Any]) -> tuple[float, float]:
+    """Returns what the calls of its own profiler and ours take, each after an operator."""
+    own, ours = [], []
+    for _ in range(TURNS):
+        own.append(calls_after_operators(torch.profiler.profile(**options)))
+        mindprof.install()
+        ours.append(calls_after_operators(torch.profiler.profile(**options)))
+        mindprof.uninstall()
+    return statistics.median(own), statistics.median(ours)
+
+
+def unheard_and_heard(pairs: int) -> tuple[float, float]:
+    """Returns what an operator takes that no profiler hears of, and what one takes otherwise."""
+    x: Any = torch.ones((2, 2))
+    ask, clock = dispatcher.is_profiler_enabled, time.perf_counter_ns
+    unheard, heard = [], []
+    for _ in range(pairs):
+        dispatcher.is_profiler_enabled = bool
+        start = clock()
+        x + x
+        unheard.append(clock() - start)
+        dispatcher.is_profiler_enabled = ask
+        start = clock()
+        x + x
+        heard.append(clock() - start)
+    return statistics.median(unheard), statistics.median(heard)
+
+
+def added_under(make_profiler: Callable[[], Any]) -> tuple[float, float]:
+    """Returns what an operator takes, and what it takes more where a profiler hears of it."""
+    profiler = make_profiler()
+    if profiler is not None:
+        profiler.start()
+    unheard_and_heard(PAIRS // 10)
+    unheard, heard = unheard_and_heard(PAIRS)
+    if profiler is not None:
+        profiler.stop()
+    return unheard, heard - unheard
+
+
+def added_to_operators(options: dict[str, Any]) -> tuple[float, float, float, float]:
+    """Returns what an operator takes, and what no profiler, its own and ours add."""
+    bases, none, own, ours = [], [], [], []
+    for _ in range(TURNS):
+        base, added = added_under(lambda: None)
+        bases.append(base)
+        none.append(added)
+        own.append(added_under(lambda: torch.profiler.profile(**options))[1])
+        mindprof.install()
+        ours.append(added_under(lambda: torch.profiler.profile(**options))[1])
+        mindprof.uninstall()
+    base, nothing, own_adds, ours_adds = map(statistics.median, (bases, none, own, ours))
+    return base, nothing, own_adds, ours_adds
+
+
 def main() -> None:
     """Measures and prints."""
-    cases: list[dict[str, Any]] = [{}, {"record_shapes": True}, {"with_stack": True}]
-    for work in (calls_of_the_dispatcher, whole_operators):
-        for options in cases:
-            base, own, ours = added(work, options)
-            print(
-                f"{work.__name__:24} {', '.join(options) or 'plain':14} without {base:6.0f} ns   "
-                f"its own adds {own:6.0f} ns   ours adds {ours:6.0f} ns   ratio {ours / own:.3f}"
-            )
+    x: Any = torch.ones((2, 2))
+    y: Any = torch.ones((2, 2))
+    for view, arguments in (("calls for x + x", (x, x)), ("calls for x + y", (x, y))):
+        for options in CASES:
+            base, own, ours = added_to_calls(arguments, options)
+            show(view, options, f"without {base:6.0f} ns", own, ours)
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    for options in CASES:
+        own, ours = added_after_operators(options)
+        show("calls after x + x", options, "", own, ours)
+    for options in CASES:
+        base, none, own, ours = added_to_operators(options)
+        show("x + x as a whole", options, f"none adds {none:4.0f} ns to {base:6.0f}", own, ours)
+
+
+def show(view: str, options: dict[str, Any], base: str, own: float, ours: float) -> None:
+    """Prints a line."""
+    print(
+        f"{view:17} {', '.join(options) or 'plain':14} {base:28} "
+        f"its own adds {own:6.0f} ns   ours adds {ours:6.0f} ns   ratio {ours / own:.3f}"
+    )
 
 
 if __name__ == "__main__":

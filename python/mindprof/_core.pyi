@@ -21,6 +21,7 @@ __all__ = [
     "RemovableHandle",
     "Session",
     "Tensor",
+    "TensorInput",
     "TorchProbe",
     "__version__",
     "_autocast",
@@ -478,6 +479,19 @@ class record_function:
 
 @final
 class RangeHandle: ...
+
+@final
+class TensorInput:
+    def __new__(
+        cls, shape: Sequence[int], dtype: str, strides: Sequence[int] | None = None
+    ) -> Self: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def stride(self) -> tuple[int, ...]: ...
+    def __getnewargs__(self) -> tuple[tuple[int, ...], str, tuple[int, ...]]: ...
 
 def close_operator(operator: RangeHandle | None) -> None: ...
 def garbage_collection_enter() -> RangeHandle: ...

@@ -15,12 +15,13 @@ written to, so that all of them nest. While nothing records, `open_operator` ret
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from mindprof._core import (
     RangeHandle,
+    TensorInput,
     close_operator,
     is_recording,
     open_operator,
@@ -43,42 +44,6 @@ __all__ = [
     "unregister",
     "wants_inputs",
 ]
-
-
-class TensorInput:
-    """A tensor among the inputs of an operator, for frameworks whose own tensors tell less.
-
-    Args:
-        shape: Its sizes.
-        dtype: The type of its elements, by torch's or numpy's name.
-        strides: How many elements lie between neighbours, by dimension; dense if None.
-
-    Raises:
-        ValueError: There are more or fewer strides than sizes.
-    """
-
-    __slots__ = ("dtype", "shape", "stride")
-
-    def __init__(
-        self, shape: Sequence[int], dtype: str, strides: Sequence[int] | None = None
-    ) -> None:
-        self.shape = tuple(shape)
-        self.dtype = dtype
-        self.stride = _dense(self.shape) if strides is None else tuple(strides)
-        if len(self.stride) != len(self.shape):
-            raise ValueError(
-                f"expected a stride for each of {len(self.shape)} dimensions, "
-                f"found {len(self.stride)}"
-            )
-
-
-def _dense(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the strides of a tensor whose last dimension lies innermost, without gaps."""
-    strides, step = [], 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= max(size, 1)
-    return tuple(reversed(strides))
 
 
 @contextmanager

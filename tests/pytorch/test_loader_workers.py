@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+import warnings
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import mindprof
 import pytest
 import torch  # type: ignore[import-not-found]
+from mindprof._hosts.loader_workers import WORKERS
 from torch.utils.data import DataLoader, Dataset  # type: ignore[import-not-found]
 from torch.utils.data._utils import worker as torchs_worker  # type: ignore[import-not-found]
 
@@ -59,15 +62,53 @@ def test_what_workers_run_is_in_the_profile(method: str, tmp_path: Path) -> None
     assert {str(event.input_shapes) for event in inside} == {"[[3]]"}
 
 
-def test_workers_that_live_longer_hand_over_what_they_have() -> None:
+def test_workers_that_live_on_record_for_the_next_profiler_too() -> None:
     made = loader(persistent_workers=True)
     with mindprof.profile() as prof:
         list(made)
+    # Nobody asked for these.
+    list(made)
     with mindprof.profile() as again:
         list(made)
     assert counts(prof)["aten::cosh"] == 8
-    # They were started by the first profiler, which let go of them.
-    assert counts(again)["aten::cosh"] == 0
+    assert counts(again)["aten::cosh"] == 8
+    del made
+
+
+def test_a_profiler_without_workers_waits_for_none_that_ended() -> None:
+    made = loader(persistent_workers=True)
+    with mindprof.profile():
+        list(made)
+    workers = made._iterator._workers
+    del made
+    for worker in workers:
+        worker.join()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with mindprof.profile() as prof:
+            torch.ones(2).neg()
+    assert counts(prof)["aten::neg"] == 1
+    assert WORKERS._listener is None
+
+
+def test_profilers_that_stop_on_two_threads_at_once_have_all_workers() -> None:
+    made = loader(persistent_workers=True)
+    profilers = [mindprof.profile() for _ in range(2)]
+    for prof in profilers:
+        prof.start()
+    list(made)
+    barrier = threading.Barrier(2)
+
+    def stop(prof: Any) -> None:
+        barrier.wait()
+        prof.stop()
+
+    threads = [threading.Thread(target=stop, args=(prof,)) for prof in profilers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [counts(prof)["aten::cosh"] for prof in profilers] == [8, 8]
     del made
 
 

@@ -31,6 +31,16 @@ impl InputsEncoder {
     pub fn words(&self) -> &[u64] {
         &self.words
     }
+
+    /// Adds once more what was added since the list had `words` words.
+    pub fn repeat(&mut self, words: usize) {
+        self.words.extend_from_within(words..);
+    }
+
+    /// Takes back what was added since the list had `words` words. Where tensors lie stays told.
+    pub fn truncate(&mut self, words: usize) {
+        self.words.truncate(words);
+    }
 }
 
 impl<W: WordSink> Encoder<W> {
@@ -135,6 +145,12 @@ impl<W: WordSink> Encoder<W> {
         self.header(InputKind::Offset, DType::Unknown, elements);
     }
 
+    /// Adds inputs that another encoder wrote.
+    #[inline]
+    pub fn inputs(&mut self, words: &[u64]) {
+        self.words.copy(words);
+    }
+
     /// Ends the list with what was given by keyword.
     #[cold]
     pub fn keywords(&mut self, keywords: &[(String, KeywordValue)]) {
@@ -150,5 +166,39 @@ impl<W: WordSink> Encoder<W> {
     #[inline]
     fn single(&mut self, kind: InputKind, value: u64) {
         self.words.put([header(kind, DType::Unknown, 0), value]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tensor_and_number() -> InputsEncoder {
+        let mut encoder = InputsEncoder::default();
+        encoder.tensor(DType::F32, &[2, 3], &[3, 1]);
+        encoder.int(7);
+        encoder
+    }
+
+    #[test]
+    fn inputs_of_another_encoder_are_as_if_written_here() {
+        let mut copy = InputsEncoder::default();
+        copy.bool(true);
+        let begin = copy.words().len();
+        copy.inputs(tensor_and_number().words());
+        assert_eq!(copy.words()[begin..], *tensor_and_number().words());
+    }
+
+    #[test]
+    fn what_is_repeated_or_taken_back_is_what_came_last() {
+        let mut encoder = tensor_and_number();
+        let before = encoder.words().len();
+        encoder.tensor(DType::I64, &[4], &[1]);
+        let with_one = encoder.words().to_vec();
+        encoder.repeat(before);
+        assert_eq!(encoder.words()[..with_one.len()], with_one);
+        assert_eq!(encoder.words()[with_one.len()..], with_one[before..]);
+        encoder.truncate(before);
+        assert_eq!(encoder.words(), tensor_and_number().words());
     }
 }

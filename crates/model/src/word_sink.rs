@@ -7,6 +7,9 @@ pub trait WordSink {
 
     /// Adds any number of words.
     fn extend(&mut self, words: impl Iterator<Item = u64>);
+
+    /// Adds words that lie side by side.
+    fn copy(&mut self, words: &[u64]);
 }
 
 impl WordSink for Vec<u64> {
@@ -18,5 +21,10 @@ impl WordSink for Vec<u64> {
     #[inline]
     fn extend(&mut self, words: impl Iterator<Item = u64>) {
         Extend::extend(self, words);
+    }
+
+    #[inline]
+    fn copy(&mut self, words: &[u64]) {
+        self.extend_from_slice(words);
     }
 }

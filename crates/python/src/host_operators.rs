@@ -3,13 +3,14 @@
 //! comes as columns when a recording ends.
 
 use mindprof_model::{DeviceEvent, DeviceKind, Part};
-use mindprof_record::{Name, NameKind, is_recording, memory, open_with, wants_inputs};
+use mindprof_record::{is_recording, memory, open, open_with, wants_inputs};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::argument::Argument;
+use crate::arguments::Arguments;
+use crate::operator_names::operator_name;
 use crate::range::RangeHandle;
 
 /// Opens an operator. Returns what closes it, or nothing when nothing records.
@@ -20,26 +21,24 @@ pub(crate) fn open_operator(
     inputs: Option<&Bound<'_, PyTuple>>,
     keywords: Option<&Bound<'_, PyDict>>,
     correlation: u32,
-) -> Option<RangeHandle> {
+) -> PyResult<Option<Py<RangeHandle>>> {
     if !is_recording() {
-        return None;
+        return Ok(None);
     }
-    // Taken out of Python first, because that may run code which opens operators itself.
-    let mut arguments = Vec::new();
-    if wants_inputs() {
-        let values = inputs.into_iter().flatten();
-        arguments.extend(values.map(|value| Argument::from_python(&value)));
-        let values = keywords.into_iter().flatten();
-        arguments.extend(values.map(|(_, value)| Argument::from_python(&value)));
-    }
-    let name = Name::intern(&name.to_string_lossy(), NameKind::Operator);
-    let open = open_with(name, |encoder| {
-        for argument in &arguments {
-            argument.encode(encoder);
-        }
-    })?;
+    let py = name.py();
+    let name = operator_name(name);
+    let open = if wants_inputs() {
+        Arguments::with_operator(py, inputs, keywords, |arguments| {
+            open_with(name, |encoder| arguments.encode(encoder))
+        })
+    } else {
+        open(name)
+    };
+    let Some(open) = open else {
+        return Ok(None);
+    };
     open.set_external(correlation);
-    Some(RangeHandle::from(open))
+    RangeHandle::of_operator(py, open).map(Some)
 }
 
 /// Opens an operator as dispatchers of `MindTorch` v2 do: with the device that runs it, which a scope
@@ -51,22 +50,35 @@ pub(crate) fn open_dispatched_operator(
     device: &Bound<'_, PyAny>,
     inputs: &Bound<'_, PyTuple>,
     keywords: &Bound<'_, PyDict>,
-) -> Option<RangeHandle> {
+) -> PyResult<Option<Py<RangeHandle>>> {
     open_operator(name, Some(inputs), Some(keywords), 0)
 }
 
 /// Closes an operator; one that is closed stays so, and nothing is closed by nothing.
 #[pyfunction]
-pub(crate) fn close_operator(py: Python<'_>, operator: Option<&RangeHandle>) {
+pub(crate) fn close_operator(operator: Option<&Bound<'_, RangeHandle>>) {
     if let Some(operator) = operator {
-        operator.close(py);
+        RangeHandle::close_operator(operator);
     }
 }
 
+/// What no block of a machine's memory is larger than, as readers of traces take it too.
+const MOST_BLOCK_BYTES: u64 = 1 << 42;
+
+/// What no machine has more of.
+const MOST_TOTAL_BYTES: u64 = 1 << 47;
+
 /// Tells of a block of the host's memory that was taken (`bytes` above zero) or given back.
 #[pyfunction]
-pub(crate) fn report_memory(address: u64, bytes: i64, total: u64) {
+pub(crate) fn report_memory(address: u64, bytes: i64, total: u64) -> PyResult<()> {
+    if bytes.unsigned_abs() > MOST_BLOCK_BYTES || total > MOST_TOTAL_BYTES {
+        return Err(PyValueError::new_err(format!(
+            "a block of {bytes} bytes and {total} in all make no sense, expected at most \
+             {MOST_BLOCK_BYTES} and {MOST_TOTAL_BYTES}"
+        )));
+    }
     memory(address, bytes, || total);
+    Ok(())
 }
 
 /// Returns whether an operator that is opened now would be recorded.
@@ -86,6 +98,9 @@ pub(crate) fn wants_inputs_now() -> bool {
 #[pyo3(from_item_all)]
 pub(crate) struct DeviceColumns {
     device: u64,
+    /// Between which times events can be, in nanoseconds since the Unix epoch.
+    earliest_ns: u64,
+    latest_ns: u64,
     names: Vec<String>,
     name: PyBackedBytes,
     start_ns: PyBackedBytes,
@@ -113,7 +128,7 @@ impl DeviceColumns {
         for (title, bytes) in columns {
             numbers.push(column(title, bytes, rows)?);
         }
-        let events: PyResult<Vec<DeviceEvent>> = (0..rows)
+        let events = (0..rows)
             .map(|row| {
                 Ok(DeviceEvent {
                     name: narrow("name", numbers[0][row])?,
@@ -124,9 +139,30 @@ impl DeviceColumns {
                     device: narrow("device_index", numbers[5][row])?,
                 })
             })
-            .collect();
-        Part::from_device_events(kind, &self.names, &events?)
-            .map_err(|error| PyValueError::new_err(error.to_string()))
+            .collect::<PyResult<Vec<_>>>()?;
+        let part = Part::from_device_events(kind, &self.names, &events)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        for event in &events {
+            self.check_time("start_ns", event.start_unix_ns)?;
+            self.check_time("end_ns", event.end_unix_ns)?;
+        }
+        Ok(part)
+    }
+
+    /// Refuses a time by another clock than that of the recording, which lies anywhere.
+    fn check_time(&self, title: &str, time: u64) -> PyResult<()> {
+        let Self {
+            earliest_ns,
+            latest_ns,
+            ..
+        } = self;
+        if (*earliest_ns..=*latest_ns).contains(&time) {
+            return Ok(());
+        }
+        Err(PyValueError::new_err(format!(
+            "column {title} has {time}, which is far from the recording, expected a time of \
+             time.time_ns() from {earliest_ns} to {latest_ns}"
+        )))
     }
 }
 

@@ -10,7 +10,7 @@
 )]
 
 mod analyzed;
-mod argument;
+mod arguments;
 mod arrow;
 mod averages;
 mod command;
@@ -25,10 +25,13 @@ mod gil_cell;
 mod handmade_events;
 mod host_operators;
 mod inputs;
+mod keyword_arguments;
+mod known_layouts;
 mod load;
 mod memory_timeline;
 mod names;
 mod numbers;
+mod operator_names;
 mod pending_exception;
 mod pickle;
 mod profile;
@@ -38,9 +41,12 @@ mod range;
 mod raw_results;
 mod record_function;
 mod session;
+mod sole_reference;
 mod stacks;
 mod table;
 mod tensor;
+mod tensor_argument;
+mod tensor_input;
 mod thread_names;
 mod torch_probe;
 
@@ -119,6 +125,8 @@ mod _core {
         zeros,
     };
     #[pymodule_export]
+    use crate::tensor_input::TensorInput;
+    #[pymodule_export]
     use crate::torch_probe::{TorchProbe, check_torch_memory, torch_ranges_heard};
 
     use pyo3::prelude::*;
@@ -129,7 +137,7 @@ mod _core {
         // The earlier the clock has its first anchor, the better its rate is known.
         mindprof_record::Session::prepare();
         crate::enter::watch_forks();
-        crate::py_cache::fill(module.py());
+        crate::py_cache::fill(module.py())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

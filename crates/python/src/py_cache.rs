@@ -15,9 +15,14 @@ use crate::tensor::GradientNode;
 static NAMES: PyOnceLock<InternedNames> = PyOnceLock::new();
 static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
 static SIZE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+static GETATTR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 /// Names that the interpreter is asked for while calls are followed and inputs are taken.
 pub(crate) struct InternedNames {
+    pub(crate) array_item_size: Py<PyString>,
+    pub(crate) array_strides: Py<PyString>,
+    pub(crate) class_dict_offset: Py<PyString>,
+    pub(crate) class_flags: Py<PyString>,
     pub(crate) code_file: Py<PyString>,
     pub(crate) code_line: Py<PyString>,
     pub(crate) code_name: Py<PyString>,
@@ -50,6 +55,10 @@ pub(crate) struct Classes {
 pub(crate) fn interned_names(py: Python<'_>) -> &'static InternedNames {
     let intern = |text| PyString::intern(py, text).unbind();
     NAMES.get_or_init(py, || InternedNames {
+        array_item_size: intern("itemsize"),
+        array_strides: intern("strides"),
+        class_dict_offset: intern("__dictoffset__"),
+        class_flags: intern("__flags__"),
         code_file: intern("co_filename"),
         code_line: intern("co_firstlineno"),
         code_name: intern("co_name"),
@@ -91,13 +100,20 @@ pub(crate) fn size_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     SIZE.import(py, "mindtorch_v2._named", "Size")
 }
 
+/// Returns the builtin `getattr`, which makes no exception where it is given a default.
+pub(crate) fn builtin_getattr(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    GETATTR.import(py, "builtins", "getattr")
+}
+
 /// Fills what needs no package of ours.
-pub(crate) fn fill(py: Python<'_>) {
+pub(crate) fn fill(py: Python<'_>) -> PyResult<()> {
     interned_names(py);
+    builtin_getattr(py)?;
     find_interpreter();
     // Types that nobody exports are made when the first of their objects is.
     py.get_type::<GradientNode>();
     py.get_type::<PanicException>();
+    Ok(())
 }
 
 /// Looks up what of the package `mindprof` is used here.

@@ -5,8 +5,17 @@ use mindprof_record::{Name, NameKind, OpenScope, is_recording, open, open_range,
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyDict, PyString, PyTuple};
 
-use crate::argument::{self, Argument};
+use crate::arguments::Arguments;
 use crate::gil_cell::GilCell;
+use crate::keyword_arguments;
+use crate::sole_reference::is_sole;
+
+/// How many handles of closed operators are held for those that come.
+const MOST_SPARE: usize = 16;
+
+/// Handles of closed operators. One that nobody else holds any more is used again: to make one
+/// costs as much as to record an operator.
+static SPARE: GilCell<Vec<Py<RangeHandle>>> = GilCell::new(Vec::new());
 
 /// An open range.
 #[pyclass(frozen, module = "mindprof._core")]
@@ -15,11 +24,41 @@ pub(crate) struct RangeHandle {
 }
 
 impl RangeHandle {
+    /// Returns the handle of an operator.
+    pub(crate) fn of_operator(py: Python<'_>, open: OpenScope) -> PyResult<Py<Self>> {
+        let spare = SPARE.with(py, (), |spare, ()| spare.pop());
+        match spare.filter(|handle| is_sole(py, handle)) {
+            Some(handle) => {
+                let scope = &handle.get().open;
+                let before = scope.with(py, Some(open), std::mem::replace);
+                debug_assert!(before.is_none(), "what is spare is closed");
+                Ok(handle)
+            }
+            None => Py::new(py, Self::from(open)),
+        }
+    }
+
+    /// Closes an operator, whose handle may be that of another one as soon as nobody holds it.
+    pub(crate) fn close_operator(slf: &Bound<'_, Self>) {
+        let (this, py) = (slf.get(), slf.py());
+        let Some(open) = this.open.with(py, None, std::mem::replace) else {
+            return;
+        };
+        open.close();
+        let keep = |spare: &mut Vec<Py<Self>>, handle: Py<Self>| {
+            if spare.len() == MOST_SPARE {
+                return Some(handle);
+            }
+            spare.push(handle);
+            None
+        };
+        // What there is no room for is dropped out here.
+        drop(SPARE.with(py, slf.clone().unbind(), keep));
+    }
+
     fn open(name: &Bound<'_, PyString>, kind: NameKind, given: &Given) -> Self {
         let open = open_range(&name.to_string_lossy(), kind, |inputs| {
-            for argument in &given.arguments {
-                argument.encode(inputs);
-            }
+            given.arguments.encode(inputs);
             if !given.keywords.is_empty() {
                 inputs.keywords(&given.keywords);
             }
@@ -54,26 +93,26 @@ impl From<OpenScope> for RangeHandle {
 /// What a range is given, taken out of Python; nothing where that is not recorded.
 #[derive(Default)]
 struct Given {
-    arguments: Vec<Argument>,
+    arguments: Arguments,
     keywords: Vec<(String, KeywordValue)>,
 }
 
 impl Given {
     fn from_python<'py>(
-        arguments: impl Iterator<Item = Bound<'py, PyAny>>,
+        values: impl Iterator<Item = Bound<'py, PyAny>>,
         keywords: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         if !wants_inputs() {
             return Ok(Self::default());
         }
+        let mut arguments = Arguments::default();
+        for value in values {
+            arguments.add(&value);
+        }
+        let keywords = keywords.map(keyword_arguments::keywords).transpose()?;
         Ok(Self {
-            arguments: arguments
-                .map(|value| Argument::from_python(&value))
-                .collect(),
-            keywords: keywords
-                .map(argument::keywords)
-                .transpose()?
-                .unwrap_or_default(),
+            arguments,
+            keywords: keywords.unwrap_or_default(),
         })
     }
 

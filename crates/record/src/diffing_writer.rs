@@ -60,6 +60,16 @@ impl WordSink for DiffingWriter<'_> {
         self.len = len;
         self.is_changed |= is_changed;
     }
+
+    #[inline(always)]
+    fn copy(&mut self, words: &[u64]) {
+        let begin = self.len;
+        self.len += words.len();
+        if self.words.get(begin..self.len) != Some(words) {
+            self.is_changed = true;
+            change(self.words, begin, words);
+        }
+    }
 }
 
 /// Writes any number of words from `len` on. Returns the new length and whether they are others
@@ -113,6 +123,24 @@ mod tests {
             for list in &lists {
                 let mut writer = DiffingWriter::new(&mut words);
                 writer.extend(list.iter().copied());
+                prop_assert_eq!(writer.finish(), list != before);
+                prop_assert_eq!(&words, list);
+                before = list;
+            }
+        }
+
+        #[test]
+        fn words_side_by_side_are_written_as_one_after_the_other(
+            lists in prop::collection::vec(prop::collection::vec(0_u64..2, 0..5), 1..9),
+            split in 0_usize..5,
+        ) {
+            let mut words = Vec::new();
+            let mut before: &[u64] = &[];
+            for list in &lists {
+                let (first, rest) = list.split_at(split.min(list.len()));
+                let mut writer = DiffingWriter::new(&mut words);
+                writer.extend(first.iter().copied());
+                writer.copy(rest);
                 prop_assert_eq!(writer.finish(), list != before);
                 prop_assert_eq!(&words, list);
                 before = list;

@@ -13,6 +13,8 @@ use crate::raw::RawMemoryEvent;
 /// The first block that a [`crate::Scope`] takes itself counts as taken when the scope begins:
 /// operators tell of their results when those are filled, and a clock is half the price of a scope.
 ///
+/// More than 2^47 bytes, which no machine has, count as that many; of a total, 2^48.
+///
 /// One relaxed load unless some window wants memory; the total is asked for only then.
 #[inline]
 pub fn memory(address: u64, bytes: i64, total: impl FnOnce() -> u64) {

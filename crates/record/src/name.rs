@@ -88,8 +88,8 @@ impl Name {
         .unwrap_or_else(|_| table().add(text, kind, epoch))
     }
 
-    /// Returns whether the table refused the name.
-    pub(crate) fn is_refused(self) -> bool {
+    /// Returns whether the table refused the name, because it is full.
+    pub fn is_refused(self) -> bool {
         self == Self::REFUSED
     }
 

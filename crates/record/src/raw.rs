@@ -55,6 +55,10 @@ impl Record {
     /// or was said to be able to.
     pub(crate) const ASYNC: u32 = 1 << 31;
 
+    /// The largest allocation, and the largest total, that a record has room for.
+    const MOST_BYTES: i64 = (1 << 47) - 1;
+    const MOST_TOTAL_BYTES: u64 = (1 << 48) - 1;
+
     /// Marks, in the inputs of a scope, that it is known where its tensors lie.
     pub(crate) const HAS_STORAGES: u32 = 1 << 31;
 
@@ -88,9 +92,12 @@ impl Record {
         }
     }
 
-    /// Makes the record of an allocation or a free.
+    /// Makes the record of an allocation or a free. Amounts that no machine has are kept as the
+    /// largest that there is room for.
     #[inline]
-    pub(crate) const fn memory(time: u64, address: u64, bytes: i64, total: u64) -> Self {
+    pub(crate) fn memory(time: u64, address: u64, bytes: i64, total: u64) -> Self {
+        let bytes = bytes.clamp(-Self::MOST_BYTES - 1, Self::MOST_BYTES);
+        let total = total.min(Self::MOST_TOTAL_BYTES);
         Self {
             start: time,
             end: address,
@@ -248,5 +255,16 @@ mod tests {
             let found = RawMemoryEvent::from_record(&Record::memory(time, address, bytes, total));
             prop_assert_eq!(found, piece);
         }
+    }
+
+    #[test]
+    fn amounts_beyond_the_room_of_a_record_are_the_largest() {
+        let amounts = |bytes, total| {
+            let found = RawMemoryEvent::from_record(&Record::memory(1, 2, bytes, total));
+            (found.bytes, found.total)
+        };
+        let most = (1 << 47) - 1;
+        assert_eq!(amounts(1 << 62, 1 << 62), (most, (1 << 48) - 1));
+        assert_eq!(amounts(i64::MIN, u64::MAX), (-most - 1, (1 << 48) - 1));
     }
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -11,6 +12,10 @@ from mindprof._hosts.columns import numbers
 from mindprof._profiler.activity import DEVICE_NAMES, ProfilerActivity
 from mindprof._profiler.options import SessionOptions
 from mindprof._results.device_type import DeviceType
+
+# How far outside of a recording an event of a device may be: work that was asked for before, and
+# clocks that are not quite the same.
+_SLACK_NS = 60_000_000_000
 
 # A kind of device that torch has no name for counts to the one that it keeps for others.
 _OTHER = "privateuseone"
@@ -24,19 +29,48 @@ _DEVICE_TYPES = {
 }
 
 
+# What runs the program, and what runs nothing.
+_NO_DEVICES = ("cpu", "meta")
+
+
 class Recording:
-    """One recording, as a framework sees it.
+    """One recording, as a framework sees it: what the user asked for, and where device events go.
 
     Args:
         session: The window of the engine.
         options: What the user asked for.
+
+    Attributes:
+        activities: The groups to record. Work of devices of other groups is not asked for.
+        record_shapes: Whether inputs are kept.
+        profile_memory: Whether allocations are.
+        with_stack: Whether Python calls are.
+        with_flops: Whether operations are to be counted.
+        with_modules: Whether calls of modules are recorded.
     """
 
     def __init__(self, session: _core.Session, options: SessionOptions) -> None:
         self._session = session
+        self._begin_ns = time.time_ns()
+        self.activities = options.activities
         self.record_shapes = options.record_shapes
         self.profile_memory = options.profile_memory
         self.with_stack = options.with_stack
+        self.with_flops = options.with_flops
+        self.with_modules = options.with_modules
+
+    def wants_device(self, device: str) -> bool:
+        """Returns whether work of a kind of device was asked for.
+
+        Args:
+            device: The kind, as `Framework.devices` names it.
+
+        Raises:
+            TypeError: It is no text.
+            ValueError: It is no name of a kind of device.
+        """
+        name = _known(device)
+        return any(DEVICE_NAMES.get(group) == name for group in self.activities)
 
     def add_device_events(
         self,
@@ -66,8 +100,14 @@ class Recording:
             device_index: Which of the devices of that kind ran it; the first if None.
 
         Raises:
-            ValueError: A column has another length or a number that makes no sense.
+            TypeError: A column holds something else than whole numbers, or `names` is one text.
+            ValueError: A column has another length, a number that makes no sense, or a time that is
+                more than a minute outside of the recording; or `device` is no kind of device.
+            RuntimeError: The recording has ended.
         """
+        texts: list[Any] = list(names)
+        if isinstance(names, str) or not all(isinstance(text, str) for text in texts):
+            raise TypeError(f"expected a list of names, found {names!r}")
         columns = {"name": name, "start_ns": start_ns, "end_ns": end_ns}
         optional = {"stream": stream, "correlation": correlation, "device_index": device_index}
         given: dict[str, Any] = {key: numbers(value) for key, value in columns.items()}
@@ -75,8 +115,14 @@ class Recording:
         for key, value in optional.items():
             given[key] = zeros if value is None else numbers(value)
         given["device"] = _DEVICE_TYPES[_known(device)].value
-        given["names"] = list(names)
-        self._session.add_device_events(given)
+        given["names"] = texts
+        given["earliest_ns"] = max(self._begin_ns - _SLACK_NS, 0)
+        given["latest_ns"] = time.time_ns() + _SLACK_NS
+        if not self._session.add_device_events(given):
+            raise RuntimeError(
+                "the recording has ended, and what devices did is not in it\n"
+                "hint: call add_device_events in Framework.end"
+            )
 
 
 class Framework:
@@ -151,7 +197,7 @@ def end_recordings(recordings: Recordings) -> None:
 
 def framework_activities() -> set[ProfilerActivity]:
     """Returns the groups of the devices that frameworks have."""
-    kinds = {_known(name) for framework in _registered for name in _devices(framework)}
+    kinds = {kind for framework in _registered for kind in _devices(framework)}
     return {group for group, name in DEVICE_NAMES.items() if name in kinds}
 
 
@@ -161,9 +207,12 @@ def has_framework_device(name: str) -> bool:
 
 
 def _devices(framework: Framework) -> list[str]:
-    """Asks a framework; what goes wrong there costs the profile its devices and no more."""
+    """Returns torch's names of a framework's devices.
+
+    What goes wrong there costs the profile its devices and no more.
+    """
     try:
-        return list(framework.devices())
+        return [_known(name) for name in framework.devices()]
     except Exception as error:
         warnings.warn(
             f"{type(framework).__qualname__}.devices failed, and its devices are not recorded: "
@@ -175,6 +224,19 @@ def _devices(framework: Framework) -> list[str]:
 
 
 def _known(device: str) -> str:
+    """Returns torch's name for a kind of device.
+
+    Raises:
+        TypeError: It is no text.
+        ValueError: It is no name of a kind of device.
+    """
+    if not isinstance(device, str):
+        raise TypeError(f"expected the name of a kind of device, found {device!r}")
+    if not device.isidentifier() or device != device.lower() or device in _NO_DEVICES:
+        raise ValueError(
+            f"expected the name of a kind of device in small letters, as 'cuda' or 'npu', "
+            f"found {device!r}"
+        )
     return device if device in _DEVICE_TYPES else _OTHER
 
 

@@ -1,8 +1,8 @@
 """The workers of torch's data loaders: processes that record for the one that they load for.
 
-While a profiler is open, a worker that is started calls its parent by a socket. From then on it
-records when the parent does, and leaves what it recorded as a file that the parent reads when its
-own recording ends. `loader_worker` is the worker's side.
+While a profiler is open, a worker that is started calls its parent by a socket. As long as it lives
+it records when the parent does, also for profilers that come later, and leaves what it recorded as
+a file that the parent reads when its own recording ends. `loader_worker` is the worker's side.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import atexit
 import itertools
 import os
 import sys
+import threading
 import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -36,7 +37,10 @@ _LOST = (
 
 
 class LoaderWorkers:
-    """The workers of this process, and what they are asked to record."""
+    """The workers of this process, and what they are asked to record.
+
+    One thread at a time talks to them: an answer that another one reads is lost.
+    """
 
     def __init__(self) -> None:
         self._forget()
@@ -44,6 +48,8 @@ class LoaderWorkers:
             os.register_at_fork(before=self._listen, after_in_child=self._begin_child)
 
     def _forget(self) -> None:
+        # A child has a lock of its own: nobody there would let go of its parent's.
+        self._lock = threading.RLock()
         self._profilers: weakref.WeakSet[Any] = weakref.WeakSet()
         self._numbers = itertools.count()
         self._folder: str | None = None
@@ -68,27 +74,32 @@ class LoaderWorkers:
 
     def open(self, profiler: object) -> None:
         """Has workers that are started from now on call, until `close()`."""
-        self._profilers.add(profiler)
-        module = sys.modules.get(_MODULE)
-        if module is None or not hasattr(os, "fork") or self._loop is not None:
-            return
-        found = getattr(module, _LOOP, None)
-        # A child has its parent's.
-        self._loop = found.theirs if isinstance(found, loader_worker.Loop) else found
-        if self._loop is not None:
-            setattr(module, _LOOP, loader_worker.Loop(self._loop, self.plan))
+        with self._lock:
+            self._profilers.add(profiler)
+            module = sys.modules.get(_MODULE)
+            if module is None or not hasattr(os, "fork") or self._loop is not None:
+                return
+            found = getattr(module, _LOOP, None)
+            # A child has its parent's.
+            self._loop = found.theirs if isinstance(found, loader_worker.Loop) else found
+            if self._loop is not None:
+                setattr(module, _LOOP, loader_worker.Loop(self._loop, self.plan))
 
     def close(self, profiler: object) -> None:
-        """Lets workers that are started from now on alone, if nobody else wants them to call."""
-        self._profilers.discard(profiler)
-        if self._profilers:
-            return
-        module = sys.modules.get(_MODULE)
-        if self._loop is not None and isinstance(getattr(module, _LOOP), loader_worker.Loop):
-            setattr(module, _LOOP, self._loop)
-        if self._listener is not None:
-            self._hang_up()
-        self._loop = None
+        """Lets workers that are started from now on alone, if nobody else wants them to call.
+
+        Those that live stay in touch, for the profilers that come.
+        """
+        with self._lock:
+            self._profilers.discard(profiler)
+            if self._profilers:
+                return
+            module = sys.modules.get(_MODULE)
+            if self._loop is not None and isinstance(getattr(module, _LOOP), loader_worker.Loop):
+                setattr(module, _LOOP, self._loop)
+            self._loop = None
+            if self._listener is not None and not self._live_workers():
+                self._hang_up()
 
     def _end_process(self) -> None:
         """Leaves no folder behind, whoever forgot to stop. A child has nothing of its parent's."""
@@ -112,24 +123,28 @@ class LoaderWorkers:
         return self._plan() or self._told
 
     def _plan(self) -> loader_worker.Plan | None:
-        if self._folder is None or self._listener is None:
+        if not self._profilers or self._folder is None or self._listener is None:
             return None
         return loader_worker.Plan(self._folder, dict(self._recordings), frozenset(self._paused))
 
     def _listen(self) -> None:
         """Makes the socket, when the first child of an open profiler is about to come."""
+        # Without the lock, which whoever waits for workers holds: a fork waits for nobody.
         if not self._profilers or self._loop is None or self._listener is not None:
             return
         import socket
         import tempfile
 
-        self._folder = tempfile.mkdtemp(prefix="mindprof-")
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(loader_worker.address(self._folder))
-        listener.listen(128)
-        listener.setblocking(False)
-        self._listener = listener
-        atexit.register(self._end_process)
+        with self._lock:
+            if self._listener is not None:
+                return
+            self._folder = tempfile.mkdtemp(prefix="mindprof-")
+            listener = socket.socket(socket.AF_UNIX)
+            listener.bind(loader_worker.address(self._folder))
+            listener.listen(128)
+            listener.setblocking(False)
+            self._listener = listener
+            atexit.register(self._end_process)
 
     def start(self, options: SessionOptions) -> int:
         """Has all workers record, those that are there and those that come.
@@ -137,24 +152,27 @@ class LoaderWorkers:
         Returns:
             The number by which the recording is ended.
         """
-        number = next(self._numbers)
-        self._recordings[number] = options
-        # Those that call meanwhile are among them.
-        self._expected[number] = self._tell(("start", number, options))
-        return number
+        with self._lock:
+            number = next(self._numbers)
+            self._recordings[number] = options
+            # Those that call meanwhile are among them.
+            self._expected[number] = self._tell(("start", number, options))
+            return number
 
     def toggle(self, number: int, enabled: bool) -> None:
         """Has workers leave out what begins from now on, or take it in again."""
-        (self._paused.discard if enabled else self._paused.add)(number)
-        self._tell(("resume" if enabled else "pause", number))
+        with self._lock:
+            (self._paused.discard if enabled else self._paused.add)(number)
+            self._tell(("resume" if enabled else "pause", number))
 
     def stop(self, number: int) -> list[bytes]:
         """Ends a recording of all workers. Returns the trace of each."""
-        if self._listener is None:
-            return self._end(number, [])
-        self._tell(("stop", number))
-        self._await_answers(number)
-        return self._end(number, self._traces(number))
+        with self._lock:
+            if self._listener is None:
+                return self._end(number, [])
+            self._tell(("stop", number))
+            self._await_answers(number)
+            return self._end(number, self._traces(number))
 
     def _end(self, number: int, traces: list[bytes]) -> list[bytes]:
         self._recordings.pop(number, None)
@@ -172,6 +190,15 @@ class LoaderWorkers:
         self._accept()
         self._workers = [worker for worker in self._workers if _is_sent(worker, message)]
         return len(self._workers)
+
+    def _live_workers(self) -> list[Connection]:
+        """Returns the workers that have not ended; what they answered too late is dropped."""
+        self._accept()
+        ended = [worker for worker in self._workers if not _is_alive(worker)]
+        for worker in ended:
+            worker.close()
+        self._workers = [worker for worker in self._workers if worker not in ended]
+        return self._workers
 
     def _accept(self) -> None:
         from multiprocessing.connection import Connection
@@ -216,6 +243,15 @@ def _is_sent(worker: Connection, message: Any) -> bool:
         worker.send(message)
     except OSError:
         worker.close()
+        return False
+    return True
+
+
+def _is_alive(worker: Connection) -> bool:
+    try:
+        while worker.poll():
+            worker.recv()
+    except (EOFError, OSError):
         return False
     return True
 

@@ -7,7 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::accessors::optional;
-use crate::argument::{self, Argument};
+use crate::arguments::Arguments;
+use crate::keyword_arguments;
 
 /// The lists. Those that a torch does not tell are empty.
 pub(super) struct RawInputs<'py> {
@@ -55,7 +56,9 @@ impl<'py> RawInputs<'py> {
             match (kind, value) {
                 ("TensorList", _) => self.encode_list(index, inputs)?,
                 ("Scalar" | "ScalarList", Some(value)) => {
-                    Argument::from_python(value).encode(inputs);
+                    let mut arguments = Arguments::default();
+                    arguments.add(value);
+                    arguments.encode(inputs);
                 }
                 _ => {
                     let dims = dims.extract::<Vec<i64>>()?;
@@ -114,7 +117,7 @@ fn encode_tensor(
 /// Returns what was given by keyword.
 fn keywords(raw: &Bound<'_, PyAny>) -> PyResult<Vec<(String, KeywordValue)>> {
     match optional(raw, intern!(raw.py(), "kwinputs"))? {
-        Some(given) => argument::keywords(given.cast::<PyDict>()?),
+        Some(given) => keyword_arguments::keywords(given.cast::<PyDict>()?),
         None => Ok(Vec::new()),
     }
 }

@@ -11,11 +11,12 @@ use mindprof_pytorch::{
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::PyList;
 
 use super::accessors::{PythonEvents, whole};
 use super::inputs::RawInputs;
 use super::source::{RawEvent, RawEvents};
-use crate::argument::Argument;
+use crate::arguments::Number;
 use crate::error::Error;
 
 static LAYOUT: OnceLock<NativeLayout> = OnceLock::new();
@@ -104,17 +105,32 @@ fn known_values(python: &PythonEvents<'_>) -> PyResult<Vec<(usize, usize, KnownV
     let mut known = Vec::new();
     for (event, raw) in python.events.iter().enumerate() {
         for (position, value) in RawInputs::of(raw)?.numbers() {
-            let value = match Argument::from_python(value) {
-                Argument::Int(number) => KnownValue::Int(number),
-                Argument::Float(number) => KnownValue::Float(number),
-                Argument::Bool(truth) => KnownValue::Bool(truth),
-                Argument::Ints(numbers) if !numbers.is_empty() => KnownValue::Ints(numbers),
-                _ => continue,
+            let value = match Number::from_python(value) {
+                Some(Number::Int(number)) => KnownValue::Int(number),
+                Some(Number::Float(number)) => KnownValue::Float(number),
+                Some(Number::Bool(truth)) => KnownValue::Bool(truth),
+                None => match ints(value) {
+                    Some(numbers) => KnownValue::Ints(numbers),
+                    None => continue,
+                },
             };
             known.push((event, position, value));
         }
     }
     Ok(known)
+}
+
+/// Returns a list of integers, if a value is one and has any.
+fn ints(value: &Bound<'_, PyAny>) -> Option<Vec<i64>> {
+    let items = value
+        .cast::<PyList>()
+        .ok()
+        .filter(|list| !list.is_empty())?;
+    let int = |item: Bound<'_, PyAny>| match Number::from_python(&item) {
+        Some(Number::Int(number)) => Some(number),
+        _ => None,
+    };
+    items.iter().map(int).collect()
 }
 
 fn compare_inputs(

@@ -7,7 +7,7 @@ use pyo3::types::{PyFloat, PyInt, PyString, PyTuple};
 
 use super::Tensor;
 use super::autograd::keep_raised;
-use crate::argument::Argument;
+use crate::arguments::Arguments;
 use crate::enter::leave;
 use mindprof_record::{Name, NameKind, OpenScope, is_recording, open_with};
 
@@ -17,7 +17,7 @@ pub(crate) struct FunctionNode {
     operands: Vec<host::Tensor>,
     places: Vec<Option<usize>>,
     /// What a profile keeps of the arguments; nothing while none is recorded.
-    inputs: Vec<Argument>,
+    inputs: Arguments,
 }
 
 #[pymethods]
@@ -50,9 +50,10 @@ impl FunctionNode {
 }
 
 /// Returns what a profile keeps of the arguments: tensors, numbers and what is absent.
-fn recorded_inputs(arguments: &Bound<'_, PyTuple>) -> Vec<Argument> {
+fn recorded_inputs(arguments: &Bound<'_, PyTuple>) -> Arguments {
+    let mut kept = Arguments::default();
     if !is_recording() {
-        return Vec::new();
+        return kept;
     }
     let is_kept = |argument: &Bound<'_, PyAny>| {
         argument.is_none()
@@ -60,9 +61,10 @@ fn recorded_inputs(arguments: &Bound<'_, PyTuple>) -> Vec<Argument> {
             || argument.is_instance_of::<PyInt>()
             || argument.is_instance_of::<PyFloat>()
     };
-    let kept = arguments.iter().filter(is_kept);
-    kept.map(|argument| Argument::from_python(&argument))
-        .collect()
+    for argument in arguments.iter().filter(is_kept) {
+        kept.add(&argument);
+    }
+    kept
 }
 
 /// Runs the forward half untracked, under the function's name, and hangs a node on its results.
@@ -81,9 +83,7 @@ pub(crate) fn finish_function<'py>(
     let function = host::Function::new(node.operands.clone());
     let returned = {
         let mut scope = open_with(Name::intern(&name, NameKind::Operator), |inputs| {
-            for input in &node.inputs {
-                input.encode(inputs);
-            }
+            node.inputs.encode(inputs);
         });
         if let Some(scope) = &mut scope {
             scope.set_sequence(function.sequence());

@@ -1,0 +1,84 @@
+//! `TensorInput`: what a framework says of a tensor, checked and written as words once, so that
+//! operators that are given it ask nothing.
+
+use mindprof_model::InputsEncoder;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple};
+
+use crate::tensor_argument::{dense_strides, dtype_of_text};
+
+/// A tensor among the inputs of an operator, for frameworks whose own tensors tell less.
+///
+/// It cannot be changed, so an operator that is given it costs less than with any other tensor.
+///
+/// Args:
+///     shape: Its sizes.
+///     dtype: The type of its elements, by torch's or numpy's name.
+///     strides: How many elements lie between neighbours, by dimension; dense if None.
+///
+/// Raises `ValueError` if a size is below zero, or if there are more or fewer strides than sizes.
+#[pyclass(frozen, module = "mindprof._core")]
+pub(crate) struct TensorInput {
+    #[pyo3(get)]
+    shape: Py<PyTuple>,
+    #[pyo3(get)]
+    dtype: Py<PyString>,
+    #[pyo3(get)]
+    stride: Py<PyTuple>,
+    inputs: InputsEncoder,
+}
+
+#[pymethods]
+impl TensorInput {
+    #[new]
+    #[pyo3(signature = (shape, dtype, strides = None))]
+    fn new(
+        py: Python<'_>,
+        shape: Vec<i64>,
+        dtype: Bound<'_, PyString>,
+        strides: Option<Vec<isize>>,
+    ) -> PyResult<Self> {
+        let dims = shape.iter().map(|&size| {
+            usize::try_from(size).map_err(|_| {
+                PyValueError::new_err(format!("expected sizes from 0 on, found {size}"))
+            })
+        });
+        let dims = dims.collect::<PyResult<Vec<_>>>()?;
+        let strides = strides.unwrap_or_else(|| {
+            let mut strides = Vec::new();
+            dense_strides(&dims, &mut strides);
+            strides
+        });
+        if strides.len() != dims.len() {
+            return Err(PyValueError::new_err(format!(
+                "expected a stride for each of {} dimensions, found {}",
+                dims.len(),
+                strides.len()
+            )));
+        }
+        let mut inputs = InputsEncoder::default();
+        inputs.tensor(dtype_of_text(&dtype), &dims, &strides);
+        Ok(Self {
+            shape: PyTuple::new(py, shape)?.unbind(),
+            dtype: dtype.unbind(),
+            stride: PyTuple::new(py, strides)?.unbind(),
+            inputs,
+        })
+    }
+
+    fn __getnewargs__(&self, py: Python<'_>) -> (Py<PyTuple>, Py<PyString>, Py<PyTuple>) {
+        (
+            self.shape.clone_ref(py),
+            self.dtype.clone_ref(py),
+            self.stride.clone_ref(py),
+        )
+    }
+}
+
+impl TensorInput {
+    /// Returns what an operator is given with it.
+    pub(crate) fn words(&self) -> &[u64] {
+        self.inputs.words()
+    }
+}
