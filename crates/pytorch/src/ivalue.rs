@@ -22,11 +22,10 @@ pub(crate) struct Value {
 impl Value {
     #[cfg(test)]
     pub(crate) const fn new(payload: u64, tag: u32) -> Self {
-        let _padding = 0;
         Self {
             payload,
             tag,
-            _padding,
+            _padding: 0,
         }
     }
 
