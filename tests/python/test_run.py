@@ -306,6 +306,24 @@ def test_the_inside_of_imports_is_left_out(folder: Path) -> None:
     assert "program.py(1): own" in (folder / "out/table.txt").read_text(encoding="utf-8")
 
 
+def test_an_operator_in_an_import_does_not_show_its_inside(folder: Path) -> None:
+    inner = """
+        import mindtorch_v2 as torch
+        def twice(x):
+            return x + x
+        for _ in range(3):
+            twice(torch.ones(2))
+        """
+    write(folder, inner, "inner.py")
+    program = write(folder, "import inner\ninner.twice(inner.torch.ones(2))\n")
+    done = run("-q", "-o", "out", program)
+    assert done.returncode == 0, done.stderr
+    names = names_of(folder / "out/trace.json.gz")
+    assert names["aten::add"] == 4
+    calls = [name for name in names.elements() if name.endswith(": twice")]
+    assert len(calls) == 1
+
+
 def test_an_import_that_fails_is_the_programs_own(folder: Path) -> None:
     name = write(
         folder, "try:\n    import missing_one\nexcept ImportError as error:\n    print(error)"

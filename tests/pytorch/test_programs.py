@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ import mindprof
 import pytest
 import torch  # type: ignore[import-not-found]
 import torch.distributed  # type: ignore[import-not-found]
+from mindprof._hosts.torch_backend import torch_version
 
 from tests.pytorch.test_same_run import counts, record_twice
 
@@ -29,7 +31,13 @@ def test_a_script_that_forks() -> None:
     x = torch.randn(8, 8)
     for _ in range(3):
         run(x)
-    theirs, ours = record_twice(lambda: run(x))
+
+    def work() -> None:
+        run(x)
+        # What waited is ended by the thread that it waited for, a moment after the result is there.
+        time.sleep(0.2)
+
+    theirs, ours = record_twice(work)
     assert counts(ours.key_averages()) == counts(theirs.key_averages())
     # What ends after the recording, as a fork's last moments may, counts as asynchronous in torch.
     assert asynchronous(ours) <= asynchronous(theirs)
@@ -99,5 +107,7 @@ def test_a_compiled_graph_has_its_ranges_without_torchs_profiler() -> None:
     expected = counts(theirs.key_averages())
     assert counts(ours.key_averages()) == expected
     assert counts(alone.key_averages()) == expected
-    assert [row for row in alone.key_averages() if row.key.startswith("## Call CompiledFxGraph")]
+    has_range = any(key.startswith("## Call CompiledFxGraph") for key, _ in expected)
+    # Before torch 2.11 there may be none.
+    assert has_range or torch_version(torch) < (2, 11)
     assert torch._C._profiler._RecordFunctionFast is theirs_class

@@ -228,6 +228,7 @@ pub(crate) fn follow_thread(
 pub(crate) fn pause_calls(py: Python<'_>) -> PyResult<bool> {
     let is_ours = wants_calls() && hook_owner(py)? == HookOwner::Us;
     if is_ours {
+        with_shadow(|shadow| shadow.set_paused(true));
         Attached::new(py).remove_hook();
     }
     Ok(is_ours)
@@ -236,6 +237,7 @@ pub(crate) fn pause_calls(py: Python<'_>) -> PyResult<bool> {
 /// Follows the calls of this thread again, unless another tool does by now.
 #[pyfunction]
 pub(crate) fn resume_calls(py: Python<'_>) -> PyResult<()> {
+    with_shadow(|shadow| shadow.set_paused(false));
     if wants_calls() && hook_owner(py)? == HookOwner::Nobody {
         Attached::new(py).set_hook(on_event, marker(py)?);
     }

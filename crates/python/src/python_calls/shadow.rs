@@ -41,6 +41,8 @@ pub(super) struct Shadow {
     beyond: u64,
     /// The stack of the last call that gave up the GIL, and when that was.
     noted: Option<(Key, Stack)>,
+    /// Whether calls are not followed for a while, on purpose.
+    is_paused: bool,
     names: Names,
 }
 
@@ -269,6 +271,11 @@ impl Shadow {
         self.names.clear();
     }
 
+    /// Says whether calls are not followed from now on: operators have the stack that was known then.
+    pub(super) fn set_paused(&mut self, is_paused: bool) {
+        self.is_paused = is_paused;
+    }
+
     /// Notes the stack of a call that gives up the GIL, for operators in it that find no frame to
     /// ask. Returns what was noted before.
     pub(super) fn note_stack(&mut self) -> Option<(Key, Stack)> {
@@ -284,6 +291,15 @@ impl Shadow {
     /// Finds the stack where what was told does not say it.
     #[cold]
     fn find_stack(&mut self) -> Stack {
+        if self.is_paused && !self.is_stale() {
+            return self
+                .calls
+                .last()
+                .map_or(Stack::NONE, |call| match call.kind {
+                    Kind::Native => call.callers,
+                    Kind::Function | Kind::Module => call.inside,
+                });
+        }
         let Some(thread) = ThreadState::current() else {
             return Stack::NONE;
         };
