@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -123,10 +124,20 @@ def test_steps_are_those_of_the_first_optimizer(folder: Path) -> None:
 
 def test_each_window_of_a_schedule_has_its_files(folder: Path) -> None:
     name = write(folder, TRAINING)
-    assert run("--wait", "1", "--active", "1", "--no-stacks", "-o", "out", name).returncode == 0
+    words = ["--wait", "1", "--active", "1", "--repeat", "0", "--no-stacks"]
+    assert run(*words, "-o", "out", name).returncode == 0
     traces = sorted((folder / "out").glob("trace-*.json.gz"))
     assert [path.name for path in traces] == [f"trace-{n}.json.gz" for n in (1, 2, 3)]
     assert [names_of(path)["aten::addmm"] for path in traces] == [1, 1, 1]
+
+
+def test_a_schedule_is_one_window_if_not_said_otherwise(folder: Path) -> None:
+    name = write(folder, TRAINING)
+    done = run("--wait", "1", "--active", "1", "-o", "out", name)
+    assert done.returncode == 0
+    assert names_of(folder / "out/trace.json.gz")["aten::addmm"] == 1
+    trace = shlex.quote(str(folder / "out/trace.json.gz"))
+    assert f"mindprof table {trace} --group-by stack:3" in done.stderr
 
 
 def test_a_schedule_that_begins_too_late_says_so(folder: Path) -> None:

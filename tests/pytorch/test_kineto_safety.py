@@ -327,6 +327,69 @@ def test_results_are_read_from_memory_and_by_accessors_alike() -> None:
     assert from_memory == told("by accessors")
 
 
+def test_a_recording_that_has_ended_leaves_the_next_alone() -> None:
+    first = mindprof.profile()
+    first.start()
+    assert first.profiler is not None
+    session: Any = first.profiler._session
+    first.stop()
+    with mindprof.profile() as second:
+        add()
+        del session
+        gc.collect()
+        add()
+    assert counts(second)["aten::add"] == 2
+
+
+def test_beside_torchs_own_profiler_on_another_thread() -> None:
+    has_begun, may_end = threading.Event(), threading.Event()
+    theirs = torch.profiler.profile(activities=CPU)
+
+    def work() -> None:
+        with theirs:
+            torch.ones(2).sin()
+            has_begun.set()
+            may_end.wait()
+            torch.ones(2).sin()
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    has_begun.wait()
+    try:
+        with pytest.warns(UserWarning, match=BUSY), mindprof.profile() as ours:
+            add()
+    finally:
+        may_end.set()
+        worker.join()
+    assert counts(ours)["aten::add"] == 1
+    assert counts(theirs)["aten::sin"] == 2
+
+
+#: A second profiler, the first time that a process has two.
+SECOND = """
+import warnings
+import mindprof
+import torch
+
+warnings.simplefilter("ignore")
+x = torch.ones(2)
+with mindprof.profile() as first, mindprof.profile():
+    x * x
+print([event.name for event in first.events()])
+"""
+
+
+def test_a_second_recording_adds_nothing_to_the_first() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SECOND],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "['aten::mul']\n"
+
+
 def test_the_host_says_what_it_is() -> None:
     host = present_host()
     assert type(host).__name__ == "KinetoHost"

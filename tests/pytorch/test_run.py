@@ -69,3 +69,26 @@ def test_workers_of_a_data_loader_are_recorded(tmp_path: Path) -> None:
     with gzip.open(tmp_path / "out/trace.json.gz", "rt") as file:
         names = Counter(event["name"] for event in json.load(file)["traceEvents"])
     assert names["aten::cosh"] == 8
+
+
+def test_loader_workers_that_begin_before_the_window_are_in_it(tmp_path: Path) -> None:
+    program = tmp_path / "load.py"
+    program.write_text(
+        "import torch\n"
+        "from torch.utils.data import DataLoader\n"
+        "def load(rows):\n"
+        "    return torch.full((2, 4), 1.0).cosh()\n"
+        "model = torch.nn.Linear(4, 2)\n"
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        "for x in DataLoader(range(64), num_workers=2, prefetch_factor=1, collate_fn=load):\n"
+        "    model(x).sum().backward()\n"
+        "    optimizer.step()\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    words = ["--wait", "2", "--active", "20", "--no-stacks", "-q", "-o", "out"]
+    command = [sys.executable, "-m", "mindprof", "run", *words, program.name]
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True)
+    with gzip.open(tmp_path / "out/trace.json.gz", "rt") as file:
+        names = Counter(event["name"] for event in json.load(file)["traceEvents"])
+    assert names["aten::addmm"] == 20
+    assert names["aten::cosh"] >= 10

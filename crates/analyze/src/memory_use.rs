@@ -1,9 +1,11 @@
 //! The memory that each host event took and gave back, by time alone: a record belongs to every
-//! event that was open.
+//! event of its process that was open.
 
 use std::ops::Range;
 
-use mindprof_model::{DeviceKind, EventId, Flags, MemoryRecord, MemoryRecords, Nanos, Profile};
+use mindprof_model::{
+    DeviceKind, EventId, Flags, MemoryRecord, MemoryRecords, Nanos, Profile, Thread, ThreadId,
+};
 use rustc_hash::FxHashMap;
 
 use crate::tree::Tree;
@@ -93,11 +95,12 @@ impl MemoryUse {
         if profile.memory().is_empty() {
             return Self::default();
         }
-        let (numbers, uses) = uses(profile, tree);
+        let processes = Processes::of(profile);
+        let (numbers, uses) = uses(profile, tree, &processes);
         Self {
             numbers,
             uses,
-            unclaimed: unclaimed(profile),
+            unclaimed: unclaimed(profile, &processes),
         }
     }
 
@@ -125,18 +128,20 @@ impl MemoryUse {
 /// Returns the number of each event's use, and the uses by their numbers.
 ///
 /// Goes backwards, so that children come before their parents: what they took is known by then.
-fn uses(profile: &Profile, tree: &Tree) -> (Vec<u32>, Vec<Use>) {
-    let records = Ranges::new(profile.memory());
+fn uses(profile: &Profile, tree: &Tree, processes: &Processes) -> (Vec<u32>, Vec<Use>) {
+    let records = processes.ranges(profile.memory());
     let mut distinct = Distinct::default();
     let mut numbers = vec![distinct.number(Use::default()); profile.events().len()];
     let mut of_children: FxHashMap<EventId, Bytes> = FxHashMap::default();
-    let mut first = profile.memory().len();
+    let mut firsts: Vec<usize> = records.iter().map(Ranges::len).collect();
     for (index, event) in profile.events().iter().enumerate().rev() {
         if !is_claimant(profile, index) {
             continue;
         }
-        first = records.first_from(first, event.start);
-        let total = records.sum(first..records.end_of_run(first, event.end()));
+        let process = processes.of_thread(event.thread);
+        let (records, first) = (&records[process], &mut firsts[process]);
+        *first = records.first_from(*first, event.start);
+        let total = records.sum(*first..records.end_of_run(*first, event.end()));
         let id = EventId::from_index(index);
         let mut own = total;
         own.subtract(of_children.remove(&id).unwrap_or_default());
@@ -174,9 +179,75 @@ impl Distinct {
     }
 }
 
-/// Sums over memory records that follow each other.
+/// The processes that have events on the host, and whose each memory record is. Mostly there is one,
+/// which has all: what others recorded, such as a data loader's workers, has been put beside it.
+struct Processes {
+    count: usize,
+    /// By thread. Empty if there is one process.
+    of_threads: Vec<usize>,
+    /// By memory record. Empty if there is one process.
+    of_records: Vec<usize>,
+}
+
+impl Processes {
+    fn of(profile: &Profile) -> Self {
+        let threads = profile.threads();
+        let mut has_events = vec![false; threads.len()];
+        for (index, event) in profile.events().iter().enumerate() {
+            let has_events = &mut has_events[event.thread.index()];
+            *has_events = *has_events || is_claimant(profile, index);
+        }
+        let mut places: FxHashMap<u64, usize> = FxHashMap::default();
+        for (thread, _) in threads.iter().zip(has_events).filter(|(_, has)| *has) {
+            let next = places.len();
+            places.entry(thread.process).or_insert(next);
+        }
+        if places.len() < 2 {
+            return Self {
+                count: 1,
+                of_threads: Vec::new(),
+                of_records: Vec::new(),
+            };
+        }
+        // What has no events of its own is nobody's.
+        let nobody = places.len();
+        let place = |thread: &Thread| places.get(&thread.process).copied().unwrap_or(nobody);
+        let of_threads: Vec<usize> = threads.iter().map(place).collect();
+        let of_record = |record: MemoryRecord| of_threads[record.thread.index()];
+        Self {
+            count: nobody + 1,
+            of_records: profile.memory().iter().map(of_record).collect(),
+            of_threads,
+        }
+    }
+
+    fn of_thread(&self, thread: ThreadId) -> usize {
+        self.of_threads.get(thread.index()).copied().unwrap_or(0)
+    }
+
+    fn of_record(&self, index: usize) -> usize {
+        self.of_records.get(index).copied().unwrap_or(0)
+    }
+
+    /// Returns sums over the records of each process.
+    fn ranges<'a>(&self, records: &'a MemoryRecords) -> Vec<Ranges<'a>> {
+        if self.of_records.is_empty() {
+            return vec![Ranges::new(records, None)];
+        }
+        let mut places = vec![Vec::new(); self.count];
+        for (place, process) in (0..).zip(&self.of_records) {
+            places[*process].push(place);
+        }
+        let ranges = places.into_iter();
+        ranges.map(|own| Ranges::new(records, Some(own))).collect()
+    }
+}
+
+/// Sums over memory records of one process that follow each other.
 struct Ranges<'a> {
     records: &'a MemoryRecords,
+    /// Their positions, or none if all are meant.
+    places: Option<Vec<u32>>,
     /// What came before each [`STEP`]th record, and the sum of all: a difference of two is the sum
     /// between them.
     before: Vec<Bytes>,
@@ -185,23 +256,45 @@ struct Ranges<'a> {
 const STEP: usize = 64;
 
 impl<'a> Ranges<'a> {
-    fn new(records: &'a MemoryRecords) -> Self {
-        let mut before = Vec::with_capacity(records.len() / STEP + 2);
+    fn new(records: &'a MemoryRecords, places: Option<Vec<u32>>) -> Self {
+        let mut ranges = Self {
+            records,
+            places,
+            before: Vec::new(),
+        };
         let mut sum = Bytes::default();
-        for (index, record) in records.iter().enumerate() {
+        for index in 0..ranges.len() {
             if index % STEP == 0 {
-                before.push(sum);
+                ranges.before.push(sum);
             }
-            sum.add(Bytes::of(&record));
+            sum.add(Bytes::of(&ranges.at(index)));
         }
-        before.push(sum);
-        Self { records, before }
+        ranges.before.push(sum);
+        ranges
+    }
+
+    fn len(&self) -> usize {
+        self.places.as_ref().map_or(self.records.len(), Vec::len)
+    }
+
+    fn place(&self, index: usize) -> usize {
+        self.places
+            .as_ref()
+            .map_or(index, |places| places[index] as usize)
+    }
+
+    fn time(&self, index: usize) -> Nanos {
+        self.records.time(self.place(index))
+    }
+
+    fn at(&self, index: usize) -> MemoryRecord {
+        self.records.at(self.place(index))
     }
 
     /// Returns the first record that is no earlier than `from`, given one that is not before it.
     fn first_from(&self, known: usize, from: Nanos) -> usize {
         let mut first = known;
-        while first > 0 && self.records.time(first - 1) >= from {
+        while first > 0 && self.time(first - 1) >= from {
             first -= 1;
         }
         first
@@ -211,8 +304,7 @@ impl<'a> Ranges<'a> {
     /// steps from there: most events end soon, and a search from the middle of everything would
     /// miss the caches at each step.
     fn end_of_run(&self, first: usize, until: Nanos) -> usize {
-        let records = self.records;
-        let is_inside = |index: usize| index < records.len() && records.time(index) <= until;
+        let is_inside = |index: usize| index < self.len() && self.time(index) <= until;
         let mut step = 1;
         while is_inside(first + step - 1) {
             step *= 2;
@@ -232,7 +324,7 @@ impl<'a> Ranges<'a> {
     fn sum(&self, range: Range<usize>) -> Bytes {
         let one_by_one = |range: Range<usize>| {
             let mut sum = Bytes::default();
-            range.for_each(|index| sum.add(Bytes::of(&self.records.at(index))));
+            range.for_each(|index| sum.add(Bytes::of(&self.at(index))));
             sum
         };
         let (from, to) = (range.start.div_ceil(STEP), range.end / STEP);
@@ -247,19 +339,20 @@ impl<'a> Ranges<'a> {
     }
 }
 
-/// Finds the records that no host event was open at.
-fn unclaimed(profile: &Profile) -> Vec<u32> {
+/// Finds the records that no host event of their process was open at.
+fn unclaimed(profile: &Profile, processes: &Processes) -> Vec<u32> {
     let mut events = (0..profile.events().len())
         .filter(|&index| is_claimant(profile, index))
         .map(|index| &profile.events()[index])
         .peekable();
-    let mut open_until = None;
+    let mut open_until = vec![None; processes.count];
     let mut found = Vec::new();
     for (index, record) in profile.memory().iter().enumerate() {
         while let Some(event) = events.next_if(|event| event.start <= record.time) {
-            open_until = open_until.max(Some(event.end()));
+            let open_until = &mut open_until[processes.of_thread(event.thread)];
+            *open_until = (*open_until).max(Some(event.end()));
         }
-        if open_until.is_none_or(|end| end < record.time) {
+        if open_until[processes.of_record(index)].is_none_or(|end| end < record.time) {
             found.push(index as u32);
         }
     }

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import warnings
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from types import ModuleType
 from typing import Any
@@ -29,6 +29,7 @@ from mindprof._hosts.torch_sessions import (
     claim_kineto,
     collection_of,
     give_kineto_back,
+    is_collected,
     kineto_is_claimed,
     observed,
 )
@@ -85,25 +86,28 @@ class KinetoHost:
 
     def start(self, options: SessionOptions) -> _core.Session:
         """Begins a recording."""
-        # Python's calls are followed by one of the two alone, or else each call is there twice.
-        session = _core.Session(options.without_stack())
-        if self._collect(session, options):
-            return session
-        session.stop()
-        can_observe = observer_works(sys.modules["torch"]) and not kineto_is_claimed()
+        # Before there is a session: from then on torch's own profiler cannot be told from ours.
+        if not _is_busy():
+            # Python's calls are followed by one of the two alone, or else each call is there twice.
+            session = _core.Session(options.without_stack())
+            if self._collect(session, options):
+                return session
+            session.stop()
+        # Beside a recording by Kineto there is no probe: what it runs would be in that.
+        can_observe = not kineto_is_claimed() and observer_works(sys.modules["torch"])
         _warn(IS_BUSY.format(rest=BY_OBSERVER if can_observe else WITHOUT_TORCH))
         return self._observer.start(options) if can_observe else _core.Session(options)
 
     def join(self, session: _core.Session, options: SessionOptions) -> None:
         """Has a recording that began before torch was there hold what torch runs from now on."""
         # It follows Python's calls already.
-        if not self._collect(session, options.without_stack()):
+        if _is_busy() or not self._collect(session, options.without_stack()):
             _warn(IS_BUSY.format(rest=WITHOUT_TORCH))
 
     def _collect(self, session: _core.Session, options: SessionOptions) -> bool:
         """Has Kineto collect for a session. Returns false if it is taken."""
         own = Collection(weakref.ref(session), options)
-        if _is_busy() or not claim_kineto(own):
+        if not claim_kineto(own):
             return False
         torch = sys.modules["torch"]
         try:
@@ -120,7 +124,7 @@ class KinetoHost:
         finally:
             self._is_prepared = False
         # A profiler that is let go of while it records does not keep Kineto for good.
-        weakref.finalize(session, _let_go, own.session).atexit = False
+        weakref.finalize(session, _let_go, own).atexit = False
         tell_torch(torch, is_profiling=True)
         return True
 
@@ -204,9 +208,9 @@ def _wait_for_devices(torch: ModuleType, options: SessionOptions) -> None:
             device.synchronize()
 
 
-def _let_go(session: Callable[[], _core.Session | None]) -> None:
-    """Ends what Kineto collects for a session that is no more."""
-    if session() is not None or not kineto_is_claimed():
+def _let_go(own: Collection) -> None:
+    """Ends what Kineto collects for a session that is no more, unless it ended by itself."""
+    if not is_collected(own):
         return
     torch = sys.modules["torch"]
     with suppress(RuntimeError):

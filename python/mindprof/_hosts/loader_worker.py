@@ -175,8 +175,8 @@ class _Worker:
 
     def _toggle(self, number: int, enabled: bool) -> None:
         if number in self._sessions:
-            _, session = self._sessions[number]
-            session.resume() if enabled else session.pause()
+            host, session = self._sessions[number]
+            host.toggle(session, enabled, host.activities())
 
     def _stop(self, number: int) -> None:
         found = self._sessions.pop(number, None)

@@ -76,9 +76,17 @@ class LoaderWorkers:
         """Has workers that are started from now on call, until `close()`."""
         with self._lock:
             self._profilers.add(profiler)
-            module = sys.modules.get(_MODULE)
-            if module is None or not hasattr(os, "fork") or self._loop is not None:
-                return
+            self._wrap_loop()
+
+    def meet_torch(self) -> None:
+        """Has workers call of a torch that was imported while a profiler is open."""
+        with self._lock:
+            if self._profilers:
+                self._wrap_loop()
+
+    def _wrap_loop(self) -> None:
+        module = sys.modules.get(_MODULE)
+        if module is not None and hasattr(os, "fork") and self._loop is None:
             found = getattr(module, _LOOP, None)
             # A child has its parent's.
             self._loop = found.theirs if isinstance(found, loader_worker.Loop) else found

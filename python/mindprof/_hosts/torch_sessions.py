@@ -57,6 +57,11 @@ def kineto_is_claimed() -> bool:
     return bool(_collections)
 
 
+def is_collected(own: Collection) -> bool:
+    """Returns whether Kineto collects that at the time, and nothing else."""
+    return _collections.get("kineto") is own
+
+
 def collection_of(session: _core.Session) -> Collection | None:
     """Returns what Kineto collects for a recording, None if it does not."""
     collection = _collections.get("kineto")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from mindprof import _core
+from mindprof._hosts.loader_workers import WORKERS
 from mindprof._hosts.present import supported_activities
 from mindprof._profiler import autograd_profile
 from mindprof._profiler import metadata as trace_metadata
@@ -188,6 +189,8 @@ class _KinetoProfile:
             self.use_device = device_of(self.activities)
         if self.profiler is not None:
             self.profiler._meet_host(self.use_device)
+        # Workers of its data loaders may begin before the window opens that they belong to.
+        WORKERS.meet_torch()
 
     def _initialized(self, doing: str) -> autograd_profile.profile:
         if self.profiler is None:

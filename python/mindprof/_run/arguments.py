@@ -70,7 +70,7 @@ def parse(words: Sequence[str]) -> Arguments:
     found = parser.parse_args(before)
     if target is None:
         parser.error("a script is missing, or -m and a module")
-    if not found.active and (found.wait or found.warmup or found.repeat):
+    if not found.active and (found.wait or found.warmup or found.repeat is not None):
         parser.error("--wait, --warmup and --repeat need --active: how many steps to record")
     return Arguments(
         target=target,
@@ -85,7 +85,7 @@ def parse(words: Sequence[str]) -> Arguments:
         wait=found.wait,
         warmup=found.warmup,
         active=found.active,
-        repeat=found.repeat,
+        repeat=1 if found.repeat is None else found.repeat,
         budget_bytes=found.budget,
         sort=found.sort,
         limit=found.limit,
@@ -130,7 +130,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="then N steps that are not kept, to let caches fill",
     )
-    add("--repeat", type=_count, default=0, metavar="N", help="N windows; until the end if 0")
+    add(
+        "--repeat",
+        type=_count,
+        default=None,
+        metavar="N",
+        help="N windows of so many steps, one if not given; 0 repeats them until the end",
+    )
     add(
         "--budget",
         type=_bytes,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -54,6 +55,9 @@ class Results:
             self.say(f"{prof.lost_events:,} events were lost; the table says why")
         for path in written:
             self.say(f"wrote {path} ({size_of(path)})")
+        if self.arguments.stacks and not self.arguments.quiet:
+            trace = shlex.quote(str(self.folder / f"trace{end}.json.gz"))
+            self.say(f"which lines they come from: mindprof table {trace} --group-by stack:3")
 
     def say(self, text: str) -> None:
         """Says a line beside the program's own output."""

@@ -72,6 +72,52 @@ fn records_belong_to_every_event_of_their_time() {
     assert_eq!(memory.unclaimed(), [4]);
 }
 
+// process 1  a |--------|         0..10   claims 1
+// process 2  b   |--------|       2..12   claims 2 and 4
+// process 3                               has no events: 8 is nobody's
+#[test]
+fn records_of_another_process_are_not_claimed() {
+    let mut builder = Part::new();
+    let threads = [1, 2, 3].map(|process| {
+        builder.add_thread(Thread {
+            process,
+            native: 1,
+            name: StringTable::EMPTY,
+            device: DeviceKind::Cpu,
+        })
+    });
+    for (thread, start, end) in [(0, 0, 10), (1, 2, 12)] {
+        let name = builder.strings.intern("op");
+        let times = (Nanos(start), Nanos(end - start));
+        let event = Event::new(Category::Operator, name, threads[thread], times.0, times.1);
+        builder.add_event(event);
+    }
+    for (thread, time, bytes) in [(0, 5, 1), (1, 5, 2), (1, 11, 4), (2, 5, 8), (0, 11, 16)] {
+        builder.add_memory(MemoryRecord {
+            time: Nanos(time),
+            address: 1,
+            bytes,
+            total_allocated: 0,
+            total_reserved: 0,
+            thread: threads[thread],
+            stack: StackId::NONE,
+            device: DeviceKind::Cpu,
+            device_index: -1,
+        });
+    }
+    let profile = builder.into_profile().unwrap();
+    let memory = memory_of(&profile);
+    let bytes = |index| memory.total(EventId::from_index(index)).host;
+    assert_eq!((bytes(0), bytes(1)), (1, 6));
+    let nobodys = memory
+        .unclaimed()
+        .iter()
+        .map(|&index| profile.memory().at(index as usize).bytes);
+    let mut nobodys: Vec<i64> = nobodys.collect();
+    nobodys.sort_unstable();
+    assert_eq!(nobodys, [8, 16]);
+}
+
 // a |----------|     0..10   takes 24, 20 of them in b
 // b    |--|          3..6
 #[test]

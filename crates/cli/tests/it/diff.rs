@@ -59,11 +59,11 @@ fn rows_by_count_tell_its_change() {
         "{text}"
     );
     assert!(
-        lines[2].starts_with("old         1        0      -1  "),
+        lines[2].starts_with("new         0        1      +1  "),
         "{text}"
     );
     assert!(
-        lines[3].starts_with("new         0        1      +1  "),
+        lines[3].starts_with("old         1        0      -1  "),
         "{text}"
     );
 }
