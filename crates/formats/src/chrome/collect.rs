@@ -104,6 +104,11 @@ impl Collector {
         }
     }
 
+    /// Says what kind of devices there is.
+    pub(super) fn set_device(&mut self, device: DeviceKind) {
+        self.device = Some(device).filter(|&device| device != DeviceKind::Cpu);
+    }
+
     /// Says what becomes of what is not known.
     pub(super) const fn set_unknown(&mut self, unknown: UnknownArgs) {
         self.store.unknown = unknown;

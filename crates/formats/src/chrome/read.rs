@@ -5,7 +5,7 @@
 
 use std::io::Read;
 
-use mindprof_model::LossCause;
+use mindprof_model::{DeviceKind, LossCause};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use serde_json::Value;
@@ -231,6 +231,8 @@ struct Mark {
     lost: FxHashMap<String, u64>,
     #[serde(rename = "spare_tracks")]
     overflow_tracks: Vec<OverflowTrack>,
+    /// The kind of the devices by torch's number, where it is not CUDA.
+    device_type: Option<u64>,
 }
 
 /// A track that holds events of the thread `of`, apart because they cross others of it.
@@ -246,6 +248,9 @@ impl Mark {
         for cause in LossCause::ALL {
             let count = self.lost.get(loss_key(cause)).copied().unwrap_or(0);
             collector.part.add_loss(cause, count);
+        }
+        if let Some(device) = self.device_type.and_then(DeviceKind::from_number) {
+            collector.set_device(device);
         }
         for track in &self.overflow_tracks {
             collector.add_overflow_track([&track.pid, &track.tid, &track.of]);

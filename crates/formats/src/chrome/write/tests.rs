@@ -225,6 +225,37 @@ fn arrows_lead_from_calls_to_the_work_of_devices() {
     assert_eq!(ends, [("s", 6), ("f", 6), ("f", 6)]);
 }
 
+#[test]
+fn devices_stay_of_their_kind() {
+    for device in [
+        DeviceKind::Cuda,
+        DeviceKind::PrivateUse1,
+        DeviceKind::Xpu,
+        DeviceKind::Hpu,
+    ] {
+        let (mut builder, _) = builder(Metadata::default());
+        let stream = builder.add_thread(Thread {
+            process: 0,
+            native: 7,
+            name: StringTable::EMPTY,
+            device,
+        });
+        let name = builder.strings.intern("work");
+        builder.add_event(Event::new(
+            Category::Kernel,
+            name,
+            stream,
+            Nanos(0),
+            Nanos(2),
+        ));
+        let mut bytes = Vec::new();
+        write_trace(&builder.into_profile().unwrap(), "t", &mut bytes).unwrap();
+        let again = crate::read_trace(&bytes).unwrap();
+        let thread = again.events()[0].thread;
+        assert_eq!(again.threads()[thread.index()].device, device);
+    }
+}
+
 /// Calls inside of each other, each with the number of its caller: the names of all callers with
 /// every call would be megabytes.
 #[test]

@@ -1,6 +1,6 @@
 //! The first lines of a trace: its top-level keys, and the window that it is of.
 
-use mindprof_model::{LossCause, Metadata, Nanos};
+use mindprof_model::{DeviceKind, LossCause, Metadata, Nanos};
 
 use super::Writer;
 use crate::chrome::category::{WINDOW, loss_key};
@@ -40,8 +40,14 @@ impl Writer<'_> {
             .join(",");
         let version = env!("CARGO_PKG_VERSION");
         let overflow = self.tracks.overflow_json(self.profile);
+        // The categories of what devices did are CUDA's for all kinds of devices.
+        let mut devices = self.profile.threads().iter().map(|thread| thread.device);
+        let device = match devices.find(|&device| device != DeviceKind::Cpu) {
+            None | Some(DeviceKind::Cuda) => String::new(),
+            Some(device) => format!(",\"device_type\":{}", device.number()),
+        };
         self.text.push(&format!(
-            "\"mindprof\":{{\"version\":\"{version}\",\"lost\":{{{counts}}},\"spare_tracks\":{overflow}}},\n\
+            "\"mindprof\":{{\"version\":\"{version}\",\"lost\":{{{counts}}},\"spare_tracks\":{overflow}{device}}},\n\
              \"displayTimeUnit\":\"ms\",\n\"baseTimeNanoseconds\":{},\n\"traceEvents\":[",
             self.base_ns
         ));
