@@ -197,8 +197,11 @@ def test_a_device_works_for_the_operator_that_asked(
     kernels = [event for event in prof.events() if event.name == "matmul_kernel"]
     assert [event.device_type for event in kernels] == [mindprof.DeviceType.PrivateUse1]
     prof.export_chrome_trace(tmp_path / "trace.json")
-    again = {row.key: row for row in mindprof.load(tmp_path / "trace.json").key_averages()}
+    loaded = mindprof.load(tmp_path / "trace.json")
+    again = {row.key: row for row in loaded.key_averages()}
     assert again["example::matmul"].device_time_total == pytest.approx(2.0)
+    kernels = [event for event in loaded.events() if event.name == "matmul_kernel"]
+    assert [event.device_type for event in kernels] == [mindprof.DeviceType.PrivateUse1]
 
 
 @pytest.mark.parametrize(

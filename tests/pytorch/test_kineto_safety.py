@@ -33,6 +33,19 @@ def counts(prof: Any) -> Counter[str]:
     return Counter({row.key: row.count for row in prof.key_averages()})
 
 
+def python(program: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Runs a program in a process of its own, by Kineto as here."""
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
 def add(times: int = 1) -> None:
     x = torch.ones(2)
     for _ in range(times):
@@ -156,14 +169,7 @@ print("rows", {{row.key: row.count for row in prof.key_averages()}})
 
 @pytest.mark.parametrize("memory", [False, True])
 def test_torchs_own_profiler_inside_is_refused_or_takes_over(memory: bool) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", REFUSED.format(memory=memory)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = python(REFUSED.format(memory=memory))
     is_kept = "'aten::add': 1" in done.stdout
     assert is_kept or "what torch recorded is lost: torch.profiler was started" in done.stderr
 
@@ -312,13 +318,7 @@ for event in prof.events():
 
 def test_results_are_read_from_memory_and_by_accessors_alike() -> None:
     def told(*words: str) -> list[str]:
-        done = subprocess.run(
-            [sys.executable, "-c", GIVEN, *words],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        done = python(GIVEN, *words)
         assert "are read by its accessors" not in done.stderr
         return done.stdout.splitlines()
 
@@ -380,14 +380,7 @@ print([event.name for event in first.events()])
 
 
 def test_a_second_recording_adds_nothing_to_the_first() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", SECOND],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout == "['aten::mul']\n"
+    assert python(SECOND).stdout == "['aten::mul']\n"
 
 
 def test_the_host_says_what_it_is() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import threading
 import warnings
 from collections import Counter
@@ -14,6 +16,7 @@ import mindprof
 import pytest
 import torch  # type: ignore[import-not-found]
 from mindprof._hosts.loader_workers import WORKERS
+from mindprof._hosts.torch_backend import torch_version
 from torch.utils.data import DataLoader, Dataset  # type: ignore[import-not-found]
 from torch.utils.data._utils import worker as torchs_worker  # type: ignore[import-not-found]
 
@@ -165,6 +168,41 @@ def test_workers_leave_out_what_the_parent_does() -> None:
         list(made)
     assert counts(prof)["aten::cosh"] == 16
     del made
+
+
+#: In a process of its own, in which nobody has used Kineto before.
+TOGGLED = """
+import mindprof
+import torch
+from torch.utils.data import DataLoader
+
+def load(rows):
+    return torch.tensor(rows, dtype=torch.float32).cosh()
+
+
+made = DataLoader(range(8), num_workers=2, persistent_workers=True, collate_fn=load)
+cpu = [mindprof.ProfilerActivity.CPU]
+with mindprof.profile(activities=cpu) as prof:
+    list(made)
+    prof.toggle_collection_dynamic(False, cpu)
+    list(made)
+print([row.count for row in prof.key_averages() if row.key == "aten::cosh"])
+"""
+
+
+@pytest.mark.skipif(
+    torch_version(torch) < (2, 15),
+    reason="before torch 2.15 Kineto cannot be toggled for all threads",
+)
+def test_workers_by_kineto_leave_out_what_the_parent_does() -> None:
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        "MINDPROF_TORCH_BACKEND": "kineto",
+    }
+    command = [sys.executable, "-W", "error::UserWarning", "-c", TOGGLED]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout == "[8]\n", done.stderr
 
 
 class Deadly(Numbers):

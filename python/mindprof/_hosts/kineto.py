@@ -19,7 +19,7 @@ from mindprof import _core
 from mindprof._hosts.call_level import level_outside
 from mindprof._hosts.kineto_config import is_of_all_threads, kineto_activities, kineto_config
 from mindprof._hosts.kineto_results import check_results
-from mindprof._hosts.pytorch import PyTorchHost, tell_torch
+from mindprof._hosts.pytorch import PyTorchHost
 from mindprof._hosts.torch_backend import observer_works, supported_devices, torch_version
 from mindprof._hosts.torch_sessions import (
     BY_OBSERVER,
@@ -32,6 +32,7 @@ from mindprof._hosts.torch_sessions import (
     is_collected,
     kineto_is_claimed,
     observed,
+    tell_torch,
 )
 from mindprof._profiler.activity import DEVICE_NAMES, ProfilerActivity
 from mindprof._profiler.options import SessionOptions

@@ -5,13 +5,18 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterable
-from types import ModuleType
 
 from mindprof import _core
 from mindprof._hosts import fast_ranges
 from mindprof._hosts.call_level import level_outside
 from mindprof._hosts.torch_backend import memory_is_told
-from mindprof._hosts.torch_sessions import IS_BUSY, WITHOUT_TORCH, kineto_is_claimed, observed
+from mindprof._hosts.torch_sessions import (
+    IS_BUSY,
+    WITHOUT_TORCH,
+    kineto_is_claimed,
+    observed,
+    tell_torch,
+)
 from mindprof._profiler.activity import ProfilerActivity
 from mindprof._profiler.options import SessionOptions
 
@@ -79,11 +84,3 @@ class PyTorchHost:
             if not torch.autograd._profiler_enabled():
                 tell_torch(torch, is_profiling=False)
         return profile
-
-
-def tell_torch(torch: ModuleType, is_profiling: bool) -> None:
-    """Has torch's own code, such as compiled graphs, name its ranges while something records."""
-    name = "_run_on_profiler_start" if is_profiling else "_run_on_profiler_stop"
-    tell = getattr(torch.autograd.profiler, name, None)
-    if tell is not None:
-        tell()

@@ -8,8 +8,10 @@ keeps the other out.
 from __future__ import annotations
 
 import os
+import sys
 import weakref
 from collections.abc import Callable
+from types import ModuleType
 from typing import NamedTuple
 
 from mindprof import _core
@@ -68,8 +70,19 @@ def collection_of(session: _core.Session) -> Collection | None:
     return collection if collection and collection.session() is session else None
 
 
+def tell_torch(torch: ModuleType, is_profiling: bool) -> None:
+    """Has torch's own code, such as compiled graphs, name its ranges while something records."""
+    name = "_run_on_profiler_start" if is_profiling else "_run_on_profiler_stop"
+    tell = getattr(torch.autograd.profiler, name, None)
+    if tell is not None:
+        tell()
+
+
 def _forget() -> None:
-    """Forgets the recordings of the parent: a forked child has none."""
+    """Forgets the recordings of the parent: a forked child has none, and torch believes in none."""
+    torch = sys.modules.get("torch")
+    if torch is not None and (_collections or observed):
+        tell_torch(torch, is_profiling=False)
     give_kineto_back()
     observed.clear()
 

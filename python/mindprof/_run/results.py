@@ -55,9 +55,12 @@ class Results:
             self.say(f"{prof.lost_events:,} events were lost; the table says why")
         for path in written:
             self.say(f"wrote {path} ({size_of(path)})")
-        if self.arguments.stacks and not self.arguments.quiet:
-            trace = shlex.quote(str(self.folder / f"trace{end}.json.gz"))
-            self.say(f"which lines they come from: mindprof table {trace} --group-by stack:3")
+        trace = self.folder / f"trace{end}.json.gz"
+        if trace in written and self.arguments.stacks and not self.arguments.quiet:
+            place = shlex.quote(str(trace))
+            self.say(
+                f"for the lines that rows come from: mindprof table {place} --group-by stack:3"
+            )
 
     def say(self, text: str) -> None:
         """Says a line beside the program's own output."""

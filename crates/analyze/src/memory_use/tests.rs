@@ -1,14 +1,28 @@
-use mindprof_model::{Category, Event, Nanos, Part, StackId, StringTable, Thread, ThreadId};
+use mindprof_model::{Category, Event, Nanos, Part, StackId, StringTable, Thread};
 use proptest::prelude::*;
 
 use super::*;
 use crate::{Correlation, Keys};
 
 fn profile(events: &[(usize, u64, u64)], records: &[(u64, i64, DeviceKind)]) -> Profile {
+    let records: Vec<_> = (records.iter())
+        .map(|&(time, bytes, device)| (0, time, bytes, device))
+        .collect();
+    profile_of([1, 1], events, &records)
+}
+
+/// Makes a profile of threads in the given processes; events and records begin with their thread.
+fn profile_of<const N: usize>(
+    processes: [u64; N],
+    events: &[(usize, u64, u64)],
+    records: &[(usize, u64, i64, DeviceKind)],
+) -> Profile {
     let mut builder = Part::new();
-    let threads = [1, 2].map(|native| {
+    let mut native = 0;
+    let threads = processes.map(|process| {
+        native += 1;
         builder.add_thread(Thread {
-            process: 1,
+            process,
             native,
             name: StringTable::EMPTY,
             device: DeviceKind::Cpu,
@@ -25,14 +39,14 @@ fn profile(events: &[(usize, u64, u64)], records: &[(u64, i64, DeviceKind)]) -> 
             duration,
         ));
     }
-    for &(time, bytes, device) in records {
+    for &(thread, time, bytes, device) in records {
         builder.add_memory(MemoryRecord {
             time: Nanos(time),
             address: 1,
             bytes,
             total_allocated: 0,
             total_reserved: 0,
-            thread: ThreadId::from_raw(0),
+            thread: threads[thread],
             stack: StackId::NONE,
             device,
             device_index: -1,
@@ -77,35 +91,18 @@ fn records_belong_to_every_event_of_their_time() {
 // process 3                               has no events: 8 is nobody's
 #[test]
 fn records_of_another_process_are_not_claimed() {
-    let mut builder = Part::new();
-    let threads = [1, 2, 3].map(|process| {
-        builder.add_thread(Thread {
-            process,
-            native: 1,
-            name: StringTable::EMPTY,
-            device: DeviceKind::Cpu,
-        })
-    });
-    for (thread, start, end) in [(0, 0, 10), (1, 2, 12)] {
-        let name = builder.strings.intern("op");
-        let times = (Nanos(start), Nanos(end - start));
-        let event = Event::new(Category::Operator, name, threads[thread], times.0, times.1);
-        builder.add_event(event);
-    }
-    for (thread, time, bytes) in [(0, 5, 1), (1, 5, 2), (1, 11, 4), (2, 5, 8), (0, 11, 16)] {
-        builder.add_memory(MemoryRecord {
-            time: Nanos(time),
-            address: 1,
-            bytes,
-            total_allocated: 0,
-            total_reserved: 0,
-            thread: threads[thread],
-            stack: StackId::NONE,
-            device: DeviceKind::Cpu,
-            device_index: -1,
-        });
-    }
-    let profile = builder.into_profile().unwrap();
+    let host = DeviceKind::Cpu;
+    let profile = profile_of(
+        [1, 2, 3],
+        &[(0, 0, 10), (1, 2, 12)],
+        &[
+            (0, 5, 1, host),
+            (1, 5, 2, host),
+            (1, 11, 4, host),
+            (2, 5, 8, host),
+            (0, 11, 16, host),
+        ],
+    );
     let memory = memory_of(&profile);
     let bytes = |index| memory.total(EventId::from_index(index)).host;
     assert_eq!((bytes(0), bytes(1)), (1, 6));
