@@ -7,11 +7,11 @@ use std::thread;
 
 use mindprof_model::{Event, Flags, Input, Profile};
 use mindprof_record::{
-    Calls, Name, NameKind, OpenScope, Options, Session, Site, Stack, open, open_with, scope,
-    set_stack_source,
+    Calls, Name, NameKind, OpenScope, Options, Session, Site, open, open_with, scope,
 };
 use proptest::prelude::*;
 
+use super::stacks::within;
 use super::{names, record};
 
 static OP: Site = Site::operator("op");
@@ -34,23 +34,23 @@ fn thread_name<'a>(profile: &'a Profile, event: &Event) -> &'a str {
 
 #[test]
 fn a_range_is_of_the_thread_it_began_on_with_its_stack_and_inputs() {
-    set_stack_source(|| Stack::NONE.push(Name::intern("train.py(7): step", NameKind::Function)));
+    let frame = Name::intern("train.py(7): step", NameKind::Function);
     let options = Options {
         inputs: true,
         calls: Calls::All,
         ..Options::default()
     };
     let profile = record(options, || {
-        let begin = || {
+        let begin = move || {
             let name = Name::intern("range", NameKind::Annotation);
-            open_with(name, |inputs| inputs.int(5)).unwrap()
+            within(frame, || open_with(name, |inputs| inputs.int(5)).unwrap())
         };
         let first = thread::Builder::new().name("first".into());
         let range = first.spawn(begin).unwrap().join().unwrap();
         let second = thread::Builder::new().name("second".into());
         let end = move || {
             // Numbers of stacks and inputs of this thread, which are others than the first one's.
-            drop(scope(&OP));
+            within(frame, || drop(scope(&OP)));
             range.close();
         };
         second.spawn(end).unwrap().join().unwrap();

@@ -35,14 +35,21 @@ fn frame(text: &str) -> Name {
     Name::intern(text, NameKind::Function)
 }
 
-/// Calls a function of this name in the present stack, and `inside` within it.
-fn call(name: Name, inside: impl FnOnce()) {
+/// Runs `inside` within a function of this name in the present stack. Where stacks come from is
+/// said once in a process: all tests say the same.
+pub(crate) fn within<T>(name: Name, inside: impl FnOnce() -> T) -> T {
     set_stack_source(|| CURRENT.get());
     let stack = CURRENT.get();
-    let open = open_call(name, stack);
     CURRENT.set(stack.push(name));
-    inside();
+    let result = inside();
     CURRENT.set(stack);
+    result
+}
+
+/// Calls a function of this name in the present stack, and `inside` within it.
+fn call(name: Name, inside: impl FnOnce()) {
+    let open = open_call(name, CURRENT.get());
+    within(name, inside);
     if let Some(open) = open {
         open.close();
     }
