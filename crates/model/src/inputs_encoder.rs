@@ -71,17 +71,33 @@ impl<W: WordSink> Encoder<W> {
         let header = header(InputKind::Tensor, dtype, count);
         // Of a known length, the words are compared at once.
         match (dims, strides) {
+            (&[], &[]) => self.words.put([header]),
             (&[a], &[s]) => self.words.put([header, a as u64, s as u64]),
             (&[a, b], &[s, t]) => {
                 (self.words).put([header, a as u64, b as u64, s as u64, t as u64]);
             }
-            _ => {
-                self.words.put([header]);
-                let dims = dims[..count].iter().map(|&dim| dim as u64);
-                let strides = strides[..count].iter().map(|&stride| stride as u64);
-                self.words.extend(dims.chain(strides));
-            }
+            (&[a, b, c], &[_, _, _]) => self.put_shape(header, [a, b, c], strides),
+            (&[a, b, c, d], &[_, _, _, _]) => self.put_shape(header, [a, b, c, d], strides),
+            _ => self.tensor_of_any_dim(header, &dims[..count], &strides[..count]),
         }
+    }
+
+    #[inline(always)]
+    fn put_shape<const DIM: usize>(&mut self, header: u64, dims: [usize; DIM], strides: &[isize]) {
+        self.words.put([header]);
+        self.words.put(dims.map(|dim| dim as u64));
+        // As many strides as dims.
+        self.words.put(std::array::from_fn::<_, DIM, _>(|index| {
+            strides[index] as u64
+        }));
+    }
+
+    #[cold]
+    fn tensor_of_any_dim(&mut self, header: u64, dims: &[usize], strides: &[isize]) {
+        self.words.put([header]);
+        let dims = dims.iter().map(|&dim| dim as u64);
+        let strides = strides.iter().map(|&stride| stride as u64);
+        self.words.extend(dims.chain(strides));
     }
 
     /// Begins a list of `count` tensors, which are to be added next.

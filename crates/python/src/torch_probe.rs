@@ -24,9 +24,14 @@ impl TorchProbe {
         })
     }
 
-    /// Makes the observer, given the addresses of the two tensors and the sequence numbers of the
-    /// two nodes.
-    fn finish(&self, tensors: [u64; 2], sequences: [u64; 2]) -> PyResult<()> {
+    /// Makes the observer, given the addresses of the two tensors, the sequence numbers of the two
+    /// nodes, and the addresses of further tensors.
+    fn finish(
+        &self,
+        tensors: [u64; 2],
+        sequences: [u64; 2],
+        further_tensors: Vec<u64>,
+    ) -> PyResult<()> {
         let probe = self
             .probe
             .lock()
@@ -35,7 +40,11 @@ impl TorchProbe {
         let Some(probe) = probe else {
             return Err(PyRuntimeError::new_err("the probe has finished"));
         };
-        let facts = Facts { tensors, sequences };
+        let facts = Facts {
+            tensors,
+            sequences,
+            further_tensors: &further_tensors,
+        };
         probe.finish(&facts).map_err(Error::from)?;
         Ok(())
     }

@@ -201,12 +201,12 @@ impl Started {
     /// As of [`Started::open`].
     #[inline]
     unsafe fn write_inputs(&self, inputs: &mut InputsRewriter<'_>) {
-        let (symbols, layout) = (&self.observer.symbols, &self.observer.layout);
+        let layout = &self.observer.layout;
         // SAFETY: by the caller's word.
         unsafe {
             let begin = self.read::<*const Value>(layout.inputs);
             let values = slice(begin, self.read::<usize>(layout.inputs + 8));
-            inputs::write(values, symbols, layout, inputs);
+            inputs::write(values, &self.observer.tensors, layout, inputs);
         }
     }
 

@@ -20,7 +20,6 @@ pub(crate) struct Value {
 }
 
 impl Value {
-    #[cfg(test)]
     pub(crate) const fn new(payload: u64, tag: u32) -> Self {
         Self {
             payload,

@@ -27,6 +27,7 @@ mod self_read;
 #[cfg(test)]
 mod stand_in;
 mod symbols;
+mod tensor;
 #[cfg(test)]
 mod tests;
 mod threads;

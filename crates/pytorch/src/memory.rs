@@ -61,7 +61,7 @@ unsafe extern "C" fn answer_zero(_reporter: *const Reporter) -> usize {
 }
 
 unsafe extern "C" fn is_enabled(_reporter: *const Reporter) -> bool {
-    is_profiling() || CHECKED_BYTES.get() != 0
+    is_profiling() || (CHECKS.load(Ordering::Relaxed) != 0 && CHECKED_BYTES.get() != 0)
 }
 
 /// Is called by torch's allocators on whichever thread has the object. The device comes as two
@@ -77,11 +77,15 @@ unsafe extern "C" fn report_usage(
     if device as u8 != 0 {
         return;
     }
-    if bytes > 0 && CHECKED_BYTES.get() == bytes {
+    if CHECKS.load(Ordering::Relaxed) != 0 && bytes > 0 && CHECKED_BYTES.get() == bytes {
         CHECKED_BYTES.set(-bytes);
     }
     memory(address, bytes, || total);
 }
+
+/// On how many threads it is checked that memory is told of: asking that is cheaper than asking for
+/// the thread's own. Relaxed, because the thread that checks sees what it has counted itself.
+static CHECKS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
     /// While it is checked that memory is told of: of how many bytes; below zero once it was.
@@ -152,7 +156,9 @@ pub(crate) fn check(symbols: &Symbols, bytes: i64, allocate: impl FnOnce()) -> R
         ));
     }
     CHECKED_BYTES.set(bytes);
+    CHECKS.fetch_add(1, Ordering::Relaxed);
     allocate();
+    CHECKS.fetch_sub(1, Ordering::Relaxed);
     let was_heard = CHECKED_BYTES.replace(0) == -bytes;
     drop(report);
     if was_heard {

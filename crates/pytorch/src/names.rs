@@ -11,24 +11,25 @@ use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
 
 use mindprof_record::{Name, NameKind};
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
-/// How many operators a thread finds without a look at the recorder's table.
-const SLOTS: usize = 256;
+/// So many operators a thread finds without a look at the recorder's table. There are a few
+/// thousand; more come of schemas that come and go.
+const MOST_KNOWN: usize = 8192;
 
-/// The operators that one thread has met, each in the slot of its address.
+/// The operators that one thread has met, by their addresses.
 #[derive(Debug)]
-pub(crate) struct KnownNames(RefCell<Vec<Option<KnownName>>>);
+pub(crate) struct KnownNames(RefCell<FxHashMap<usize, KnownName>>);
 
 #[derive(Debug)]
 struct KnownName {
-    address: *const c_char,
     text: CString,
     name: Name,
 }
 
 impl KnownNames {
     pub(crate) const fn new() -> Self {
-        Self(RefCell::new(Vec::new()))
+        Self(RefCell::new(FxHashMap::with_hasher(FxBuildHasher)))
     }
 
     /// Returns the name of the operator whose text lies at `address`, if the thread has met it.
@@ -38,11 +39,9 @@ impl KnownNames {
     #[inline]
     pub(crate) unsafe fn find(&self, address: *const c_char) -> Option<Name> {
         let known = self.0.try_borrow().ok()?;
-        let known = known.get(slot(address))?.as_ref()?;
+        let known = known.get(&(address as usize))?;
         // SAFETY: both texts end in a zero.
-        let is_same =
-            known.address == address && unsafe { are_equal(known.text.as_ptr(), address) };
-        is_same.then_some(known.name)
+        unsafe { are_equal(known.text.as_ptr(), address) }.then_some(known.name)
     }
 
     /// Adds the operator whose text lies at `address`.
@@ -55,24 +54,14 @@ impl KnownNames {
         let text = unsafe { CStr::from_ptr(address) };
         let name = Name::intern(&text.to_string_lossy(), NameKind::Operator);
         if let Ok(mut known) = self.0.try_borrow_mut() {
-            if known.is_empty() {
-                known.resize_with(SLOTS, || None);
+            if known.len() >= MOST_KNOWN {
+                known.clear();
             }
-            known[slot(address)] = Some(KnownName {
-                address,
-                text: text.to_owned(),
-                name,
-            });
+            let text = text.to_owned();
+            known.insert(address as usize, KnownName { text, name });
         }
         name
     }
-}
-
-/// Texts of the heap lie at multiples of 16.
-#[inline]
-fn slot(address: *const c_char) -> usize {
-    let hash = (address as u64 >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (hash >> (u64::BITS - SLOTS.ilog2())) as usize
 }
 
 /// Returns whether two texts are equal.

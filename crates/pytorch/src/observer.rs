@@ -16,6 +16,7 @@ use crate::error::Result;
 use crate::layout::Layout;
 use crate::memory::{self, MemoryReport};
 use crate::symbols::{Callback, RecordFunction, Symbols};
+use crate::tensor::Tensors;
 use crate::threads::with_state;
 
 static OBSERVER: OnceLock<Observer> = OnceLock::new();
@@ -24,6 +25,7 @@ static OBSERVER: OnceLock<Observer> = OnceLock::new();
 pub struct Observer {
     pub(crate) symbols: Symbols,
     pub(crate) layout: Layout,
+    pub(crate) tensors: Tensors,
 }
 
 /// What a session wants of the observer.
@@ -37,8 +39,12 @@ pub struct Wanted {
 
 impl Observer {
     /// Makes the observer, unless there is one. What the layout says was found by a `Probe`.
-    pub(crate) fn build(symbols: Symbols, layout: Layout) -> &'static Self {
-        OBSERVER.get_or_init(|| Self { symbols, layout })
+    pub(crate) fn build(symbols: Symbols, layout: Layout, tensors: Tensors) -> &'static Self {
+        OBSERVER.get_or_init(|| Self {
+            symbols,
+            layout,
+            tensors,
+        })
     }
 
     /// Returns the observer, if it was made.

@@ -28,6 +28,7 @@ use crate::memory;
 use crate::observer::Observer;
 use crate::samples::{Sample, SampledList, SampledValue};
 use crate::symbols::{Callback, RecordFunction, Symbols};
+use crate::tensor::{TensorLayout, Tensors};
 
 /// The range of the probe.
 pub(crate) const RANGE: &str = "mindprof::probe";
@@ -46,11 +47,14 @@ struct Running {
 
 /// What the caller knows of the operators that it ran.
 #[derive(Clone, Copy, Debug)]
-pub struct Facts {
+pub struct Facts<'a> {
     /// The addresses of the tensors `a` and `b`.
     pub tensors: [u64; 2],
     /// The sequence numbers of the nodes of `c` and `d`.
     pub sequences: [u64; 2],
+    /// The addresses of tensors of several types and shapes, which live until the probe has
+    /// finished.
+    pub further_tensors: &'a [u64],
 }
 
 /// A probe that is listening on the calling thread.
@@ -78,12 +82,17 @@ impl Probe {
     ///
     /// # Errors
     /// If some were not.
-    pub fn finish(mut self, facts: &Facts) -> Result<&'static Observer> {
+    pub fn finish(mut self, facts: &Facts<'_>) -> Result<&'static Observer> {
         self.stop();
         let running = RUNNING.take();
         let samples = running.map(|running| running.samples).unwrap_or_default();
         let layout = find_layout(&samples, facts, self.symbols.thread_number())?;
-        Ok(Observer::build(self.symbols, layout))
+        let symbols = self.symbols.tensor;
+        let tensors = Tensors {
+            symbols,
+            layout: TensorLayout::find(facts.further_tensors, &symbols),
+        };
+        Ok(Observer::build(self.symbols, layout, tensors))
     }
 
     fn stop(&mut self) {
@@ -144,7 +153,7 @@ struct Known<'a> {
     backward: [&'a Sample; 2],
 }
 
-fn find_layout(samples: &[Sample], facts: &Facts, thread: u64) -> Result<Layout> {
+fn find_layout(samples: &[Sample], facts: &Facts<'_>, thread: u64) -> Result<Layout> {
     let known = Known::among(samples)?;
     let sequence = known.sequence(facts)?;
     let (inputs, list) = known.inputs(facts)?;
@@ -186,7 +195,7 @@ impl<'a> Known<'a> {
         })
     }
 
-    fn sequence(&self, facts: &Facts) -> Result<usize> {
+    fn sequence(&self, facts: &Facts<'_>) -> Result<usize> {
         let [c, d] = facts.sequences;
         only("the sequence number", words(), |offset| {
             let [one, two] = self.backward.map(|node| node.word(offset));
@@ -216,7 +225,7 @@ impl<'a> Known<'a> {
     }
 
     /// Finds the inputs, and how a list lies in memory.
-    fn inputs(&self, facts: &Facts) -> Result<(usize, SampledList)> {
+    fn inputs(&self, facts: &Facts<'_>) -> Result<(usize, SampledList)> {
         let [a, b] = facts.tensors;
         let begins_with = |values: &[SampledValue], tensors: &[u64]| {
             let payloads = values.iter().map(|value| value.payload);

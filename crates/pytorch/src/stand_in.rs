@@ -66,9 +66,10 @@ fn address_of(name: &str) -> *const c_void {
         ("get_strides", strides_of as *const c_void),
         ("get_dtype", dtype_of as *const c_void),
         ("get_layout", zero_number as *const c_void),
-        ("get_storage_offset", zero_offset as *const c_void),
+        ("get_storage_offset", offset_of as *const c_void),
         ("get_data_ptr", data_of as *const c_void),
         ("UndefinedTensorImpl", (&raw const UNDEFINED).cast()),
+        ("_ZTVN3c1010TensorImplE", (&raw const PLAIN_TABLE).cast()),
         ("DebugInfo3get", get_slot as *const c_void),
         ("7current", current_slot as *const c_void),
         ("5_push", push_slot as *const c_void),
@@ -119,10 +120,113 @@ extern "C" fn thread_number() -> u64 {
     THREAD
 }
 
-/// A tensor: its sizes and strides.
+/// A tensor: words that lie as those of no torch do, and what does not lie in them.
+#[repr(C)]
 pub(crate) struct Tensor {
-    pub(crate) sizes: Vec<i64>,
-    pub(crate) strides: Vec<i64>,
+    words: [u64; TENSOR_WORDS],
+    /// Its storage, which begins with its owner and has the address of its bytes after it.
+    _storage: Box<[u64; 8]>,
+    bytes: Box<[u8; 256]>,
+    /// Sizes and strides that are not those of the words.
+    other_shape: Option<[Vec<i64>; 2]>,
+}
+
+const TENSOR_WORDS: usize = 24;
+/// Where things lie in a tensor, by words; the number of the type in the last half of one.
+const STORAGE: usize = 3;
+const DIM: usize = 6;
+const STRIDES: usize = DIM + 6;
+const TYPE: usize = 19;
+const OFFSET: usize = 20;
+/// Where its bytes are said to lie in a storage.
+const BYTES: usize = 4;
+
+/// The functions of plain tensors, and two words before them.
+static PLAIN_TABLE: [u64; 3] = [0; 3];
+
+impl Tensor {
+    /// Makes a plain tensor, of up to five sizes.
+    pub(crate) fn new(dtype: u16, sizes: &[i64], strides: &[i64], offset: u64) -> Self {
+        let bytes = Box::new([0; 256]);
+        let mut storage = Box::new([0; 8]);
+        storage[BYTES] = bytes.as_ptr() as u64;
+        let mut words = [0; TENSOR_WORDS];
+        words[0] = (&raw const PLAIN_TABLE[2]) as u64;
+        words[STORAGE] = storage.as_ptr() as u64;
+        words[DIM] = sizes.len() as u64;
+        for (place, numbers) in [(DIM + 1, sizes), (STRIDES, strides)] {
+            for (word, &number) in words[place..].iter_mut().zip(numbers) {
+                *word = number as u64;
+            }
+        }
+        words[TYPE] = u64::from(dtype) << 48;
+        words[OFFSET] = offset;
+        Self {
+            words,
+            _storage: storage,
+            bytes,
+            other_shape: None,
+        }
+    }
+
+    /// Has torch tell others than the sizes and strides that lie in it.
+    pub(crate) fn with_other_shape(mut self, sizes: &[i64], strides: &[i64]) -> Self {
+        self.other_shape = Some([sizes.to_vec(), strides.to_vec()]);
+        self
+    }
+
+    /// Makes it one of another class, in which nothing lies where it does in plain ones.
+    pub(crate) fn of_another_class(mut self) -> Self {
+        let [sizes, strides] = [self.sizes().to_vec(), self.strides().to_vec()];
+        self.words[0] += 8;
+        self.words[TYPE] = 0;
+        self.words[STORAGE] = 0;
+        self.with_other_shape(&sizes, &strides)
+    }
+
+    fn sizes(&self) -> &[i64] {
+        self.shape(0, DIM + 1)
+    }
+
+    fn strides(&self) -> &[i64] {
+        self.shape(1, STRIDES)
+    }
+
+    fn shape(&self, which: usize, place: usize) -> &[i64] {
+        if let Some(shape) = &self.other_shape {
+            return &shape[which];
+        }
+        // SAFETY: so many words lie there, and any word is a number.
+        unsafe {
+            let begin = self.words.as_ptr().add(place).cast();
+            std::slice::from_raw_parts(begin, self.words[DIM] as usize)
+        }
+    }
+
+    fn is_plain(&self) -> bool {
+        self.words[0] == (&raw const PLAIN_TABLE[2]) as u64
+    }
+
+    /// Returns the address of its bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.as_ptr() as u64
+    }
+}
+
+/// Returns tensors of two types and of all dimensions that can lie in them.
+pub(crate) fn sample_tensors() -> Vec<Tensor> {
+    let (sizes, strides) = ([2, 3, 5, 7, 11], [1155, 385, 77, 11, 1]);
+    let of = |dim: usize| {
+        let dtype = if dim.is_multiple_of(2) { 6 } else { 7 };
+        Tensor::new(dtype, &sizes[..dim], &strides[5 - dim..], dim as u64)
+    };
+    (0..=5).map(of).collect()
+}
+
+/// Returns where tensors lie.
+pub(crate) fn addresses(tensors: &[Tensor]) -> Vec<u64> {
+    let address = |tensor| ptr::from_ref::<Tensor>(tensor) as u64;
+    tensors.iter().map(address).collect()
 }
 
 fn tensor<'a>(handle: TensorHandle) -> &'a Tensor {
@@ -132,23 +236,28 @@ fn tensor<'a>(handle: TensorHandle) -> &'a Tensor {
 }
 
 extern "C" fn dim_of(handle: TensorHandle, answer: &mut i64) -> i32 {
-    *answer = tensor(handle).sizes.len() as i64;
+    *answer = tensor(handle).sizes().len() as i64;
     0
 }
 
 extern "C" fn sizes_of(handle: TensorHandle, answer: &mut *const i64) -> i32 {
-    *answer = tensor(handle).sizes.as_ptr();
+    *answer = tensor(handle).sizes().as_ptr();
     0
 }
 
 extern "C" fn strides_of(handle: TensorHandle, answer: &mut *const i64) -> i32 {
-    *answer = tensor(handle).strides.as_ptr();
+    *answer = tensor(handle).strides().as_ptr();
     0
 }
 
-/// Every tensor is of 32-bit floats.
-extern "C" fn dtype_of(_handle: TensorHandle, answer: &mut i32) -> i32 {
-    *answer = 6;
+/// Of another class every tensor is of 64-bit floats.
+extern "C" fn dtype_of(handle: TensorHandle, answer: &mut i32) -> i32 {
+    let tensor = tensor(handle);
+    *answer = if tensor.is_plain() {
+        (tensor.words[TYPE] >> 48) as i32
+    } else {
+        7
+    };
     0
 }
 
@@ -157,13 +266,18 @@ extern "C" fn zero_number(_handle: TensorHandle, answer: &mut i32) -> i32 {
     0
 }
 
-extern "C" fn zero_offset(_handle: TensorHandle, answer: &mut i64) -> i32 {
-    *answer = 0;
+extern "C" fn offset_of(handle: TensorHandle, answer: &mut i64) -> i32 {
+    *answer = tensor(handle).words[OFFSET] as i64;
     0
 }
 
+/// Every type of the tests has four bytes or eight.
 extern "C" fn data_of(handle: TensorHandle, answer: &mut *const c_void) -> i32 {
-    *answer = ptr::from_ref(tensor(handle)).cast();
+    let mut number = 0;
+    dtype_of(handle, &mut number);
+    let bytes = if number == 6 { 4 } else { 8 };
+    let tensor = tensor(handle);
+    *answer = (tensor.bytes() + bytes * tensor.words[OFFSET]) as *const c_void;
     0
 }
 

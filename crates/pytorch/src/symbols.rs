@@ -47,13 +47,15 @@ pub(crate) struct Callback {
 }
 
 impl Callback {
-    /// Makes a callback for scopes of all kinds.
+    /// Makes a callback for scopes of all kinds that a torch of a release has: types of kernels (3)
+    /// and features of a build (5) are told by builds of their own alone. Each kind costs whenever
+    /// torch gives a thread the state of another.
     pub(crate) const fn new(start: StartCallback, end: EndCallback, needs_inputs: bool) -> Self {
         Self {
             start,
             end,
             sampling_probability: 1.0,
-            scopes: [true; 10],
+            scopes: [true, true, true, false, true, false, true, true, true, true],
             needs_inputs,
             needs_outputs: false,
             needs_ids: false,
@@ -90,7 +92,12 @@ pub(crate) struct TensorSymbols {
     pub(crate) data: unsafe extern "C" fn(TensorHandle, *mut *const c_void) -> i32,
     /// The address of the one tensor that is undefined.
     pub(crate) undefined: u64,
+    /// With what a plain tensor begins; none where that is not told.
+    pub(crate) plain_table: Option<u64>,
 }
+
+/// An object of C++ points behind the first two words of the table of its class.
+const TABLE_HEADER: u64 = 16;
 
 /// A `std::shared_ptr`: what it points to, and who counts its owners.
 #[derive(Clone, Copy)]
@@ -175,6 +182,8 @@ impl Symbols {
                     data: function(look_up, c"aoti_torch_get_data_ptr")?,
                     undefined: address(look_up, c"_ZN3c1019UndefinedTensorImpl10_singletonE")?
                         .as_ptr() as u64,
+                    plain_table: look_up(c"_ZTVN3c1010TensorImplE")
+                        .map(|table| table.as_ptr() as u64 + TABLE_HEADER),
                 },
                 memory: MemorySymbols::resolve(look_up).ok(),
             })

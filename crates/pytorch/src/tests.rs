@@ -14,11 +14,9 @@ use crate::stand_in::{self, LAYOUT, Record, Scope, THREAD, Tensor, Value};
 const TENSOR_LIST: u64 = LAYOUT.tensor_type;
 const OTHER_LIST: u64 = 0x7ef0;
 
+/// A tensor of 32-bit floats.
 fn tensor(sizes: [i64; 2]) -> Tensor {
-    Tensor {
-        sizes: sizes.to_vec(),
-        strides: vec![sizes[1], 1],
-    }
+    Tensor::new(6, &sizes, &[sizes[1], 1], 0)
 }
 
 fn operator(name: &str, sequence: i64) -> Scope<'_> {
@@ -74,13 +72,15 @@ fn run_probe(a: &Tensor, b: &Tensor) {
     }
 }
 
-fn probed(change: impl Fn(Facts) -> Facts) -> crate::Result<&'static Observer> {
+fn probed(change: impl Fn(Facts<'_>) -> Facts<'_>) -> crate::Result<&'static Observer> {
     let (a, b) = (tensor([2, 3]), tensor([2, 3]));
+    let samples = stand_in::sample_tensors();
     let probe = Probe::begin(stand_in::symbols(|_| false)?);
     run_probe(&a, &b);
     let facts = Facts {
         tensors: [&a, &b].map(|tensor| std::ptr::from_ref(tensor) as u64),
         sequences: [5, 6],
+        further_tensors: &stand_in::addresses(&samples),
     };
     probe.finish(&change(facts))
 }
@@ -139,6 +139,7 @@ fn a_probe_that_saw_nothing_finds_nothing() {
     let facts = Facts {
         tensors: [1, 2],
         sequences: [1, 2],
+        further_tensors: &[],
     };
     assert!(matches!(probe.finish(&facts), Err(Error::Layout(_))));
 }

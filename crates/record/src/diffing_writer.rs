@@ -9,14 +9,13 @@
 use mindprof_model::WordSink;
 
 /// A list that is written anew in its old place, and tells whether it has changed.
-///
-/// Where it has not, it is only read.
 #[derive(Debug)]
 pub struct DiffingWriter<'a> {
     words: &'a mut Vec<u64>,
     /// How many words are written since it was begun anew; what follows them is old.
     len: usize,
-    is_changed: bool,
+    /// The bits in which any word differs from what was in its place.
+    difference: u64,
 }
 
 impl<'a> DiffingWriter<'a> {
@@ -26,7 +25,7 @@ impl<'a> DiffingWriter<'a> {
         Self {
             words,
             len: 0,
-            is_changed: false,
+            difference: 0,
         }
     }
 
@@ -34,7 +33,7 @@ impl<'a> DiffingWriter<'a> {
     #[inline]
     pub(crate) fn finish(self) -> bool {
         if self.len == self.words.len() {
-            return self.is_changed;
+            return self.difference != 0;
         }
         self.words.truncate(self.len);
         true
@@ -46,65 +45,53 @@ impl WordSink for DiffingWriter<'_> {
     fn put<const N: usize>(&mut self, words: [u64; N]) {
         let begin = self.len;
         self.len += N;
-        if !is_there(self.words, begin, &words) {
-            self.is_changed = true;
+        let old = self.words.get_mut(begin..);
+        if let Some(old) = old.and_then(<[u64]>::first_chunk_mut::<N>) {
+            // Written also where it is the same: whether it is cannot be foretold.
+            self.difference |= difference(old, &words);
+            *old = words;
+        } else {
+            self.difference = u64::MAX;
             // Of a copy, so that the words themselves need not lie in memory.
             let copy = words;
-            change(self.words, begin, &copy);
+            append(self.words, begin, &copy);
         }
     }
 
     #[inline(always)]
     fn extend(&mut self, words: impl Iterator<Item = u64>) {
-        let (len, is_changed) = rewrite(self.words, self.len, words);
-        self.len = len;
-        self.is_changed |= is_changed;
+        for word in words {
+            self.put([word]);
+        }
     }
 
     #[inline(always)]
     fn copy(&mut self, words: &[u64]) {
         let begin = self.len;
         self.len += words.len();
-        if self.words.get(begin..self.len) != Some(words) {
-            self.is_changed = true;
-            change(self.words, begin, words);
+        if let Some(old) = self.words.get_mut(begin..self.len) {
+            self.difference |= difference(old, words);
+            old.copy_from_slice(words);
+        } else {
+            self.difference = u64::MAX;
+            append(self.words, begin, words);
         }
     }
 }
 
-/// Writes any number of words from `len` on. Returns the new length and whether they are others
-/// than were there.
-#[inline(never)]
-fn rewrite(list: &mut Vec<u64>, mut len: usize, words: impl Iterator<Item = u64>) -> (usize, bool) {
-    let mut is_changed = false;
-    for word in words {
-        if !is_there(list, len, &[word]) {
-            is_changed = true;
-            change(list, len, &[word]);
-        }
-        len += 1;
-    }
-    (len, is_changed)
-}
-
+/// Writes words of which the last lie beyond the end of the list.
 #[cold]
 #[inline(never)]
-fn change(list: &mut Vec<u64>, begin: usize, words: &[u64]) {
+fn append(list: &mut Vec<u64>, begin: usize, words: &[u64]) {
     list.truncate(begin);
     list.extend_from_slice(words);
 }
 
+/// Returns the bits in which some words differ from as many others.
 #[inline(always)]
-fn is_there<const N: usize>(list: &[u64], begin: usize, words: &[u64; N]) -> bool {
-    // As arrays, they are compared word by word in place.
-    let old = list.get(begin..).and_then(<[u64]>::first_chunk::<N>);
-    old.is_some_and(|old| is_same(old, words))
-}
-
-#[inline]
-fn is_same<const N: usize>(old: &[u64; N], new: &[u64; N]) -> bool {
+fn difference(old: &[u64], new: &[u64]) -> u64 {
     let pairs = old.iter().zip(new);
-    pairs.fold(0, |difference, (old, new)| difference | (old ^ new)) == 0
+    pairs.fold(0, |difference, (old, new)| difference | (old ^ new))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mindprof import _core
 from mindprof._profiler.activity import DEVICE_NAMES
@@ -173,6 +173,7 @@ def probe(torch: ModuleType) -> None:
         a, b = (torch.zeros(2, 3, requires_grad=True, **options) for _ in range(2))
         weight = torch.ones(2, 3, **options)
         index = torch.zeros(1, dtype=torch.int64, device="cpu")
+        samples = sample_tensors(torch)
         listener = _core.TorchProbe()
         with torch.autograd.profiler.record_function("mindprof::probe"):
             pass
@@ -184,7 +185,26 @@ def probe(torch: ModuleType) -> None:
         with torch.no_grad():
             torch.neg(a)
         torch.autograd.grad([c, d], [a], [weight, weight])
-        listener.finish(*facts(a, b, c, d))
+        listener.finish(*facts(a, b, c, d), [tensor._cdata for tensor in samples])
+
+
+def sample_tensors(torch: ModuleType) -> list[Any]:
+    """Returns tensors of several types, dimensions, strides, and beginnings in their storages."""
+    of_numbers = [
+        torch.zeros(shape, dtype=dtype, device="cpu")
+        for shape, dtype in (
+            ((), torch.float64),
+            ((3,), torch.int64),
+            ((2, 3), torch.float32),
+            ((2, 3, 5), torch.bool),
+            ((1, 2, 3, 4), torch.bfloat16),
+            ((5, 4, 3, 2, 1), torch.int16),
+        )
+    ]
+    views = [of_numbers[2].t(), of_numbers[3][1:, :, ::2]]
+    # Its bytes belong to somebody else, who is not to be taken for them.
+    borrowed = torch.frombuffer(bytearray(8), dtype=torch.uint8)
+    return [*of_numbers, *views, borrowed]
 
 
 def facts(a: object, b: object, c: object, d: object) -> tuple[list[int], list[int]]:

@@ -1,0 +1,439 @@
+//! What tensors are like: their type, sizes, strides, and where their bytes lie.
+//!
+//! torch's C interface tells each by a call of its own. Most tensors are plain ones, of one class,
+//! and hold these facts where all others of the class do: [`TensorLayout`] has found those places on
+//! tensors that were asked, and spares most of the calls. Sizes and strides are always asked for,
+//! because a tensor may have others than lie in it; its sizes count as its own if torch points to
+//! those that lie in it.
+
+#![expect(
+    unsafe_code,
+    reason = "tensors are asked through torch's C interface, and read by a layout that was found"
+)]
+
+use std::ffi::c_void;
+use std::ptr;
+
+use mindprof_model::DType;
+
+use crate::ivalue::{Value, slice};
+use crate::self_read::read_words;
+use crate::symbols::{TensorHandle, TensorSymbols};
+
+/// So many words of a tensor are looked at; it has 22 in torch 2.15.
+const TENSOR_WORDS: usize = 24;
+/// So many words of a storage are looked at.
+const STORAGE_WORDS: usize = 8;
+
+/// How to look at the tensors of this process.
+#[derive(Clone, Copy)]
+pub(crate) struct Tensors {
+    pub(crate) symbols: TensorSymbols,
+    /// None where every tensor is asked for everything.
+    pub(crate) layout: Option<TensorLayout>,
+}
+
+/// What a tensor is like. Borrows from the tensor.
+pub(crate) struct TensorFacts<'a> {
+    pub(crate) dtype: DType,
+    pub(crate) dims: &'a [usize],
+    pub(crate) strides: &'a [isize],
+}
+
+impl TensorFacts<'_> {
+    /// Looks at a tensor. Returns none of one that has no sizes, such as a nested one.
+    ///
+    /// # Safety
+    /// The value is a tensor that is defined and lives as long as what is returned.
+    #[inline]
+    pub(crate) unsafe fn of(tensor: &Value, tensors: &Tensors) -> Option<Self> {
+        let symbols = &tensors.symbols;
+        let (mut dims, mut strides) = (ptr::null(), ptr::null());
+        let handle = tensor.tensor();
+        // SAFETY: torch's functions write one answer each, and throw nothing; the rest is by the
+        // caller's word.
+        let (dim, dtype) = unsafe {
+            if (symbols.sizes)(handle, &raw mut dims) != 0 {
+                return None;
+            }
+            let read = (tensors.layout.as_ref()).and_then(|layout| layout.read(tensor, dims));
+            let (dim, dtype, is_strided) = match read {
+                Some((dim, dtype)) => (dim, dtype, true),
+                None => ask(handle, symbols)?,
+            };
+            if !is_strided || (symbols.strides)(handle, &raw mut strides) != 0 {
+                strides = ptr::null();
+            }
+            (dim, dtype)
+        };
+        // SAFETY: the tensor has as many sizes and strides as dimensions, each of 64 bits, as
+        // `usize` and `isize` have on the only platform that is supported.
+        let (dims, strides) = unsafe {
+            (
+                slice(dims.cast::<usize>(), dim),
+                slice(strides.cast::<isize>(), dim),
+            )
+        };
+        Some(Self {
+            dtype: dtype_of(dtype),
+            dims,
+            // What has no strides is written with its sizes alone, beside strides of zero.
+            strides: if strides.len() == dims.len() {
+                strides
+            } else {
+                no_strides(dim)
+            },
+        })
+    }
+}
+
+/// Asks how many dimensions a tensor has, the number of its type, and whether it has strides; where
+/// that is not told, asking for them tells.
+///
+/// # Safety
+/// The handle is of a tensor that is defined.
+#[cold]
+unsafe fn ask(tensor: TensorHandle, symbols: &TensorSymbols) -> Option<(usize, i32, bool)> {
+    let (mut dim, mut dtype, mut layout) = (0, 0, 0);
+    // SAFETY: the functions write one answer each, and throw nothing.
+    let is_told = unsafe {
+        if let Some(ask) = symbols.layout {
+            ask(tensor, &raw mut layout);
+        }
+        (symbols.dim)(tensor, &raw mut dim) == 0 && (symbols.dtype)(tensor, &raw mut dtype) == 0
+    };
+    let dim = usize::try_from(dim).ok().filter(|_| is_told)?;
+    Some((dim, dtype, layout == 0))
+}
+
+/// Returns strides of a tensor that has none.
+fn no_strides(dim: usize) -> &'static [isize] {
+    const NONE: [isize; 64] = [0; 64];
+    NONE.get(..dim).unwrap_or(&NONE)
+}
+
+/// Returns where the storage of a tensor begins, zero if it has none.
+///
+/// # Safety
+/// As of [`TensorFacts::of`].
+#[inline]
+pub(crate) unsafe fn storage_address(tensor: &Value, dtype: DType, tensors: &Tensors) -> u64 {
+    let layout = tensors.layout.as_ref();
+    // SAFETY: by the caller's word.
+    unsafe {
+        match layout.and_then(|layout| layout.read_storage(tensor)) {
+            Some(address) => address,
+            None => ask_storage(tensor.tensor(), dtype, &tensors.symbols),
+        }
+    }
+}
+
+/// # Safety
+/// The handle is of a tensor that is defined.
+#[cold]
+unsafe fn ask_storage(tensor: TensorHandle, dtype: DType, symbols: &TensorSymbols) -> u64 {
+    let (mut data, mut offset) = (ptr::null::<c_void>(), 0);
+    // SAFETY: the functions write one answer each, and throw nothing.
+    let is_told = unsafe {
+        (symbols.data)(tensor, &raw mut data) == 0
+            && (symbols.storage_offset)(tensor, &raw mut offset) == 0
+    };
+    if !is_told || data.is_null() {
+        return 0;
+    }
+    (data as u64).wrapping_sub((offset as u64).wrapping_mul(dtype.bytes()))
+}
+
+/// Offsets in bytes within plain tensors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TensorLayout {
+    /// With what a plain tensor begins: the table of its functions.
+    table: u64,
+    /// Its sizes, if they lie in it. How many there are lies before them.
+    sizes: usize,
+    /// The number of its type, of two bytes.
+    dtype: usize,
+    /// The address of its storage, zero for none.
+    storage: usize,
+    /// In a storage: the address of its bytes.
+    bytes: usize,
+}
+
+impl TensorLayout {
+    /// Finds the offsets on tensors at these addresses: plain ones of several types, with few
+    /// dimensions, and with bytes, which begin at different places in their storages. Returns none
+    /// if any of them is not the only one at which all is right, or if anything else lies there.
+    pub(crate) fn find(tensors: &[u64], symbols: &TensorSymbols) -> Option<Self> {
+        let table = symbols.plain_table?;
+        let mut samples = Vec::new();
+        for &address in tensors {
+            let words = read_words(address)?;
+            if words[0] != table {
+                return None;
+            }
+            // SAFETY: what begins with the table of plain tensors is one.
+            samples.push(unsafe { TensorSample::take(address, words, symbols) }?);
+        }
+        if samples.is_empty() {
+            return None;
+        }
+        let all = |holds: &dyn Fn(&TensorSample) -> bool| samples.iter().all(holds);
+        let words = || (8..8 * TENSOR_WORDS).step_by(8);
+        let sizes = only(words(), |offset| {
+            all(&|sample| sample.is_at(offset) && sample.word(offset - 8) == sample.dim as u64)
+        });
+        let dtype = only((8..8 * TENSOR_WORDS).step_by(2), |offset| {
+            all(&|sample| sample.half(offset) == sample.dtype)
+        });
+        let storage = only(
+            words().flat_map(|storage| (0..STORAGE_WORDS).map(move |word| (storage, word))),
+            |(storage, word)| all(&|sample| sample.bytes_at(storage, word) == Some(sample.bytes)),
+        );
+        let (storage, word) = storage?;
+        Some(Self {
+            table,
+            sizes: sizes?,
+            dtype: dtype?,
+            storage,
+            bytes: 8 * word,
+        })
+    }
+
+    /// Returns how many dimensions a tensor has and the number of its type, if it is a plain one
+    /// with its sizes in it: there torch has said that they are.
+    ///
+    /// # Safety
+    /// The value is a tensor that is defined.
+    #[inline]
+    unsafe fn read(&self, tensor: &Value, sizes: *const i64) -> Option<(usize, i32)> {
+        if sizes as u64 != tensor.payload + self.sizes as u64 {
+            return None;
+        }
+        // SAFETY: by the caller's word, and of plain tensors the layout says what lies where.
+        unsafe {
+            self.is_plain(tensor).then(|| {
+                let dtype = Self::word::<u16>(tensor.payload, self.dtype);
+                let dim = Self::word::<usize>(tensor.payload, self.sizes - 8);
+                (dim, i32::from(dtype))
+            })
+        }
+    }
+
+    /// Returns where the bytes of a plain tensor begin, zero if it has none; none of another one.
+    ///
+    /// # Safety
+    /// The value is a tensor that is defined.
+    #[inline]
+    unsafe fn read_storage(&self, tensor: &Value) -> Option<u64> {
+        // SAFETY: as in `read`; a storage lives as long as its tensors.
+        unsafe {
+            if !self.is_plain(tensor) {
+                return None;
+            }
+            let storage = Self::word::<u64>(tensor.payload, self.storage);
+            let bytes = (storage != 0).then(|| Self::word(storage, self.bytes));
+            Some(bytes.unwrap_or_default())
+        }
+    }
+
+    /// # Safety
+    /// The value is a tensor that is defined.
+    #[inline]
+    unsafe fn is_plain(&self, tensor: &Value) -> bool {
+        // SAFETY: by the caller's word; an object of C++ begins with the table of its functions.
+        unsafe { Self::word::<u64>(tensor.payload, 0) == self.table }
+    }
+
+    /// # Safety
+    /// A `T` lies there.
+    #[inline]
+    unsafe fn word<T: Copy>(address: u64, offset: usize) -> T {
+        // SAFETY: by the caller's word.
+        unsafe {
+            (address as *const c_void)
+                .byte_add(offset)
+                .cast::<T>()
+                .read()
+        }
+    }
+}
+
+/// A tensor as it lies in memory, and what torch says of it.
+struct TensorSample {
+    address: u64,
+    words: [u64; TENSOR_WORDS],
+    sizes: u64,
+    dim: usize,
+    dtype: u16,
+    /// Where its storage begins.
+    bytes: u64,
+}
+
+impl TensorSample {
+    /// # Safety
+    /// A tensor that is defined lies at the address.
+    unsafe fn take(
+        address: u64,
+        words: [u64; TENSOR_WORDS],
+        symbols: &TensorSymbols,
+    ) -> Option<Self> {
+        let value = Value::new(address, 0);
+        let handle = value.tensor();
+        let mut sizes = ptr::null();
+        // SAFETY: by the caller's word.
+        unsafe {
+            let (dim, dtype, _) = ask(handle, symbols)?;
+            let bytes = ask_storage(handle, dtype_of(dtype), symbols);
+            let is_told = (symbols.sizes)(handle, &raw mut sizes) == 0 && bytes != 0;
+            is_told.then_some(Self {
+                address,
+                words,
+                sizes: sizes as u64,
+                dim,
+                dtype: u16::try_from(dtype).ok()?,
+                bytes,
+            })
+        }
+    }
+
+    fn word(&self, offset: usize) -> u64 {
+        self.words[offset / 8]
+    }
+
+    fn half(&self, offset: usize) -> u16 {
+        (self.words[offset / 8] >> (8 * (offset % 8))) as u16
+    }
+
+    /// Returns whether its sizes lie in it, at this offset.
+    fn is_at(&self, offset: usize) -> bool {
+        self.sizes == self.address + offset as u64
+    }
+
+    /// Returns a word of what lies at an address in it.
+    fn bytes_at(&self, storage: usize, word: usize) -> Option<u64> {
+        let words = read_words::<STORAGE_WORDS>(self.word(storage))?;
+        Some(words[word])
+    }
+}
+
+/// Returns the only place at which something holds.
+fn only<T: Copy>(places: impl Iterator<Item = T>, holds: impl Fn(T) -> bool) -> Option<T> {
+    let mut found = places.filter(|&place| holds(place));
+    let place = found.next()?;
+    found.next().is_none().then_some(place)
+}
+
+/// Returns the type of elements that torch has under a number.
+fn dtype_of(number: i32) -> DType {
+    const TYPES: [DType; 30] = [
+        DType::U8,
+        DType::I8,
+        DType::I16,
+        DType::I32,
+        DType::I64,
+        DType::F16,
+        DType::F32,
+        DType::F64,
+        DType::C32,
+        DType::C64,
+        DType::C128,
+        DType::Bool,
+        DType::QI8,
+        DType::QU8,
+        DType::QI32,
+        DType::BF16,
+        DType::QU4X2,
+        DType::QU2X4,
+        // Bits without a meaning.
+        DType::Unknown,
+        DType::Unknown,
+        DType::Unknown,
+        DType::Unknown,
+        DType::Unknown,
+        DType::F8E5M2,
+        DType::F8E4M3FN,
+        DType::F8E5M2FNUZ,
+        DType::F8E4M3FNUZ,
+        DType::U16,
+        DType::U32,
+        DType::U64,
+    ];
+    match number {
+        44 => DType::F8E8M0FNU,
+        45 => DType::F4E2M1FNX2,
+        46 => DType::BC32,
+        _ => usize::try_from(number)
+            .ok()
+            .and_then(|number| TYPES.get(number).copied())
+            .unwrap_or(DType::Unknown),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stand_in::{self, Tensor, addresses, sample_tensors};
+
+    fn symbols() -> TensorSymbols {
+        stand_in::symbols(|_| false).unwrap().tensor
+    }
+
+    /// Returns the type, sizes, strides and address of the bytes of a tensor.
+    fn facts(tensor: &Tensor, tensors: &Tensors) -> (DType, Vec<usize>, Vec<isize>, u64) {
+        let value = Value::new(ptr::from_ref(tensor) as u64, 0);
+        // SAFETY: the value is a tensor of the stand-in.
+        unsafe {
+            let facts = TensorFacts::of(&value, tensors).unwrap();
+            let bytes = storage_address(&value, facts.dtype, tensors);
+            (facts.dtype, facts.dims.into(), facts.strides.into(), bytes)
+        }
+    }
+
+    #[test]
+    fn what_is_read_is_what_is_asked() {
+        let (samples, symbols) = (sample_tensors(), symbols());
+        let layout = TensorLayout::find(&addresses(&samples), &symbols);
+        assert!(layout.is_some());
+        let plain = Tensor::new(6, &[4, 6], &[1, 4], 3);
+        let others = [
+            Tensor::new(6, &[4], &[1], 0).with_other_shape(&[8, 9], &[9, 1]),
+            Tensor::new(6, &[4], &[1], 0).of_another_class(),
+        ];
+        let read = Tensors { symbols, layout };
+        let asked = Tensors {
+            symbols,
+            layout: None,
+        };
+        for tensor in samples.iter().chain([&plain]).chain(&others) {
+            assert_eq!(facts(tensor, &read), facts(tensor, &asked));
+        }
+        let expected = (DType::F32, vec![4, 6], vec![1, 4], plain.bytes());
+        assert_eq!(facts(&plain, &read), expected);
+        assert_eq!(facts(&others[0], &read).1, [8, 9]);
+        assert_eq!(facts(&others[1], &read).0, DType::F64);
+    }
+
+    #[test]
+    fn what_may_lie_in_two_places_is_not_read() {
+        let symbols = symbols();
+        let found = |tensors: &[Tensor]| TensorLayout::find(&addresses(tensors), &symbols);
+        assert_eq!(found(&[]), None);
+        // The number of its type is also that of its dimensions.
+        assert_eq!(found(&[Tensor::new(2, &[6, 3], &[3, 1], 0)]), None);
+    }
+
+    #[test]
+    fn what_is_no_plain_tensor_is_not_asked() {
+        let (samples, symbols) = (sample_tensors(), symbols());
+        let mut tensors = addresses(&samples);
+        let nothing = [7_u64; 32];
+        for address in [0, 8, nothing.as_ptr() as u64] {
+            tensors.push(address);
+            assert_eq!(TensorLayout::find(&tensors, &symbols), None);
+            tensors.pop();
+        }
+        let without_table = stand_in::symbols(|name| name.starts_with("_ZTV")).unwrap();
+        let found = TensorLayout::find(&tensors, &without_table.tensor);
+        assert_eq!(found, None);
+    }
+}
