@@ -72,8 +72,10 @@ pub(crate) fn write_numbers<W: WordSink>(values: &[Value], tags: &Tags, inputs: 
         return;
     };
     let is_uniform = values.iter().all(|value| value.tag == first.tag);
-    if values.len() > LONGEST_LIST || !is_uniform {
+    if values.len() > LONGEST_LIST {
         inputs.other();
+    } else if !is_uniform {
+        write_mixed(values, tags, inputs);
     } else if first.tag == tags.int {
         let mut numbers = [0; LONGEST_LIST];
         inputs.int_list(collect(values, &mut numbers, |payload| payload as i64));
@@ -85,6 +87,25 @@ pub(crate) fn write_numbers<W: WordSink>(values: &[Value], tags: &Tags, inputs: 
         inputs.bool_list(collect(values, &mut numbers, |payload| payload as u8 != 0));
     } else {
         inputs.other();
+    }
+}
+
+/// Writes a list of numbers of several kinds.
+#[cold]
+fn write_mixed<W: WordSink>(values: &[Value], tags: &Tags, inputs: &mut Encoder<W>) {
+    let kinds = [tags.int, tags.double, tags.bool];
+    if !values.iter().all(|value| kinds.contains(&value.tag)) {
+        inputs.other();
+        return;
+    }
+    inputs.number_list(values.len());
+    for value in values {
+        match value.tag {
+            tag if tag == tags.int => inputs.int(value.payload as i64),
+            tag if tag == tags.double => inputs.float(f64::from_bits(value.payload)),
+            // Of the payload one byte is written.
+            _ => inputs.bool(value.payload as u8 != 0),
+        }
     }
 }
 
