@@ -308,6 +308,7 @@ with mindprof.profile(record_shapes=True, profile_memory=True) as prof:
     torch.sum(y.unsqueeze(0), [0, 2], keepdim=True).sum().backward()
     with torch.profiler.record_function("a range"):
         torch.full([3], True)
+        torch._foreach_add([torch.full([3], 1 - 2j)] * 2, [2, 0.1j])
     fast = torch._C._profiler._RecordFunctionFast("fast", [x, 3], {"key": "value", "n": 4})
     with fast:
         pass

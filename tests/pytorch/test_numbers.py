@@ -19,6 +19,9 @@ def step() -> None:
     torch._foreach_mul([x] * 31, [1, 2.5] + [1] * 29)
     torch._foreach_mul([x, x], [0.5, 2.5])
     torch.add(x, x, alpha=3)
+    torch.full([2], 1 - 2j)
+    torch._foreach_add([x.to(torch.complex64)], [0.1j])
+    torch._foreach_add([x.to(torch.complex64)] * 2, [2, 1e300 - 1e-5j])
 
 
 def told_of(recording: Any) -> list[tuple[str, Any]]:
@@ -40,5 +43,7 @@ def test_numbers_are_those_of_torch(tmp_path: Path) -> None:
     assert found == told_of(theirs)
     assert ("aten::_foreach_mul", [None, [1, 2.5]]) in found
     assert ("aten::_foreach_add", [None, [True, 2]]) in found
+    assert ("aten::_foreach_add", [None, [2, 1e300 - 1e-5j]]) in found
+    assert ("aten::full", [[2], 1 - 2j, None, None, None, False]) in found
     assert texts(ours, tmp_path / "ours.json") == texts(theirs, tmp_path / "theirs.json")
     assert told_of(mindprof.load(tmp_path / "theirs.json")) == told_of(theirs)

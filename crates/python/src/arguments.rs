@@ -81,7 +81,11 @@ impl Arguments {
             self.add_unknown(value)
         };
         if told.is_none() {
-            self.add_seldom(value);
+            if value.is_none() {
+                self.encoder.other();
+            } else {
+                self.add_seldom(value);
+            }
         }
     }
 
