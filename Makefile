@@ -202,14 +202,18 @@ audit: $(DENY) ## Check licences, advisories, duplicates and sources of the crat
 
 # Interpreters that have torch and pytest; others are made, one environment for each version.
 TORCH_VERSIONS ?= 2.15.0 2.11.0 2.7.1
-TORCH_PYTHONS ?= $(TORCH_VERSIONS:%=target/torch-%/bin/python)
+ifndef TORCH_PYTHONS
+TORCH_PYTHONS := $(TORCH_VERSIONS:%=target/torch-%/bin/python)
+TORCHES_READY := $(TORCH_VERSIONS:%=target/torch-%/ready)
+endif
 
-target/torch-%/bin/python:
+target/torch-%/ready:
 	$(PYTHON) -m venv target/torch-$*
-	target/torch-$*/bin/pip install --quiet torch==$* numpy pytest
+	target/torch-$*/bin/pip install --quiet --disable-pip-version-check torch==$* numpy pytest
+	touch $@
 
 .PHONY: test-pytorch
-test-pytorch: build $(TORCH_PYTHONS) ## Record real PyTorch: TORCH_PYTHONS=... are interpreters that have it
+test-pytorch: build $(TORCHES_READY) ## Record real PyTorch: TORCH_PYTHONS=... are interpreters that have it
 	@status=0; for python in $(TORCH_PYTHONS); do \
 		echo "$$python: torch $$($$python -c 'import torch; print(torch.__version__)')"; \
 		PYTHONPATH=python $$python -m pytest -q tests/pytorch || status=1; \

@@ -34,6 +34,7 @@ from mindprof._profiler.activity import (
 )
 from mindprof._profiler.observer import ExecutionTraceObserver
 from mindprof._profiler.profile import profile
+from mindprof._profiler.profiler_config import _ExperimentalConfig as ExperimentalConfig
 from mindprof._profiler.schedule import ProfilerAction, schedule
 from mindprof._profiler.tensorboard import tensorboard_trace_handler
 from mindprof._results.device_type import DeviceType
@@ -53,6 +54,7 @@ __all__ = [
     "DiffRow",
     "EventList",
     "ExecutionTraceObserver",
+    "ExperimentalConfig",
     "FunctionEvent",
     "FunctionEventAvg",
     "LoadedProfile",

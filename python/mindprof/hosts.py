@@ -48,7 +48,10 @@ __all__ = [
 
 @contextmanager
 def operator(name: str, *inputs: Any, correlation: int = 0) -> Iterator[None]:
-    """Records the body as an operator. A pair of calls costs less.
+    """Records the body, or each call of a function that it decorates, as an operator.
+
+    It ends with the body, whose errors are passed on as they are. A function that is a generator or
+    a coroutine has returned before its own body runs. A pair of calls costs less.
 
     Args:
         name: Its name, as rows show it.

@@ -77,7 +77,7 @@ def test_the_path_is_returned_and_logged(
 ) -> None:
     profiler = recorded()
     path = tmp_path / name
-    with caplog.at_level(logging.INFO, logger="torch.autograd.profiler"):
+    with caplog.at_level(logging.INFO, logger="mindprof"):
         assert profiler.export_chrome_trace(path) == str(path)
     assert caplog.messages == [f"wrote the trace to {path}"]
     assert [file.name for file in path.parent.iterdir()] == [path.name]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -151,8 +153,17 @@ def test_more_types_of_elements_are_told_apart_than_are_remembered() -> None:
         ([1.5, 2.5], [1.5, 2.5]),
         ((True, False), [True, False]),
         ([], []),
-        ([1, True], None),
-        ([1, 2.5], None),
+        ([1, True], [1, True]),
+        ([1, 2.5], [1, 2.5]),
+        ((2.5, 1, None), [2.5, 1, None]),
+        (1 - 2j, 1 - 2j),
+        (np.complex128(0.5j), 0.5j),
+        ([1j, 2j], [1j, 2j]),
+        ([np.complex128(1j), 2], [1j, 2]),
+        ([1, 2.5, "a"], None),
+        ([None, 1], None),
+        ([1, 2.5] * 15, [1, 2.5] * 15),
+        ([1, 2.5] * 16, None),
         ([1, 1 << 63], None),
         (["a", "b"], None),
         ([None], None),
@@ -160,10 +171,35 @@ def test_more_types_of_elements_are_told_apart_than_are_remembered() -> None:
         (None, None),
     ],
 )
-def test_numbers_and_lists_of_one_kind_keep_their_values(value: Any, told: Any) -> None:
+def test_numbers_and_lists_of_them_keep_their_values(value: Any, told: Any) -> None:
     (event,) = record((value, 7))
     assert event.concrete_inputs == [told, 7]
     assert type(event.concrete_inputs[0]) is type(told)
+    if isinstance(told, list):
+        assert [type(item) for item in event.concrete_inputs[0]] == [type(item) for item in told]
+
+
+def test_numbers_have_the_texts_of_torch_in_traces_and_are_read_again(tmp_path: Path) -> None:
+    inputs = (1 - 2j, complex(0, 0.1), [1, 2.5], [1j, 2], [True, 2, None], [0.5, 1e300 - 1e-5j])
+    with mindprof.profile(record_shapes=True) as prof:
+        hosts.close_operator(hosts.open_operator("example::add", inputs))
+    prof.export_chrome_trace(tmp_path / "trace.json")
+    trace = json.loads((tmp_path / "trace.json").read_text())
+    (arguments,) = (
+        event["args"] for event in trace["traceEvents"] if event["name"] == "example::add"
+    )
+    assert arguments["Concrete Inputs"] == [
+        "1.-2.j",
+        "0.+0.10000000000000001j",
+        "[1, 2.5]",
+        "[0.+1.j, 2]",
+        "[True, 2, None]",
+        "[0.5, 1.0000000000000001e+300-1.0000000000000001e-05j]",
+    ]
+    assert arguments["Input type"] == ["Scalar"] * 2 + ["ScalarList"] * 4
+    (read,) = mindprof.load(tmp_path / "trace.json").events()
+    (event,) = prof.events()
+    assert read.concrete_inputs == event.concrete_inputs == list(inputs)
 
 
 def test_a_list_is_one_of_tensors_if_all_of_it_are() -> None:
@@ -302,8 +338,15 @@ def test_a_tensor_input_tells_what_it_was_made_of_and_stays_so() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [
-        (((2, -1), "float32"), ValueError, "expected sizes from 0 on, found -1"),
-        (((2, 3), "float32", (1,)), ValueError, "a stride for each of 2 dimensions, found 1"),
+        (((2, -1), "float32"), ValueError, "'shape': expected sizes from 0 on, found -1"),
+        (((1 << 70,), "float32"), ValueError, "'shape': expected sizes of 64 bits, found"),
+        (
+            ((2, 3), "float32", (1,)),
+            ValueError,
+            "'strides': expected one for each of 2 dim.*, found 1",
+        ),
+        (((2,), "float32", (1 << 70,)), ValueError, "'strides': expected numbers of 64 bits"),
+        (((2,), "float32", 1), TypeError, "'strides'"),
         ((("a",), "float32"), TypeError, "shape"),
         (((2,), np.float32), TypeError, "dtype"),
     ],

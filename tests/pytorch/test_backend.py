@@ -9,10 +9,9 @@ import sys
 import pytest
 
 PROGRAM = """
-import logging, sys, warnings
+import logging, warnings
 warnings.simplefilter("always")
-logging.getLogger("torch.autograd.profiler").setLevel(logging.INFO)
-logging.getLogger("torch.autograd.profiler").addHandler(logging.StreamHandler(sys.stdout))
+logging.basicConfig(level=logging.INFO)
 {before}
 import mindprof, torch
 x = torch.ones(2, 2)
@@ -51,8 +50,27 @@ NOT_RECORDED = "rows ['mine']"
 def test_torch_is_recorded_in_whichever_order_it_is_imported(before: str) -> None:
     said = run(before)
     assert RECORDED in said
+    assert "INFO:mindprof:torch " in said
     assert "is recorded by: observer (its layout was probed and is as expected)" in said
     assert "warned" not in said
+
+
+def test_the_way_is_told_without_a_line_of_code() -> None:
+    program = "import torch, mindprof; mindprof.supported_activities()"
+    for log, told in (("info", True), ("", False)):
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            "MINDPROF_LOG": log,
+            "MINDPROF_TORCH_BACKEND": "kineto",
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True
+        )
+        line = "is recorded by: kineto (MINDPROF_TORCH_BACKEND says so)\n"
+        assert done.returncode == 0, done.stderr
+        assert (line in done.stderr) == told
+        assert ("mindprof: torch " in done.stderr) == told
 
 
 def test_off_leaves_torch_out_and_says_so() -> None:

@@ -15,8 +15,8 @@ from typing import Any
 import mindprof
 import pytest
 import torch  # type: ignore[import-not-found]
+from mindprof import ExperimentalConfig
 from mindprof._hosts.present import present_host
-from mindprof._profiler.profiler_config import _ExperimentalConfig
 
 CPU = [torch.profiler.ProfilerActivity.CPU]
 BUSY = r"recorded for another profiler, in a way that is not for two: this recording has"
@@ -236,7 +236,7 @@ def test_events_of_several_cycles_are_kept() -> None:
 
 
 def test_collection_can_be_toggled() -> None:
-    own_thread = _ExperimentalConfig(profile_all_threads=False)
+    own_thread = ExperimentalConfig(profile_all_threads=False)
     with mindprof.profile(experimental_config=own_thread) as prof:
         add()
         prof.toggle_collection_dynamic(False, CPU)
@@ -308,6 +308,7 @@ with mindprof.profile(record_shapes=True, profile_memory=True) as prof:
     torch.sum(y.unsqueeze(0), [0, 2], keepdim=True).sum().backward()
     with torch.profiler.record_function("a range"):
         torch.full([3], True)
+        torch._foreach_add([torch.full([3], 1 - 2j)] * 2, [2, 0.1j])
     fast = torch._C._profiler._RecordFunctionFast("fast", [x, 3], {"key": "value", "n": 4})
     with fast:
         pass

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import mindprof
 import torch  # type: ignore[import-not-found]
-from mindprof._profiler.profiler_config import _ExperimentalConfig
+from mindprof import ExperimentalConfig
 from torch.profiler import (  # type: ignore[import-not-found]
     ProfilerActivity,
     record_function,
@@ -39,10 +39,19 @@ def test_a_schedule_and_a_handler_for_traces(tmp_path: Path) -> None:
     assert rows["aten::ones"] == 2
 
 
+def test_what_is_imported_from_torch_is_there_to_be_imported_from_here() -> None:
+    import mindprof.profiler as ours
+
+    names = {*torch.profiler.__all__, "_ExperimentalConfig", "_KinetoProfile"}
+    assert names <= vars(ours).keys()
+    assert set(torch.profiler.__all__) <= set(ours.__all__)
+    assert ours._ExperimentalConfig is ExperimentalConfig
+
+
 def test_a_configuration() -> None:
     config = torch._C._profiler._ExperimentalConfig(verbose=True, profile_all_threads=True)
     prof = mindprof.profile(experimental_config=config)
-    assert isinstance(prof.experimental_config, _ExperimentalConfig)
+    assert isinstance(prof.experimental_config, ExperimentalConfig)
     assert prof.experimental_config.all_threads
 
 

@@ -14,6 +14,8 @@ pub fn dims<'a>(input: &Input<'a>) -> &'a [u64] {
         | Input::Bool(_)
         | Input::IntList(_)
         | Input::FloatList(_)
-        | Input::BoolList(_) => &[],
+        | Input::BoolList(_)
+        | Input::Complex { .. }
+        | Input::NumberList(_) => &[],
     }
 }

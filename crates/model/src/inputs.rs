@@ -10,6 +10,7 @@
 //!   IntList     count words                   FloatList          count words
 //!   BoolList    count words                   Other              nothing
 //!   TensorList  count encoded tensors         Device             nothing
+//!   NumberList  count encoded numbers         Complex            two words
 //!   Offset      nothing: count is where the tensor that follows begins in its storage
 //!   Keywords    all that is left, as `keywords` describes it: not one of the inputs, but their end
 //! ```
@@ -44,10 +45,14 @@ pub enum InputKind {
     Offset,
     /// The end of the inputs, and what was given by keyword; no input of its own.
     Keywords,
+    /// A complex number.
+    Complex,
+    /// A list of numbers of several kinds, or of complex ones.
+    NumberList,
 }
 
 impl InputKind {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 14] = [
         Self::Other,
         Self::Tensor,
         Self::TensorList,
@@ -60,6 +65,8 @@ impl InputKind {
         Self::Device,
         Self::Offset,
         Self::Keywords,
+        Self::Complex,
+        Self::NumberList,
     ];
 }
 
@@ -93,6 +100,15 @@ pub enum Input<'a> {
     FloatList(&'a [u64]),
     /// A list of truth values: zero is false.
     BoolList(&'a [u64]),
+    /// A complex number.
+    Complex {
+        /// Its real part.
+        real: f64,
+        /// Its imaginary part.
+        imaginary: f64,
+    },
+    /// A list of numbers of several kinds, or of complex ones; what is absent is [`Input::Other`].
+    NumberList(InputsIter<'a>),
     /// The device of the host.
     Device,
 }
@@ -141,6 +157,20 @@ impl<'a> InputsIter<'a> {
         head
     }
 
+    /// Takes the items of a list, each of which is an input.
+    fn take_inputs(&mut self, count: usize) -> Self {
+        let list = Self {
+            words: self.words,
+            left: count,
+        };
+        for _ in 0..count {
+            if self.next().is_none() {
+                break;
+            }
+        }
+        list
+    }
+
     fn take_one(&mut self) -> u64 {
         self.take(1).first().copied().unwrap_or_default()
     }
@@ -177,16 +207,12 @@ impl<'a> Iterator for InputsIter<'a> {
                 strides: self.take(count),
                 offset,
             },
-            InputKind::TensorList => {
-                let list = Self {
-                    words: self.words,
-                    left: count,
-                };
-                for _ in 0..count {
-                    self.next();
-                }
-                Input::TensorList(list)
-            }
+            InputKind::TensorList => Input::TensorList(self.take_inputs(count)),
+            InputKind::NumberList => Input::NumberList(self.take_inputs(count)),
+            InputKind::Complex => Input::Complex {
+                real: f64::from_bits(self.take_one()),
+                imaginary: f64::from_bits(self.take_one()),
+            },
             InputKind::Int => Input::Int(self.take_one() as i64),
             InputKind::Float => Input::Float(f64::from_bits(self.take_one())),
             InputKind::Bool => Input::Bool(self.take_one() != 0),
@@ -219,6 +245,13 @@ mod tests {
         encoder.device();
         encoder.offset(6);
         encoder.tensor(DType::F64, &[2], &[3]);
+        encoder.complex(1.5, -2.0);
+        encoder.number_list(4);
+        encoder.int(1);
+        encoder.float(2.5);
+        encoder.complex(0.0, 1.0);
+        encoder.other();
+        encoder.int(8);
 
         let mut table = InputsTable::new();
         let id = table.intern(encoder.words());
@@ -237,7 +270,10 @@ mod tests {
                 "[1, 0]",
                 "-",
                 "device",
-                "F64[2][3]+6"
+                "F64[2][3]+6",
+                "1.5-2i",
+                "(1 2.5 0+1i -)",
+                "8"
             ]
         );
     }
@@ -269,7 +305,8 @@ mod tests {
                 };
                 format!("{dtype:?}{:?}{:?}{from}", signed(dims), signed(strides))
             }
-            Input::TensorList(list) => {
+            Input::Complex { real, imaginary } => format!("{real}{imaginary:+}i"),
+            Input::TensorList(list) | Input::NumberList(list) => {
                 let items: Vec<_> = list.clone().map(|input| describe(&input)).collect();
                 format!("({})", items.join(" "))
             }

@@ -123,6 +123,18 @@ impl<W: WordSink> Encoder<W> {
         self.single(InputKind::Bool, u64::from(value));
     }
 
+    /// Adds a complex number.
+    pub fn complex(&mut self, real: f64, imaginary: f64) {
+        let header = header(InputKind::Complex, DType::Unknown, 0);
+        (self.words).put([header, real.to_bits(), imaginary.to_bits()]);
+    }
+
+    /// Begins a list of `count` numbers of several kinds, which are to be added next; `other` stands
+    /// for one that is absent.
+    pub fn number_list(&mut self, count: usize) {
+        self.header(InputKind::NumberList, DType::Unknown, count);
+    }
+
     /// Adds a list of integers.
     pub fn int_list(&mut self, values: &[i64]) {
         self.header(InputKind::IntList, DType::Unknown, values.len());

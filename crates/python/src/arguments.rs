@@ -4,11 +4,14 @@
 //! operators itself. What holds the words meanwhile is used again and again, so that an operator
 //! allocates nothing.
 
-use mindprof_model::{Encoder, InputsEncoder, WordSink};
+use mindprof_model::{DType, Encoder, InputsEncoder, WordSink};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{
+    PyBool, PyComplex, PyComplexMethods, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType,
+};
 
 use crate::gil_cell::GilCell;
+use crate::inputs::LONGEST_LIST;
 use crate::tensor_argument::TensorReader;
 use crate::tensor_input::TensorInput;
 
@@ -78,7 +81,11 @@ impl Arguments {
             self.add_unknown(value)
         };
         if told.is_none() {
-            self.encoder.other();
+            if value.is_none() {
+                self.encoder.other();
+            } else {
+                self.add_seldom(value);
+            }
         }
     }
 
@@ -90,24 +97,31 @@ impl Arguments {
     /// Adds a value of any class.
     fn add_unknown(&mut self, value: &Bound<'_, PyAny>) -> Option<()> {
         if let Some(number) = Number::from_python(value) {
-            match number {
-                Number::Bool(value) => self.encoder.bool(value),
-                Number::Int(value) => self.encoder.int(value),
-                Number::Float(value) => self.encoder.float(value),
-            }
+            self.add_number(number);
             return Some(());
         }
         if let Ok(list) = value.cast::<PyList>() {
-            return self.add_items(list.len(), list.iter());
+            let added = self.add_items(list.len(), list.iter());
+            return added.or_else(|| self.add_mixed(list.len(), list.iter()));
         }
         if let Ok(tuple) = value.cast::<PyTuple>() {
-            return self.add_items(tuple.len(), tuple.iter());
+            let added = self.add_items(tuple.len(), tuple.iter());
+            return added.or_else(|| self.add_mixed(tuple.len(), tuple.iter()));
         }
         if is_plain(value) {
             return None;
         }
         self.tensor_class = Some(value.get_type().unbind());
         self.add_tensor(value)
+    }
+
+    /// Adds what is neither a usual number, nor a list, nor a tensor.
+    #[cold]
+    fn add_seldom(&mut self, value: &Bound<'_, PyAny>) {
+        match value.cast::<PyComplex>() {
+            Ok(number) => self.encoder.complex(number.real(), number.imag()),
+            Err(_) => self.encoder.other(),
+        }
     }
 
     /// Adds the values to a list of inputs.
@@ -158,12 +172,55 @@ impl Arguments {
         None
     }
 
+    /// Adds a list of numbers of several kinds, or of complex ones. As in torch one may be absent,
+    /// but the first.
+    #[cold]
+    fn add_mixed<'py>(
+        &mut self,
+        count: usize,
+        items: impl Iterator<Item = Bound<'py, PyAny>>,
+    ) -> Option<()> {
+        if count == 0 || count > LONGEST_LIST {
+            return None;
+        }
+        let begin = self.encoder.words().len();
+        self.encoder.number_list(count);
+        let mut added = 0;
+        for item in items {
+            let is_number = item.is_instance_of::<PyComplex>() || item.is_none() && added > 0;
+            match Number::from_python(&item) {
+                Some(number) => self.add_number(number),
+                None if is_number => self.add_seldom(&item),
+                None => break,
+            }
+            added += 1;
+        }
+        if added == count {
+            return Some(());
+        }
+        self.encoder.truncate(begin);
+        None
+    }
+
+    fn add_number(&mut self, number: Number) {
+        match number {
+            Number::Bool(value) => self.encoder.bool(value),
+            Number::Int(value) => self.encoder.int(value),
+            Number::Float(value) => self.encoder.float(value),
+        }
+    }
+
     fn add_tensor(&mut self, value: &Bound<'_, PyAny>) -> Option<()> {
         if let Ok(tensor) = value.cast_exact::<TensorInput>() {
             self.encoder.inputs(tensor.get().words());
             return Some(());
         }
         let tensor = self.tensors.read(value)?;
+        // A complex number of numpy's has a shape too.
+        let is_number = tensor.dtype == DType::C128 && tensor.dims.is_empty();
+        if is_number && value.is_instance_of::<PyComplex>() {
+            return None;
+        }
         (self.encoder).tensor(tensor.dtype, tensor.dims, tensor.strides);
         Some(())
     }
@@ -213,9 +270,12 @@ impl Number {
     }
 }
 
-/// Returns whether a value that is no number of ours is known to be no tensor either.
+/// Returns whether a value that is no usual number is known to be no tensor either.
 fn is_plain(value: &Bound<'_, PyAny>) -> bool {
-    value.is_none() || value.is_instance_of::<PyString>() || value.is_instance_of::<PyInt>()
+    value.is_none()
+        || value.is_instance_of::<PyString>()
+        || value.is_instance_of::<PyInt>()
+        || value.is_exact_instance_of::<PyComplex>()
 }
 
 /// Returns all items, if each is a number that `pick` takes.

@@ -34,13 +34,19 @@ pub(crate) fn require_lock(py: Python<'_>) -> PyResult<()> {
 #[derive(Default)]
 pub(crate) struct GilCell<T>(UnsafeCell<T>);
 
-// SAFETY: `with` is the only way to the value and takes a proof that the caller holds the lock.
+// SAFETY: `with` is the only way to a value that is shared, and takes a proof that the caller holds
+// the lock.
 unsafe impl<T: Send> Sync for GilCell<T> {}
 
 impl<T> GilCell<T> {
     /// Makes a cell that holds `value`.
     pub(crate) const fn new(value: T) -> Self {
         Self(UnsafeCell::new(value))
+    }
+
+    /// Returns the value, to whom nobody shares the cell with.
+    pub(crate) fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut()
     }
 
     /// Calls `action` with the value.

@@ -2,7 +2,7 @@
 //! the same scopes that the embedded runtime and torch's observer write. What devices did for them
 //! comes as columns when a recording ends.
 
-use mindprof_model::{DeviceEvent, DeviceKind, Part};
+use mindprof_model::{DeviceEvent, DeviceKind, Error, Part};
 use mindprof_record::{is_recording, memory, open, open_with, wants_inputs};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -10,6 +10,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::arguments::Arguments;
+use crate::named_argument::{instance, number};
 use crate::operator_names::operator_name;
 use crate::range::RangeHandle;
 
@@ -17,6 +18,28 @@ use crate::range::RangeHandle;
 #[pyfunction]
 #[pyo3(signature = (name, inputs = None, keywords = None, correlation = 0))]
 pub(crate) fn open_operator(
+    name: &Bound<'_, PyAny>,
+    inputs: Option<&Bound<'_, PyAny>>,
+    keywords: Option<&Bound<'_, PyAny>>,
+    #[pyo3(from_py_with = correlation_number)] correlation: u32,
+) -> PyResult<Option<Py<RangeHandle>>> {
+    let name = instance("name", "a text", name)?;
+    let inputs = inputs.map(|inputs| instance("inputs", "a tuple", inputs));
+    let keywords = keywords.map(|keywords| instance("keywords", "a dict", keywords));
+    open_scope(
+        name,
+        inputs.transpose()?,
+        keywords.transpose()?,
+        correlation,
+    )
+}
+
+fn correlation_number(value: &Bound<'_, PyAny>) -> PyResult<u32> {
+    number("correlation", "a number from 0 to 4294967295", value)
+}
+
+#[inline]
+fn open_scope(
     name: &Bound<'_, PyString>,
     inputs: Option<&Bound<'_, PyTuple>>,
     keywords: Option<&Bound<'_, PyDict>>,
@@ -51,15 +74,17 @@ pub(crate) fn open_dispatched_operator(
     inputs: &Bound<'_, PyTuple>,
     keywords: &Bound<'_, PyDict>,
 ) -> PyResult<Option<Py<RangeHandle>>> {
-    open_operator(name, Some(inputs), Some(keywords), 0)
+    open_scope(name, Some(inputs), Some(keywords), 0)
 }
 
 /// Closes an operator; one that is closed stays so, and nothing is closed by nothing.
 #[pyfunction]
-pub(crate) fn close_operator(operator: Option<&Bound<'_, RangeHandle>>) {
+pub(crate) fn close_operator(operator: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     if let Some(operator) = operator {
-        RangeHandle::close_operator(operator);
+        let expected = "what open_operator returned";
+        RangeHandle::close_operator(instance("operator", expected, operator)?);
     }
+    Ok(())
 }
 
 /// What no block of a machine's memory is larger than, as readers of traces take it too.
@@ -70,15 +95,35 @@ const MOST_TOTAL_BYTES: u64 = 1 << 47;
 
 /// Tells of a block of the host's memory that was taken (`bytes` above zero) or given back.
 #[pyfunction]
-pub(crate) fn report_memory(address: u64, bytes: i64, total: u64) -> PyResult<()> {
-    if bytes.unsigned_abs() > MOST_BLOCK_BYTES || total > MOST_TOTAL_BYTES {
+pub(crate) fn report_memory(
+    #[pyo3(from_py_with = address_number)] address: u64,
+    #[pyo3(from_py_with = bytes_number)] bytes: i64,
+    #[pyo3(from_py_with = total_number)] total: u64,
+) -> PyResult<()> {
+    if bytes.unsigned_abs() > MOST_BLOCK_BYTES {
         return Err(PyValueError::new_err(format!(
-            "a block of {bytes} bytes and {total} in all make no sense, expected at most \
-             {MOST_BLOCK_BYTES} and {MOST_TOTAL_BYTES}"
+            "argument 'bytes': expected a block of at most {MOST_BLOCK_BYTES}, found {bytes}"
+        )));
+    }
+    if total > MOST_TOTAL_BYTES {
+        return Err(PyValueError::new_err(format!(
+            "argument 'total': expected at most {MOST_TOTAL_BYTES}, found {total}"
         )));
     }
     memory(address, bytes, || total);
     Ok(())
+}
+
+fn address_number(value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    number("address", "a number of 64 bits, from 0 on", value)
+}
+
+fn bytes_number(value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    number("bytes", "a number of 64 bits", value)
+}
+
+fn total_number(value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    number("total", "a number of 64 bits, from 0 on", value)
 }
 
 /// Returns whether an operator that is opened now would be recorded.
@@ -141,12 +186,35 @@ impl DeviceColumns {
             })
             .collect::<PyResult<Vec<_>>>()?;
         let part = Part::from_device_events(kind, &self.names, &events)
-            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+            .map_err(|error| self.refuse(&error, &events))?;
         for event in &events {
             self.check_time("start_ns", event.start_unix_ns)?;
             self.check_time("end_ns", event.end_unix_ns)?;
         }
         Ok(part)
+    }
+
+    /// Says which argument it is that no part could be made of.
+    fn refuse(&self, error: &Error, events: &[DeviceEvent]) -> PyErr {
+        PyValueError::new_err(match error {
+            Error::UnknownName { event, .. } => {
+                let (row, count) = (event.index(), self.names.len());
+                let name = events[row].name;
+                format!(
+                    "argument 'name': expected places in the {count} texts of 'names', found \
+                     {name} at [{row}]"
+                )
+            }
+            Error::EndBeforeStart { event } => {
+                let row = event.index();
+                let (start, end) = (events[row].start_unix_ns, events[row].end_unix_ns);
+                format!(
+                    "argument 'end_ns': expected a time from 'start_ns' on, which is {start}, \
+                     found {end} at [{row}]"
+                )
+            }
+            other => other.to_string(),
+        })
     }
 
     /// Refuses a time by another clock than that of the recording, which lies anywhere.
@@ -160,8 +228,8 @@ impl DeviceColumns {
             return Ok(());
         }
         Err(PyValueError::new_err(format!(
-            "column {title} has {time}, which is far from the recording, expected a time of \
-             time.time_ns() from {earliest_ns} to {latest_ns}"
+            "argument '{title}': expected times of time.time_ns() from {earliest_ns} to \
+             {latest_ns}, found {time}, which is far from the recording"
         )))
     }
 }
@@ -171,14 +239,14 @@ fn column(title: &str, bytes: &[u8], rows: usize) -> PyResult<Vec<u64>> {
     if words.len() != rows || !rest.is_empty() {
         let found = bytes.len() / size_of::<i64>();
         return Err(PyValueError::new_err(format!(
-            "column {title} has {found} numbers, expected {rows}"
+            "argument '{title}': expected as many numbers as 'name' has, {rows}, found {found}"
         )));
     }
     let numbers = words.iter().map(|word| {
         let number = i64::from_ne_bytes(*word);
         u64::try_from(number).map_err(|_| {
             PyValueError::new_err(format!(
-                "column {title} has {number}, expected a number from 0 on"
+                "argument '{title}': expected numbers from 0 on, found {number}"
             ))
         })
     });
@@ -188,7 +256,7 @@ fn column(title: &str, bytes: &[u8], rows: usize) -> PyResult<Vec<u64>> {
 fn narrow(title: &str, number: u64) -> PyResult<u32> {
     u32::try_from(number).map_err(|_| {
         PyValueError::new_err(format!(
-            "column {title} has {number}, expected at most {}",
+            "argument '{title}': expected numbers up to {}, found {number}",
             u32::MAX
         ))
     })

@@ -3,10 +3,10 @@
 use mindprof_analyze::dims;
 use mindprof_model::{Input, InputsIter, KeywordValue};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyComplex, PyDict, PyList};
 
 /// A list of numbers longer than this has no value.
-const LONGEST_LIST: usize = 30;
+pub(crate) const LONGEST_LIST: usize = 30;
 
 /// Says whether the values of lists of numbers are recorded with the shapes from now on.
 #[pyfunction]
@@ -50,7 +50,9 @@ pub(crate) fn structured<'py>(
                 | Input::Bool(_)
                 | Input::IntList(_)
                 | Input::FloatList(_)
-                | Input::BoolList(_),
+                | Input::BoolList(_)
+                | Input::Complex { .. }
+                | Input::NumberList(_),
                 Part::Dims | Part::Strides,
             ) => PyList::empty(py),
         };
@@ -67,6 +69,12 @@ pub(crate) fn values<'py>(py: Python<'py>, inputs: InputsIter<'_>) -> PyResult<B
             Input::Int(value) => list.append(value)?,
             Input::Float(value) => list.append(value)?,
             Input::Bool(value) => list.append(value)?,
+            Input::Complex { real, imaginary } => {
+                list.append(PyComplex::from_doubles(py, real, imaginary))?;
+            }
+            Input::NumberList(numbers) if numbers.clone().count() <= LONGEST_LIST => {
+                list.append(values(py, numbers)?)?;
+            }
             Input::IntList(words) if words.len() <= LONGEST_LIST => {
                 list.append(integers(py, words)?)?;
             }
@@ -84,7 +92,8 @@ pub(crate) fn values<'py>(py: Python<'py>, inputs: InputsIter<'_>) -> PyResult<B
             | Input::TensorList(_)
             | Input::IntList(_)
             | Input::FloatList(_)
-            | Input::BoolList(_) => list.append(py.None())?,
+            | Input::BoolList(_)
+            | Input::NumberList(_) => list.append(py.None())?,
         }
     }
     Ok(list)

@@ -29,6 +29,7 @@ mod keyword_arguments;
 mod known_layouts;
 mod load;
 mod memory_timeline;
+mod named_argument;
 mod names;
 mod numbers;
 mod operator_names;

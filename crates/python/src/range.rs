@@ -82,6 +82,16 @@ impl RangeHandle {
     }
 }
 
+/// A range that nobody can close any more ends where its handle is let go of, as in torch: left open,
+/// it would be around all that its thread does until the recording ends.
+impl Drop for RangeHandle {
+    fn drop(&mut self) {
+        if let Some(open) = self.open.get_mut().take() {
+            open.close();
+        }
+    }
+}
+
 impl From<OpenScope> for RangeHandle {
     fn from(open: OpenScope) -> Self {
         Self {

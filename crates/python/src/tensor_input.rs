@@ -6,6 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
+use crate::named_argument::{instance, number};
 use crate::tensor_argument::{dense_strides, dtype_of_text};
 
 /// A tensor among the inputs of an operator, for frameworks whose own tensors tell less.
@@ -35,13 +36,16 @@ impl TensorInput {
     #[pyo3(signature = (shape, dtype, strides = None))]
     fn new(
         py: Python<'_>,
-        shape: Vec<i64>,
-        dtype: Bound<'_, PyString>,
-        strides: Option<Vec<isize>>,
+        #[pyo3(from_py_with = sizes)] shape: Vec<i64>,
+        dtype: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = steps)] strides: Option<Vec<isize>>,
     ) -> PyResult<Self> {
+        let dtype: &Bound<'_, PyString> = instance("dtype", "the name of a type", dtype)?;
         let dims = shape.iter().map(|&size| {
             usize::try_from(size).map_err(|_| {
-                PyValueError::new_err(format!("expected sizes from 0 on, found {size}"))
+                PyValueError::new_err(format!(
+                    "argument 'shape': expected sizes from 0 on, found {size}"
+                ))
             })
         });
         let dims = dims.collect::<PyResult<Vec<_>>>()?;
@@ -52,16 +56,16 @@ impl TensorInput {
         });
         if strides.len() != dims.len() {
             return Err(PyValueError::new_err(format!(
-                "expected a stride for each of {} dimensions, found {}",
+                "argument 'strides': expected one for each of {} dimensions, found {}",
                 dims.len(),
                 strides.len()
             )));
         }
         let mut inputs = InputsEncoder::default();
-        inputs.tensor(dtype_of_text(&dtype), &dims, &strides);
+        inputs.tensor(dtype_of_text(dtype), &dims, &strides);
         Ok(Self {
             shape: PyTuple::new(py, shape)?.unbind(),
-            dtype: dtype.unbind(),
+            dtype: dtype.clone().unbind(),
             stride: PyTuple::new(py, strides)?.unbind(),
             inputs,
         })
@@ -74,6 +78,14 @@ impl TensorInput {
             self.stride.clone_ref(py),
         )
     }
+}
+
+fn sizes(value: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
+    number("shape", "sizes of 64 bits", value)
+}
+
+fn steps(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<isize>>> {
+    number("strides", "numbers of 64 bits", value)
 }
 
 impl TensorInput {

@@ -36,7 +36,7 @@ pub(crate) unsafe fn write(
             tag if tag == tags.bool => inputs.bool(value.payload as u8 != 0),
             // SAFETY: the tag says that the value is a list, which lives as long as it does.
             tag if tag == tags.list => unsafe { write_list(value, tensors, layout, inputs) },
-            _ => inputs.other(),
+            _ => write_seldom(value, tags, inputs),
         }
     }
 }
@@ -69,8 +69,10 @@ pub(crate) fn write_numbers<W: WordSink>(values: &[Value], tags: &Tags, inputs: 
         return;
     };
     let is_uniform = values.iter().all(|value| value.tag == first.tag);
-    if values.len() > LONGEST_LIST || !is_uniform {
+    if values.len() > LONGEST_LIST {
         inputs.other();
+    } else if !is_uniform {
+        write_mixed(values, tags, inputs);
     } else if first.tag == tags.int {
         let mut numbers = [0; LONGEST_LIST];
         inputs.int_list(collect(values, &mut numbers, |payload| payload as i64));
@@ -81,7 +83,42 @@ pub(crate) fn write_numbers<W: WordSink>(values: &[Value], tags: &Tags, inputs: 
         let mut numbers = [false; LONGEST_LIST];
         inputs.bool_list(collect(values, &mut numbers, |payload| payload as u8 != 0));
     } else {
+        write_mixed(values, tags, inputs);
+    }
+}
+
+/// Writes a list of numbers of several kinds, or of complex ones.
+#[cold]
+fn write_mixed<W: WordSink>(values: &[Value], tags: &Tags, inputs: &mut Encoder<W>) {
+    let kinds = [tags.int, tags.double, tags.bool];
+    let complex = tags.complex.map(|complex| complex.tag);
+    let is_number = |value: &Value| kinds.contains(&value.tag) || complex == Some(value.tag);
+    if !values.iter().all(is_number) {
         inputs.other();
+        return;
+    }
+    inputs.number_list(values.len());
+    for value in values {
+        match value.tag {
+            tag if tag == tags.int => inputs.int(value.payload as i64),
+            tag if tag == tags.double => inputs.float(f64::from_bits(value.payload)),
+            // Of the payload one byte is written.
+            tag if tag == tags.bool => inputs.bool(value.payload as u8 != 0),
+            _ => write_seldom(value, tags, inputs),
+        }
+    }
+}
+
+/// Writes a complex number, and what is not told apart.
+#[inline]
+pub(crate) fn write_seldom<W: WordSink>(value: &Value, tags: &Tags, inputs: &mut Encoder<W>) {
+    match tags.complex {
+        Some(complex) if complex.tag == value.tag => {
+            // SAFETY: the tag says that the value is one, and holds it; the probe found the offset.
+            let [real, imaginary] = unsafe { value.complex(complex.offset) };
+            inputs.complex(real, imaginary);
+        }
+        _ => inputs.other(),
     }
 }
 

@@ -56,6 +56,16 @@ impl Value {
         }
     }
 
+    /// Returns the real and the imaginary part of a complex number, which lie at an offset.
+    ///
+    /// # Safety
+    /// The value is a complex number, and the offset is right.
+    pub(crate) unsafe fn complex(&self, offset: usize) -> [f64; 2] {
+        let number = self.payload as *const c_void;
+        // SAFETY: by the caller's word both parts lie there.
+        unsafe { number.byte_add(offset).cast::<[f64; 2]>().read() }
+    }
+
     /// Returns the tensor that the value is, as torch's C interface takes it.
     #[inline]
     pub(crate) fn tensor(&self) -> *const c_void {

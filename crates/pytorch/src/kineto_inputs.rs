@@ -14,11 +14,11 @@ use std::ffi::c_void;
 use mindprof_model::{DType, InputsEncoder};
 
 use crate::error::{Error, Result};
-use crate::inputs::write_numbers;
+use crate::inputs::{write_numbers, write_seldom};
 use crate::ivalue::{Value, slice};
 use crate::kineto::KinetoEvents;
 use crate::kineto_symbols::{Array, Text};
-use crate::layout::Tags;
+use crate::layout::{ComplexNumbers, Tags};
 use crate::self_read::read_words;
 
 /// How values tell what they are.
@@ -40,6 +40,8 @@ pub enum KnownValue {
     Bool(bool),
     /// A list of integers, at least one.
     Ints(Vec<i64>),
+    /// A complex number, by its parts.
+    Complex(f64, f64),
 }
 
 impl KinetoValues {
@@ -49,6 +51,7 @@ impl KinetoValues {
     /// If one is not found where it should be, or one kind is not among them.
     pub fn learn(events: &KinetoEvents<'_>, known: &[(usize, usize, KnownValue)]) -> Result<Self> {
         let (mut int, mut double, mut bool, mut list) = (None, None, None, None);
+        let mut complex = None;
         let value = |event, position| {
             let values = events.inputs(event).values;
             let found = values.get(position).copied();
@@ -62,6 +65,13 @@ impl KinetoValues {
                 // Of the payload one byte is written.
                 KnownValue::Bool(truth) => (found.payload as u8 == u8::from(*truth), &mut bool),
                 KnownValue::Ints(_) => (true, &mut list),
+                KnownValue::Complex(real, imaginary) => {
+                    let words = read_words(found.payload);
+                    complex = words.and_then(|words| {
+                        ComplexNumbers::find(found.tag, words, (*real, *imaginary))
+                    });
+                    continue;
+                }
             };
             if !is_same || tag.is_some_and(|tag| tag != found.tag) {
                 return Err(unexpected("a value is another"));
@@ -75,6 +85,7 @@ impl KinetoValues {
             double: double.ok_or_else(lacks)?,
             bool: bool.ok_or_else(lacks)?,
             list: list.ok_or_else(lacks)?,
+            complex,
         };
         let mut list_values = None;
         for (event, position, known) in known {
@@ -264,7 +275,7 @@ impl KinetoValues {
                 let values = unsafe { value.list_values(self.list_values) };
                 write_numbers(values, tags, inputs);
             }
-            _ => inputs.other(),
+            _ => write_seldom(value, tags, inputs),
         }
     }
 }

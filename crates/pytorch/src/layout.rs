@@ -38,6 +38,34 @@ pub struct Tags {
     pub bool: u32,
     /// A list.
     pub list: u32,
+    /// A complex number, if one was found.
+    pub complex: Option<ComplexNumbers>,
+}
+
+/// How complex numbers lie in memory: a value points to one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ComplexNumbers {
+    /// The number by which a value tells that it is one.
+    pub tag: u32,
+    /// Behind the address that a value has: the real part, and after it the imaginary one.
+    pub offset: usize,
+}
+
+impl ComplexNumbers {
+    /// So many words behind the address of one are looked at: no more than it has.
+    pub(crate) const WORDS: usize = 4;
+
+    /// Finds a number that is known among the words behind the address of a value with a tag.
+    pub(crate) fn find(
+        tag: u32,
+        words: [u64; Self::WORDS],
+        (real, imaginary): (f64, f64),
+    ) -> Option<Self> {
+        let parts = [real.to_bits(), imaginary.to_bits()];
+        let word = words.windows(2).position(|pair| pair == parts)?;
+        let offset = word * size_of::<u64>();
+        Some(Self { tag, offset })
+    }
 }
 
 /// What kind of code a `RecordFunction` is around, as torch numbers it.

@@ -11,6 +11,7 @@
 //! cat([a, b], 1)                               a list of tensors
 //! sum(a, [0, 1], True)                         a list of integers, a truth value
 //! index(a, [i, i])                             a list of optional tensors, of another type
+//! full([1], 3 + 4j)                            a complex number; goes without, if it is not found
 //! no_grad: neg(a)                              no sequence number
 //! grad([c, d], [a])                            AddBackward0 twice, with those of the forward
 //! ```
@@ -23,7 +24,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 use crate::error::{Error, Result};
-use crate::layout::{Layout, RECORD_BYTES, Tags, record_scope};
+use crate::layout::{ComplexNumbers, Layout, RECORD_BYTES, Tags, record_scope};
 use crate::memory;
 use crate::observer::Observer;
 use crate::samples::{Sample, SampledList, SampledValue};
@@ -32,6 +33,9 @@ use crate::tensor::{TensorLayout, Tensors};
 
 /// The range of the probe.
 pub(crate) const RANGE: &str = "mindprof::probe";
+
+/// The complex number that an operator of the probe is given.
+const COMPLEX: (f64, f64) = (3.0, 4.0);
 
 /// More scopes than the operators of the probe have.
 const MOST_SAMPLES: usize = 256;
@@ -162,7 +166,8 @@ fn find_layout(samples: &[Sample], facts: &Facts<'_>, thread: u64) -> Result<Lay
         .map(|add| add.inputs_at(inputs).unwrap_or_default());
     let sum = known.sum.inputs_at(inputs).unwrap_or_default();
     let cat = known.cat.inputs_at(inputs).unwrap_or_default();
-    let tags = find_tags(one, two, sum, cat, &list)?;
+    let mut tags = find_tags(one, two, sum, cat, &list)?;
+    tags.complex = find_complex(samples, inputs, &tags);
     known.check_other_lists(sum, inputs, &list, &tags)?;
     Ok(Layout {
         scope: known.scope()?,
@@ -301,6 +306,7 @@ fn find_tags(
         double: double.tag,
         bool: bool.tag,
         list: dims.tag,
+        complex: None,
     };
     let mut all = [
         tags.tensor,
@@ -323,6 +329,17 @@ fn find_tags(
     } else {
         Err(wrong("the kinds of values were not found"))
     }
+}
+
+/// Finds how complex numbers lie in memory, from the one that was passed.
+fn find_complex(samples: &[Sample], inputs: usize, tags: &Tags) -> Option<ComplexNumbers> {
+    let full = samples.iter().find(|sample| sample.name == "aten::full")?;
+    let value = full.inputs_at(inputs)?.get(1)?;
+    let others = [tags.tensor, tags.int, tags.double, tags.bool, tags.list];
+    if others.contains(&value.tag) {
+        return None;
+    }
+    ComplexNumbers::find(value.tag, value.words?, COMPLEX)
 }
 
 /// Returns the offsets of all words.

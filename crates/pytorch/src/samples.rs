@@ -8,7 +8,7 @@
 
 use std::ffi::CStr;
 
-use crate::layout::RECORD_BYTES;
+use crate::layout::{ComplexNumbers, RECORD_BYTES};
 use crate::self_read::read_words;
 use crate::symbols::{RecordFunction, Symbols};
 
@@ -33,6 +33,8 @@ pub(crate) struct SampledValue {
     pub(crate) tag: u32,
     /// Every list of two values that may lie behind the payload.
     pub(crate) lists: Vec<SampledList>,
+    /// The words behind the payload, if it may be the address of any.
+    pub(crate) words: Option<[u64; ComplexNumbers::WORDS]>,
 }
 
 /// So many words of a list are looked at.
@@ -105,6 +107,7 @@ fn sample_values(address: u64, count: usize) -> Option<Vec<SampledValue>> {
             payload,
             tag: tag as u32,
             lists: sample_lists(payload),
+            words: read_words(payload),
         })
     });
     values.collect()

@@ -8,8 +8,13 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::{self, NonNull};
 use std::sync::Mutex;
 
-use crate::layout::{Layout, RECORD_BYTES, Tags};
+use crate::layout::{ComplexNumbers, Layout, RECORD_BYTES, Tags};
 use crate::symbols::{Callback, RecordFunction, SharedPointer, Symbols, TensorHandle};
+
+pub(crate) const COMPLEX: ComplexNumbers = ComplexNumbers { tag: 17, offset: 8 };
+
+/// A complex number, as values point to it.
+pub(crate) static NUMBER: [u64; 4] = [9, 3.0_f64.to_bits(), 4.0_f64.to_bits(), 9];
 
 /// Other offsets and tags than any torch has.
 pub(crate) const LAYOUT: Layout = Layout {
@@ -23,6 +28,7 @@ pub(crate) const LAYOUT: Layout = Layout {
         double: 13,
         bool: 14,
         list: 15,
+        complex: Some(COMPLEX),
     },
     list_values: 24,
     list_type: 48,
@@ -376,6 +382,10 @@ impl Value {
 
     pub(crate) fn tensor(tensor: &Tensor) -> Self {
         Self::new(ptr::from_ref(tensor) as u64, LAYOUT.tags.tensor)
+    }
+
+    pub(crate) fn complex() -> Self {
+        Self::new((&raw const NUMBER) as u64, COMPLEX.tag)
     }
 
     pub(crate) fn none() -> Self {

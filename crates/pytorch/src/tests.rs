@@ -50,14 +50,17 @@ fn int(value: i64) -> Value {
     Value::new(value as u64, LAYOUT.tags.int)
 }
 
+fn half() -> Value {
+    Value::new(0.5_f64.to_bits(), LAYOUT.tags.double)
+}
+
 /// Runs the operators of the probe.
 fn run_probe(a: &Tensor, b: &Tensor) {
     let pair = || vec![Value::tensor(a), Value::tensor(b)];
     let with = |last: Value| pair().into_iter().chain([last]).collect::<Vec<_>>();
     Record::new(range("mindprof::probe"), Vec::new()).run();
     Record::new(operator("aten::add", 5), with(int(3))).run();
-    let half = Value::new(0.5_f64.to_bits(), LAYOUT.tags.double);
-    Record::new(operator("aten::add", 6), with(half)).run();
+    Record::new(operator("aten::add", 6), with(half())).run();
     let tensors = Value::list(&pair(), TENSOR_LIST);
     Record::new(operator("aten::cat", 7), vec![tensors, int(1)]).run();
     let dims = Value::list(&[int(0), int(1)], OTHER_LIST);
@@ -66,6 +69,8 @@ fn run_probe(a: &Tensor, b: &Tensor) {
     Record::new(operator("aten::sum", 8), sum).run();
     let optional = Value::list(&pair(), OTHER_LIST);
     Record::new(operator("aten::index", 9), vec![Value::tensor(a), optional]).run();
+    let size = Value::list(&[int(1)], OTHER_LIST);
+    Record::new(operator("aten::full", -1), vec![size, Value::complex()]).run();
     Record::new(operator("aten::neg", -1), vec![Value::tensor(a)]).run();
     for sequence in [6, 5] {
         Record::new(backward("AddBackward0", sequence), Vec::new()).run();
@@ -202,6 +207,9 @@ fn inputs_are_told_apart_as_torchs_profiler_does() {
             Value::new(2.5_f64.to_bits(), LAYOUT.tags.double),
             Value::new(0xff00, LAYOUT.tags.bool),
             Value::list(&[int(8), int(9)], OTHER_LIST),
+            Value::complex(),
+            Value::list(&[int(8), half(), Value::complex()], OTHER_LIST),
+            Value::list(&[int(8), Value::none()], OTHER_LIST),
             Value::list(&long, OTHER_LIST),
             Value::list(&pair, OTHER_LIST),
             Value::none(),
@@ -219,6 +227,13 @@ fn inputs_are_told_apart_as_torchs_profiler_does() {
     expected.float(2.5);
     expected.bool(false);
     expected.int_list(&[8, 9]);
+    expected.complex(3.0, 4.0);
+    expected.number_list(3);
+    expected.int(8);
+    expected.float(0.5);
+    expected.complex(3.0, 4.0);
+    // A list that holds nothing among its numbers.
+    expected.other();
     // A list that is too long, one of optional tensors, and nothing.
     for _ in 0..3 {
         expected.other();

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mindprof import _core
+from mindprof._hosts.call_level import level_outside
 from mindprof._hosts.columns import numbers
 from mindprof._profiler.activity import DEVICE_NAMES, ProfilerActivity
 from mindprof._profiler.options import SessionOptions
@@ -69,7 +70,7 @@ class Recording:
             TypeError: It is no text.
             ValueError: It is no name of a kind of device.
         """
-        name = _known(device)
+        name = _known(device, "argument 'device'")
         return any(DEVICE_NAMES.get(group) == name for group in self.activities)
 
     def add_device_events(
@@ -100,21 +101,20 @@ class Recording:
             device_index: Which of the devices of that kind ran it; the first if None.
 
         Raises:
-            TypeError: A column holds something else than whole numbers, or `names` is one text.
+            TypeError: A column holds something else than whole numbers, or `names` is no list of
+                texts.
             ValueError: A column has another length, a number that makes no sense, or a time that is
                 more than a minute outside of the recording; or `device` is no kind of device.
             RuntimeError: The recording has ended.
         """
-        texts: list[Any] = list(names)
-        if isinstance(names, str) or not all(isinstance(text, str) for text in texts):
-            raise TypeError(f"expected a list of names, found {names!r}")
+        texts = _texts(names, "argument 'names'")
         columns = {"name": name, "start_ns": start_ns, "end_ns": end_ns}
         optional = {"stream": stream, "correlation": correlation, "device_index": device_index}
-        given: dict[str, Any] = {key: numbers(value) for key, value in columns.items()}
+        given: dict[str, Any] = {key: numbers(value, key) for key, value in columns.items()}
         zeros = bytes(len(given["name"]))
         for key, value in optional.items():
-            given[key] = zeros if value is None else numbers(value)
-        given["device"] = _DEVICE_TYPES[_known(device)].value
+            given[key] = zeros if value is None else numbers(value, key)
+        given["device"] = _DEVICE_TYPES[_known(device, "argument 'device'")].value
         given["names"] = texts
         given["earliest_ns"] = max(self._begin_ns - _SLACK_NS, 0)
         given["latest_ns"] = time.time_ns() + _SLACK_NS
@@ -165,7 +165,9 @@ def register(framework: Framework) -> None:
     """
     global _registered
     if not isinstance(framework, Framework):
-        raise TypeError(f"expected an instance of Framework, found {framework!r}")
+        raise TypeError(
+            f"argument 'framework': expected an instance of Framework, found {framework!r}"
+        )
     if framework not in _registered:
         _registered = (*_registered, framework)
 
@@ -182,17 +184,33 @@ def has_frameworks() -> bool:
 
 
 def begin_recordings(session: _core.Session, options: SessionOptions) -> Recordings:
-    """Tells all frameworks of a recording that has begun."""
-    recordings = [(framework, Recording(session, options)) for framework in _registered]
-    for framework, recording in recordings:
-        _call(framework.begin, recording)
-    return recordings
+    """Tells all frameworks of a recording that has begun. Returns those who are to hear of its end.
+
+    One whose `begin` failed is not among them: it has begun nothing that it could end.
+    """
+    begun: Recordings = []
+    try:
+        for framework in _registered:
+            recording = Recording(session, options)
+            if _call(framework.begin, recording):
+                begun.append((framework, recording))
+    # Whoever interrupts: no framework is to go on collecting for a recording that never was.
+    except BaseException:
+        end_recordings(begun)
+        raise
+    return begun
 
 
 def end_recordings(recordings: Recordings) -> None:
-    """Tells those that were told of the beginning that the recording ends."""
-    for framework, recording in recordings:
-        _call(framework.end, recording)
+    """Tells those that have begun that the recording ends: all of them, whoever interrupts."""
+    left = list(recordings)
+    try:
+        while left:
+            framework, recording = left.pop(0)
+            _call(framework.end, recording)
+    finally:
+        if left:
+            end_recordings(left)
 
 
 def framework_activities() -> set[ProfilerActivity]:
@@ -211,42 +229,71 @@ def _devices(framework: Framework) -> list[str]:
 
     What goes wrong there costs the profile its devices and no more.
     """
+    where = f"{type(framework).__qualname__}.devices"
     try:
-        return [_known(name) for name in framework.devices()]
+        return [_known(name, f"{where}()") for name in _texts(framework.devices(), f"{where}()")]
     except Exception as error:
         warnings.warn(
-            f"{type(framework).__qualname__}.devices failed, and its devices are not recorded: "
-            f"{error!r}",
+            f"{where} failed, and its devices are not recorded: {error!r}",
             RuntimeWarning,
-            stacklevel=5,
+            stacklevel=level_outside(),
         )
         return []
 
 
-def _known(device: str) -> str:
+def _texts(found: Any, where: str) -> list[str]:
+    """Returns a list of texts as one.
+
+    Args:
+        found: What was given.
+        where: Who gave it, for errors.
+
+    Raises:
+        TypeError: It is none; least of all a single text, which is a list of its letters.
+    """
+    if isinstance(found, (str, bytes)) or not isinstance(found, Iterable):
+        raise TypeError(f"{where}: expected a list of texts, found {found!r}")
+    texts = list(found)
+    for place, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"{where}: expected a list of texts, found {text!r} at [{place}]")
+    return texts
+
+
+def _known(device: str, where: str) -> str:
     """Returns torch's name for a kind of device.
+
+    Args:
+        device: The kind.
+        where: Who names it, for errors.
 
     Raises:
         TypeError: It is no text.
         ValueError: It is no name of a kind of device.
     """
     if not isinstance(device, str):
-        raise TypeError(f"expected the name of a kind of device, found {device!r}")
+        raise TypeError(f"{where}: expected the name of a kind of device, found {device!r}")
     if not device.isidentifier() or device != device.lower() or device in _NO_DEVICES:
         raise ValueError(
-            f"expected the name of a kind of device in small letters, as 'cuda' or 'npu', "
-            f"found {device!r}"
+            f"{where}: expected the name of a kind of device in small letters, as 'cuda' or "
+            f"'npu', found {device!r}"
         )
     return device if device in _DEVICE_TYPES else _OTHER
 
 
-def _call(told: Any, recording: Recording) -> None:
-    """Calls a framework; what goes wrong there costs the profile its part and no more."""
+def _call(told: Any, recording: Recording) -> bool:
+    """Calls a framework, and returns whether that went well.
+
+    What goes wrong there costs the profile its part and no more.
+    """
     try:
         told(recording)
     except Exception as error:
+        name = getattr(told, "__qualname__", told)
         warnings.warn(
-            f"{told.__qualname__} failed, and what it would have recorded is missing: {error!r}",
+            f"{name} failed, and what it would have recorded is missing: {error!r}",
             RuntimeWarning,
-            stacklevel=5,
+            stacklevel=level_outside(),
         )
+        return False
+    return True

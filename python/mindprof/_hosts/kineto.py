@@ -46,7 +46,7 @@ _IS_LOST = (
 _TOGGLES_ALL_THREADS = (2, 15)
 _CANNOT_BE_TOGGLED = (
     "collection goes on: this torch cannot toggle it for all threads. Record the thread alone, by "
-    "_ExperimentalConfig(profile_all_threads=False) of mindprof's own, to toggle it."
+    "mindprof.ExperimentalConfig(profile_all_threads=False), to toggle it."
 )
 
 

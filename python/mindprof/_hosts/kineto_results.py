@@ -50,6 +50,7 @@ def _small_collection(torch: ModuleType) -> object:
             # Numbers of each kind, lists of them, and a list of tensors.
             z = torch.cat([torch.add(x, x, alpha=2), torch.add(x, x, alpha=0.25)])
             torch.sum(z.reshape([2, 1, 2]), [0, 2], keepdim=True)
+            torch.full([1], 3 + 4j, dtype=torch.complex64, device="cpu")
     finally:
         result = native._disable_profiler()
     return result

@@ -182,6 +182,7 @@ def probe(torch: ModuleType) -> None:
         torch.cat([a, b], 1)
         torch.sum(a, [0, 1], True)
         torch.ops.aten.index(a, [index, index])
+        torch.full([1], 3 + 4j, dtype=torch.complex64, device="cpu")
         with torch.no_grad():
             torch.neg(a)
         torch.autograd.grad([c, d], [a], [weight, weight])

@@ -287,11 +287,19 @@ class profile:
             self._of_workers = WORKERS.start(options)
             self._session = self._host.start(options)
             if frameworks:
-                self._recordings = begin_recordings(self._session, options)
+                self._begin_recordings(self._session, options)
             if self.with_stack and self.experimental_config.record_python_gc_info:
                 self._garbage_collections = GarbageCollections()
                 self._garbage_collections.start()
         self.profiling_start_time_ns = perf_counter_ns()
+
+    def _begin_recordings(self, session: _core.Session, options: SessionOptions) -> None:
+        """Tells frameworks of a recording, which ends if whoever interrupts does so there."""
+        try:
+            self._recordings = begin_recordings(session, options)
+        except BaseException:
+            self._stop_trace()
+            raise
 
     def _end_recordings(self) -> None:
         """Has frameworks hand over what only came to light by now."""
@@ -338,22 +346,27 @@ class profile:
         if self._garbage_collections is not None:
             self._garbage_collections.stop()
         with self._stats.timed("profiler_disable_call_duration_us"):
-            if self._recordings:
-                self._end_recordings()
-            recorded = self._host.stop(session)
-            if traces := self._end_of_workers():
-                recorded = session.attach_traces(traces)
-            self.kineto_results = self._accumulated = recorded
+            try:
+                if self._recordings:
+                    self._end_recordings()
+            finally:
+                self._take_results(session)
+        warn_of_unseen_torch(self._host)
+        window_ns = self.profiling_end_time_ns - self.profiling_start_time_ns
+        self._stats.profiling_window_duration_sec = window_ns / 1e9
+        return True
+
+    def _take_results(self, session: _core.Session) -> None:
+        recorded = self._host.stop(session)
+        if traces := self._end_of_workers():
+            recorded = session.attach_traces(traces)
+        self.kineto_results = self._accumulated = recorded
         if self.acc_events:
             self._finished.append(session)
             # Put together when someone looks.
             self._accumulated = None
         self._events = None
         self._tree_is_built = False
-        warn_of_unseen_torch(self._host)
-        window_ns = self.profiling_end_time_ns - self.profiling_start_time_ns
-        self._stats.profiling_window_duration_sec = window_ns / 1e9
-        return True
 
     def _end_of_workers(self) -> list[bytes]:
         """Returns what workers of data loaders recorded, as traces, if they were asked to."""

@@ -1,7 +1,12 @@
-"""The logger that speaks for the profiler, under torch's name, because users set its level."""
+"""The loggers that speak for the profiler.
+
+What torch says too goes to torch's own, because users set its level; what only we have to say goes
+to `mindprof`, which torch, that silences all of its own, leaves alone.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import cache
 from typing import TYPE_CHECKING
@@ -9,10 +14,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import logging
 
+# Asks for what we say on stderr, without a line of code: `info`.
+VARIABLE = "MINDPROF_LOG"
+
 
 @cache
 def logger() -> logging.Logger:
-    """Returns the logger. Its module is a large part of an import, and seldom needed.
+    """Returns torch's logger. Its module is a large part of an import, and seldom needed.
 
     Looked up once: to look it up takes a lock of the whole process, which a handler of a signal
     that raises can leave locked for good.
@@ -23,6 +31,25 @@ def logger() -> logging.Logger:
 
 
 def inform(text: str, *arguments: object) -> None:
-    """Says what is shown to those only who have set the level; without the module nobody has."""
-    if "logging" in sys.modules:
-        logger().info(text, *arguments)
+    """Says what is shown to those only who ask for it: by a level, or by the environment."""
+    # Without the module nobody has set a level.
+    if "logging" in sys.modules or _is_asked_for():
+        _own_logger().info(text, *arguments)
+
+
+@cache
+def _own_logger() -> logging.Logger:
+    """Returns our logger, once for the reason above."""
+    import logging
+
+    own = logging.getLogger("mindprof")
+    if _is_asked_for():
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("mindprof: %(message)s"))
+        own.addHandler(handler)
+        own.setLevel(logging.INFO)
+    return own
+
+
+def _is_asked_for() -> bool:
+    return os.environ.get(VARIABLE, "").lower() == "info"

@@ -1,6 +1,6 @@
 """The profiler at torch's path: the same objects as in `mindprof`."""
 
-from mindprof import (
+from mindprof.profiler import (
     CuspyConfig,
     DeviceType,
     ExecutionTraceObserver,
@@ -15,15 +15,14 @@ from mindprof import (
     supported_activities,
     tensorboard_trace_handler,
 )
-from mindprof._profiler.kineto_profile import _KinetoProfile as _KinetoProfile
-from mindprof._profiler.profiler_config import RecordScope as RecordScope
-from mindprof._profiler.profiler_config import _ExperimentalConfig as _ExperimentalConfig
-from mindprof._profiler.step_tracker import KinetoStepTracker as KinetoStepTracker
+from mindprof.profiler import KinetoStepTracker as KinetoStepTracker
+from mindprof.profiler import RecordScope as RecordScope
+from mindprof.profiler import _ExperimentalConfig as _ExperimentalConfig
+from mindprof.profiler import _KinetoProfile as _KinetoProfile
+from mindprof.profiler import _supported_activities as _supported_activities
 
 from mindtorch_v2.profiler import itt as itt
 from mindtorch_v2.profiler import profiler as profiler
-
-_supported_activities = supported_activities
 
 __all__ = [
     "CuspyConfig",

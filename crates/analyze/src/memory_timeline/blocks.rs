@@ -324,7 +324,9 @@ impl TensorLists {
             | Input::Bool(_)
             | Input::IntList(_)
             | Input::FloatList(_)
-            | Input::BoolList(_) => {}
+            | Input::BoolList(_)
+            | Input::Complex { .. }
+            | Input::NumberList(_) => {}
         }
     }
 

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::keys::ArgumentKey;
+use super::numbers::{Number, complex_text, encode_numbers, float_text, truth_text};
 use super::text::json_string;
 use crate::shapes::integers_text;
 
@@ -228,12 +229,9 @@ fn encode_tensor(
 }
 
 fn encode_scalar(encoder: &mut InputsEncoder, value: &str) {
-    match (value, value.parse::<i64>(), value.parse::<f64>()) {
-        ("True", ..) => encoder.bool(true),
-        ("False", ..) => encoder.bool(false),
-        (_, Ok(value), _) => encoder.int(value),
-        (_, Err(_), Ok(value)) => encoder.float(value),
-        (_, Err(_), Err(_)) => encoder.other(),
+    match Number::parse(value) {
+        Some(number) => number.encode(encoder),
+        None => encoder.other(),
     }
 }
 
@@ -245,25 +243,14 @@ fn encode_scalar_list(encoder: &mut InputsEncoder, value: &str) {
         encoder.other();
         return;
     };
-    let items = || {
-        inside
-            .split(',')
-            .map(str::trim)
-            .filter(|item| !item.is_empty())
-    };
-    let truth = |item| match item {
-        "True" => Some(true),
-        "False" => Some(false),
-        _ => None,
-    };
-    if let Ok(integers) = items().map(str::parse).collect::<Result<Vec<i64>, _>>() {
-        encoder.int_list(&integers);
-    } else if let Ok(floats) = items().map(str::parse).collect::<Result<Vec<f64>, _>>() {
-        encoder.float_list(&floats);
-    } else if let Some(values) = items().map(truth).collect::<Option<Vec<bool>>>() {
-        encoder.bool_list(&values);
-    } else {
-        encoder.other();
+    let items = inside.split(',').map(str::trim);
+    let numbers: Option<Vec<Number>> = items
+        .filter(|item| !item.is_empty())
+        .map(Number::parse)
+        .collect();
+    match numbers {
+        Some(numbers) => encode_numbers(encoder, &numbers),
+        None => encoder.other(),
     }
 }
 
@@ -303,6 +290,17 @@ fn show(input: &Input<'_>) -> Shown {
         Input::Int(value) => Shown::scalar("Scalar", value.to_string()),
         Input::Float(value) => Shown::scalar("Scalar", float_text(*value)),
         Input::Bool(value) => Shown::scalar("Scalar", truth_text(*value).into()),
+        Input::Complex { real, imaginary } => {
+            Shown::scalar("Scalar", complex_text(*real, *imaginary))
+        }
+        Input::NumberList(numbers) if numbers.clone().count() <= LONGEST_LIST => {
+            let items = numbers.clone().map(|number| match number {
+                Input::Other => "None".to_owned(),
+                number => show(&number).value,
+            });
+            let items: Vec<String> = items.collect();
+            Shown::scalar("ScalarList", format!("[{}]", items.join(", ")))
+        }
         Input::IntList(words) if words.len() <= LONGEST_LIST => {
             Shown::scalar("ScalarList", integers_text(words))
         }
@@ -324,12 +322,9 @@ fn show(input: &Input<'_>) -> Shown {
         | Input::Device
         | Input::IntList(_)
         | Input::FloatList(_)
-        | Input::BoolList(_) => Shown::scalar("", String::new()),
+        | Input::BoolList(_)
+        | Input::NumberList(_) => Shown::scalar("", String::new()),
     }
-}
-
-fn truth_text(value: bool) -> &'static str {
-    if value { "True" } else { "False" }
 }
 
 fn show_tensor_list(tensors: InputsIter<'_>) -> Shown {
@@ -341,31 +336,6 @@ fn show_tensor_list(tensors: InputsIter<'_>) -> Shown {
         strides: format!("[{}]", list(|tensor| &tensor.strides)),
         dims: format!("[{}]", list(|tensor| &tensor.dims)),
     }
-}
-
-/// Returns a float with up to 17 significant digits, and a dot behind it when it is integral.
-fn float_text(value: f64) -> String {
-    if !value.is_finite() {
-        return value.to_string().to_lowercase();
-    }
-    let scientific = format!("{value:.16e}");
-    let (mantissa, exponent) = scientific
-        .split_once('e')
-        .expect("the format has an exponent");
-    let exponent: i32 = exponent
-        .parse()
-        .expect("the format's exponent is a small integer");
-    if (-4..17).contains(&exponent) {
-        let digits = (16 - exponent).max(0) as usize;
-        let fixed = format!("{value:.digits$}");
-        if fixed.contains('.') {
-            return fixed.trim_end_matches('0').into();
-        }
-        return fixed + ".";
-    }
-    let mantissa = mantissa.trim_end_matches('0').trim_end_matches('.');
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{mantissa}e{sign}{:02}", exponent.abs())
 }
 
 /// The types of a tensor's elements and their names in a trace.

@@ -8,6 +8,7 @@ mod file;
 mod inputs;
 mod integer;
 mod keys;
+mod numbers;
 mod options;
 mod phase_counts;
 mod read;

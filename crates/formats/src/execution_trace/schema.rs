@@ -144,6 +144,8 @@ fn fits(argument: &str, input: &Input<'_>) -> bool {
         Input::IntList(_) => is_list && matches!(base, "int" | "SymInt" | "Scalar"),
         Input::FloatList(_) => is_list && matches!(base, "float" | "Scalar"),
         Input::BoolList(_) => is_list && base == "bool",
+        Input::Complex { .. } => !is_list && matches!(base, "complex" | "Scalar"),
+        Input::NumberList(_) => is_list && matches!(base, "complex" | "Scalar"),
     }
 }
 

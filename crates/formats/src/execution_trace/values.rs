@@ -100,8 +100,8 @@ fn show(
                 strides: compact(strides),
             }
         }
-        Input::TensorList(tensors) => {
-            let items = tensors.clone();
+        Input::TensorList(items) | Input::NumberList(items) => {
+            let items = items.clone();
             let shown: Vec<Value> = items.map(|item| show(&item, addresses, objects)).collect();
             list(&shown)
         }
@@ -110,6 +110,8 @@ fn show(
         Input::Int(value) => plain("Int", value.to_string()),
         Input::Float(value) => plain("Double", float_text(*value)),
         Input::Bool(value) => plain("Bool", value.to_string()),
+        // As torch has it, without its value.
+        Input::Complex { .. } => plain("ComplexDouble", "\"<ComplexDouble>\"".to_owned()),
         Input::IntList(words) => list(
             &words
                 .iter()

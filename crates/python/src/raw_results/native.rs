@@ -11,7 +11,7 @@ use mindprof_pytorch::{
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyComplex, PyComplexMethods, PyList};
 
 use super::accessors::{PythonEvents, whole};
 use super::inputs::RawInputs;
@@ -109,9 +109,10 @@ fn known_values(python: &PythonEvents<'_>) -> PyResult<Vec<(usize, usize, KnownV
                 Some(Number::Int(number)) => KnownValue::Int(number),
                 Some(Number::Float(number)) => KnownValue::Float(number),
                 Some(Number::Bool(truth)) => KnownValue::Bool(truth),
-                None => match ints(value) {
-                    Some(numbers) => KnownValue::Ints(numbers),
-                    None => continue,
+                None => match (ints(value), value.cast::<PyComplex>()) {
+                    (Some(numbers), _) => KnownValue::Ints(numbers),
+                    (None, Ok(number)) => KnownValue::Complex(number.real(), number.imag()),
+                    (None, Err(_)) => continue,
                 },
             };
             known.push((event, position, value));

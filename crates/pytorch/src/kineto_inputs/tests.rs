@@ -112,6 +112,27 @@ fn inputs_are_written_as_they_were_given() {
 }
 
 #[test]
+fn a_complex_number_is_learnt_where_it_is_found() {
+    let number = [0, 1, 3.0_f64.to_bits(), 4.0_f64.to_bits()];
+    let values = [Value::new(number.as_ptr() as u64, 9), Value::new(3, INT)];
+    let find = |known| ComplexNumbers::find(9, number, known);
+    let found = find((3.0, 4.0));
+    assert_eq!(found, Some(ComplexNumbers { tag: 9, offset: 16 }));
+    assert_eq!(find((4.0, 3.0)), None);
+    let tags = Tags {
+        int: INT,
+        complex: found,
+        ..Tags::default()
+    };
+    let (mut inputs, mut expected) = (InputsEncoder::default(), InputsEncoder::default());
+    write_numbers(&values, &tags, &mut inputs);
+    expected.number_list(2);
+    expected.complex(3.0, 4.0);
+    expected.int(3);
+    assert_eq!(inputs.words(), expected.words());
+}
+
+#[test]
 fn values_that_are_others_are_refused() {
     with_event(|events, known| {
         for (place, other) in [

@@ -19,6 +19,14 @@ fn every_kind() -> InputsEncoder {
     encoder.int_list(&[]);
     encoder.float_list(&[2.0, 0.5]);
     encoder.bool_list(&[true, false]);
+    encoder.complex(0.0, 1.0);
+    encoder.number_list(4);
+    encoder.int(1);
+    encoder.float(2.5);
+    encoder.bool(true);
+    encoder.other();
+    encoder.number_list(1);
+    encoder.complex(1.0, -2.0);
     encoder.other();
     encoder
 }
@@ -33,10 +41,10 @@ fn arguments(encoder: &InputsEncoder) -> String {
 fn the_four_lists_stand_side_by_side() {
     assert_eq!(
         arguments(&every_kind()),
-        "\"Concrete Inputs\":[\"\",\"\",\"\",\"\",\"-7\",\"-0.10000000000000001\",\"True\",\"[3, -8]\",\"[]\",\"[2., 0.5]\",\"[True, False]\",\"\"]\
-         ,\"Input type\":[\"float\",\"long int\",\"TensorList\",\"TensorList\",\"Scalar\",\"Scalar\",\"Scalar\",\"ScalarList\",\"ScalarList\",\"ScalarList\",\"ScalarList\",\"\"]\
-         ,\"Input Strides\":[[4, 1],[],[[2, 1],[2, 1]],[],[],[],[],[],[],[],[],[]]\
-         ,\"Input Dims\":[[3, 4],[],[[2, 2],[1, 2]],[],[],[],[],[],[],[],[],[]]"
+        "\"Concrete Inputs\":[\"\",\"\",\"\",\"\",\"-7\",\"-0.10000000000000001\",\"True\",\"[3, -8]\",\"[]\",\"[2., 0.5]\",\"[True, False]\",\"0.+1.j\",\"[1, 2.5, True, None]\",\"[1.-2.j]\",\"\"]\
+         ,\"Input type\":[\"float\",\"long int\",\"TensorList\",\"TensorList\",\"Scalar\",\"Scalar\",\"Scalar\",\"ScalarList\",\"ScalarList\",\"ScalarList\",\"ScalarList\",\"Scalar\",\"ScalarList\",\"ScalarList\",\"\"]\
+         ,\"Input Strides\":[[4, 1],[],[[2, 1],[2, 1]],[],[],[],[],[],[],[],[],[],[],[],[]]\
+         ,\"Input Dims\":[[3, 4],[],[[2, 2],[1, 2]],[],[],[],[],[],[],[],[],[],[],[],[]]"
     );
 }
 

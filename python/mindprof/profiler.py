@@ -1,0 +1,45 @@
+"""The names of `torch.profiler`: an import of one becomes an import of ours by its first word.
+
+>>> from mindprof.profiler import ProfilerActivity, _ExperimentalConfig, profile
+>>> config = _ExperimentalConfig(profile_all_threads=False)
+>>> with profile(activities=[ProfilerActivity.CPU], experimental_config=config) as prof:
+...     pass
+"""
+
+from mindprof import (
+    CuspyConfig,
+    DeviceType,
+    ExecutionTraceObserver,
+    PerformanceMetricsConfig,
+    ProfilerAction,
+    ProfilerActivity,
+    ProfilerActivityConfig,
+    kineto_available,
+    profile,
+    record_function,
+    schedule,
+    supported_activities,
+    tensorboard_trace_handler,
+)
+from mindprof._profiler.kineto_profile import _KinetoProfile as _KinetoProfile
+from mindprof._profiler.profiler_config import RecordScope as RecordScope
+from mindprof._profiler.profiler_config import _ExperimentalConfig as _ExperimentalConfig
+from mindprof._profiler.step_tracker import KinetoStepTracker as KinetoStepTracker
+
+_supported_activities = supported_activities
+
+__all__ = [
+    "CuspyConfig",
+    "DeviceType",
+    "ExecutionTraceObserver",
+    "PerformanceMetricsConfig",
+    "ProfilerAction",
+    "ProfilerActivity",
+    "ProfilerActivityConfig",
+    "kineto_available",
+    "profile",
+    "record_function",
+    "schedule",
+    "supported_activities",
+    "tensorboard_trace_handler",
+]
