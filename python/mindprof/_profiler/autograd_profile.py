@@ -19,7 +19,7 @@ from mindprof._hosts.frameworks import (
     has_framework_device,
     has_frameworks,
 )
-from mindprof._hosts.loader_workers import WORKERS
+from mindprof._hosts.loader_workers import WORKERS, Handover
 from mindprof._hosts.present import present_host
 from mindprof._hosts.unseen import warn_of_unseen_torch
 from mindprof._profiler import metadata as trace_metadata
@@ -341,8 +341,9 @@ class profile:
             if self._recordings:
                 self._end_recordings()
             recorded = self._host.stop(session)
-            if traces := self._end_of_workers():
-                recorded = session.attach_traces(traces)
+            of_workers = self._end_of_workers()
+            if any(of_workers):
+                recorded = session.attach_traces(*of_workers)
             self.kineto_results = self._accumulated = recorded
         if self.acc_events:
             self._finished.append(session)
@@ -355,11 +356,11 @@ class profile:
         self._stats.profiling_window_duration_sec = window_ns / 1e9
         return True
 
-    def _end_of_workers(self) -> list[bytes]:
-        """Returns what workers of data loaders recorded, as traces, if they were asked to."""
+    def _end_of_workers(self) -> Handover:
+        """Returns what workers of data loaders recorded, if they were asked to."""
         number, self._of_workers = self._of_workers, None
         if number is None:
-            return []
+            return Handover([], 0)
         try:
             return WORKERS.stop(number)
         finally:
