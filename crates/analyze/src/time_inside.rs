@@ -16,8 +16,9 @@ use crate::analysis::Analysis;
 /// ```
 ///
 /// Events of these names are not looked for inside of each other.
-pub fn time_inside(analysis: &Analysis, names: &FxHashSet<&str>) -> BTreeMap<String, Nanos> {
+pub fn time_inside(analysis: &Analysis, names: &[&str]) -> BTreeMap<String, Nanos> {
     let profile = analysis.profile();
+    let names: FxHashSet<&str> = names.iter().copied().collect();
     let wanted: FxHashSet<StringId> = profile
         .strings()
         .iter()
@@ -74,7 +75,7 @@ mod tests {
             });
         });
         let names = ["import a", "import b", "import c"];
-        let found = time_inside(&Analysis::build(profile), &names.into_iter().collect());
+        let found = time_inside(&Analysis::build(profile), &names);
         let found: Vec<_> = found.iter().map(|(key, time)| (&**key, time.0)).collect();
         assert_eq!(found, [("main", 30), ("setup", 10)]);
     }

@@ -96,7 +96,8 @@ impl Profile {
     fn time_inside(&self, py: Python<'_>, names: Vec<String>) -> PyResult<BTreeMap<String, f64>> {
         let analysis = &self.analyzed().analysis;
         py.enter(|| {
-            let times = time_inside(analysis, &names.iter().map(String::as_str).collect());
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let times = time_inside(analysis, &names);
             let times = times.into_iter();
             Ok::<_, Error>(times.map(|(key, time)| (key, microseconds(time))).collect())
         })
