@@ -103,7 +103,7 @@ class Summary:
         if times:
             middle, least, most = statistics.median(times), min(times), max(times)
             steps = f"{len(times)} optimizer steps" if len(times) > 1 else "1 optimizer step"
-            spread = f" in the middle, {format_time(least)} to {format_time(most)}"
+            spread = f" (median; {format_time(least)} to {format_time(most)})"
             yield f"{steps}: {format_time(middle)}{spread if len(times) > 1 else ''}"
         for row in self._steps:
             if row.key in (AFTER_LAST, BEFORE_FIRST):
@@ -128,7 +128,7 @@ class Summary:
         """
         rest = self._recorded_us - self._imports_us
         if rest > 0 and self._waiting_us() > 2 * _MUCH * rest:
-            yield "the data is late: more workers (num_workers of DataLoader), or less work an item"
+            yield "the data is late: more workers (num_workers of DataLoader), or less work per item"
         is_much = self._imports_us > _MUCH * self._recorded_us
         if has_schedule and is_much:
             yield "the first step begins with the program: --wait 1 leaves it and the imports out"
