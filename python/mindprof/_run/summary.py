@@ -128,7 +128,7 @@ class Summary:
         """
         rest = self._recorded_us - self._imports_us
         if rest > 0 and self._waiting_us() > 2 * _MUCH * rest:
-            yield "the data is late: more workers (num_workers of DataLoader), or less work per item"
+            yield "the data is late: more workers (DataLoader num_workers), or less work per item"
         is_much = self._imports_us > _MUCH * self._recorded_us
         if has_schedule and is_much:
             yield "the first step begins with the program: --wait 1 leaves it and the imports out"
