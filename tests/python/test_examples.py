@@ -14,7 +14,11 @@ EXPECTED: dict[str, tuple[str, list[str], int]] = {
     "train": ("## forward ##", ["train.trace.json"], 0),
     "slow_step": ("aten::addmm", ["slow_step.json.gz"], 0),
     "memory": ("CPU Mem", ["memory.html", "memory.json.gz"], 0),
-    "what_changed": ("grew by 43%", ["before.json", "after.json"], 1),
+    "what_changed": (
+        "98 events before, 140 after. It grew by 43%",
+        ["before.json", "after.json"],
+        1,
+    ),
     "big_trace": ("out/small.json.gz: ", ["big.json.gz", "small.json.gz"], 0),
     "flame_graph": ("speedscope", ["flames.svg", "calls.speedscope.json"], 0),
     "data_frames": ("self_cpu_time_total", ["frames.json", "events.parquet"], 0),

@@ -131,6 +131,73 @@ def test_each_window_of_a_schedule_has_its_files(folder: Path) -> None:
     assert [names_of(path)["aten::addmm"] for path in traces] == [1, 1, 1]
 
 
+def test_what_comes_after_the_last_step_is_no_step(folder: Path) -> None:
+    done = run("--active", "10", "-o", "out", write(folder, TRAINING))
+    assert done.returncode == 0
+    names = names_of(folder / "out/trace.json.gz")
+    assert sorted(each for each in names if each.startswith("ProfilerStep")) == [
+        f"ProfilerStep#{number}" for number in range(6)
+    ]
+    assert names["after the last optimizer step"] == 1
+    assert "the window has 6 of the 10 optimizer steps" in done.stderr
+    assert "mindprof: after the last optimizer step: " in done.stderr
+
+
+def test_no_window_is_written_without_a_step(folder: Path) -> None:
+    done = run(
+        "--active", "2", "--repeat", "0", "--no-stacks", "-o", "out", write(folder, TRAINING)
+    )
+    assert done.returncode == 0
+    assert len(list((folder / "out").glob("trace-*"))) == 3
+    assert "ended without a further optimizer step: no window more" in done.stderr
+
+
+def test_a_window_in_which_the_program_fails_is_written(folder: Path) -> None:
+    program = write(folder, TRAINING + "raise ValueError\n")
+    assert run("-q", "--active", "2", "--repeat", "0", "-o", "out", program).returncode == 1
+    assert names_of(folder / "out/trace-4.json.gz")["after the last optimizer step"] == 1
+
+
+def test_a_program_without_an_optimizer_is_one_window(folder: Path) -> None:
+    name = write(folder, "import mindtorch_v2 as torch\ntorch.ones(2).sum()\n")
+    done = run("--active", "2", "-o", "out", name)
+    assert done.returncode == 0
+    names = names_of(folder / "out/trace.json.gz")
+    assert (names["aten::ones"], names["before the first optimizer step"]) == (1, 1)
+
+
+def test_imports_are_said_beside_the_table(folder: Path) -> None:
+    program = """
+        import time
+        import mindtorch_v2 as torch
+        with torch.profiler.record_function("set up"):
+            import slow
+        with torch.profiler.record_function("import rows"):
+            torch.ones(2).sum()
+        """
+    write(folder, "import time\ntime.sleep(0.2)\n", "slow.py")
+    done = run("-o", "out", write(folder, program))
+    assert done.returncode == 0
+    table = (folder / "out/table.txt").read_text(encoding="utf-8")
+    (imports,) = (line for line in done.stderr.splitlines() if "imports: " in line)
+    assert "slow " in imports
+    assert "import slow" not in table
+    # A range of the program's own is no import, whatever it is called.
+    assert "import rows" in table
+    # The import is not in the time of what is around it either.
+    shares = [float(cell[:-1]) for cell in table.split() if cell.endswith("%") and cell != "%"]
+    assert max(shares) <= 100
+
+
+def test_own_shares_add_up_to_the_whole(folder: Path) -> None:
+    assert run("-q", "-o", "out", write(folder, TRAINING)).returncode == 0
+    lines = (folder / "out/table.txt").read_text(encoding="utf-8").splitlines()
+    cells = [[cell for cell in line.split() if cell.endswith("%")] for line in lines[3:]]
+    own = [float(row[0][:-1]) for row in cells if len(row) == 2]
+    # Each is rounded to two digits.
+    assert abs(sum(own) - 100) <= 0.005 * len(own)
+
+
 def test_a_schedule_is_one_window_if_not_said_otherwise(folder: Path) -> None:
     name = write(folder, TRAINING)
     done = run("--wait", "1", "--active", "1", "-o", "out", name)
@@ -193,11 +260,11 @@ def test_a_second_interrupt_does_not_stop_the_writing(folder: Path) -> None:
     program = """
         import os, signal
         from mindprof._run import results
-        rows_of = results.rows_of
-        def interrupted(prof):
+        summary_of = results.Summary
+        def interrupted(*arguments):
             os.kill(os.getpid(), signal.SIGINT)
-            return rows_of(prof)
-        results.rows_of = interrupted
+            return summary_of(*arguments)
+        results.Summary = interrupted
         raise KeyboardInterrupt
         """
     done = run("-q", "-o", "out", write(folder, program))

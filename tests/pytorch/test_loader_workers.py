@@ -155,6 +155,8 @@ def test_a_worker_that_dies_is_told_of() -> None:
     ):
         list(DataLoader(Deadly(), num_workers=1))
     assert counts(prof)["aten::cosh"] == 0
+    assert prof.lost_events == 1
+    assert "1 of workers that died or were late" in prof.key_averages().table()
 
 
 def test_workers_leave_out_what_the_parent_does() -> None:

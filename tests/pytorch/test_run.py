@@ -54,6 +54,93 @@ def test_a_script_is_recorded_without_a_change(
     assert "train.py(8)" in (tmp_path / "out/stacks.folded").read_text()
 
 
+def run(folder: Path, program: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Runs a program in a folder, with its results in `out`."""
+    (folder / "program.py").write_text(program)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-m", "mindprof", "run", *words, "-o", "out", "program.py"]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+LOADING = """
+import os
+import torch
+from torch.utils.data import DataLoader
+
+def load(rows):
+    return torch.full((2, 4), 1.0).cosh()
+
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x in DataLoader(range(8), num_workers=2, collate_fn=load):
+    model(x).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_the_table_is_about_the_training(tmp_path: Path) -> None:
+    done = run(tmp_path, LOADING)
+    assert done.returncode == 0, done.stderr
+    table = (tmp_path / "out/table.txt").read_text()
+    assert "import torch" not in table
+    assert "mindprof: imports: " in done.stderr
+    assert "(torch " in done.stderr
+    assert "3 processes: the program and 2 workers" in done.stderr
+    assert "the loop waited " in done.stderr
+    assert "hint: --wait 2 --active 5 " in done.stderr
+    # What was waited for in Python is the range's own time, and no share is above the whole.
+    row = next(line for line in table.splitlines() if "enumerate(DataLoader)" in line)
+    own, total = (float(cell[:-1]) for cell in row.split() if cell.endswith("%"))
+    assert own > 0.9 * total
+    shares = [float(cell[:-1]) for cell in table.split() if cell.endswith("%") and cell != "%"]
+    assert max(shares) <= 100
+
+
+def test_steps_are_no_calls_that_take_time_from_others(tmp_path: Path) -> None:
+    done = run(tmp_path, LOADING, "--active", "3", "--repeat", "0")
+    assert done.returncode == 0, done.stderr
+    assert "3 optimizer steps: " in done.stderr
+    assert "--wait 1 leaves it" in done.stderr
+    # Eight steps are two windows of three, and one of two.
+    assert "the window has 2 of the 3 optimizer steps" in done.stderr
+    for number, steps in ((1, 3), (2, 3), (3, 2)):
+        table = (tmp_path / f"out/table-{number}.txt").read_text()
+        assert "ProfilerStep" not in table
+        with gzip.open(tmp_path / f"out/trace-{number}.json.gz", "rt") as file:
+            events = json.load(file)["traceEvents"]
+        names = [event["name"] for event in events if event["ph"] == "X"]
+        assert len([name for name in names if name.startswith("ProfilerStep#")]) == steps
+        assert names.count("after the last optimizer step") == (number == 3)
+
+
+def test_processes_are_told_apart_in_trace_and_stacks(tmp_path: Path) -> None:
+    assert run(tmp_path, LOADING, "-q").returncode == 0
+    with gzip.open(tmp_path / "out/trace.json.gz", "rt") as file:
+        events = json.load(file)["traceEvents"]
+    names = {event["args"]["name"] for event in events if event["name"] == "process_name"}
+    workers = {"DataLoader worker 0", "DataLoader worker 1"}
+    assert workers < names
+    assert len(names) == 3
+    lines = (tmp_path / "out/stacks.folded").read_text().splitlines()
+    roots = {line.split(";")[0] for line in lines}
+    assert {root.replace("_", " ") for root in roots} == names
+    of_loading = {line.split(";")[0] for line in lines if line.rpartition(" ")[0].endswith("cosh")}
+    assert of_loading <= {name.replace(" ", "_") for name in workers}
+    assert "DataLoader worker 1" in (tmp_path / "out/flamegraph.svg").read_text()
+
+
+def test_a_worker_that_dies_is_in_the_counted_losses(tmp_path: Path) -> None:
+    program = LOADING.replace("    return torch.full", "    os._exit(3)\n    return torch.full")
+    done = run(tmp_path, program, "-q")
+    assert done.returncode == 1
+    assert "exited unexpectedly" in done.stderr
+    assert "mindprof: events lost: 2 of workers that died or were late" in done.stderr
+    with gzip.open(tmp_path / "out/trace.json.gz", "rt") as file:
+        assert json.load(file)["mindprof"]["lost"]["workers"] == 2
+
+
 def test_workers_of_a_data_loader_are_recorded(tmp_path: Path) -> None:
     program = tmp_path / "loading.py"
     program.write_text(

@@ -4,11 +4,17 @@
 //! torch weighs the callers of single events ([`stack_weights`]); a picture wants whole paths, each
 //! once ([`Folded`]).
 
-use mindprof_model::{Category, DeviceKind, EventId, Nanos, StackId, StackTable, StringId};
+use std::borrow::Cow;
+
+use mindprof_model::{
+    Category, DeviceKind, EventId, Nanos, StackId, StackTable, StringId, StringTable,
+};
+use rustc_hash::FxHashMap;
 
 use crate::analysis::{Analysis, Item};
 use crate::source::is_shown_frame;
 
+mod roots;
 #[cfg(test)]
 mod tests;
 
@@ -52,25 +58,27 @@ pub fn stack_weights(
 /// The paths of a profile's events, each once, with what was spent at their ends.
 ///
 /// A path is who called, then the scopes inside of each other, then the event. Without stacks it is
-/// the scopes alone.
+/// the scopes alone. Where there are several processes or threads, it begins with their names.
 ///
 /// ```text
 /// train.py(7): main ── aten::linear ── aten::addmm     3 us
 ///                 └─── aten::relu                      1 us
 /// ```
 #[derive(Clone, Debug)]
-pub struct Folded {
+pub struct Folded<'a> {
+    /// Those of the profile, and behind them the names of processes and threads.
+    strings: Cow<'a, StringTable>,
     paths: StackTable,
     weights: Vec<Nanos>,
 }
 
-impl Folded {
+impl<'a> Folded<'a> {
     /// Folds a profile in time linear in the number of its events.
     ///
     /// Of device time, what devices did by themselves counts where no scope asked for it; the rest
     /// is its scope's.
-    pub fn build(analysis: &Analysis, metric: StackMetric) -> Self {
-        let mut paths = Paths::new(analysis);
+    pub fn build(analysis: &'a Analysis, metric: StackMetric) -> Self {
+        let mut paths = Paths::with_roots(analysis);
         let mut weights: Vec<Nanos> = Vec::new();
         for index in 0..analysis.profile().events().len() {
             let id = EventId::from_index(index);
@@ -85,18 +93,16 @@ impl Folded {
                 *weight = *weight + metric.of(analysis, id);
             }
         }
-        Self {
-            paths: paths.table,
-            weights,
-        }
+        paths.into_folded(weights)
     }
 
-    /// Folds the callers of events alone, without the scopes that they are in.
-    pub fn of_callers(analysis: &Analysis, metric: StackMetric) -> Self {
+    /// Folds the callers of events alone, without the scopes that they are in and without the names
+    /// of processes and threads.
+    pub fn of_callers(analysis: &'a Analysis, metric: StackMetric) -> Self {
         let mut paths = Paths::new(analysis);
         let mut weights = vec![Nanos::ZERO];
         for (stack, weight) in stack_weights(analysis, metric) {
-            let path = paths.of_stack(stack);
+            let path = paths.of_stack(StackId::NONE, stack);
             if weights.len() < paths.table.len() {
                 weights.resize(paths.table.len(), Nanos::ZERO);
             }
@@ -104,10 +110,12 @@ impl Folded {
         }
         // Of a stack without frames to show there is no path.
         weights[StackId::NONE.index()] = Nanos::ZERO;
-        Self {
-            paths: paths.table,
-            weights,
-        }
+        paths.into_folded(weights)
+    }
+
+    /// Returns the texts of the names along paths.
+    pub fn strings(&self) -> &StringTable {
+        &self.strings
     }
 
     /// Walks the paths that something was spent at the ends of, in the order in which they were
@@ -165,7 +173,11 @@ impl Folded {
             let weight = &mut weights[kept[path].index()];
             *weight = *weight + self.weights[path];
         }
-        Self { paths, weights }
+        Self {
+            strings: self.strings.clone(),
+            paths,
+            weights,
+        }
     }
 
     /// Returns the number of names of each path.
@@ -200,10 +212,13 @@ fn is_counted_elsewhere(analysis: &Analysis, id: EventId) -> bool {
 /// Finds the path of each event. Parents come before their children.
 struct Paths<'a> {
     analysis: &'a Analysis,
+    strings: Cow<'a, StringTable>,
     table: StackTable,
+    /// What the paths of each thread begin with.
+    roots: Vec<StackId>,
     of_events: Vec<StackId>,
-    /// The path of each stack's shown frames, where it was asked for.
-    of_stacks: Vec<Option<StackId>>,
+    /// The path of each stack's shown frames below a root, where it was asked for.
+    of_stacks: FxHashMap<(StackId, StackId), StackId>,
 }
 
 impl<'a> Paths<'a> {
@@ -211,9 +226,25 @@ impl<'a> Paths<'a> {
         let profile = analysis.profile();
         Self {
             analysis,
+            strings: Cow::Borrowed(profile.strings()),
             table: StackTable::new(),
+            roots: vec![StackId::NONE; profile.threads().len()],
             of_events: Vec::with_capacity(profile.events().len()),
-            of_stacks: vec![None; profile.stacks().len()],
+            of_stacks: FxHashMap::default(),
+        }
+    }
+
+    fn with_roots(analysis: &'a Analysis) -> Self {
+        let mut paths = Self::new(analysis);
+        paths.roots = roots::roots(analysis.profile(), &mut paths.strings, &mut paths.table);
+        paths
+    }
+
+    fn into_folded(self, weights: Vec<Nanos>) -> Folded<'a> {
+        Folded {
+            strings: self.strings,
+            paths: self.table,
+            weights,
         }
     }
 
@@ -226,7 +257,7 @@ impl<'a> Paths<'a> {
             Some(parent) if !self.is_call(parent) || stack == StackId::NONE => {
                 self.of_events[parent.index()]
             }
-            Some(_) | None => self.of_stack(stack),
+            Some(_) | None => self.of_stack(self.roots[event.thread.index()], stack),
         };
         let path = self.table.push(caller, event.name);
         self.of_events.push(path);
@@ -237,17 +268,17 @@ impl<'a> Paths<'a> {
         self.analysis.profile().event(id).category == Category::PythonFunction
     }
 
-    fn of_stack(&mut self, stack: StackId) -> StackId {
+    fn of_stack(&mut self, root: StackId, stack: StackId) -> StackId {
         let profile = self.analysis.profile();
         let mut callers = Vec::new();
         let mut at = stack;
         // Only as far as no other stack went, so that each caller is looked at once.
         let mut path = loop {
-            if let Some(known) = self.of_stacks[at.index()] {
+            if let Some(&known) = self.of_stacks.get(&(root, at)) {
                 break known;
             }
             let Some((caller, frame)) = profile.stacks().node(at) else {
-                break StackId::NONE;
+                break root;
             };
             callers.push((at, frame));
             at = caller;
@@ -256,7 +287,7 @@ impl<'a> Paths<'a> {
             if is_shown_frame(profile.strings().text(frame)) {
                 path = self.table.push(path, frame);
             }
-            self.of_stacks[at.index()] = Some(path);
+            self.of_stacks.insert((root, at), path);
         }
         path
     }

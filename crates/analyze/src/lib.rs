@@ -52,7 +52,9 @@ mod slim;
 mod source;
 mod step_numbers;
 mod summary;
+mod time_inside;
 mod tree;
+mod without_calls;
 
 pub use analysis::{Analysis, Item};
 pub use averages::{
@@ -84,4 +86,6 @@ pub use slim::{Cut, CutReport, Slimmed, slim};
 pub use source::{Sources, is_shown_frame, shown_frames};
 pub use step_numbers::StepNumbers;
 pub use summary::{Step, Summary, Track, is_python_alone, steps};
+pub use time_inside::time_inside;
 pub use tree::Tree;
+pub use without_calls::without_calls;

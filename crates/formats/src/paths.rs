@@ -7,7 +7,7 @@
 use std::io::Write;
 
 use mindprof_analyze::{Analysis, Folded, StackMetric, microseconds};
-use mindprof_model::{Nanos, Profile};
+use mindprof_model::Nanos;
 use serde::Serialize;
 
 use crate::error::Result;
@@ -27,7 +27,7 @@ pub struct FoldedLines {
 }
 
 /// Writes one line per path: the frames, outermost first, and the microseconds that were spent at
-/// its end. What is less than one has no line.
+/// its end. Where there are several processes or threads, their names come first. What is less than one has no line.
 ///
 /// # Errors
 /// When `out` does not take the bytes.
@@ -36,7 +36,7 @@ pub fn write_paths(
     metric: StackMetric,
     out: impl Write,
 ) -> Result<FoldedLines> {
-    write_lines(analysis.profile(), &Folded::build(analysis, metric), out)
+    write_lines(&Folded::build(analysis, metric), out)
 }
 
 /// As [`write_paths`], of the callers of events alone, without the scopes that they are in.
@@ -48,14 +48,10 @@ pub fn write_callers(
     metric: StackMetric,
     out: impl Write,
 ) -> Result<FoldedLines> {
-    write_lines(
-        analysis.profile(),
-        &Folded::of_callers(analysis, metric),
-        out,
-    )
+    write_lines(&Folded::of_callers(analysis, metric), out)
 }
 
-fn write_lines(profile: &Profile, folded: &Folded, mut out: impl Write) -> Result<FoldedLines> {
+fn write_lines(folded: &Folded<'_>, mut out: impl Write) -> Result<FoldedLines> {
     let mut written = FoldedLines {
         lines: 0,
         levels: folded.depth(),
@@ -69,7 +65,7 @@ fn write_lines(profile: &Profile, folded: &Folded, mut out: impl Write) -> Resul
         let frames = folded.frames(path);
         let frames = frames
             .iter()
-            .map(|&frame| folded_frame(profile.strings().text(frame)));
+            .map(|&frame| folded_frame(folded.strings().text(frame)));
         let frames: Vec<String> = frames.map(Iterator::collect).collect();
         writeln!(out, "{} {microseconds}", frames.join(";"))?;
         written.lines += 1;
@@ -85,7 +81,7 @@ fn write_lines(profile: &Profile, folded: &Folded, mut out: impl Write) -> Resul
 /// Never: names are text and numbers are finite.
 pub fn paths_json(analysis: &Analysis, metric: StackMetric) -> String {
     let folded = Folded::build(analysis, metric).cut(PATH_LEVELS, Nanos::ZERO);
-    let strings = analysis.profile().strings();
+    let strings = folded.strings();
     let paths: Vec<PathDocument<'_>> = folded
         .iter()
         .map(|(path, weight)| {

@@ -17,17 +17,21 @@ pub enum LossCause {
     Unreported,
     /// The event stood in a damaged part of a file.
     Damaged,
+    /// What a worker process recorded that died, or did not hand it over in time. At least as many:
+    /// each such process counts as one.
+    Workers,
 }
 
 impl LossCause {
     /// Every cause, in the order in which they are shown.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Budget,
         Self::Names,
         Self::Depth,
         Self::Unseen,
         Self::Unreported,
         Self::Damaged,
+        Self::Workers,
     ];
 
     /// Returns the cause in words, to follow "lost".
@@ -39,6 +43,7 @@ impl LossCause {
             Self::Unseen => "in Python calls that another tool hides",
             Self::Unreported => "that a device did not report",
             Self::Damaged => "in a damaged part of the file",
+            Self::Workers => "of workers that died or were late, at least one each",
         }
     }
 }

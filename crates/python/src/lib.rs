@@ -99,8 +99,8 @@ mod _core {
     use crate::python_calls::{follow_thread, name_module_calls, pause_calls, resume_calls};
     #[pymodule_export]
     use crate::range::{
-        RangeHandle, RecordFunctionFast, garbage_collection_enter, record_function_with_args_enter,
-        record_function_with_args_exit,
+        RangeHandle, RecordFunctionFast, StepRange, garbage_collection_enter,
+        record_function_with_args_enter, record_function_with_args_exit,
     };
     #[pymodule_export]
     use crate::raw_results::{check_torch_results, raw_events};

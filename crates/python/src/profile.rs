@@ -1,11 +1,13 @@
 //! A profile as Python holds it: a recording that becomes a profile when someone looks, or one read
 //! from a file.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use mindprof_analyze::GroupBy;
+use mindprof_analyze::{GroupBy, microseconds, time_inside, without_calls};
 use mindprof_formats::read_trace_file;
+use mindprof_model::DeviceKind;
 use mindprof_record::Capture;
 use pyo3::prelude::*;
 
@@ -81,6 +83,34 @@ impl Profile {
             python_functions: include_python_functions,
         };
         py.enter(|| Ok::<_, Error>(Averages::new(Arc::clone(self.analyzed()), group_by)))
+    }
+
+    /// Returns a copy without the calls of Python functions, in which ranges have their time.
+    fn without_calls(&self, py: Python<'_>) -> PyResult<Self> {
+        let profile = self.analyzed().analysis.profile();
+        let analyzed = py.enter(|| Ok::<_, Error>(Analyzed::new(without_calls(profile))))?;
+        Ok(Self::from_analyzed(analyzed))
+    }
+
+    /// Returns by key how many microseconds of the rows' time the events of these names took.
+    fn time_inside(&self, py: Python<'_>, names: Vec<String>) -> PyResult<BTreeMap<String, f64>> {
+        let analysis = &self.analyzed().analysis;
+        py.enter(|| {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let times = time_inside(analysis, &names);
+            let times = times.into_iter();
+            Ok::<_, Error>(times.map(|(key, time)| (key, microseconds(time))).collect())
+        })
+    }
+
+    /// Returns the processes of the host's threads.
+    fn processes(&self) -> Vec<u64> {
+        let threads = self.analyzed().analysis.profile().threads().iter();
+        let host = threads.filter(|thread| thread.device == DeviceKind::Cpu);
+        let mut processes: Vec<u64> = host.map(|thread| thread.process).collect();
+        processes.sort_unstable();
+        processes.dedup();
+        processes
     }
 
     /// Returns when the recording began, in nanoseconds since the Unix epoch.

@@ -168,6 +168,41 @@ pub(crate) fn record_function_with_args_exit(py: Python<'_>, handle: &RangeHandl
     handle.close(py);
 }
 
+/// The range of a step, which is counted by what ends it: it lies beside the calls of its thread, as
+/// they begin and end without regard to it, and is named anew if the step turns out to be none.
+#[pyclass(frozen, module = "mindprof._core")]
+pub(crate) struct StepRange {
+    handle: RangeHandle,
+}
+
+#[pymethods]
+impl StepRange {
+    #[new]
+    fn new(name: &str) -> Self {
+        let mut open = open_range(name, NameKind::Annotation, |_| {});
+        if let Some(open) = &mut open {
+            open.set_async();
+        }
+        Self {
+            handle: RangeHandle {
+                open: GilCell::new(open),
+            },
+        }
+    }
+
+    /// Closes the range, under another name if one is given; one that is closed stays so.
+    #[pyo3(signature = (name = None))]
+    fn close(&self, py: Python<'_>, name: Option<&str>) {
+        let Some(mut open) = self.handle.open.with(py, None, std::mem::replace) else {
+            return;
+        };
+        if let Some(name) = name {
+            open.rename(name, NameKind::Annotation);
+        }
+        open.close();
+    }
+}
+
 /// A range that counts as an operator.
 #[pyclass(frozen, name = "RecordFunctionFast", module = "mindprof._core")]
 pub(crate) struct RecordFunctionFast {

@@ -3,11 +3,10 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mindprof_formats::{ReadOptions, read_trace_from};
-use mindprof_model::{Metadata, Part};
+use mindprof_model::{LossCause, Metadata, Part};
 use mindprof_pytorch::{Attachment, MemoryReport, Wanted as WantedOfTorch};
 use mindprof_record::{Calls, Capture, Options, Session as Window, ThreadKey};
 use pyo3::prelude::*;
-use rustc_hash::FxHashMap;
 
 use crate::enter::Enter;
 use crate::error::Error;
@@ -15,7 +14,7 @@ use crate::host_operators::DeviceColumns;
 use crate::profile::Profile;
 use crate::python_calls::{Following, Wanted};
 use crate::raw_results::read_part;
-use crate::thread_names::thread_names;
+use crate::thread_names::{ThreadNames, thread_names};
 use crate::torch_probe::observer;
 
 /// Records from its construction until `stop()`.
@@ -41,6 +40,8 @@ struct State {
     facts: Metadata,
     /// The only thread that is wanted; none means all.
     thread: Option<ThreadKey>,
+    /// What threads are called, by number, in place of their own names.
+    thread_names: ThreadNames,
 }
 
 /// What Python says about a session, by the names of its attributes.
@@ -124,6 +125,7 @@ impl Session {
             attached: Vec::new(),
             facts,
             thread,
+            thread_names: ThreadNames::default(),
         };
         Ok(Self {
             state: Mutex::new(state),
@@ -162,6 +164,11 @@ impl Session {
         window.map(|window| window.mark_step(number)).is_some()
     }
 
+    /// Names a thread in place of its own name; the name of a main thread is that of its process.
+    fn name_thread(&self, number: u64, name: String) {
+        self.lock().thread_names.insert(number, name);
+    }
+
     /// Takes what devices did into the window. Returns false if it is closed.
     fn add_device_events(&self, columns: DeviceColumns) -> PyResult<bool> {
         let part = columns.into_part()?;
@@ -179,13 +186,24 @@ impl Session {
     }
 
     /// Closes the window and returns what it holds together with what other processes recorded for
-    /// it, each a trace.
-    fn attach_traces(&self, py: Python<'_>, traces: Vec<Vec<u8>>) -> PyResult<Profile> {
+    /// it, each a trace. Those whose traces are missing are counted as a loss.
+    fn attach_traces(
+        &self,
+        py: Python<'_>,
+        traces: Vec<Vec<u8>>,
+        missing: u64,
+    ) -> PyResult<Profile> {
         let mut capture = self.close(py);
         let capture = py.enter(|| {
             for trace in traces {
                 let reading = read_trace_from(trace.as_slice(), &ReadOptions::default())?;
                 capture.attach_process(Part::from(reading.profile))?;
+            }
+            if missing > 0 {
+                let mut part = Part::new();
+                part.reference_unix_ns = capture.axis().reference_unix_ns();
+                part.add_loss(LossCause::Workers, missing);
+                capture.attach_process(part)?;
             }
             Ok::<_, mindprof_formats::Error>(capture)
         })?;
@@ -229,12 +247,13 @@ impl Session {
     fn close(&self, py: Python<'_>) -> Capture {
         // Without the lock: Python's objects are asked, and may come back here.
         let is_open = self.lock().window.is_some();
-        let names = if is_open {
+        let mut names = if is_open {
             thread_names(py)
         } else {
-            FxHashMap::default()
+            ThreadNames::default()
         };
         let mut state = self.lock();
+        names.extend(state.thread_names.drain());
         if let Some(window) = state.window.take() {
             let mut capture = window.stop();
             capture.name_threads(|number| names.get(&number).map(String::as_str));

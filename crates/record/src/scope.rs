@@ -188,6 +188,15 @@ impl OpenScope {
         self.name |= Record::ASYNC;
     }
 
+    /// Names the scope anew, by what is known of it when it ends.
+    pub fn rename(&mut self, text: &str, kind: NameKind) {
+        // One of a recording that is over is dropped at its end.
+        if Gate::load().epoch() == self.epoch {
+            let name = Name::of_recording(text, kind, self.epoch);
+            self.name = name.raw() | (self.name & Record::ASYNC);
+        }
+    }
+
     /// Sets the number that links a forward operator with its backward node; of it 31 bits are
     /// kept.
     #[inline]

@@ -7,7 +7,7 @@ use inferno::flamegraph::color::{MultiPalette, Palette};
 use inferno::flamegraph::{Options, from_lines};
 use mindprof_analyze::{Analysis, Folded, StackMetric};
 use mindprof_formats::{Error, PATH_LEVELS, Result, write_file};
-use mindprof_model::{Category, Nanos, Profile, StringId};
+use mindprof_model::{Category, Nanos, Profile, StringId, StringTable};
 
 use crate::visible::visible;
 
@@ -25,7 +25,7 @@ pub fn write_flamegraph(analysis: &Analysis, metric: StackMetric, out: impl Writ
     let folded = Folded::build(analysis, metric);
     let depth = folded.depth();
     let folded = folded.cut(LEVELS, Nanos(folded.total().0 / PARTS));
-    let names = names(analysis.profile());
+    let names = names(folded.strings(), analysis.profile());
     let lines: Vec<String> = folded
         .iter()
         .map(|(path, weight)| line(&folded.frames(path), weight.0, &names))
@@ -93,7 +93,7 @@ const NAMED: &str = "_[i]";
 const OPERATOR: &str = "_[k]";
 
 /// Returns the mark of each name: a frame that is no event's name is a line of Python.
-fn colours(profile: &Profile) -> Vec<&'static str> {
+fn colours(strings: &StringTable, profile: &Profile) -> Vec<&'static str> {
     let of_text = |text: &str| {
         if text.starts_with("nn.Module: ") {
             NAMED
@@ -101,7 +101,7 @@ fn colours(profile: &Profile) -> Vec<&'static str> {
             PYTHON
         }
     };
-    let mut colours: Vec<_> = profile.strings().iter().map(of_text).collect();
+    let mut colours: Vec<_> = strings.iter().map(of_text).collect();
     for event in profile.events() {
         colours[event.name.index()] = match event.category {
             Category::PythonFunction => continue,
@@ -114,8 +114,8 @@ fn colours(profile: &Profile) -> Vec<&'static str> {
 
 /// Returns each name as lines have it, with its mark. Names keep their blanks: only the last one of
 /// a line separates.
-fn names(profile: &Profile) -> Vec<String> {
-    let names = profile.strings().iter().zip(colours(profile));
+fn names(strings: &StringTable, profile: &Profile) -> Vec<String> {
+    let names = strings.iter().zip(colours(strings, profile));
     let name = |(text, colour): (&str, &str)| visible(text).replace(';', "_") + colour;
     names.map(name).collect()
 }

@@ -7,6 +7,7 @@ nothing runs beside the program and memory is that of the thread that loads.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -104,6 +105,7 @@ class _Queue:
         """Returns the next batch, as the queue does; what the parent says comes first."""
         from multiprocessing.connection import wait
 
+        self._worker.learn_name()
         while self._worker.parent is not None:
             ready = wait([self._queue._reader, self._worker.parent], timeout)
             if self._worker.parent not in ready:
@@ -135,11 +137,19 @@ class _Worker:
     def __init__(self, plan: Plan, parent: Connection) -> None:
         self.parent: Connection | None = parent
         self._folder = plan.folder
+        # What the process is called in traces: all have one program's name.
+        self._name: str | None = None
         self._sessions: dict[int, tuple[Host, _core.Session]] = {}
         for number, options in plan.recordings.items():
             self._start(number, options)
             if number in plan.paused:
                 self._toggle(number, enabled=False)
+
+    def learn_name(self) -> None:
+        """Asks torch which worker this is, which it knows while its loop runs."""
+        if self._name is None:
+            info = sys.modules[_MODULE].get_worker_info()
+            self._name = None if info is None else f"DataLoader worker {info.id}"
 
     def obey(self) -> None:
         """Does what the parent says."""
@@ -183,6 +193,8 @@ class _Worker:
         if found is None:
             return
         host, session = found
+        if self._name is not None:
+            session.name_thread(os.getpid(), self._name)
         profile = host.stop(session)
         path = os.path.join(self._folder, trace_name(number, os.getpid()))
         _core.write_chrome_trace(profile, path, metadata=(), activity_types=None)

@@ -14,7 +14,7 @@ import sys
 import threading
 import warnings
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mindprof._hosts import loader_worker
 from mindprof._hosts.call_level import level_outside
@@ -34,6 +34,18 @@ _LOST = (
     "{count} of {all} data loader workers died, or did not hand over in time what they recorded: "
     "it is missing"
 )
+
+
+class Handover(NamedTuple):
+    """What workers recorded.
+
+    Args:
+        traces: The trace of each.
+        missing: How many left none.
+    """
+
+    traces: list[bytes]
+    missing: int
 
 
 class LoaderWorkers:
@@ -173,8 +185,8 @@ class LoaderWorkers:
             (self._paused.discard if enabled else self._paused.add)(number)
             self._tell(("resume" if enabled else "pause", number))
 
-    def stop(self, number: int) -> list[bytes]:
-        """Ends a recording of all workers. Returns the trace of each."""
+    def stop(self, number: int) -> Handover:
+        """Ends a recording of all workers, and returns what they hand over."""
         with self._lock:
             if self._listener is None:
                 return self._end(number, [])
@@ -182,14 +194,15 @@ class LoaderWorkers:
             self._await_answers(number)
             return self._end(number, self._traces(number))
 
-    def _end(self, number: int, traces: list[bytes]) -> list[bytes]:
+    def _end(self, number: int, traces: list[bytes]) -> Handover:
         self._recordings.pop(number, None)
         self._paused.discard(number)
         expected = self._expected.pop(number, 0)
-        if len(traces) < expected:
-            text = _LOST.format(count=expected - len(traces), all=expected)
+        missing = max(expected - len(traces), 0)
+        if missing:
+            text = _LOST.format(count=missing, all=expected)
             warnings.warn(text, stacklevel=level_outside())
-        return traces
+        return Handover(traces, missing)
 
     def _tell(self, message: Any) -> int:
         """Sends a message to every worker that lives, and returns how many there are."""

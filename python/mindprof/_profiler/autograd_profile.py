@@ -19,7 +19,7 @@ from mindprof._hosts.frameworks import (
     has_framework_device,
     has_frameworks,
 )
-from mindprof._hosts.loader_workers import WORKERS
+from mindprof._hosts.loader_workers import WORKERS, Handover
 from mindprof._hosts.present import present_host
 from mindprof._hosts.unseen import warn_of_unseen_torch
 from mindprof._profiler import metadata as trace_metadata
@@ -358,8 +358,9 @@ class profile:
 
     def _take_results(self, session: _core.Session) -> None:
         recorded = self._host.stop(session)
-        if traces := self._end_of_workers():
-            recorded = session.attach_traces(traces)
+        of_workers = self._end_of_workers()
+        if any(of_workers):
+            recorded = session.attach_traces(*of_workers)
         self.kineto_results = self._accumulated = recorded
         if self.acc_events:
             self._finished.append(session)
@@ -368,11 +369,11 @@ class profile:
         self._events = None
         self._tree_is_built = False
 
-    def _end_of_workers(self) -> list[bytes]:
-        """Returns what workers of data loaders recorded, as traces, if they were asked to."""
+    def _end_of_workers(self) -> Handover:
+        """Returns what workers of data loaders recorded, if they were asked to."""
         number, self._of_workers = self._of_workers, None
         if number is None:
-            return []
+            return Handover([], 0)
         try:
             return WORKERS.stop(number)
         finally:

@@ -13,13 +13,13 @@ from types import TracebackType
 from typing import TextIO
 
 from mindprof._install.install import install, uninstall
-from mindprof._profiler.profile import profile
 from mindprof._profiler.schedule import ProfilerAction, schedule
 from mindprof._run.arguments import Arguments, parse
 from mindprof._run.imports import Imports
 from mindprof._run.optimizer_steps import OptimizerSteps
 from mindprof._run.program import Program, ProgramError
 from mindprof._run.results import Results, folder_for
+from mindprof._run.run_profile import RunProfile
 from mindprof._run.termination import SIGNALLED, end_as_alone, exit_on_termination, patience
 
 
@@ -66,7 +66,7 @@ class _Run:
         self.program = program
         self.results = results
         self.process = os.getpid()
-        self.profiler = profile(
+        self.profiler = RunProfile(
             record_shapes=arguments.shapes or arguments.memory,
             profile_memory=arguments.memory,
             with_stack=arguments.stacks or arguments.memory,
@@ -75,7 +75,7 @@ class _Run:
             schedule=_schedule_of(arguments),
             on_trace_ready=results.save,
         )
-        self.imports = Imports(self._meet_host)
+        self.imports = Imports(self._meet_host, results.imported)
         self.steps = OptimizerSteps(self.profiler.step) if arguments.active else None
 
     def go(self) -> int:
@@ -105,8 +105,11 @@ class _Run:
             self.program.run()
             # As Python does at its end: what threads still do belongs to the program.
             _join_threads()
+            self.results.is_program_done = True
         except SystemExit as ending:
-            return _status_of(ending)
+            status = _status_of(ending)
+            self.results.is_program_done = status == 0
+            return status
         except KeyboardInterrupt as error:
             _print(error)
             return SIGNALLED + signal.SIGINT

@@ -24,8 +24,15 @@ _LOAD = "_find_and_load"
 class Imports:
     """Has imports on the thread that this is made on be ranges, in which calls are not followed."""
 
-    def __init__(self, after_import: Callable[[], None]) -> None:
+    def __init__(self, after_import: Callable[[], None], imported: set[str]) -> None:
+        """Makes what `start()` puts in place.
+
+        Args:
+            after_import: Called after each import that is a range.
+            imported: Gets the names of the modules that have ranges.
+        """
         self._after_import = after_import
+        self._imported = imported
         self._thread = threading.get_ident()
         self._is_inside = False
         self._machinery: Any = importlib._bootstrap
@@ -46,6 +53,7 @@ class Imports:
             module: ModuleType = self._before(name, import_)
             return module
         self._is_inside = True
+        self._imported.add(name)
         try:
             # The range first: its stack is that of the line which imports.
             with record_function(IMPORT + name):

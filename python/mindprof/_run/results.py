@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from mindprof import _core
-from mindprof._results.event_list import EventList
 from mindprof._run.arguments import Arguments
-from mindprof._run.imports import IMPORT
+from mindprof._run.run_profile import RunProfile
+from mindprof._run.summary import Summary
 
 #: A table for a file has every row.
 _ALL_ROWS = -1
@@ -26,21 +26,28 @@ class Results:
         self.folder = folder
         self.terminal = terminal
         self.windows = 0
+        #: The modules that were imported so far.
+        self.imported: set[str] = set()
+        #: Whether the program came to its end by itself.
+        self.is_program_done = False
 
-    def save(self, prof: Any) -> None:
+    def save(self, prof: RunProfile) -> None:
         """Writes all files of one window, and shows its table.
 
         Args:
             prof: A profiler that has just stopped.
         """
+        steps = self._steps_of(prof)
+        if self.windows and self.is_program_done and steps == 0:
+            self.say("the program ended without a further optimizer step: no window more")
+            return
         self.windows += 1
         self.say(f"writing what was recorded to {self.folder}")
         many = self.arguments.active > 0 and self.arguments.repeat != 1
         end = f"-{self.windows}" if many else ""
-        rows = rows_of(prof)
-        sort = self.arguments.sort
+        summary = Summary(prof, self.imported)
         written = []
-        for name, write in self._files(prof, rows):
+        for name, write in self._files(prof, summary):
             path = self.folder / name.format(end)
             try:
                 write(path)
@@ -50,17 +57,35 @@ class Results:
             else:
                 written.append(path)
         if not self.arguments.quiet:
-            self._show(rows.table(sort_by=sort, row_limit=self.arguments.limit))
-        if prof.lost_events:
-            self.say(f"{prof.lost_events:,} events were lost; the table says why")
+            self._show(self._table(summary, self.arguments.limit))
+        if steps is not None and steps < self.arguments.active:
+            wanted = f"the {self.arguments.active} optimizer steps that were asked for"
+            self.say(f"the window has {steps} of {wanted}: the program made no more")
+        for cause, count in _core.profile_loss(prof.recording).items():
+            self.say(f"events lost: {count:,} {cause}")
         for path in written:
             self.say(f"wrote {path} ({size_of(path)})")
+        if not self.arguments.quiet:
+            for fact in summary.facts():
+                self.say(fact)
+            self._hint(summary, written, end)
+        prof.step_times.clear()
+
+    def _steps_of(self, prof: RunProfile) -> int | None:
+        """Returns how many optimizer steps the window has; None if it has no use for them."""
+        return len(prof.step_times) if self.arguments.active else None
+
+    def _table(self, summary: Summary, limit: int) -> str:
+        return summary.rows.table(sort_by=self.arguments.sort, row_limit=limit)
+
+    def _hint(self, summary: Summary, written: list[Path], end: str) -> None:
+        for hint in summary.hints(has_schedule=self.arguments.active > 0):
+            self._show(f"hint: {hint}")
         trace = self.folder / f"trace{end}.json.gz"
-        if trace in written and self.arguments.stacks and not self.arguments.quiet:
+        if trace in written and self.arguments.stacks:
             place = shlex.quote(str(trace))
-            self.say(
-                f"for the lines that rows come from: mindprof table {place} --group-by stack:3"
-            )
+            command = f"mindprof table {place} --group-by stack:3"
+            self._show(f"hint: for the lines that rows come from: {command}")
 
     def say(self, text: str) -> None:
         """Says a line beside the program's own output."""
@@ -71,14 +96,15 @@ class Results:
         with suppress(OSError):
             print(text, file=self.terminal, flush=True)
 
-    def _files(self, prof: Any, rows: EventList[Any]) -> list[tuple[str, Callable[[Path], Any]]]:
+    def _files(self, prof: RunProfile, summary: Summary) -> list[tuple[str, Callable[[Path], Any]]]:
         def write_table(path: Path) -> None:
-            table = rows.table(sort_by=self.arguments.sort, row_limit=_ALL_ROWS)
-            path.write_text(table + "\n", encoding="utf-8")
+            facts = "".join(f"{fact}\n" for fact in summary.facts())
+            table = self._table(summary, _ALL_ROWS)
+            path.write_text(f"{table}\n{facts}", encoding="utf-8")
 
         def write_stacks(path: Path) -> None:
             # The paths of the flame graph, a line each.
-            _core.write_paths(prof.profiler.kineto_results, path, "self_cpu_time_total")
+            _core.write_paths(prof.recording, path, "self_cpu_time_total")
 
         def write_timeline(path: Path) -> None:
             with warnings.catch_warnings():
@@ -96,13 +122,6 @@ class Results:
         if self.arguments.memory:
             files.append(("memory{}.html", write_timeline))
         return files
-
-
-def rows_of(prof: Any) -> EventList[Any]:
-    """Returns the rows of operators and ranges, of Python's functions too if there are none."""
-    rows: EventList[Any] = prof.key_averages()
-    is_telling = any(not row.key.startswith(IMPORT) for row in rows)
-    return rows if is_telling else prof.key_averages(include_python_functions=True)
 
 
 def folder_for(name: str, wanted: Path | None) -> Path:

@@ -5,7 +5,7 @@ use super::*;
 
 fn lines(analysis: &Analysis) -> Vec<(String, u64)> {
     let folded = Folded::build(analysis, StackMetric::SelfCpuTime);
-    let strings = analysis.profile().strings();
+    let strings = folded.strings();
     let text = |path| {
         let frames = folded.frames(path);
         let names: Vec<&str> = frames.iter().map(|&frame| strings.text(frame)).collect();
@@ -74,6 +74,72 @@ fn callers_come_before_scopes() {
     assert_eq!(
         lines(&with_stacks()),
         expected.map(|(path, weight)| (path.into(), weight))
+    );
+}
+
+/// A profile of threads (process, number, name), each of which spends 10 in `op`, called by `main`.
+fn of_threads(threads: &[(u64, u64, &str, DeviceKind)]) -> Analysis {
+    let mut part = Part::new();
+    let [main, op] = ["a.py(1): main", "op"].map(|name| part.strings.intern(name));
+    let inside = part.stacks.push(StackId::NONE, main);
+    for (start, &(process, native, name, device)) in threads.iter().enumerate() {
+        let name = part.strings.intern(name);
+        let thread = part.add_thread(Thread {
+            process,
+            native,
+            name,
+            device,
+        });
+        let start = Nanos(20 * start as u64);
+        let mut event = Event::new(Category::Operator, op, thread, start, Nanos(10));
+        event.stack = inside;
+        part.add_event(event);
+    }
+    Analysis::build(part.into_profile().unwrap())
+}
+
+#[test]
+fn each_process_and_thread_has_a_root_of_its_own() {
+    let cpu = DeviceKind::Cpu;
+    let found = lines(&of_threads(&[
+        (1, 1, "python", cpu),
+        (1, 5, "feeder", cpu),
+        (1, 6, "feeder", cpu),
+        (2, 2, "worker 0", cpu),
+        (3, 3, "worker 0", cpu),
+    ]));
+    let expected = [
+        "python;main thread",
+        "python;feeder 5",
+        "python;feeder 6",
+        "worker 0 2",
+        "worker 0 3",
+    ];
+    let expected = expected.map(|root| (format!("{root};a.py(1): main;op"), 10));
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn one_host_thread_has_no_root_whatever_devices_are_beside_it() {
+    let analysis = of_threads(&[
+        (1, 1, "python", DeviceKind::Cpu),
+        (0, 7, "stream 7", DeviceKind::Cuda),
+    ]);
+    let found = lines(&analysis);
+    assert_eq!(found, [("a.py(1): main;op".to_owned(), 10)]);
+}
+
+#[test]
+fn callers_alone_are_told_apart_by_nothing() {
+    let cpu = DeviceKind::Cpu;
+    let analysis = of_threads(&[(1, 1, "python", cpu), (2, 2, "python", cpu)]);
+    let folded = Folded::of_callers(&analysis, StackMetric::SelfCpuTime);
+    assert_eq!(
+        folded
+            .iter()
+            .map(|(_, weight)| weight.0)
+            .collect::<Vec<_>>(),
+        [20]
     );
 }
 

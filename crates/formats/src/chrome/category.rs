@@ -181,6 +181,7 @@ pub(crate) const fn loss_key(cause: LossCause) -> &'static str {
         LossCause::Unseen => "unseen",
         LossCause::Unreported => "unreported",
         LossCause::Damaged => "damaged",
+        LossCause::Workers => "workers",
     }
 }
 

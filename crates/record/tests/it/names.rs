@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mindprof_model::{LossCause, Profile};
+use mindprof_model::{Flags, LossCause, Profile};
 use mindprof_record::{NameKind, Options, Session, Site, open_range, scope};
 use proptest::prelude::*;
 
@@ -44,6 +44,31 @@ fn names_as_long_as_the_budget_are_lost_and_take_no_memory() {
     assert_eq!(profile.loss().total(), RANGES);
     let grown = resident_pages().saturating_sub(before) * 4096;
     assert!(grown < 64 << 20, "{grown} bytes");
+}
+
+#[test]
+fn a_scope_can_be_named_when_it_ends() {
+    let profile = record(Options::default(), || {
+        let mut open = open_range("step 3", NameKind::Annotation, |_| ()).expect("it is recorded");
+        open.set_async();
+        range("inside");
+        open.rename("after the last step", NameKind::Annotation);
+        open.close();
+    });
+    assert_eq!(names(&profile), ["after the last step", "inside"]);
+    assert!(profile.events()[0].flags.contains(Flags::ASYNC));
+}
+
+#[test]
+fn a_scope_that_outlives_its_recording_is_not_named_in_the_next() {
+    let session = Session::start(Options::default());
+    let mut open = open_range("first", NameKind::Annotation, |_| ()).expect("it is recorded");
+    drop(session.stop());
+    let profile = record(Options::default(), || {
+        open.rename("second", NameKind::Annotation);
+        open.close();
+    });
+    assert_eq!(names(&profile), Vec::<String>::new());
 }
 
 #[test]

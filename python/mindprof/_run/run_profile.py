@@ -1,0 +1,71 @@
+"""`RunProfile`: the profiler of a run, whose steps are those of the program's optimizer."""
+
+from __future__ import annotations
+
+from time import perf_counter_ns
+
+from mindprof import _core
+from mindprof._profiler.profile import PROFILER_STEP_NAME, profile
+from mindprof._profiler.schedule import ProfilerAction
+
+#: What the last range is called, in which the optimizer makes no step.
+AFTER_LAST = "after the last optimizer step"
+BEFORE_FIRST = "before the first optimizer step"
+
+_RECORDING = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
+
+
+class RunProfile(profile):
+    """A profiler whose steps are known when they end: each ends with a step of the optimizer.
+
+    Such a step begins and ends in the midst of calls. Its range lies beside them, so that what they
+    took is not taken from them, nor counted twice.
+    """
+
+    #: How long the recorded steps of the present window took, in microseconds.
+    step_times: list[float]
+
+    _range: _core.StepRange | None = None
+    _step_began_ns = 0
+
+    @property
+    def recording(self) -> _core.Profile:
+        """What the last window recorded."""
+        assert self.profiler is not None
+        recording: _core.Profile | None = self.profiler.kineto_results
+        assert recording is not None
+        return recording
+
+    @property
+    def recorded_us(self) -> float:
+        """How long the last window was open, in microseconds."""
+        assert self.profiler is not None
+        began_ns, ended_ns = (
+            self.profiler.profiling_start_time_ns,
+            self.profiler.profiling_end_time_ns,
+        )
+        return (ended_ns - began_ns) / 1000
+
+    def start(self) -> None:
+        """Begins with the first action of the schedule, or to record if there is none."""
+        self.step_times = []
+        super().start()
+
+    def stop(self) -> None:
+        """Ends the recording. What is open was no step."""
+        if self._range is not None:
+            self._range.close(AFTER_LAST if self.step_num else BEFORE_FIRST)
+            self._range = None
+        super().stop()
+
+    def _open_step(self) -> None:
+        if self.record_steps:
+            self._range = _core.StepRange(f"{PROFILER_STEP_NAME}#{self.step_num}")
+            self._step_began_ns = perf_counter_ns()
+
+    def _close_step(self) -> None:
+        if self._range is not None:
+            self._range.close()
+            self._range = None
+            if self.current_action in _RECORDING:
+                self.step_times.append((perf_counter_ns() - self._step_began_ns) / 1000)
