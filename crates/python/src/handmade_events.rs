@@ -21,6 +21,7 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::averages::{amounts_dict, nanos};
 use crate::error::Error;
+use crate::from_dict::from_dict;
 use crate::table::{ListFacts, TableArguments};
 
 /// Returns rows of any kind as a table.
@@ -38,19 +39,15 @@ pub(crate) fn given_table(
     Ok(table_of_rows(&rows?, &facts.into(), &options).map_err(Error::from)?)
 }
 
-/// What events must share to be in one row.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "torch's arguments, one by one"
-)]
-pub(crate) struct GroupArguments {
-    by_key: bool,
-    input_shapes: bool,
-    stack_frames: usize,
-    overload_name: bool,
-    python_functions: bool,
+from_dict! {
+    /// What events must share to be in one row.
+    pub(crate) struct GroupArguments {
+        by_key: bool,
+        input_shapes: bool,
+        stack_frames: usize,
+        overload_name: bool,
+        python_functions: bool,
+    }
 }
 
 /// What a group of events has: the position of its first one, its sums, and the positions of all.

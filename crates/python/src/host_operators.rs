@@ -6,6 +6,8 @@ use mindprof_model::{DeviceEvent, DeviceKind, Error, Part};
 use mindprof_record::{is_recording, memory, open, open_with, wants_inputs};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+
+use crate::from_dict::from_dict;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
@@ -138,21 +140,21 @@ pub(crate) fn wants_inputs_now() -> bool {
     wants_inputs()
 }
 
-/// What a device did, each number a column of 64-bit integers of the machine's order.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct DeviceColumns {
-    device: u64,
-    /// Between which times events can be, in nanoseconds since the Unix epoch.
-    earliest_ns: u64,
-    latest_ns: u64,
-    names: Vec<String>,
-    name: PyBackedBytes,
-    start_ns: PyBackedBytes,
-    end_ns: PyBackedBytes,
-    stream: PyBackedBytes,
-    correlation: PyBackedBytes,
-    device_index: PyBackedBytes,
+from_dict! {
+    /// What a device did, each number a column of 64-bit integers of the machine's order.
+    pub(crate) struct DeviceColumns {
+        device: u64,
+        /// Between which times events can be, in nanoseconds since the Unix epoch.
+        earliest_ns: u64,
+        latest_ns: u64,
+        names: Vec<String>,
+        name: PyBackedBytes,
+        start_ns: PyBackedBytes,
+        end_ns: PyBackedBytes,
+        stream: PyBackedBytes,
+        correlation: PyBackedBytes,
+        device_index: PyBackedBytes,
+    }
 }
 
 impl DeviceColumns {

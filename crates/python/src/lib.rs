@@ -20,6 +20,7 @@ mod error;
 mod event_export;
 mod events;
 mod export;
+mod from_dict;
 mod function_event;
 mod gil_cell;
 mod handmade_events;

@@ -13,6 +13,7 @@ use crate::python_calls::find_interpreter;
 use crate::tensor::GradientNode;
 
 static NAMES: PyOnceLock<InternedNames> = PyOnceLock::new();
+static ACCESSOR_NAMES: PyOnceLock<AccessorNames> = PyOnceLock::new();
 static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
 static SIZE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static GETATTR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -34,6 +35,59 @@ pub(crate) struct InternedNames {
     pub(crate) tensor_shape: Py<PyString>,
     pub(crate) tensor_stride: Py<PyString>,
     pub(crate) dtype_name: Py<PyString>,
+}
+
+/// Makes a struct of names that are interned, each under itself.
+macro_rules! names {
+    ($(#[$attribute:meta])* $struct:ident { $($name:ident,)* }) => {
+        $(#[$attribute])*
+        pub(crate) struct $struct {
+            $(pub(crate) $name: Py<PyString>,)*
+        }
+
+        impl $struct {
+            fn intern(py: Python<'_>) -> Self {
+                Self {
+                    $($name: PyString::intern(py, stringify!($name)).unbind(),)*
+                }
+            }
+        }
+    };
+}
+
+names! {
+    /// How the results of torch's collector are asked.
+    AccessorNames {
+        activity_type,
+        concrete_inputs,
+        correlation_id,
+        device_index,
+        device_resource_id,
+        device_type,
+        dtypes,
+        end_ns,
+        end_thread_id,
+        events,
+        external_id,
+        fwd_thread_id,
+        is_async,
+        is_hidden_event,
+        is_python_function,
+        is_user_annotation,
+        kwinputs,
+        linked_correlation_id,
+        name,
+        nbytes,
+        scope,
+        sequence_nr,
+        shapes,
+        stack,
+        start_ns,
+        start_thread_id,
+        structured_input_shapes,
+        structured_input_strides,
+        trace_start_ns,
+    }
 }
 
 /// What of the package `mindprof` is made or handed out here.
@@ -73,6 +127,11 @@ pub(crate) fn interned_names(py: Python<'_>) -> &'static InternedNames {
     })
 }
 
+/// Returns the names of the accessors of torch's results.
+pub(crate) fn accessor_names(py: Python<'_>) -> &'static AccessorNames {
+    ACCESSOR_NAMES.get_or_init(py, || AccessorNames::intern(py))
+}
+
 /// Returns the classes.
 pub(crate) fn classes(py: Python<'_>) -> PyResult<&'static Classes> {
     CLASSES.get_or_try_init(py, || {
@@ -108,6 +167,7 @@ pub(crate) fn builtin_getattr(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
 /// Fills what needs no package of ours.
 pub(crate) fn fill(py: Python<'_>) -> PyResult<()> {
     interned_names(py);
+    accessor_names(py);
     builtin_getattr(py)?;
     find_interpreter();
     // Types that nobody exports are made when the first of their objects is.

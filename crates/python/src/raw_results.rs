@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 
 use mindprof_analyze::{Analysis, Bytes};
 use mindprof_model::{Category, DeviceKind, EventId, MemoryRecord, Nanos, Part};
-use pyo3::intern;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -21,6 +20,7 @@ use self::native::NativeEvents;
 pub(crate) use self::native::check_torch_results;
 use self::read::{ReadOptions, ThreadIdentity, read_raw_results};
 use crate::enter::Enter;
+use crate::py_cache::accessor_names;
 
 mod accessors;
 mod inputs;
@@ -51,7 +51,7 @@ pub(crate) fn raw_events<'py>(
     let mut made = FxHashMap::default();
     let source = PythonEvents::of(&result)?;
     let options = ReadOptions {
-        time_zero: whole(&result, intern!(py, "trace_start_ns"))?,
+        time_zero: whole(&result, accessor_names(py).trace_start_ns.bind(py))?,
         // The objects that are made ask for these themselves.
         inputs: false,
         stacks: false,
@@ -198,7 +198,10 @@ fn loose_records(
 /// When an accessor fails or says what no recorder would.
 pub(crate) fn read_part(result: &Bound<'_, PyAny>, inputs: bool, stacks: bool) -> PyResult<Part> {
     let options = ReadOptions {
-        time_zero: whole(result, intern!(result.py(), "trace_start_ns"))?,
+        time_zero: whole(
+            result,
+            accessor_names(result.py()).trace_start_ns.bind(result.py()),
+        )?,
         inputs,
         stacks,
         threads: ThreadIdentity::System,

@@ -5,19 +5,21 @@ use mindprof_model::{Loss, LossCause};
 use mindprof_report::{TableFacts, TableOptions, TimeUnit};
 use pyo3::prelude::*;
 
-/// torch's arguments of `table()`, and ours, as a dict.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct TableArguments {
-    sort_by: Option<String>,
-    row_limit: i64,
-    max_src_column_width: Option<i64>,
-    max_name_column_width: Option<i64>,
-    max_shapes_column_width: Option<i64>,
-    header: Option<String>,
-    top_level_events_only: bool,
-    time_unit: Option<String>,
-    percentiles: bool,
+use crate::from_dict::from_dict;
+
+from_dict! {
+    /// torch's arguments of `table()`, and ours, as a dict.
+    pub(crate) struct TableArguments {
+        sort_by: Option<String>,
+        row_limit: i64,
+        max_src_column_width: Option<i64>,
+        max_name_column_width: Option<i64>,
+        max_shapes_column_width: Option<i64>,
+        header: Option<String>,
+        top_level_events_only: bool,
+        time_unit: Option<String>,
+        percentiles: bool,
+    }
 }
 
 impl TableArguments {
@@ -45,15 +47,15 @@ impl TableArguments {
     }
 }
 
-/// What holds for all rows of a list, as a dict.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct ListFacts {
-    use_device: Option<String>,
-    profile_memory: bool,
-    with_flops: bool,
-    /// How many events are missing, by cause.
-    loss: Vec<u64>,
+from_dict! {
+    /// What holds for all rows of a list, as a dict.
+    pub(crate) struct ListFacts {
+        use_device: Option<String>,
+        profile_memory: bool,
+        with_flops: bool,
+        /// How many events are missing, by cause.
+        loss: Vec<u64>,
+    }
 }
 
 impl From<ListFacts> for TableFacts {

@@ -3,8 +3,9 @@
 use mindprof_formats::category_of_name;
 use mindprof_model::{DeviceKind, InputsEncoder, Part, StackId, StringId, StringTable};
 use pyo3::exceptions::PyValueError;
-use pyo3::intern;
 use pyo3::prelude::*;
+
+use crate::py_cache::accessor_names;
 use pyo3::types::{PyInt, PyString};
 
 use super::inputs::RawInputs;
@@ -22,7 +23,7 @@ impl<'py> PythonEvents<'py> {
     /// When they cannot be had.
     pub(crate) fn of(result: &Bound<'py, PyAny>) -> PyResult<Self> {
         let events = result
-            .call_method0(intern!(result.py(), "events"))?
+            .call_method0(accessor_names(result.py()).events.bind(result.py()))?
             .try_iter()?;
         Ok(Self {
             events: events.collect::<PyResult<_>>()?,
@@ -37,7 +38,7 @@ impl RawEvents for PythonEvents<'_> {
 
     fn names(&self, strings: &mut StringTable) -> PyResult<Vec<StringId>> {
         let name = |raw: &Bound<'_, PyAny>| {
-            let name = raw.call_method0(intern!(raw.py(), "name"))?;
+            let name = raw.call_method0(accessor_names(raw.py()).name.bind(raw.py()))?;
             Ok(strings.intern(&name.str()?.to_string_lossy()))
         };
         self.events.iter().map(name).collect()
@@ -46,45 +47,47 @@ impl RawEvents for PythonEvents<'_> {
     fn event(&self, position: usize) -> PyResult<RawEvent> {
         let raw = &self.events[position];
         let py = raw.py();
+        let names = accessor_names(py);
         // Not every torch has all of them.
-        let activity = optional(raw, intern!(py, "activity_type"))?;
+        let activity = optional(raw, names.activity_type.bind(py))?;
         let activity = activity.map(|kind| Ok::<_, PyErr>(kind.str()?.to_string()));
         let truth = |accessor| match optional(raw, accessor)? {
             Some(value) => value.is_truthy(),
             None => Ok(false),
         };
         Ok(RawEvent {
-            start_ns: whole(raw, intern!(py, "start_ns"))?,
-            end_ns: whole(raw, intern!(py, "end_ns"))?,
-            start_thread: whole(raw, intern!(py, "start_thread_id"))? as u64,
-            end_thread: whole(raw, intern!(py, "end_thread_id"))? as u64,
-            forward_thread: whole(raw, intern!(py, "fwd_thread_id"))? as u64,
-            scope: whole(raw, intern!(py, "scope"))?,
-            sequence: whole(raw, intern!(py, "sequence_nr"))?,
+            start_ns: whole(raw, names.start_ns.bind(py))?,
+            end_ns: whole(raw, names.end_ns.bind(py))?,
+            start_thread: whole(raw, names.start_thread_id.bind(py))? as u64,
+            end_thread: whole(raw, names.end_thread_id.bind(py))? as u64,
+            forward_thread: whole(raw, names.fwd_thread_id.bind(py))? as u64,
+            scope: whole(raw, names.scope.bind(py))?,
+            sequence: whole(raw, names.sequence_nr.bind(py))?,
             device: device(raw)?,
-            device_index: whole(raw, intern!(py, "device_index"))?,
-            resource: whole(raw, intern!(py, "device_resource_id"))?,
-            correlation: whole(raw, intern!(py, "correlation_id"))?,
-            linked: whole(raw, intern!(py, "linked_correlation_id"))?,
-            external: optional(raw, intern!(py, "external_id"))?
+            device_index: whole(raw, names.device_index.bind(py))?,
+            resource: whole(raw, names.device_resource_id.bind(py))?,
+            correlation: whole(raw, names.correlation_id.bind(py))?,
+            linked: whole(raw, names.linked_correlation_id.bind(py))?,
+            external: optional(raw, names.external_id.bind(py))?
                 .map(|number| whole_value(&number))
                 .transpose()?,
-            is_async: truth(intern!(py, "is_async"))?,
-            is_hidden: truth(intern!(py, "is_hidden_event"))?,
-            is_annotation: truth(intern!(py, "is_user_annotation"))?,
-            is_python: truth(intern!(py, "is_python_function"))?,
+            is_async: truth(names.is_async.bind(py))?,
+            is_hidden: truth(names.is_hidden_event.bind(py))?,
+            is_annotation: truth(names.is_user_annotation.bind(py))?,
+            is_python: truth(names.is_python_function.bind(py))?,
             activity: activity.transpose()?.map(|name| category_of_name(&name)),
         })
     }
 
     fn bytes(&self, position: usize) -> PyResult<i64> {
         let raw = &self.events[position];
-        raw.call_method0(intern!(raw.py(), "nbytes"))?.extract()
+        raw.call_method0(accessor_names(raw.py()).nbytes.bind(raw.py()))?
+            .extract()
     }
 
     fn stack(&self, position: usize, part: &mut Part) -> PyResult<StackId> {
         let raw = &self.events[position];
-        let frames = raw.call_method0(intern!(raw.py(), "stack"))?;
+        let frames = raw.call_method0(accessor_names(raw.py()).stack.bind(raw.py()))?;
         let frames: Vec<String> = frames.extract()?;
         let mut stack = StackId::NONE;
         for frame in frames.iter().rev() {
@@ -102,7 +105,7 @@ impl RawEvents for PythonEvents<'_> {
 /// By number, because a real torch has a type of its own.
 fn device(raw: &Bound<'_, PyAny>) -> PyResult<DeviceKind> {
     let py = raw.py();
-    let device = raw.call_method0(intern!(py, "device_type"))?;
+    let device = raw.call_method0(accessor_names(py).device_type.bind(py))?;
     let number = py.get_type::<PyInt>().call1((device,))?;
     let kind = number.extract().ok().and_then(DeviceKind::from_number);
     kind.ok_or_else(|| PyValueError::new_err(format!("{number} is not a valid DeviceType")))

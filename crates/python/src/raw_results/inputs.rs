@@ -2,13 +2,13 @@
 
 use mindprof_formats::dtype_of_name;
 use mindprof_model::{DType, InputsEncoder, KeywordValue};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::accessors::optional;
 use crate::arguments::Arguments;
 use crate::keyword_arguments;
+use crate::py_cache::accessor_names;
 
 /// The lists. Those that a torch does not tell are empty.
 pub(super) struct RawInputs<'py> {
@@ -30,11 +30,13 @@ impl<'py> RawInputs<'py> {
             None => Ok(Vec::new()),
         };
         Ok(Self {
-            types: raw.call_method0(intern!(py, "dtypes"))?.extract()?,
-            dims: list(intern!(py, "shapes"))?,
-            nested_dims: list(intern!(py, "structured_input_shapes"))?,
-            nested_strides: list(intern!(py, "structured_input_strides"))?,
-            values: list(intern!(py, "concrete_inputs"))?,
+            types: raw
+                .call_method0(accessor_names(py).dtypes.bind(py))?
+                .extract()?,
+            dims: list(accessor_names(py).shapes.bind(py))?,
+            nested_dims: list(accessor_names(py).structured_input_shapes.bind(py))?,
+            nested_strides: list(accessor_names(py).structured_input_strides.bind(py))?,
+            values: list(accessor_names(py).concrete_inputs.bind(py))?,
             keywords: keywords(raw)?,
         })
     }
@@ -116,7 +118,7 @@ fn encode_tensor(
 
 /// Returns what was given by keyword.
 fn keywords(raw: &Bound<'_, PyAny>) -> PyResult<Vec<(String, KeywordValue)>> {
-    match optional(raw, intern!(raw.py(), "kwinputs"))? {
+    match optional(raw, accessor_names(raw.py()).kwinputs.bind(raw.py()))? {
         Some(given) => keyword_arguments::keywords(given.cast::<PyDict>()?),
         None => Ok(Vec::new()),
     }

@@ -9,7 +9,6 @@ use mindprof_pytorch::{
     KinetoEvents, KinetoFacts, KinetoLayout, KinetoValues, KnownValue, read_words,
 };
 use pyo3::exceptions::PyRuntimeError;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyComplex, PyComplexMethods, PyList};
 
@@ -18,6 +17,7 @@ use super::inputs::RawInputs;
 use super::source::{RawEvent, RawEvents};
 use crate::arguments::Number;
 use crate::error::Error;
+use crate::py_cache::accessor_names;
 
 static LAYOUT: OnceLock<NativeLayout> = OnceLock::new();
 
@@ -275,5 +275,8 @@ fn value_address(object: &Bound<'_, PyAny>) -> PyResult<u64> {
 }
 
 fn start_ns(result: &Bound<'_, PyAny>) -> PyResult<u64> {
-    Ok(whole(result, intern!(result.py(), "trace_start_ns"))? as u64)
+    Ok(whole(
+        result,
+        accessor_names(result.py()).trace_start_ns.bind(result.py()),
+    )? as u64)
 }
