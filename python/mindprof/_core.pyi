@@ -14,6 +14,7 @@ __all__ = [
     "FunctionEvent",
     "FunctionNode",
     "OperatorScope",
+    "OptimizerWatch",
     "Profile",
     "ProfilerError",
     "RangeHandle",
@@ -89,6 +90,7 @@ __all__ = [
     "minimum",
     "mse_loss",
     "name_module_calls",
+    "name_torch_tensors",
     "nll_loss",
     "note_module",
     "note_optimizer",
@@ -214,6 +216,15 @@ class Profile:
     def __reduce__(self) -> tuple[Any, ...]: ...
     def __deepcopy__(self, memo: dict[int, Any], /) -> Self: ...
 
+@final
+class OptimizerWatch:
+    def __new__(cls, theirs: Any) -> Self: ...
+    def __get__(self, optimizer: Any, _class: Any = ..., /) -> Any: ...
+    def __call__(self, optimizer: Any) -> Any: ...
+    @property
+    def theirs(self) -> Any: ...
+
+def name_torch_tensors(classes: Sequence[type]) -> None: ...
 def note_module(module: Any) -> None: ...
 def note_optimizer(optimizer: Any) -> None: ...
 def load_profile(

@@ -1,19 +1,15 @@
-//! The memory timeline: what modules and optimizers say of their tensors, and what follows from it.
+//! The memory timeline of a profile, as Python asks for it.
 
 use std::path::PathBuf;
 
 use mindprof_analyze::MemoryDevice;
 use mindprof_formats::{memory_device, memory_device_name};
-use mindprof_model::TensorRole;
-use mindprof_record::{tensor_role, wants_storages};
 use mindprof_report::write_memory_timeline_file;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::enter::Enter;
 use crate::error::Error;
 use crate::profile::Profile;
-use crate::tensor::Tensor;
 
 /// One change of the timeline: time, action, block, version, bytes, category before and after.
 type Change = (i64, u8, u32, u32, u64, usize, usize);
@@ -67,70 +63,4 @@ impl Profile {
             })
             .collect()
     }
-}
-
-/// Tells the recorder which tensors are parameters of a module and their gradients, if some window
-/// wants to know.
-#[pyfunction]
-pub(crate) fn note_module(module: &Bound<'_, PyAny>) {
-    if wants_storages() {
-        // A module of another make is left alone: profiling must not be what makes a program fail.
-        let _ = note_parameters_of(module);
-    }
-}
-
-/// Tells the recorder which tensors an optimizer updates and keeps, if some window wants to know.
-#[pyfunction]
-pub(crate) fn note_optimizer(optimizer: &Bound<'_, PyAny>) {
-    if wants_storages() {
-        // As with modules.
-        let _ = note_groups_of(optimizer);
-    }
-}
-
-fn note_parameters_of(module: &Bound<'_, PyAny>) -> PyResult<()> {
-    let parameters = module.getattr("_parameters")?;
-    for parameter in parameters.call_method0("values")?.try_iter()? {
-        note_parameter(&parameter?);
-    }
-    Ok(())
-}
-
-fn note_groups_of(optimizer: &Bound<'_, PyAny>) -> PyResult<()> {
-    let state = optimizer.getattr("state")?;
-    for group in optimizer.getattr("param_groups")?.try_iter()? {
-        for parameter in group?.get_item("params")?.try_iter()? {
-            let parameter = parameter?;
-            note_parameter(&parameter);
-            // Asked without `[]`, which would add an entry.
-            let kept = state.call_method1("get", (&parameter,))?;
-            let Ok(kept) = kept.cast::<PyDict>() else {
-                continue;
-            };
-            for value in kept.values() {
-                note(&value, TensorRole::OptimizerState);
-            }
-        }
-    }
-    Ok(())
-}
-
-fn note_parameter(parameter: &Bound<'_, PyAny>) {
-    note(parameter, TensorRole::Parameter);
-    if let Ok(parameter) = parameter.cast::<Tensor>()
-        && let Some(gradient) = parameter.get().0.grad()
-    {
-        tell(&gradient, TensorRole::Gradient);
-    }
-}
-
-fn note(value: &Bound<'_, PyAny>, role: TensorRole) {
-    if let Ok(tensor) = value.cast::<Tensor>() {
-        tell(&tensor.get().0, role);
-    }
-}
-
-fn tell(tensor: &mindtorch_tensor::Tensor, role: TensorRole) {
-    let (address, bytes) = (tensor.storage_address(), tensor.storage_bytes());
-    tensor_role(role, address as u64, bytes as u64);
 }

@@ -179,7 +179,11 @@ fn no_strides(dim: usize) -> &'static [isize] {
 ///
 /// # Safety
 /// The handle is of a tensor that is defined.
-unsafe fn storage_address(tensor: TensorHandle, dtype: DType, symbols: &TensorSymbols) -> u64 {
+pub(crate) unsafe fn storage_address(
+    tensor: TensorHandle,
+    dtype: DType,
+    symbols: &TensorSymbols,
+) -> u64 {
     let (mut data, mut offset) = (ptr::null::<c_void>(), 0);
     // SAFETY: as in `Shape::of`.
     let is_told = unsafe {
@@ -193,7 +197,7 @@ unsafe fn storage_address(tensor: TensorHandle, dtype: DType, symbols: &TensorSy
 }
 
 /// Returns the type of elements that torch has under a number.
-fn dtype_of(number: i32) -> DType {
+pub(crate) fn dtype_of(number: i32) -> DType {
     const TYPES: [DType; 30] = [
         DType::U8,
         DType::I8,

@@ -8,7 +8,10 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::{self, NonNull};
 use std::sync::Mutex;
 
+use mindprof_model::TensorRole;
+
 use crate::layout::{Layout, RECORD_BYTES, Tags};
+use crate::observer::Observer;
 use crate::symbols::{Callback, RecordFunction, SharedPointer, Symbols, TensorHandle};
 
 /// Other offsets and tags than any torch has.
@@ -68,6 +71,8 @@ fn address_of(name: &str) -> *const c_void {
         ("get_layout", zero_number as *const c_void),
         ("get_storage_offset", zero_offset as *const c_void),
         ("get_data_ptr", data_of as *const c_void),
+        ("get_storage_size", bytes_of as *const c_void),
+        ("get_device_type", device_of as *const c_void),
         ("UndefinedTensorImpl", (&raw const UNDEFINED).cast()),
         ("DebugInfo3get", get_slot as *const c_void),
         ("7current", current_slot as *const c_void),
@@ -119,10 +124,11 @@ extern "C" fn thread_number() -> u64 {
     THREAD
 }
 
-/// A tensor: its sizes and strides.
+/// A tensor: its sizes and strides, and the number of its kind of device.
 pub(crate) struct Tensor {
     pub(crate) sizes: Vec<i64>,
     pub(crate) strides: Vec<i64>,
+    pub(crate) device: i32,
 }
 
 fn tensor<'a>(handle: TensorHandle) -> &'a Tensor {
@@ -164,6 +170,16 @@ extern "C" fn zero_offset(_handle: TensorHandle, answer: &mut i64) -> i32 {
 
 extern "C" fn data_of(handle: TensorHandle, answer: &mut *const c_void) -> i32 {
     *answer = ptr::from_ref(tensor(handle)).cast();
+    0
+}
+
+extern "C" fn bytes_of(handle: TensorHandle, answer: &mut i64) -> i32 {
+    *answer = 4 * tensor(handle).sizes.iter().product::<i64>();
+    0
+}
+
+extern "C" fn device_of(handle: TensorHandle, answer: &mut i32) -> i32 {
+    *answer = tensor(handle).device;
     0
 }
 
@@ -372,3 +388,9 @@ impl Record {
 
 // SAFETY: a test hands a scope to another thread whole.
 unsafe impl Send for Record {}
+
+/// Tells of the role of one of the tensors here, by its address, or of nothing, by zero.
+pub(crate) fn tell_role(observer: &Observer, role: TensorRole, tensor: u64) {
+    // SAFETY: the functions above are those that the observer asks, and take it for one of theirs.
+    unsafe { observer.tensor_role(role, tensor) };
+}

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use mindprof_model::{DType, Flags, InputsEncoder, Profile, ScopeKind};
+use mindprof_model::{DType, Flags, InputsEncoder, Profile, ScopeKind, TensorRole};
 use mindprof_record::{Options, Session};
 
 use crate::error::Error;
@@ -18,6 +18,7 @@ fn tensor(sizes: [i64; 2]) -> Tensor {
     Tensor {
         sizes: sizes.to_vec(),
         strides: vec![sizes[1], 1],
+        device: 0,
     }
 }
 
@@ -348,4 +349,26 @@ fn memory_that_is_not_told_of_is_found_out() {
     let silent = observer.check_memory(77, || {});
     assert!(matches!(silent, Err(Error::Layout(_))));
     assert_eq!(stand_in::slots().0, 0);
+}
+
+#[test]
+fn roles_are_of_storages_on_the_host() {
+    let wanted = Wanted {
+        inputs: true,
+        memory: true,
+    };
+    let (kept, mut elsewhere) = (tensor([2, 3]), tensor([2, 3]));
+    elsewhere.device = 1;
+    let addresses = [&kept, &elsewhere].map(|tensor| std::ptr::from_ref(tensor) as u64);
+    let profile = record(wanted, || {
+        for address in addresses.into_iter().chain([0]) {
+            stand_in::tell_role(observer(), TensorRole::OptimizerState, address);
+        }
+    });
+    let found: Vec<_> = profile
+        .roles()
+        .iter()
+        .map(|record| (record.role, record.address, record.bytes))
+        .collect();
+    assert_eq!(found, [(TensorRole::OptimizerState, addresses[0], 24)]);
 }

@@ -128,6 +128,7 @@ def _probe_once(torch: ModuleType) -> Backend:
         else:
             _probed = Backend("observer", "its layout was probed and is as expected")
             _core.name_module_calls(torch.nn.Module.__call__)
+            _core.name_torch_tensors([torch.Tensor, torch.nn.Parameter])
     return _probed
 
 
