@@ -281,6 +281,19 @@ def test_a_forked_child_runs_and_records_on_its_own(memory: bool) -> None:
     assert counts(prof)["aten::add"] == 2
 
 
+@pytest.mark.parametrize("memory", [False, True])
+def test_a_range_with_the_name_of_a_record_is_a_range(memory: bool) -> None:
+    kept = []
+    with mindprof.profile(profile_memory=memory) as prof:
+        for name in ("[memory]", "[OutOfMemory]"):
+            with torch.profiler.record_function(name):
+                kept.append(torch.ones(100))
+    ranges = [event for event in prof.events() if event.is_user_annotation]
+    assert [event.name for event in ranges] == ["[memory]", "[OutOfMemory]"]
+    assert all("aten::ones" in [child.name for child in event.cpu_children] for event in ranges)
+    assert sum(row.self_cpu_memory_usage for row in prof.key_averages()) == 800 * memory
+
+
 def test_an_end_on_another_thread() -> None:
     prof = mindprof.profile()
     prof.start()

@@ -157,6 +157,7 @@ def test_the_memory_timeline_is_that_of_the_process_that_records(tmp_path: Path)
     prof.export_chrome_trace(str(trace))
     with pytest.warns(FutureWarning, match="deprecated"):
         prof.export_memory_timeline(str(tmp_path / "own.json"))
+    assert prof.mem_tl is not None
     changed = prof.mem_tl.timeline
     assert [size for _, action, _, size in changed if action.name == "CREATE"].count(4000) == 1
     done = subprocess.run(
