@@ -304,6 +304,41 @@ def test_an_end_on_another_thread() -> None:
     assert counts(prof)["aten::add"] == 1
 
 
+LEFT = """
+import os, threading, warnings
+import mindprof
+import torch
+
+torch.set_num_threads(1)
+lost = mindprof.profile(profile_memory=True)
+lost.start()
+torch.ones(2)
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    worker = threading.Thread(target=lost.stop)
+    worker.start()
+    worker.join()
+print(sum("is lost" in str(warning.message) for warning in told))
+print(torch.autograd.profiler._is_profiler_enabled)
+child = os.fork()
+if child == 0:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with mindprof.profile() as own:
+            torch.ones(2)
+    os._exit(0 if "aten::ones" in [row.key for row in own.key_averages()] else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+warnings.simplefilter("error", UserWarning)
+with mindprof.profile(profile_memory=True) as prof:
+    kept = torch.ones(100)
+print(sum(row.self_cpu_memory_usage for row in prof.key_averages()))
+"""
+
+
+def test_what_is_lost_by_an_end_on_another_thread_is_in_nobodys_way() -> None:
+    assert python(LEFT).stdout.split() == ["1", "False", "0", "400"]
+
+
 #: Prints what operators were given, and how often. With a word, results are read by accessors.
 GIVEN = """
 import logging
