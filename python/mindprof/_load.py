@@ -154,7 +154,11 @@ class LoadedProfile:
         self.events().export_parquet(path)
 
     def export_memory_timeline(
-        self, path: str | os.PathLike[str], device: str | None = None
+        self,
+        path: str | os.PathLike[str],
+        device: str | None = None,
+        *,
+        process: int | None = None,
     ) -> None:
         """Writes how much memory was in use when. What for, a trace does not tell.
 
@@ -164,15 +168,19 @@ class LoadedProfile:
         Args:
             path: Where to.
             device: Of which device; of the one with the most memory if None.
+            process: Of which process; of the one with the most memory there if None.
 
         Raises:
-            ValueError: The trace was recorded without memory.
+            ValueError: The trace was recorded without memory, or without any of the process.
             RuntimeError: There is no such device.
         """
-        devices = self._recording.memory_devices()
+        devices = self._recording.memory_devices(process)
+        if not devices and process is not None and self._recording.memory_devices():
+            raise ValueError(f"there is no memory of process {process}")
         if not devices:
             raise ValueError("profile_memory=True required for memory profiling.")
-        self._recording.write_memory_timeline(path, devices[0] if device is None else device)
+        wanted = devices[0] if device is None else device
+        self._recording.write_memory_timeline(path, wanted, process)
 
     def __getstate__(self) -> dict[str, Any]:
         # Events that are as they were read need not travel beside their recording.

@@ -281,6 +281,19 @@ def test_a_forked_child_runs_and_records_on_its_own(memory: bool) -> None:
     assert counts(prof)["aten::add"] == 2
 
 
+@pytest.mark.parametrize("memory", [False, True])
+def test_a_range_with_the_name_of_a_record_is_a_range(memory: bool) -> None:
+    kept = []
+    with mindprof.profile(profile_memory=memory) as prof:
+        for name in ("[memory]", "[OutOfMemory]"):
+            with torch.profiler.record_function(name):
+                kept.append(torch.ones(100))
+    ranges = [event for event in prof.events() if event.is_user_annotation]
+    assert [event.name for event in ranges] == ["[memory]", "[OutOfMemory]"]
+    assert all("aten::ones" in [child.name for child in event.cpu_children] for event in ranges)
+    assert sum(row.self_cpu_memory_usage for row in prof.key_averages()) == 800 * memory
+
+
 def test_an_end_on_another_thread() -> None:
     prof = mindprof.profile()
     prof.start()
@@ -289,6 +302,41 @@ def test_an_end_on_another_thread() -> None:
     worker.start()
     worker.join()
     assert counts(prof)["aten::add"] == 1
+
+
+LEFT = """
+import os, threading, warnings
+import mindprof
+import torch
+
+torch.set_num_threads(1)
+lost = mindprof.profile(profile_memory=True)
+lost.start()
+torch.ones(2)
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    worker = threading.Thread(target=lost.stop)
+    worker.start()
+    worker.join()
+print(sum("is lost" in str(warning.message) for warning in told))
+print(torch.autograd.profiler._is_profiler_enabled)
+child = os.fork()
+if child == 0:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with mindprof.profile() as own:
+            torch.ones(2)
+    os._exit(0 if "aten::ones" in [row.key for row in own.key_averages()] else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+warnings.simplefilter("error", UserWarning)
+with mindprof.profile(profile_memory=True) as prof:
+    kept = torch.ones(100)
+print(sum(row.self_cpu_memory_usage for row in prof.key_averages()))
+"""
+
+
+def test_what_is_lost_by_an_end_on_another_thread_is_in_nobodys_way() -> None:
+    assert python(LEFT).stdout.split() == ["1", "False", "0", "400"]
 
 
 #: Prints what operators were given, and how often. With a word, results are read by accessors.

@@ -147,6 +147,35 @@ def test_memory_and_stacks_of_workers() -> None:
     assert all(any("__getitem__" in frame for frame in stack) for stack in stacks)
 
 
+def test_the_memory_timeline_is_that_of_the_process_that_records(tmp_path: Path) -> None:
+    flags: dict[str, Any] = {"record_shapes": True, "profile_memory": True, "with_stack": True}
+    kept = []
+    with mindprof.profile(**flags) as prof:
+        list(loader())
+        kept.append(torch.ones(1000))
+    trace = tmp_path / "trace.json"
+    prof.export_chrome_trace(str(trace))
+    with pytest.warns(FutureWarning, match="deprecated"):
+        prof.export_memory_timeline(str(tmp_path / "own.json"))
+    assert prof.mem_tl is not None
+    changed = prof.mem_tl.timeline
+    assert [size for _, action, _, size in changed if action.name == "CREATE"].count(4000) == 1
+    done = subprocess.run(
+        [sys.executable, "-m", "mindprof", "memory", str(trace), "--json"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        check=True,
+    )
+    told = {entry["process"]: entry for entry in json.loads(done.stdout)}
+    assert len(told) == 3
+    own = told.pop(os.getpid())
+    points = json.loads((tmp_path / "own.json").read_text())[0]
+    assert own["points"] == len(points)
+    # Workers made rows of twelve bytes, and each of them less than what is kept here.
+    assert own["peak_bytes"] >= 4000
+    assert all(0 < entry["peak_bytes"] < 4000 for entry in told.values())
+
+
 def test_a_worker_that_dies_is_told_of() -> None:
     with (
         pytest.warns(UserWarning, match="1 of 1 data loader workers died"),

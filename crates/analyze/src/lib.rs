@@ -75,7 +75,7 @@ pub use keys::Keys;
 pub use lanes::{Lanes, OverflowTrack};
 pub use memory_timeline::{
     AllocatorTotals, CategoryBytes, MemoryAction, MemoryBlock, MemoryCategory, MemoryChange,
-    MemoryDevice, MemoryHolder, MemoryPeak, MemoryTimeline, UnseenMemory,
+    MemoryDevice, MemoryHolder, MemoryPeak, MemoryPlace, MemoryTimeline, UnseenMemory,
 };
 pub use memory_use::{Bytes, MemoryUse};
 pub use merge::merge;

@@ -15,7 +15,7 @@ mod totals;
 #[cfg(test)]
 mod tests;
 
-use mindprof_model::{DeviceKind, EventId, MemoryRecords, Nanos, StackId};
+use mindprof_model::{DeviceKind, EventId, MemoryRecord, MemoryRecords, Nanos, Profile, StackId};
 
 use crate::analysis::Analysis;
 use blocks::Blocks;
@@ -96,13 +96,36 @@ impl MemoryDevice {
     };
 }
 
+/// The memory of one process on one device. Processes have addresses of their own, and workers that
+/// were forked often the same ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MemoryPlace {
+    /// The process, by the system's number.
+    pub process: u64,
+    /// The device.
+    pub device: MemoryDevice,
+}
+
+impl MemoryPlace {
+    /// Returns where the block of a record lies.
+    fn of(profile: &Profile, record: &MemoryRecord) -> Self {
+        Self {
+            process: profile.threads()[record.thread.index()].process,
+            device: MemoryDevice {
+                kind: record.device,
+                index: record.device_index,
+            },
+        }
+    }
+}
+
 /// A piece of memory from its allocation to its release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryBlock {
-    /// Where it lies.
+    /// Its address there.
     pub address: u64,
-    /// On which device.
-    pub device: MemoryDevice,
+    /// In whose memory it lies, on which device.
+    pub place: MemoryPlace,
     /// How large it is.
     pub bytes: u64,
     /// When it was taken; none if that was before the window.
@@ -134,7 +157,7 @@ pub struct MemoryChange {
     pub after: MemoryCategory,
 }
 
-/// The memory of a profile over time, on every device.
+/// The memory of a profile over time, of every process on every device.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryTimeline {
     blocks: Vec<MemoryBlock>,
@@ -165,40 +188,40 @@ impl MemoryTimeline {
         &self.blocks
     }
 
-    /// Returns the changes on all devices, ordered by time: what was there before comes first.
+    /// Returns the changes in all places, ordered by time: what was there before comes first.
     pub fn changes(&self) -> &[MemoryChange] {
         &self.changes
     }
 
-    /// Walks the changes on one device.
-    pub fn changes_on(&self, device: MemoryDevice) -> impl Iterator<Item = &MemoryChange> {
-        let is_there = move |block: u32| self.blocks[block as usize].device == device;
+    /// Walks the changes in one place.
+    pub fn changes_in(&self, place: MemoryPlace) -> impl Iterator<Item = &MemoryChange> {
+        let is_there = move |block: u32| self.blocks[block as usize].place == place;
         let changes = self.changes.iter();
         changes.filter(move |change| is_there(change.block))
     }
 
-    /// Returns the devices that blocks lie on, those with the highest peaks first.
-    pub fn devices_by_peak(&self, analysis: &Analysis) -> Vec<MemoryDevice> {
-        let mut devices = self.devices();
-        devices.sort_by_cached_key(|&device| -self.peak(analysis, device).total());
-        devices
+    /// Returns the places that blocks lie in, those with the highest peaks first.
+    pub fn places_by_peak(&self, analysis: &Analysis) -> Vec<MemoryPlace> {
+        let mut places = self.places();
+        places.sort_by_cached_key(|&place| -self.peak(analysis, place).total());
+        places
     }
 
-    /// Returns the devices that blocks lie on, in order.
-    pub fn devices(&self) -> Vec<MemoryDevice> {
-        let mut devices = Vec::new();
+    /// Returns the places that blocks lie in, in order.
+    pub fn places(&self) -> Vec<MemoryPlace> {
+        let mut places = Vec::new();
         for block in &self.blocks {
-            if !devices.contains(&block.device) {
-                devices.push(block.device);
+            if !places.contains(&block.place) {
+                places.push(block.place);
             }
         }
-        devices.sort_unstable();
-        devices
+        places.sort_unstable();
+        places
     }
 
-    /// Returns when the most memory of a device was in use, and who held it.
-    pub fn peak(&self, analysis: &Analysis, device: MemoryDevice) -> MemoryPeak {
-        MemoryPeak::find(self, analysis, device)
+    /// Returns when the most memory of a place was in use, and who held it.
+    pub fn peak(&self, analysis: &Analysis, place: MemoryPlace) -> MemoryPeak {
+        MemoryPeak::find(self, analysis, place)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Kinds of devices, and devices, by the names that torch gives them: `cpu`, `cuda:0`.
 
-use mindprof_analyze::MemoryDevice;
+use mindprof_analyze::{Analysis, MemoryDevice, MemoryPlace};
 use mindprof_model::DeviceKind;
 
 use crate::error::{Error, Result};
@@ -101,6 +101,18 @@ pub fn memory_device_name(device: MemoryDevice) -> String {
         name.into()
     } else {
         format!("{name}:{}", device.index)
+    }
+}
+
+/// Returns the name of a process's memory on a device: that of the device, where one process alone
+/// has memory.
+pub fn memory_place_name(analysis: &Analysis, place: MemoryPlace) -> String {
+    let name = memory_device_name(place.device);
+    let mut places = analysis.memory_timeline().places().into_iter();
+    if places.any(|other| other.process != place.process) {
+        format!("{name} of process {}", place.process)
+    } else {
+        name
     }
 }
 

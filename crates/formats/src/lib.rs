@@ -69,7 +69,9 @@ pub use columns::{
 };
 pub use compression::{Compression, Effort, write_compressed};
 pub use csv::write_csv;
-pub use device::{device_name, is_device_work, memory_device, memory_device_name};
+pub use device::{
+    device_name, is_device_work, memory_device, memory_device_name, memory_place_name,
+};
 pub use diff::{change_state, diff_json, measure_name};
 pub use error::{Error, Result};
 pub use event_list::{write_event_list, write_event_list_file};

@@ -49,6 +49,7 @@ mod table;
 mod tensor;
 mod tensor_argument;
 mod tensor_input;
+mod tensor_roles;
 mod thread_names;
 mod torch_probe;
 
@@ -86,8 +87,6 @@ mod _core {
     use crate::inputs::set_list_values_recorded;
     #[pymodule_export]
     use crate::load::{load_bytes, load_profile, profile_loss, profile_metadata};
-    #[pymodule_export]
-    use crate::memory_timeline::{note_module, note_optimizer};
     #[pymodule_export]
     use crate::numbers::{format_memory, format_time, format_time_share, is_shown_frame};
     #[pymodule_export]
@@ -128,6 +127,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::tensor_input::TensorInput;
+    #[pymodule_export]
+    use crate::tensor_roles::{OptimizerWatch, name_torch_tensors, note_module, note_optimizer};
     #[pymodule_export]
     use crate::torch_probe::{TorchProbe, check_torch_memory, torch_ranges_heard};
 

@@ -25,12 +25,13 @@ impl TorchProbe {
     }
 
     /// Makes the observer, given the addresses of the two tensors, the sequence numbers of the two
-    /// nodes, and the addresses of further tensors.
+    /// nodes, the addresses of further tensors, and that of one on another device.
     fn finish(
         &self,
         tensors: [u64; 2],
         sequences: [u64; 2],
         further_tensors: Vec<u64>,
+        tensor_elsewhere: u64,
     ) -> PyResult<()> {
         let probe = self
             .probe
@@ -44,6 +45,7 @@ impl TorchProbe {
             tensors,
             sequences,
             further_tensors: &further_tensors,
+            tensor_elsewhere,
         };
         probe.finish(&facts).map_err(Error::from)?;
         Ok(())

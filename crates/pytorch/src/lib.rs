@@ -22,6 +22,7 @@ mod memory;
 mod names;
 mod observer;
 mod probe;
+mod roles;
 mod samples;
 mod self_read;
 #[cfg(test)]

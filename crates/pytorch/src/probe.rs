@@ -59,6 +59,8 @@ pub struct Facts<'a> {
     /// The addresses of tensors of several types and shapes, which live until the probe has
     /// finished.
     pub further_tensors: &'a [u64],
+    /// The address of a tensor on another device than the host.
+    pub tensor_elsewhere: u64,
 }
 
 /// A probe that is listening on the calling thread.
@@ -94,7 +96,7 @@ impl Probe {
         let symbols = self.symbols.tensor;
         let tensors = Tensors {
             symbols,
-            layout: TensorLayout::find(facts.further_tensors, &symbols),
+            layout: TensorLayout::find(facts.further_tensors, facts.tensor_elsewhere, &symbols),
         };
         Ok(Observer::build(self.symbols, layout, tensors))
     }

@@ -8,7 +8,10 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::{self, NonNull};
 use std::sync::Mutex;
 
+use mindprof_model::TensorRole;
+
 use crate::layout::{ComplexNumbers, Layout, RECORD_BYTES, Tags};
+use crate::observer::Observer;
 use crate::symbols::{Callback, RecordFunction, SharedPointer, Symbols, TensorHandle};
 
 pub(crate) const COMPLEX: ComplexNumbers = ComplexNumbers { tag: 17, offset: 8 };
@@ -74,6 +77,8 @@ fn address_of(name: &str) -> *const c_void {
         ("get_layout", zero_number as *const c_void),
         ("get_storage_offset", offset_of as *const c_void),
         ("get_data_ptr", data_of as *const c_void),
+        ("get_storage_size", bytes_of as *const c_void),
+        ("get_device_type", device_of as *const c_void),
         ("UndefinedTensorImpl", (&raw const UNDEFINED).cast()),
         ("_ZTVN3c1010TensorImplE", (&raw const PLAIN_TABLE).cast()),
         ("DebugInfo3get", get_slot as *const c_void),
@@ -144,6 +149,8 @@ const DIM: usize = 6;
 const STRIDES: usize = DIM + 6;
 const TYPE: usize = 19;
 const OFFSET: usize = 20;
+/// Where the number of its kind of device lies, in bytes.
+const DEVICE: usize = 171;
 /// Where its bytes are said to lie in a storage.
 const BYTES: usize = 4;
 
@@ -178,6 +185,12 @@ impl Tensor {
     /// Has torch tell others than the sizes and strides that lie in it.
     pub(crate) fn with_other_shape(mut self, sizes: &[i64], strides: &[i64]) -> Self {
         self.other_shape = Some([sizes.to_vec(), strides.to_vec()]);
+        self
+    }
+
+    /// Has it lie on another kind of device.
+    pub(crate) fn on_device(mut self, kind: u8) -> Self {
+        self.words[DEVICE / 8] |= u64::from(kind) << (8 * (DEVICE % 8));
         self
     }
 
@@ -227,6 +240,11 @@ pub(crate) fn sample_tensors() -> Vec<Tensor> {
         Tensor::new(dtype, &sizes[..dim], &strides[5 - dim..], dim as u64)
     };
     (0..=5).map(of).collect()
+}
+
+/// Returns a tensor that lies on another kind of device.
+pub(crate) fn tensor_elsewhere() -> Tensor {
+    Tensor::new(6, &[2, 3], &[3, 1], 0).on_device(14)
 }
 
 /// Returns where tensors lie.
@@ -284,6 +302,16 @@ extern "C" fn data_of(handle: TensorHandle, answer: &mut *const c_void) -> i32 {
     let bytes = if number == 6 { 4 } else { 8 };
     let tensor = tensor(handle);
     *answer = (tensor.bytes() + bytes * tensor.words[OFFSET]) as *const c_void;
+    0
+}
+
+extern "C" fn bytes_of(handle: TensorHandle, answer: &mut i64) -> i32 {
+    *answer = 4 * tensor(handle).sizes().iter().product::<i64>();
+    0
+}
+
+extern "C" fn device_of(handle: TensorHandle, answer: &mut i32) -> i32 {
+    *answer = i32::from(tensor(handle).words[DEVICE / 8].to_le_bytes()[DEVICE % 8]);
     0
 }
 
@@ -496,3 +524,9 @@ impl Record {
 
 // SAFETY: a test hands a scope to another thread whole.
 unsafe impl Send for Record {}
+
+/// Tells of the role of one of the tensors here, by its address, or of nothing, by zero.
+pub(crate) fn tell_role(observer: &Observer, role: TensorRole, tensor: u64) {
+    // SAFETY: the functions above are those that the observer asks, and take it for one of theirs.
+    unsafe { observer.tensor_role(role, tensor) };
+}

@@ -90,6 +90,9 @@ pub(crate) struct TensorSymbols {
     pub(crate) layout: Option<unsafe extern "C" fn(TensorHandle, *mut i32) -> i32>,
     pub(crate) storage_offset: unsafe extern "C" fn(TensorHandle, *mut i64) -> i32,
     pub(crate) data: unsafe extern "C" fn(TensorHandle, *mut *const c_void) -> i32,
+    /// How many bytes a storage has, and on which kind of device it lies. Neither is needed to
+    /// observe operators.
+    pub(crate) storage: Option<StorageSymbols>,
     /// The address of the one tensor that is undefined.
     pub(crate) undefined: u64,
     /// With what a plain tensor begins; none where that is not told.
@@ -98,6 +101,13 @@ pub(crate) struct TensorSymbols {
 
 /// An object of C++ points behind the first two words of the table of its class.
 const TABLE_HEADER: u64 = 16;
+
+/// What storages are asked, by one of their tensors.
+#[derive(Clone, Copy)]
+pub(crate) struct StorageSymbols {
+    pub(crate) bytes: unsafe extern "C" fn(TensorHandle, *mut i64) -> i32,
+    pub(crate) device_kind: unsafe extern "C" fn(TensorHandle, *mut i32) -> i32,
+}
 
 /// A `std::shared_ptr`: what it points to, and who counts its owners.
 #[derive(Clone, Copy)]
@@ -180,12 +190,27 @@ impl Symbols {
                     layout: function(look_up, c"aoti_torch_get_layout").ok(),
                     storage_offset: function(look_up, c"aoti_torch_get_storage_offset")?,
                     data: function(look_up, c"aoti_torch_get_data_ptr")?,
+                    storage: StorageSymbols::resolve(look_up).ok(),
                     undefined: address(look_up, c"_ZN3c1019UndefinedTensorImpl10_singletonE")?
                         .as_ptr() as u64,
                     plain_table: look_up(c"_ZTVN3c1010TensorImplE")
                         .map(|table| table.as_ptr() as u64 + TABLE_HEADER),
                 },
                 memory: MemorySymbols::resolve(look_up).ok(),
+            })
+        }
+    }
+}
+
+impl StorageSymbols {
+    /// # Safety
+    /// As of [`Symbols::resolve`].
+    unsafe fn resolve(look_up: LookUp<'_>) -> Result<Self> {
+        // SAFETY: both are of torch's C interface, with the types of their fields.
+        unsafe {
+            Ok(Self {
+                bytes: function(look_up, c"aoti_torch_get_storage_size")?,
+                device_kind: function(look_up, c"aoti_torch_get_device_type")?,
             })
         }
     }

@@ -22,6 +22,8 @@ use crate::symbols::{TensorHandle, TensorSymbols};
 
 /// So many words of a tensor are looked at; it has 22 in torch 2.15.
 const TENSOR_WORDS: usize = 24;
+/// torch's number of the host among kinds of devices.
+const HOST: i32 = 0;
 /// So many words of a storage are looked at.
 const STORAGE_WORDS: usize = 8;
 
@@ -37,7 +39,9 @@ pub(crate) struct Tensors {
 pub(crate) struct TensorFacts<'a> {
     pub(crate) dtype: DType,
     pub(crate) dims: &'a [usize],
+    /// Zeros if it has none.
     pub(crate) strides: &'a [isize],
+    pub(crate) has_strides: bool,
 }
 
 impl TensorFacts<'_> {
@@ -74,15 +78,16 @@ impl TensorFacts<'_> {
                 slice(strides.cast::<isize>(), dim),
             )
         };
+        let has_strides = strides.len() == dims.len();
         Some(Self {
             dtype: dtype_of(dtype),
             dims,
-            // What has no strides is written with its sizes alone, beside strides of zero.
-            strides: if strides.len() == dims.len() {
+            strides: if has_strides {
                 strides
             } else {
                 no_strides(dim)
             },
+            has_strides,
         })
     }
 }
@@ -112,7 +117,8 @@ fn no_strides(dim: usize) -> &'static [isize] {
     NONE.get(..dim).unwrap_or(&NONE)
 }
 
-/// Returns where the storage of a tensor begins, zero if it has none.
+/// Returns where the storage of a tensor begins, zero if it has none, or has it on another device:
+/// an address there says nothing on the host.
 ///
 /// # Safety
 /// As of [`TensorFacts::of`].
@@ -135,13 +141,25 @@ unsafe fn ask_storage(tensor: TensorHandle, dtype: DType, symbols: &TensorSymbol
     let (mut data, mut offset) = (ptr::null::<c_void>(), 0);
     // SAFETY: the functions write one answer each, and throw nothing.
     let is_told = unsafe {
-        (symbols.data)(tensor, &raw mut data) == 0
+        device_kind(tensor, symbols).unwrap_or(HOST) == HOST
+            && (symbols.data)(tensor, &raw mut data) == 0
             && (symbols.storage_offset)(tensor, &raw mut offset) == 0
     };
     if !is_told || data.is_null() {
         return 0;
     }
     (data as u64).wrapping_sub((offset as u64).wrapping_mul(dtype.bytes()))
+}
+
+/// Returns the number of the kind of device that a tensor lies on, if that is told.
+///
+/// # Safety
+/// The handle is of a tensor that is defined.
+unsafe fn device_kind(tensor: TensorHandle, symbols: &TensorSymbols) -> Option<i32> {
+    let (ask, mut kind) = (symbols.storage?.device_kind, 0);
+    // SAFETY: the function writes one answer, and throws nothing.
+    let is_told = unsafe { ask(tensor, &raw mut kind) == 0 };
+    is_told.then_some(kind)
 }
 
 /// Offsets in bytes within plain tensors.
@@ -153,6 +171,8 @@ pub(crate) struct TensorLayout {
     sizes: usize,
     /// The number of its type, of two bytes.
     dtype: usize,
+    /// The number of its kind of device, of one byte.
+    device: usize,
     /// The address of its storage, zero for none.
     storage: usize,
     /// In a storage: the address of its bytes.
@@ -161,9 +181,10 @@ pub(crate) struct TensorLayout {
 
 impl TensorLayout {
     /// Finds the offsets on tensors at these addresses: plain ones of several types, with few
-    /// dimensions, and with bytes, which begin at different places in their storages. Returns none
-    /// if any of them is not the only one at which all is right, or if anything else lies there.
-    pub(crate) fn find(tensors: &[u64], symbols: &TensorSymbols) -> Option<Self> {
+    /// dimensions, and with bytes, which begin at different places in their storages; and on a plain
+    /// one that lies elsewhere than on the host. Returns none if any of them is not the only one at
+    /// which all is right, or if anything else lies there.
+    pub(crate) fn find(tensors: &[u64], elsewhere: u64, symbols: &TensorSymbols) -> Option<Self> {
         let table = symbols.plain_table?;
         let mut samples = Vec::new();
         for &address in tensors {
@@ -190,10 +211,19 @@ impl TensorLayout {
             |(storage, word)| all(&|sample| sample.bytes_at(storage, word) == Some(sample.bytes)),
         );
         let (storage, word) = storage?;
+        let words = read_words::<TENSOR_WORDS>(elsewhere).filter(|words| words[0] == table)?;
+        // SAFETY: as above.
+        let kind = unsafe { device_kind(Value::new(elsewhere, 0).tensor(), symbols) }?;
+        let device = only(8..8 * TENSOR_WORDS, |offset| {
+            kind != HOST
+                && i32::from(byte(&words, offset)) == kind
+                && all(&|sample| i32::from(byte(&sample.words, offset)) == HOST)
+        });
         Some(Self {
             table,
             sizes: sizes?,
             dtype: dtype?,
+            device: device?,
             storage,
             bytes: 8 * word,
         })
@@ -219,7 +249,8 @@ impl TensorLayout {
         }
     }
 
-    /// Returns where the bytes of a plain tensor begin, zero if it has none; none of another one.
+    /// Returns where the bytes of a plain tensor begin on the host, zero if it has none there; none of
+    /// another one.
     ///
     /// # Safety
     /// The value is a tensor that is defined.
@@ -230,9 +261,12 @@ impl TensorLayout {
             if !self.is_plain(tensor) {
                 return None;
             }
+            let device = Self::word::<u8>(tensor.payload, self.device);
             let storage = Self::word::<u64>(tensor.payload, self.storage);
-            let bytes = (storage != 0).then(|| Self::word(storage, self.bytes));
-            Some(bytes.unwrap_or_default())
+            if i32::from(device) != HOST || storage == 0 {
+                return Some(0);
+            }
+            Some(Self::word(storage, self.bytes))
         }
     }
 
@@ -316,6 +350,10 @@ impl TensorSample {
     }
 }
 
+fn byte(words: &[u64; TENSOR_WORDS], offset: usize) -> u8 {
+    words[offset / 8].to_le_bytes()[offset % 8]
+}
+
 /// Returns the only place at which something holds.
 fn only<T: Copy>(places: impl Iterator<Item = T>, holds: impl Fn(T) -> bool) -> Option<T> {
     let mut found = places.filter(|&place| holds(place));
@@ -372,10 +410,15 @@ fn dtype_of(number: i32) -> DType {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stand_in::{self, Tensor, addresses, sample_tensors};
+    use crate::stand_in::{self, Tensor, addresses, sample_tensors, tensor_elsewhere};
 
     fn symbols() -> TensorSymbols {
         stand_in::symbols(|_| false).unwrap().tensor
+    }
+
+    fn find(tensors: &[u64], symbols: &TensorSymbols) -> Option<TensorLayout> {
+        let elsewhere = tensor_elsewhere();
+        TensorLayout::find(tensors, ptr::from_ref(&elsewhere) as u64, symbols)
     }
 
     /// Returns the type, sizes, strides and address of the bytes of a tensor.
@@ -392,7 +435,7 @@ mod tests {
     #[test]
     fn what_is_read_is_what_is_asked() {
         let (samples, symbols) = (sample_tensors(), symbols());
-        let layout = TensorLayout::find(&addresses(&samples), &symbols);
+        let layout = find(&addresses(&samples), &symbols);
         assert!(layout.is_some());
         let plain = Tensor::new(6, &[4, 6], &[1, 4], 3);
         let others = [
@@ -404,7 +447,9 @@ mod tests {
             symbols,
             layout: None,
         };
-        for tensor in samples.iter().chain([&plain]).chain(&others) {
+        let elsewhere = tensor_elsewhere();
+        assert_eq!(facts(&elsewhere, &read).3, 0);
+        for tensor in samples.iter().chain([&plain, &elsewhere]).chain(&others) {
             assert_eq!(facts(tensor, &read), facts(tensor, &asked));
         }
         let expected = (DType::F32, vec![4, 6], vec![1, 4], plain.bytes());
@@ -416,7 +461,7 @@ mod tests {
     #[test]
     fn what_may_lie_in_two_places_is_not_read() {
         let symbols = symbols();
-        let found = |tensors: &[Tensor]| TensorLayout::find(&addresses(tensors), &symbols);
+        let found = |tensors: &[Tensor]| find(&addresses(tensors), &symbols);
         assert_eq!(found(&[]), None);
         // The number of its type is also that of its dimensions.
         assert_eq!(found(&[Tensor::new(2, &[6, 3], &[3, 1], 0)]), None);
@@ -429,11 +474,13 @@ mod tests {
         let nothing = [7_u64; 32];
         for address in [0, 8, nothing.as_ptr() as u64] {
             tensors.push(address);
-            assert_eq!(TensorLayout::find(&tensors, &symbols), None);
+            assert_eq!(find(&tensors, &symbols), None);
             tensors.pop();
         }
         let without_table = stand_in::symbols(|name| name.starts_with("_ZTV")).unwrap();
-        let found = TensorLayout::find(&tensors, &without_table.tensor);
-        assert_eq!(found, None);
+        assert_eq!(find(&tensors, &without_table.tensor), None);
+        for elsewhere in [0, nothing.as_ptr() as u64, tensors[0]] {
+            assert_eq!(TensorLayout::find(&tensors, elsewhere, &symbols), None);
+        }
     }
 }

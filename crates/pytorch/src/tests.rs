@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use mindprof_model::{DType, Flags, InputsEncoder, Profile, ScopeKind};
+use mindprof_model::{DType, Flags, InputsEncoder, Profile, ScopeKind, TensorRole};
 use mindprof_record::{Options, Session};
 
 use crate::error::Error;
@@ -79,13 +79,14 @@ fn run_probe(a: &Tensor, b: &Tensor) {
 
 fn probed(change: impl Fn(Facts<'_>) -> Facts<'_>) -> crate::Result<&'static Observer> {
     let (a, b) = (tensor([2, 3]), tensor([2, 3]));
-    let samples = stand_in::sample_tensors();
+    let (samples, elsewhere) = (stand_in::sample_tensors(), stand_in::tensor_elsewhere());
     let probe = Probe::begin(stand_in::symbols(|_| false)?);
     run_probe(&a, &b);
     let facts = Facts {
         tensors: [&a, &b].map(|tensor| std::ptr::from_ref(tensor) as u64),
         sequences: [5, 6],
         further_tensors: &stand_in::addresses(&samples),
+        tensor_elsewhere: std::ptr::from_ref(&elsewhere) as u64,
     };
     probe.finish(&change(facts))
 }
@@ -145,6 +146,7 @@ fn a_probe_that_saw_nothing_finds_nothing() {
         tensors: [1, 2],
         sequences: [1, 2],
         further_tensors: &[],
+        tensor_elsewhere: 0,
     };
     assert!(matches!(probe.finish(&facts), Err(Error::Layout(_))));
 }
@@ -364,4 +366,25 @@ fn memory_that_is_not_told_of_is_found_out() {
     let silent = observer.check_memory(77, || {});
     assert!(matches!(silent, Err(Error::Layout(_))));
     assert_eq!(stand_in::slots().0, 0);
+}
+
+#[test]
+fn roles_are_of_storages_on_the_host() {
+    let wanted = Wanted {
+        inputs: true,
+        memory: true,
+    };
+    let (kept, elsewhere) = (tensor([2, 3]), tensor([2, 3]).on_device(1));
+    let addresses = [&kept, &elsewhere].map(|tensor| std::ptr::from_ref(tensor) as u64);
+    let profile = record(wanted, || {
+        for address in addresses.into_iter().chain([0]) {
+            stand_in::tell_role(observer(), TensorRole::OptimizerState, address);
+        }
+    });
+    let found: Vec<_> = profile
+        .roles()
+        .iter()
+        .map(|record| (record.role, record.address, record.bytes))
+        .collect();
+    assert_eq!(found, [(TensorRole::OptimizerState, kept.bytes(), 24)]);
 }

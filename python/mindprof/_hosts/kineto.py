@@ -7,7 +7,9 @@ itself. There is one Kineto in a process, so that of several recordings at a tim
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 import warnings
 import weakref
 from collections.abc import Iterable
@@ -50,6 +52,12 @@ _CANNOT_BE_TOGGLED = (
 )
 
 
+# The threads on which a collection of ours goes on that was ended elsewhere: torch ends one of a
+# thread there alone. A forked child leaves it be, since Kineto does not work on there.
+_left: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
+os.register_at_fork(after_in_child=_left.clear)
+
+
 class KinetoHost:
     """torch, on the CPU and on its devices.
 
@@ -75,7 +83,7 @@ class KinetoHost:
         """Has Kineto get ready, which takes long the first time; what it sees now is dropped."""
         # Whoever has it will be met again at the start, and told of. It is claimed for the time, as
         # what gets it ready may end what others have begun.
-        if _is_busy() or not claim_kineto(Collection(lambda: None, options)):
+        if _is_busy() or not claim_kineto(Collection(lambda: None, options, lambda: None)):
             return
         try:
             _prepare(options)
@@ -107,7 +115,7 @@ class KinetoHost:
 
     def _collect(self, session: _core.Session, options: SessionOptions) -> bool:
         """Has Kineto collect for a session. Returns false if it is taken."""
-        own = Collection(weakref.ref(session), options)
+        own = Collection(weakref.ref(session), options, weakref.ref(threading.current_thread()))
         if not claim_kineto(own):
             return False
         torch = sys.modules["torch"]
@@ -140,13 +148,15 @@ class KinetoHost:
         # Where Kineto still runs, on another thread, torch itself says so from now on.
         give_kineto_back()
         if result is None:
+            _leave(own)
             _warn(_IS_LOST)
-            return session.stop()
+            profile = session.stop()
+            _tell_end(torch)
+            return profile
         try:
             return session.stop_with(result, own.options.with_stack)
         finally:
-            if not _core.is_profiling():
-                tell_torch(torch, is_profiling=False)
+            _tell_end(torch)
 
     def toggle(
         self, session: _core.Session, enabled: bool, activities: Iterable[ProfilerActivity]
@@ -172,9 +182,27 @@ def _is_busy() -> bool:
     if kineto_is_claimed() or observed:
         return True
     torch = sys.modules["torch"]
+    _end_what_was_left(torch)
     # The latter is of this thread alone; torch's own code keeps the former for all of them.
     is_told = getattr(torch.autograd.profiler, "_is_profiler_enabled", False)
     return bool(is_told and not _core.is_profiling()) or torch.autograd._profiler_enabled()
+
+
+def _leave(own: Collection) -> None:
+    """Notes that a collection of ours may go on, on the thread that began it."""
+    began_on = own.thread()
+    if began_on is not None and began_on is not threading.current_thread():
+        _left.add(began_on)
+
+
+def _end_what_was_left(torch: ModuleType) -> None:
+    """Ends a collection of ours that goes on on this thread, and drops it."""
+    thread = threading.current_thread()
+    if thread in _left:
+        _left.discard(thread)
+        if torch.autograd._profiler_enabled():
+            with suppress(RuntimeError):
+                torch._C._autograd._disable_profiler()
 
 
 def _prepare(options: SessionOptions) -> None:
@@ -217,7 +245,12 @@ def _let_go(own: Collection) -> None:
     with suppress(RuntimeError):
         torch._C._autograd._disable_profiler()
     give_kineto_back()
-    if not _core.is_profiling():
+    _tell_end(torch)
+
+
+def _tell_end(torch: ModuleType) -> None:
+    """Has torch know that nothing of ours records, if so, and nothing of its own on this thread."""
+    if not _core.is_profiling() and not torch.autograd._profiler_enabled():
         tell_torch(torch, is_profiling=False)
 
 

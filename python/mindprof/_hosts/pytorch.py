@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable
 
 from mindprof import _core
-from mindprof._hosts import fast_ranges
+from mindprof._hosts import fast_ranges, optimizer_watch
 from mindprof._hosts.call_level import level_outside
 from mindprof._hosts.torch_backend import memory_is_told
 from mindprof._hosts.torch_sessions import (
@@ -52,12 +52,13 @@ class PyTorchHost:
         # First: it runs operators of its own, which no recording is to see.
         memory = options.profile_memory and memory_is_told(sys.modules["torch"])
         session = _core.Session(options)
-        self._observe(session, memory)
+        self._observe(session, options, memory)
         return session
 
     def join(self, session: _core.Session, options: SessionOptions) -> None:
         """Has a recording that began before torch was there hold what torch runs from now on."""
-        self._observe(session, options.profile_memory and memory_is_told(sys.modules["torch"]))
+        memory = options.profile_memory and memory_is_told(sys.modules["torch"])
+        self._observe(session, options, memory)
 
     def toggle(
         self, session: _core.Session, enabled: bool, activities: Iterable[ProfilerActivity]
@@ -66,12 +67,15 @@ class PyTorchHost:
         if ProfilerActivity.CPU in activities:
             session.resume() if enabled else session.pause()
 
-    def _observe(self, session: _core.Session, memory: bool) -> None:
+    def _observe(self, session: _core.Session, options: SessionOptions, memory: bool) -> None:
         observed.add(session)
         if not session.observe_torch(memory):
             warnings.warn(_MEMORY_IS_TAKEN, stacklevel=level_outside())
         torch = sys.modules["torch"]
         fast_ranges.replace(torch)
+        if memory and options.record_shapes:
+            # What memory is for is concluded from operators and what they were given.
+            optimizer_watch.replace(torch)
         tell_torch(torch, is_profiling=True)
 
     def stop(self, session: _core.Session) -> _core.Profile:
@@ -81,6 +85,7 @@ class PyTorchHost:
         torch = sys.modules["torch"]
         if not _core.is_profiling():
             fast_ranges.restore(torch)
+            optimizer_watch.restore(torch)
             if not torch.autograd._profiler_enabled():
                 tell_torch(torch, is_profiling=False)
         return profile

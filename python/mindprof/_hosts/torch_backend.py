@@ -128,6 +128,7 @@ def _probe_once(torch: ModuleType) -> Backend:
         else:
             _probed = Backend("observer", "its layout was probed and is as expected")
             _core.name_module_calls(torch.nn.Module.__call__)
+            _core.name_torch_tensors([torch.Tensor, torch.nn.Parameter])
     return _probed
 
 
@@ -174,6 +175,7 @@ def probe(torch: ModuleType) -> None:
         weight = torch.ones(2, 3, **options)
         index = torch.zeros(1, dtype=torch.int64, device="cpu")
         samples = sample_tensors(torch)
+        elsewhere = torch.empty(2, 3, device="meta")
         listener = _core.TorchProbe()
         with torch.autograd.profiler.record_function("mindprof::probe"):
             pass
@@ -186,7 +188,8 @@ def probe(torch: ModuleType) -> None:
         with torch.no_grad():
             torch.neg(a)
         torch.autograd.grad([c, d], [a], [weight, weight])
-        listener.finish(*facts(a, b, c, d), [tensor._cdata for tensor in samples])
+        further = [tensor._cdata for tensor in samples]
+        listener.finish(*facts(a, b, c, d), further, elsewhere._cdata)
 
 
 def sample_tensors(torch: ModuleType) -> list[Any]:

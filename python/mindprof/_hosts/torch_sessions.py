@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import weakref
 from collections.abc import Callable
 from types import ModuleType
@@ -31,10 +32,12 @@ class Collection(NamedTuple):
     Args:
         session: Returns the recording that began it, None once that is gone, or before it is there.
         options: What that was asked for.
+        thread: Returns the thread that began it, None once that is gone.
     """
 
     session: Callable[[], _core.Session | None]
     options: SessionOptions
+    thread: Callable[[], threading.Thread | None]
 
 
 #: The recordings that the observer was attached for.

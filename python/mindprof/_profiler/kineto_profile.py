@@ -338,7 +338,8 @@ class _KinetoProfile:
         """Writes how much memory was in use when, by what for.
 
         The end of the name says what is written: `.html` a page with a chart, `raw.json.gz` one row
-        for each change, anything else the sizes by category over time; with `.gz` compressed.
+        for each change, anything else the sizes by category over time; with `.gz` compressed. It is
+        the memory of this process; of workers that loaded data for it `mindprof memory` tells.
 
         Args:
             path: Where to.
@@ -358,8 +359,9 @@ class _KinetoProfile:
         )
         recording = self._memory_profile()
         self.mem_tl = MemoryProfileTimeline(recording)
-        devices = recording.memory_devices() or ["cpu"]
-        recording.write_memory_timeline(path, devices[0] if device is None else device)
+        process = recording.own_process()
+        devices = recording.memory_devices(process) or ["cpu"]
+        recording.write_memory_timeline(path, devices[0] if device is None else device, process)
 
     def _memory_profile(self) -> _core.Profile:
         missing = [f"{flag}=True" for flag in MEMORY_FLAGS if not getattr(self, flag)]

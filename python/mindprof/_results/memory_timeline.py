@@ -68,7 +68,7 @@ class Categories:
 
 
 class MemoryProfileTimeline:
-    """The memory timeline of a recording, on all devices.
+    """The memory timeline of a recording's own process, on all devices.
 
     Args:
         recording: What was recorded.
@@ -84,7 +84,7 @@ class MemoryProfileTimeline:
 
         What was there before the recording has the time -1.
         """
-        changes = self._recording.memory_changes()
+        changes = self._recording.memory_changes(process=self._recording.own_process())
         return tuple(
             (time, Action(action), (key, version), numbytes)
             for time, action, key, version, numbytes, _, _ in changes

@@ -5,11 +5,11 @@ use std::slice::Iter;
 
 use mindprof_model::{
     DType, Event, EventId, Input, InputsId, MemoryRecord, MemoryRecordsIter, Nanos, Profile,
-    RoleRecord, StackId,
+    RoleRecord, StackId, ThreadId,
 };
 use rustc_hash::FxHashMap;
 
-use super::{MemoryBlock, MemoryDevice};
+use super::{MemoryBlock, MemoryDevice, MemoryPlace};
 use crate::analysis::Analysis;
 
 /// Stands for an input that lies in no block: a tensor without elements.
@@ -55,6 +55,7 @@ impl Blocks {
     pub(super) fn build(profile: &Profile) -> Self {
         let records = profile.memory().len();
         let mut sweep = Sweep {
+            profile,
             blocks: Self {
                 list: Vec::with_capacity(records / 2),
                 hold_tensors: Vec::with_capacity(records / 2),
@@ -71,7 +72,7 @@ impl Blocks {
             let tensors = TensorLists::build(profile);
             for (index, event) in profile.events().iter().enumerate() {
                 sweep.advance(event.start);
-                sweep.event(profile, index, event, &tensors);
+                sweep.event(index, event, &tensors);
             }
             sweep.blocks.begins.push(sweep.blocks.inputs.len() as u32);
         }
@@ -120,10 +121,10 @@ impl Blocks {
     }
 
     /// Adds a block that nothing is known of yet.
-    fn add(&mut self, device: MemoryDevice, address: u64) -> u32 {
+    fn add(&mut self, place: MemoryPlace, address: u64) -> u32 {
         self.list.push(MemoryBlock {
             address,
-            device,
+            place,
             bytes: 0,
             created: None,
             destroyed: None,
@@ -156,11 +157,12 @@ impl Blocks {
 }
 
 struct Sweep<'a> {
+    profile: &'a Profile,
     blocks: Blocks,
     /// The block that an address means at the moment.
-    live: FxHashMap<(MemoryDevice, u64), u32>,
+    live: FxHashMap<(MemoryPlace, u64), u32>,
     /// The blocks of each size that live and of which it is not told where they lie.
-    unplaced: FxHashMap<(MemoryDevice, u64), Vec<u32>>,
+    unplaced: FxHashMap<(MemoryPlace, u64), Vec<u32>>,
     records: Peekable<Enumerate<MemoryRecordsIter<'a>>>,
     roles: Peekable<Iter<'a, RoleRecord>>,
 }
@@ -173,7 +175,7 @@ impl Sweep<'_> {
             let block = if role.bytes == 0 {
                 NO_BLOCK
             } else {
-                self.tensor(role.address, role.bytes)
+                self.tensor(role.thread, role.address, role.bytes)
             };
             self.blocks.of_roles.push(block);
         }
@@ -186,12 +188,12 @@ impl Sweep<'_> {
         }
     }
 
-    fn event(&mut self, profile: &Profile, index: usize, event: &Event, tensors: &TensorLists) {
+    fn event(&mut self, index: usize, event: &Event, tensors: &TensorLists) {
         self.blocks.begins.push(self.blocks.inputs.len() as u32);
-        let addresses = profile.storages().of(index);
+        let addresses = self.profile.storages().of(index);
         for (tensor, &address) in tensors.of(event.inputs).iter().zip(addresses) {
             let block = match tensor.bytes {
-                Some(bytes) => self.tensor(address, bytes),
+                Some(bytes) => self.tensor(event.thread, address, bytes),
                 None => NO_BLOCK,
             };
             let place = tensor.place;
@@ -199,11 +201,15 @@ impl Sweep<'_> {
         }
     }
 
-    /// Returns the block of a tensor that was seen.
-    fn tensor(&mut self, address: u64, bytes: u64) -> u32 {
-        let (device, blocks) = (MemoryDevice::HOST, &mut self.blocks);
-        let live = self.live.entry((device, address));
-        let index = *live.or_insert_with(|| blocks.add(device, address));
+    /// Returns the block of a tensor that was seen on a thread.
+    fn tensor(&mut self, thread: ThreadId, address: u64, bytes: u64) -> u32 {
+        let place = MemoryPlace {
+            process: self.profile.threads()[thread.index()].process,
+            device: MemoryDevice::HOST,
+        };
+        let blocks = &mut self.blocks;
+        let live = self.live.entry((place, address));
+        let index = *live.or_insert_with(|| blocks.add(place, address));
         let block = &mut self.blocks.list[index as usize];
         self.blocks.hold_tensors[index as usize] = true;
         // What an allocation says is certain; what is seen through a tensor may be a part of the
@@ -215,17 +221,14 @@ impl Sweep<'_> {
     }
 
     fn record(&mut self, index: usize, record: &MemoryRecord) {
-        let device = MemoryDevice {
-            kind: record.device,
-            index: record.device_index,
-        };
+        let place = MemoryPlace::of(self.profile, record);
         if record.address == 0 {
-            return self.unplaced_record(index, record, device);
+            return self.unplaced_record(index, record, place);
         }
-        let key = (device, record.address);
+        let key = (place, record.address);
         let blocks = &mut self.blocks;
         let block = if record.bytes > 0 {
-            let block = blocks.add(device, record.address);
+            let block = blocks.add(place, record.address);
             blocks.creations[block as usize] = index as u32;
             let created = &mut blocks.list[block as usize];
             created.created = Some(record.time);
@@ -238,7 +241,7 @@ impl Sweep<'_> {
             block
         } else {
             let known = self.live.remove(&key);
-            let block = known.unwrap_or_else(|| blocks.add(device, record.address));
+            let block = known.unwrap_or_else(|| blocks.add(place, record.address));
             let destroyed = &mut blocks.list[block as usize];
             destroyed.destroyed = Some(record.time);
             if destroyed.created.is_none() {
@@ -253,12 +256,12 @@ impl Sweep<'_> {
 impl Sweep<'_> {
     /// Takes a record that does not tell where its block lies, as in traces of 2021: a release is of
     /// the last block of its size that lives, and if there is none of one from before the window.
-    fn unplaced_record(&mut self, index: usize, record: &MemoryRecord, device: MemoryDevice) {
+    fn unplaced_record(&mut self, index: usize, record: &MemoryRecord, place: MemoryPlace) {
         let size = record.bytes.unsigned_abs();
         let blocks = &mut self.blocks;
-        let live = self.unplaced.entry((device, size)).or_default();
+        let live = self.unplaced.entry((place, size)).or_default();
         let known = if record.bytes > 0 { None } else { live.pop() };
-        let block = known.unwrap_or_else(|| blocks.add(device, 0));
+        let block = known.unwrap_or_else(|| blocks.add(place, 0));
         let found = &mut blocks.list[block as usize];
         found.bytes = size;
         if record.bytes > 0 {

@@ -5,11 +5,12 @@ use rustc_hash::FxHashMap;
 
 use super::totals::AllocatorTotals;
 use super::{
-    CategoryBytes, MemoryAction, MemoryCategory, MemoryChange, MemoryDevice, MemoryTimeline,
+    CategoryBytes, MemoryAction, MemoryCategory, MemoryChange, MemoryDevice, MemoryPlace,
+    MemoryTimeline,
 };
 use crate::analysis::Analysis;
 
-/// The moment at which a device held the most.
+/// The moment at which a place held the most.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryPeak {
     /// When it was; none if it was before the window.
@@ -78,13 +79,9 @@ impl MemoryPeak {
     ///            ^ here
     /// ░░░░░░░░░░░░░░░░░░░░░░░░░   what only the allocator knows of
     /// ```
-    pub(super) fn find(
-        timeline: &MemoryTimeline,
-        analysis: &Analysis,
-        device: MemoryDevice,
-    ) -> Self {
-        let changes: Vec<&MemoryChange> = timeline.changes_on(device).collect();
-        let totals = AllocatorTotals::build(analysis.profile(), device);
+    pub(super) fn find(timeline: &MemoryTimeline, analysis: &Analysis, place: MemoryPlace) -> Self {
+        let changes: Vec<&MemoryChange> = timeline.changes_in(place).collect();
+        let totals = AllocatorTotals::build(analysis.profile(), place);
         let mut peak = Self::default();
         let mut bytes = CategoryBytes::default();
         let mut upto = 0;
@@ -127,7 +124,7 @@ impl MemoryPeak {
         // The host's allocator counts from the first window on unless it also tells where tensors
         // lie, which torch's does not.
         let is_host_partial =
-            device == MemoryDevice::HOST && analysis.profile().storages().is_empty();
+            place.device == MemoryDevice::HOST && analysis.profile().storages().is_empty();
         peak.is_lower_bound =
             is_host_partial || peak.unseen.is_none_or(|unseen| !unseen.is_from_before);
         peak.are_categories_known = changes.iter().any(|change| {

@@ -9,6 +9,11 @@ use rustc_hash::FxHashMap;
 
 use super::*;
 
+const HOST: MemoryPlace = MemoryPlace {
+    process: 1,
+    device: MemoryDevice::HOST,
+};
+
 /// Draws operators with their tensors and the memory they take, on a clock that moves by ten with
 /// everything.
 struct Draw {
@@ -237,9 +242,7 @@ fn a_block_of_before_that_is_given_back_was_there_at_the_start() {
             (MemoryAction::Destroy, 8, MemoryCategory::Unknown)
         ]
     );
-    let peak = analysis
-        .memory_timeline()
-        .peak(&analysis, MemoryDevice::HOST);
+    let peak = analysis.memory_timeline().peak(&analysis, HOST);
     assert_eq!((peak.total(), peak.time), (8, None));
     assert_eq!(peak.at_end, CategoryBytes::default());
 }
@@ -266,9 +269,7 @@ fn the_peak_names_who_holds_it() {
     draw.memory(2, -4);
     draw.memory(1, -8);
     let analysis = draw.finish();
-    let peak = analysis
-        .memory_timeline()
-        .peak(&analysis, MemoryDevice::HOST);
+    let peak = analysis.memory_timeline().peak(&analysis, HOST);
     assert_eq!(peak.total(), 12);
     assert!(peak.time.unwrap() < Nanos(highest));
     let names: Vec<_> = peak
@@ -298,11 +299,61 @@ fn each_device_has_a_timeline_of_its_own() {
     draw.builder.add_memory(record);
     let analysis = draw.finish();
     let timeline = analysis.memory_timeline();
-    let devices = timeline.devices();
-    assert_eq!(devices.len(), 2);
-    for device in devices {
-        assert_eq!(timeline.changes_on(device).count(), 1);
+    let places = timeline.places();
+    assert_eq!(places.len(), 2);
+    for place in places {
+        assert_eq!(timeline.changes_in(place).count(), 1);
     }
+}
+
+// process 1   +8 at 1 (108) ──────────── -8 at 1 (100)
+// process 2          +4 at 1 (54) ───────────────────
+#[test]
+fn each_process_has_blocks_of_its_own_at_the_same_address() {
+    let mut draw = Draw::new();
+    let other = draw.builder.add_thread(Thread {
+        process: 2,
+        native: 7,
+        name: StringTable::EMPTY,
+        device: DeviceKind::Cpu,
+    });
+    let mut record = |bytes, total_allocated, thread| {
+        let time = draw.tick();
+        draw.builder.add_memory(MemoryRecord {
+            time,
+            address: 1,
+            bytes,
+            total_allocated,
+            total_reserved: 0,
+            thread,
+            stack: StackId::NONE,
+            device: DeviceKind::Cpu,
+            device_index: -1,
+        });
+    };
+    record(8, 108, ThreadId::from_raw(0));
+    record(4, 54, other);
+    record(-8, 100, ThreadId::from_raw(0));
+    let analysis = draw.finish();
+    let timeline = analysis.memory_timeline();
+    let places = timeline.places_by_peak(&analysis);
+    let told: Vec<_> = places
+        .iter()
+        .map(|&place| {
+            let peak = timeline.peak(&analysis, place);
+            (place.process, peak.total(), peak.total_at_end())
+        })
+        .collect();
+    assert_eq!(told, [(1, 108, 100), (2, 54, 54)]);
+    let actions = |place| -> Vec<_> {
+        let changes = timeline.changes_in(place);
+        changes.map(|change| change.action).collect()
+    };
+    assert_eq!(
+        actions(places[0]),
+        [MemoryAction::Create, MemoryAction::Destroy]
+    );
+    assert_eq!(actions(places[1]), [MemoryAction::Create]);
 }
 
 impl Draw {
@@ -454,7 +505,7 @@ proptest! {
     #[test]
     fn holders_at_the_peak_hold_the_peak(steps in steps()) {
         let analysis = Analysis::build(drawn(&steps));
-        let peak = analysis.memory_timeline().peak(&analysis, MemoryDevice::HOST);
+        let peak = analysis.memory_timeline().peak(&analysis, HOST);
         for category in MemoryCategory::ALL {
             let holders = peak.holders.iter().filter(|holder| holder.category == category);
             let held: u64 = holders.map(|holder| holder.bytes).sum();

@@ -1,10 +1,9 @@
-//! What the allocator of a device said was in use, record by record: also blocks that the profile
+//! What the allocator of a process said was in use on a device, record by record: also blocks that the profile
 //! never saw, because they were taken before the window or on threads that nobody recorded.
 
 use mindprof_model::{Nanos, Profile};
-use rustc_hash::FxHashMap;
 
-use super::{CategoryBytes, MemoryDevice};
+use super::{CategoryBytes, MemoryPlace};
 
 /// The allocator's own total over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,40 +14,24 @@ pub struct AllocatorTotals {
 }
 
 impl AllocatorTotals {
-    /// Collects what the memory records of a device say; nothing if they tell no totals.
+    /// Collects what the memory records of a place say; nothing if they tell no totals.
     ///
     /// ```text
     /// records    +8 (total 108)    -8 (total 100)
     /// total      100 before        108               100
     /// ```
-    ///
-    /// Each process has an allocator of its own; the totals of several add up.
-    pub fn build(profile: &Profile, device: MemoryDevice) -> Option<Self> {
+    pub fn build(profile: &Profile, place: MemoryPlace) -> Option<Self> {
         let records = profile.memory().iter();
-        let records = records
-            .filter(|record| (record.device, record.device_index) == (device.kind, device.index));
-        let mut of_processes: FxHashMap<u64, u64> = FxHashMap::default();
+        let records = records.filter(|record| MemoryPlace::of(profile, record) == place);
         let mut totals = Self::default();
         let mut is_told = false;
-        let mut change = 0_i64;
         for record in records {
             is_told |= record.total_allocated > 0;
-            let process = profile.threads()[record.thread.index()].process;
-            let last = of_processes.entry(process).or_insert_with(|| {
+            if totals.steps.is_empty() {
                 let before = (record.total_allocated as i64).saturating_sub(record.bytes);
-                let before = u64::try_from(before).unwrap_or_default();
-                totals.before = totals.before.saturating_add(before);
-                before
-            });
-            change = change
-                .saturating_add(record.total_allocated as i64)
-                .saturating_sub(*last as i64);
-            *last = record.total_allocated;
-            totals.steps.push((record.time, change as u64));
-        }
-        // What processes had before is known in full only now: changes become totals.
-        for (_, total) in &mut totals.steps {
-            *total = totals.before.saturating_add_signed(*total as i64);
+                totals.before = u64::try_from(before).unwrap_or_default();
+            }
+            totals.steps.push((record.time, record.total_allocated));
         }
         is_told.then_some(totals)
     }

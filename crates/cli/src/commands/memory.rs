@@ -3,17 +3,17 @@
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use mindprof_analyze::{Analysis, MemoryDevice};
+use mindprof_analyze::{Analysis, MemoryDevice, MemoryPlace};
 use mindprof_formats::{
-    memory_device, memory_device_name, memory_summary_json, write_memory_timeline,
-    write_memory_timeline_raw,
+    memory_device, memory_device_name, memory_place_name, memory_summary_json,
+    write_memory_timeline, write_memory_timeline_raw,
 };
 use mindprof_report::{memory_summary, write_memory_timeline_html};
 
 use crate::failure::{Outcome, advised};
 use crate::form::{Choice, Form, choose, values};
 use crate::input::{ReadLimits, read_analysis};
-use crate::output::{Output, print, print_line};
+use crate::output::{Output, print, print_line, tell};
 
 /// What a timeline is written as.
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +68,11 @@ pub(crate) struct MemoryArgs {
     #[arg(long, value_name = "DEVICE", value_parser = device)]
     device: Option<MemoryDevice>,
 
+    /// Of which process, such as a worker of a data loader [default: each that has memory, the one
+    /// with the most first; a file is of that one]
+    #[arg(long, value_name = "PID")]
+    process: Option<u64>,
+
     /// Writes the timeline to this file instead: a page (.html), points (.json) or every change
     /// (.raw.json); a further .gz or .zst compresses. - for stdout.
     #[arg(short, long, value_name = "FILE", conflicts_with = "json")]
@@ -80,7 +85,7 @@ pub(crate) struct MemoryArgs {
     #[command(flatten)]
     limits: ReadLimits,
 
-    /// Prints JSON: one entry for each device.
+    /// Prints JSON: one entry for each device of each process.
     #[arg(long)]
     json: bool,
 }
@@ -89,7 +94,7 @@ fn device(text: &str) -> Result<MemoryDevice, String> {
     memory_device(text).map_err(|error| error.to_string())
 }
 
-/// Prints the memory of each device, or writes the timeline of one.
+/// Prints the memory of each process on each device, or writes the timeline of one.
 pub(crate) fn run(args: &MemoryArgs) -> anyhow::Result<Outcome> {
     let out = args.out.as_deref().map(Output::of);
     let choice = out
@@ -97,17 +102,18 @@ pub(crate) fn run(args: &MemoryArgs) -> anyhow::Result<Outcome> {
         .map(|out| choose(&FORMS, args.to.as_deref(), out));
     let choice = choice.transpose()?;
     let analysis = read_analysis(&args.trace, args.limits)?;
-    let devices = devices(args, &analysis)?;
+    let places = places(args, &analysis)?;
     if let Some((out, choice)) = out.zip(choice) {
-        write(&analysis, devices[0], &out, choice)?;
+        write(&analysis, places[0], &out, choice)?;
+        tell_others(&analysis, &places[1..]);
     } else if args.json {
-        let summaries = devices.iter();
-        let summaries = summaries.map(|&device| memory_summary_json(&analysis, device));
+        let summaries = places.iter();
+        let summaries = summaries.map(|&place| memory_summary_json(&analysis, place));
         let summaries: Vec<serde_json::Value> = summaries.collect();
         print_line(&serde_json::to_string_pretty(&summaries)?)?;
     } else {
-        let summaries = devices.iter();
-        let summaries = summaries.map(|&device| memory_summary(&analysis, device));
+        let summaries = places.iter();
+        let summaries = summaries.map(|&place| memory_summary(&analysis, place));
         let summaries: Vec<String> = summaries.collect();
         print(&summaries.join("\n"))?;
     }
@@ -116,41 +122,60 @@ pub(crate) fn run(args: &MemoryArgs) -> anyhow::Result<Outcome> {
 
 fn write(
     analysis: &Analysis,
-    device: MemoryDevice,
+    place: MemoryPlace,
     out: &Output,
     choice: Choice<Timeline>,
 ) -> anyhow::Result<()> {
     let ((), bytes) = out.write(choice.compression, |out| match choice.form.kind {
-        Timeline::Points => write_memory_timeline(analysis, device, out),
-        Timeline::Changes => write_memory_timeline_raw(analysis, device, out),
-        Timeline::Page => write_memory_timeline_html(analysis, device, out),
+        Timeline::Points => write_memory_timeline(analysis, place, out),
+        Timeline::Changes => write_memory_timeline_raw(analysis, place, out),
+        Timeline::Page => write_memory_timeline_html(analysis, place, out),
     })?;
     out.tell_written(
         bytes,
-        &format!("the memory of {}", memory_device_name(device)),
+        &format!("the memory of {}", memory_place_name(analysis, place)),
     );
     Ok(())
 }
 
-/// Returns the device that was asked for, or all that have memory, that with the most first.
-fn devices(args: &MemoryArgs, analysis: &Analysis) -> anyhow::Result<Vec<MemoryDevice>> {
-    let known = analysis.memory_timeline().devices_by_peak(analysis);
+/// Says which memory the file has no timeline of, where nobody said which it should have.
+fn tell_others(analysis: &Analysis, others: &[MemoryPlace]) {
+    if !others.is_empty() {
+        tell(&format!(
+            "not in it: the memory of {}",
+            names(analysis, others)
+        ));
+    }
+}
+
+/// Returns the memory that was asked for, or all that there is, that with the highest peak first.
+fn places(args: &MemoryArgs, analysis: &Analysis) -> anyhow::Result<Vec<MemoryPlace>> {
+    let known = analysis.memory_timeline().places_by_peak(analysis);
     let path = args.trace.display();
     if known.is_empty() {
         let message = format!("{path}: no memory was recorded");
         return Err(advised(message, "record with profile_memory=True"));
     }
-    match args.device {
-        None => Ok(known),
-        Some(device) if known.contains(&device) => Ok(vec![device]),
-        Some(device) => {
-            let names: Vec<String> = known.into_iter().map(memory_device_name).collect();
-            let name = memory_device_name(device);
-            let message = format!("{path}: no memory of {name} was recorded");
-            Err(advised(
-                message,
-                format!("there is some of {}", names.join(", ")),
-            ))
-        }
+    let is_wanted = |place: &MemoryPlace| {
+        args.device.is_none_or(|device| device == place.device)
+            && args.process.is_none_or(|process| process == place.process)
+    };
+    let wanted: Vec<MemoryPlace> = known.iter().copied().filter(is_wanted).collect();
+    if !wanted.is_empty() {
+        return Ok(wanted);
     }
+    let device = args.device.map(memory_device_name);
+    let process = args.process.map(|process| format!("process {process}"));
+    let asked: Vec<String> = device.into_iter().chain(process).collect();
+    let message = format!("{path}: no memory of {} was recorded", asked.join(" of "));
+    let hint = format!("there is some of {}", names(analysis, &known));
+    Err(advised(message, hint))
+}
+
+fn names(analysis: &Analysis, places: &[MemoryPlace]) -> String {
+    let names = places.iter();
+    let names: Vec<String> = names
+        .map(|&place| memory_place_name(analysis, place))
+        .collect();
+    names.join(", ")
 }

@@ -166,3 +166,75 @@ fn a_name_that_says_no_timeline_is_refused() {
     assert!(found.stderr.contains(expected), "{}", found.stderr);
     assert!(!out.exists());
 }
+
+/// Writes a trace of two processes with blocks at one address.
+fn trace_of_two(folder: &Path) -> std::path::PathBuf {
+    let event = |process: u64, time: u64, bytes: i64, total: u64| {
+        serde_json::json!({
+            "ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": process, "tid": process,
+            "ts": time, "s": "t", "args": {
+                "Addr": 4096, "Bytes": bytes, "Total Allocated": total, "Device Type": 0, "Device Id": -1,
+            },
+        })
+    };
+    let events = [
+        event(11, 100, 64, 64),
+        event(22, 110, 1024, 1024),
+        event(11, 120, -64, 0),
+    ];
+    let path = folder.join("two.json");
+    let trace = serde_json::json!({ "traceEvents": events });
+    fs::write(&path, trace.to_string()).unwrap();
+    path
+}
+
+#[test]
+fn each_process_has_memory_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = trace_of_two(folder.path());
+    let text = memory(&trace, &[]).printed();
+    let heads: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("device"))
+        .map(|line| line.split(", ").next().unwrap())
+        .collect();
+    let expected = [
+        "device cpu of process 22: peak at least 1.00 KB",
+        "device cpu of process 11: peak at least 64 B",
+    ];
+    assert_eq!(heads, expected);
+    let json = memory(&trace, &["--json"]).json();
+    let told: Vec<_> = json
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| (entry["process"].as_u64(), entry["end_bytes"].as_i64()))
+        .collect();
+    assert_eq!(told, [(Some(22), Some(1024)), (Some(11), Some(0))]);
+}
+
+#[test]
+fn a_file_is_of_one_process_and_the_others_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = trace_of_two(folder.path());
+    let out = folder.path().join("m.json");
+    let out = out.to_str().unwrap();
+    let told = memory(&trace, &["--out", out]).told();
+    let expected =
+        ", the memory of cpu of process 22)\nnot in it: the memory of cpu of process 11\n";
+    assert!(told.ends_with(expected), "{told}");
+    let told = memory(&trace, &["--process", "11", "--out", out]).told();
+    assert!(
+        told.ends_with(", the memory of cpu of process 11)\n"),
+        "{told}"
+    );
+    let points = fs::read_to_string(out).unwrap();
+    assert_eq!(
+        points,
+        "[[100, 120], [[0, 0, 0, 0, 0, 0, 0, 0, 64], [0, 0, 0, 0, 0, 0, 0, 0, 0]]]"
+    );
+    let run = memory(&trace, &["--process", "33"]);
+    assert_eq!(run.code, Some(1));
+    let hint = "no memory of process 33 was recorded\nhint: there is some of cpu of process 22, cpu of process 11\n";
+    assert!(run.stderr.ends_with(hint), "{}", run.stderr);
+}

@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use mindprof_analyze::{Analysis, CategoryBytes, MemoryAction, MemoryCategory, MemoryDevice};
+use mindprof_analyze::{Analysis, CategoryBytes, MemoryAction, MemoryCategory, MemoryPlace};
 
 use super::points::points;
 use crate::error::Result;
@@ -17,18 +17,18 @@ const GATHERED: usize = 1 << 16;
 /// When `out` refuses.
 pub fn write_memory_timeline(
     analysis: &Analysis,
-    device: MemoryDevice,
+    place: MemoryPlace,
     out: &mut dyn Write,
 ) -> Result<()> {
     let mut list = List::new(out);
     list.text("[[")?;
-    for (index, point) in points(analysis, device).enumerate() {
+    for (index, point) in points(analysis, place).enumerate() {
         list.separate(index)?;
         list.number(point.time);
     }
     list.text("], [")?;
     let mut row = Row::new();
-    for (index, point) in points(analysis, device).enumerate() {
+    for (index, point) in points(analysis, place).enumerate() {
         list.separate(index)?;
         list.bytes(row.of(&point.bytes))?;
     }
@@ -82,14 +82,14 @@ impl Row {
 /// When `out` refuses.
 pub fn write_memory_timeline_raw(
     analysis: &Analysis,
-    device: MemoryDevice,
+    place: MemoryPlace,
     out: &mut dyn Write,
 ) -> Result<()> {
     let reference = analysis.profile().reference_unix_ns();
     let mut list = List::new(out);
     let mut index = 0;
     list.text("[")?;
-    for change in analysis.memory_timeline().changes_on(device) {
+    for change in analysis.memory_timeline().changes_in(place) {
         let time = change.time.map_or(-1, |time| (reference + time.0) as i64);
         let bytes = change.bytes as i64;
         let mut row = |bytes: i64, category: usize| {

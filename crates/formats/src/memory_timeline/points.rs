@@ -1,10 +1,10 @@
 //! The timeline as points: how much there was of each category after each microsecond in which
 //! something changed.
 
-use mindprof_analyze::{AllocatorTotals, Analysis, CategoryBytes, MemoryCategory, MemoryDevice};
+use mindprof_analyze::{AllocatorTotals, Analysis, CategoryBytes, MemoryCategory, MemoryPlace};
 use mindprof_model::Nanos;
 
-/// Times and sizes of one device.
+/// Times and sizes of one place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryPoints {
     /// The times, in microseconds since the Unix epoch. What was there before the window shares
@@ -18,11 +18,11 @@ pub struct MemoryPoints {
 }
 
 impl MemoryPoints {
-    /// Collects the points of a device.
-    pub fn build(analysis: &Analysis, device: MemoryDevice) -> Self {
-        let totals = AllocatorTotals::build(analysis.profile(), device);
+    /// Collects the points of a place.
+    pub fn build(analysis: &Analysis, place: MemoryPlace) -> Self {
+        let totals = AllocatorTotals::build(analysis.profile(), place);
         let mut points = Self::default();
-        for point in self::points(analysis, device) {
+        for point in self::points(analysis, place) {
             let unseen = totals
                 .as_ref()
                 .map(|totals| totals.beyond(point.last, &point.bytes));
@@ -43,15 +43,15 @@ pub(super) struct Point {
     last: Option<Nanos>,
 }
 
-/// Walks the points of a device. Changes within one microsecond are one point.
+/// Walks the points of a place. Changes within one microsecond are one point.
 ///
 /// ```text
 /// changes   (before) a b        c  d d     e
 /// points    0        1          2  3       4     0 shares the time of 1, in whose microsecond a and b are
 /// ```
-pub(super) fn points(analysis: &Analysis, device: MemoryDevice) -> impl Iterator<Item = Point> {
+pub(super) fn points(analysis: &Analysis, place: MemoryPlace) -> impl Iterator<Item = Point> {
     let reference = analysis.profile().reference_unix_ns();
-    let changes = || analysis.memory_timeline().changes_on(device);
+    let changes = || analysis.memory_timeline().changes_in(place);
     let microseconds = move |nanoseconds: u64| (reference + nanoseconds) / 1000;
     let first = changes().find_map(|change| change.time);
     let first = microseconds(first.map_or(0, |time| time.0));

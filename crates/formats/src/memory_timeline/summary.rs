@@ -2,7 +2,7 @@
 //! the peak.
 
 use mindprof_analyze::{
-    Analysis, CategoryBytes, MemoryCategory, MemoryDevice, MemoryHolder, MemoryPeak, UnseenMemory,
+    Analysis, CategoryBytes, MemoryCategory, MemoryHolder, MemoryPeak, MemoryPlace, UnseenMemory,
     shown_frames,
 };
 use mindprof_model::StackId;
@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use super::points::{memory_category_name, points};
 use crate::device::memory_device_name;
 
-/// Returns what there is to say of a device's memory as JSON.
-pub fn memory_summary_json(analysis: &Analysis, device: MemoryDevice) -> Value {
-    let peak = analysis.memory_timeline().peak(analysis, device);
+/// Returns what there is to say of a process's memory on a device as JSON.
+pub fn memory_summary_json(analysis: &Analysis, place: MemoryPlace) -> Value {
+    let peak = analysis.memory_timeline().peak(analysis, place);
     let holders: Vec<Value> = peak
         .holders
         .iter()
@@ -29,8 +29,9 @@ pub fn memory_summary_json(analysis: &Analysis, device: MemoryDevice) -> Value {
         })
         .collect();
     json!({
-        "device": memory_device_name(device),
-        "points": points(analysis, device).count(),
+        "device": memory_device_name(place.device),
+        "process": place.process,
+        "points": points(analysis, place).count(),
         "peak_ns": peak.time.map(|time| time.0),
         "peak": by_category(&peak, &peak.bytes),
         "peak_bytes": peak.total(),

@@ -1,11 +1,16 @@
 //! Tests of the files and texts of the memory timeline.
 
-use mindprof_analyze::{Analysis, MemoryDevice};
+use mindprof_analyze::{Analysis, MemoryDevice, MemoryPlace};
 use mindprof_model::{
     DeviceKind, MemoryRecord, Nanos, Part, StackId, StringTable, Thread, ThreadId,
 };
 
 use super::*;
+
+const HOST: MemoryPlace = MemoryPlace {
+    process: 1,
+    device: MemoryDevice::HOST,
+};
 
 fn analysis(records: &[(u64, u64, i64)]) -> Analysis {
     let mut builder = Part::new();
@@ -36,11 +41,11 @@ fn analysis(records: &[(u64, u64, i64)]) -> Analysis {
 }
 
 fn text(
-    write: impl FnOnce(&Analysis, MemoryDevice, &mut dyn std::io::Write) -> crate::Result<()>,
+    write: impl FnOnce(&Analysis, MemoryPlace, &mut dyn std::io::Write) -> crate::Result<()>,
     records: &[(u64, u64, i64)],
 ) -> String {
     let mut bytes = Vec::new();
-    write(&analysis(records), MemoryDevice::HOST, &mut bytes).unwrap();
+    write(&analysis(records), HOST, &mut bytes).unwrap();
     String::from_utf8(bytes).unwrap()
 }
 
@@ -79,7 +84,7 @@ fn without_memory_there_are_no_points() {
 
 #[test]
 fn the_summary_says_peak_end_and_holders() {
-    let json = memory_summary_json(&analysis(RECORDS), MemoryDevice::HOST);
+    let json = memory_summary_json(&analysis(RECORDS), HOST);
     assert_eq!(json["peak_bytes"], 28);
     assert_eq!(json["peak"]["UNKNOWN"], 28);
     assert_eq!(json["categories_known"], false);

@@ -4,7 +4,7 @@
 //! given, so that it tells neither what memory was for nor of blocks that live through the whole
 //! window.
 
-use mindprof_analyze::{Analysis, MemoryCategory};
+use mindprof_analyze::{Analysis, MemoryCategory, MemoryPlace};
 use mindprof_formats::{MemoryPoints, memory_device, read_trace_file};
 
 use crate::corpus::Session;
@@ -22,6 +22,16 @@ fn torchs(session: Session, device: &str) -> Vec<(u64, i64)> {
             (time.as_u64().unwrap(), total)
         })
         .collect()
+}
+
+/// Returns the memory of a device, of the one process that has some; without points if none has.
+fn place(analysis: &Analysis, name: &str) -> MemoryPlace {
+    let device = memory_device(name).unwrap();
+    let places = analysis.memory_timeline().places();
+    let mut places = places.into_iter().filter(|place| place.device == device);
+    let place = places.next();
+    assert_eq!(places.next(), None);
+    place.unwrap_or(MemoryPlace { process: 0, device })
 }
 
 /// Returns the total at a time: that of the last point which is not later.
@@ -43,8 +53,7 @@ fn a_trace_gives_torchs_totals_at_torchs_times() {
             if session.host.starts_with("cpu") && name != "cpu" {
                 continue;
             }
-            let device = memory_device(name).unwrap();
-            let ours = MemoryPoints::build(&analysis, device);
+            let ours = MemoryPoints::build(&analysis, place(&analysis, name));
             let torchs = torchs(session, name);
             devices += 1;
             // What lives through the window is in torch's totals alone.
@@ -101,8 +110,8 @@ fn the_peak_of_a_trace_is_held_by_operators_with_stacks() {
         .find(|session| session.name == "gpt-full");
     let path = session.unwrap().trace_path();
     let analysis = Analysis::build(read_trace_file(&path).unwrap());
-    let device = memory_device("cuda:0").unwrap();
-    let peak = analysis.memory_timeline().peak(&analysis, device);
+    let place = place(&analysis, "cuda:0");
+    let peak = analysis.memory_timeline().peak(&analysis, place);
     let largest = peak.holders[0];
     let strings = analysis.profile().strings();
     assert_eq!(

@@ -1,7 +1,8 @@
 //! Modules of the host: which function calls them, and the numbers of those that were called.
 //!
 //! A module is `nn.Module: Linear_0`, counted by class in the order of first calls. It is told
-//! apart by a weak reference, so that it may die and another take its address.
+//! apart by a weak reference, so that it may die and another take its address. With its first call
+//! its parameters become known to the recorder.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,6 +12,7 @@ use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 use rustc_hash::FxHashMap;
 
 use super::interpreter::Frame;
+use crate::tensor_roles::note_module;
 
 /// The code of the functions that call modules. They are of classes that live as long as the
 /// process.
@@ -48,7 +50,8 @@ pub(super) fn name(frame: Frame<'_>) -> Option<Name> {
     if let Some(name) = find(&module, address) {
         return Some(name);
     }
-    // Made before the lock is taken: making an object can run finalizers, and those any code.
+    // Before the lock is taken: making an object can run finalizers, and those any code.
+    note_module(&module);
     let class = module.get_type().name().ok()?.to_string();
     let weak = PyWeakrefReference::new(&module).ok().map(Bound::unbind);
     let mut known = lock(&KNOWN);

@@ -67,22 +67,28 @@ pub(crate) fn read_raw_results(
     let mut reader = Reader::new(source, options);
     let mut meanings = Meanings::default();
     let names = source.names(&mut reader.part.strings)?;
+    // Ranges that a user gave the name of a record.
+    let mut ranges = Vec::new();
     for (position, &name) in names.iter().enumerate() {
-        match meanings.meaning(name, &reader.part.strings) {
-            Meaning::Memory => {
-                let record = reader.read_memory(position)?;
-                reader.memory.push(record);
-            }
-            Meaning::OutOfMemory => {
-                let request = reader.read_memory(position)?;
-                reader.add_failed(request);
-            }
-            Meaning::Hidden | Meaning::Shown => {}
+        let meaning = meanings.meaning(name, &reader.part.strings);
+        if !meaning.is_record() {
+            continue;
+        }
+        let raw = source.event(position)?;
+        if raw.is_annotation {
+            ranges.push(position);
+            continue;
+        }
+        let record = reader.read_memory(position, &raw)?;
+        if meaning == Meaning::OutOfMemory {
+            reader.add_failed(record);
+        } else {
+            reader.memory.push(record);
         }
     }
     for (position, name) in names.into_iter().enumerate() {
         let meaning = meanings.meaning(name, &reader.part.strings);
-        if matches!(meaning, Meaning::Memory | Meaning::OutOfMemory) {
+        if meaning.is_record() && ranges.binary_search(&position).is_err() {
             continue;
         }
         let raw = source.event(position)?;
@@ -102,6 +108,13 @@ enum Meaning {
     OutOfMemory,
     Hidden,
     Shown,
+}
+
+impl Meaning {
+    /// Returns whether it is a record of memory, unless a user gave a range such a name.
+    const fn is_record(self) -> bool {
+        matches!(self, Self::Memory | Self::OutOfMemory)
+    }
 }
 
 /// Meanings by the ids of names, each looked up once.
@@ -202,8 +215,7 @@ impl<'a, S: RawEvents> Reader<'a, S> {
         }
     }
 
-    fn read_memory(&mut self, position: usize) -> PyResult<MemoryEntry> {
-        let raw = self.source.event(position)?;
+    fn read_memory(&mut self, position: usize, raw: &RawEvent) -> PyResult<MemoryEntry> {
         let stack = self.read_stack(position)?;
         let record = MemoryRecord {
             time: Nanos::ZERO,
@@ -211,7 +223,7 @@ impl<'a, S: RawEvents> Reader<'a, S> {
             bytes: self.source.bytes(position)?,
             total_allocated: 0,
             total_reserved: 0,
-            thread: self.counted_thread(&raw),
+            thread: self.counted_thread(raw),
             stack,
             device: raw.device,
             device_index: i16::try_from(raw.device_index).unwrap_or(-1),

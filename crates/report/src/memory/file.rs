@@ -2,29 +2,29 @@
 
 use std::path::Path;
 
-use mindprof_analyze::{Analysis, MemoryDevice};
+use mindprof_analyze::{Analysis, MemoryPlace};
 use mindprof_formats::{Result, write_file, write_memory_timeline, write_memory_timeline_raw};
 
 use super::page::write_memory_timeline_html;
 
-/// Writes the memory timeline of a device: a page if the name ends in `.html`, one row for each
+/// Writes the memory timeline of a process on a device: a page if the name ends in `.html`, one row for each
 /// change if it ends in `raw.json.gz`, points otherwise; compressed if it ends in `.gz`.
 ///
 /// # Errors
 /// When the file cannot be written; the error names it.
 pub fn write_memory_timeline_file(
     analysis: &Analysis,
-    device: MemoryDevice,
+    place: MemoryPlace,
     path: &Path,
 ) -> Result<()> {
     let name = path.to_string_lossy();
     write_file(path, |out| {
         if name.ends_with(".html") {
-            write_memory_timeline_html(analysis, device, out)
+            write_memory_timeline_html(analysis, place, out)
         } else if name.ends_with("raw.json.gz") {
-            write_memory_timeline_raw(analysis, device, out)
+            write_memory_timeline_raw(analysis, place, out)
         } else {
-            write_memory_timeline(analysis, device, out)
+            write_memory_timeline(analysis, place, out)
         }
     })
 }

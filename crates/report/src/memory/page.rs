@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 use std::io::Write;
 
-use mindprof_analyze::{Analysis, MemoryDevice, MemoryHolder, MemoryPeak};
-use mindprof_formats::{MemoryPoints, Result, frame_texts, holder_name, memory_device_name};
+use mindprof_analyze::{Analysis, MemoryHolder, MemoryPeak, MemoryPlace};
+use mindprof_formats::{MemoryPoints, Result, frame_texts, holder_name, memory_place_name};
 use serde_json::json;
 
 use super::bands::{Band, at_least, bound_text};
@@ -26,17 +26,17 @@ const MOST_DETAIL: usize = 20_000;
 const MOST_HOLDERS: usize = 50;
 const FIRST_FRAMES: usize = 3;
 
-/// Writes the page of a device.
+/// Writes the page of a process's memory on a device.
 ///
 /// # Errors
 /// When `out` refuses.
 pub fn write_memory_timeline_html(
     analysis: &Analysis,
-    device: MemoryDevice,
+    place: MemoryPlace,
     out: &mut dyn Write,
 ) -> Result<()> {
-    let peak = analysis.memory_timeline().peak(analysis, device);
-    let all = MemoryPoints::build(analysis, device);
+    let peak = analysis.memory_timeline().peak(analysis, place);
+    let all = MemoryPoints::build(analysis, place);
     let points = thinned(&all, MOST_POINTS);
     let detail = thinned(&all, MOST_DETAIL);
     let mut rest = PAGE;
@@ -47,7 +47,7 @@ pub fn write_memory_timeline_html(
             "style" => STYLE.trim_end().into(),
             "script" => SCRIPT.trim_end().into(),
             "data" => data(analysis, &detail, &peak),
-            "device" => escaped(&memory_device_name(device)),
+            "device" => escaped(&memory_place_name(analysis, place)),
             "peak" => format!("{}{}", at_least(&peak), memory_text(peak.total()).trim()),
             "peak_time" => peak.time.map_or_else(
                 || "before the window opened".into(),

@@ -3,8 +3,8 @@
 
 use std::fmt::Write;
 
-use mindprof_analyze::{Analysis, MemoryDevice, MemoryPeak};
-use mindprof_formats::{frame_texts, holder_name, memory_device_name};
+use mindprof_analyze::{Analysis, MemoryPeak, MemoryPlace};
+use mindprof_formats::{frame_texts, holder_name, memory_place_name};
 
 use super::bands::{Band, at_least, bound_text};
 use crate::number::memory_text;
@@ -14,11 +14,11 @@ use crate::visible::visible;
 const HOLDERS: usize = 10;
 const FRAMES: usize = 3;
 
-/// Returns what there is to say of a device's memory as text.
-pub fn memory_summary(analysis: &Analysis, device: MemoryDevice) -> String {
-    let peak = analysis.memory_timeline().peak(analysis, device);
+/// Returns what there is to say of a process's memory on a device as text.
+pub fn memory_summary(analysis: &Analysis, place: MemoryPlace) -> String {
+    let peak = analysis.memory_timeline().peak(analysis, place);
     let mut text = String::new();
-    let name = memory_device_name(device);
+    let name = memory_place_name(analysis, place);
     let when = peak.time.map_or_else(
         || "before the window".into(),
         |time| format!("{:.3} ms after its start", time.0 as f64 / 1e6),

@@ -1,11 +1,16 @@
 //! Tests of the page and the text of the memory timeline.
 
-use mindprof_analyze::{Analysis, MemoryDevice};
+use mindprof_analyze::{Analysis, MemoryDevice, MemoryPlace};
 use mindprof_model::{
     DeviceKind, MemoryRecord, Nanos, Part, StackId, StringTable, Thread, ThreadId,
 };
 
 use super::*;
+
+const HOST: MemoryPlace = MemoryPlace {
+    process: 1,
+    device: MemoryDevice::HOST,
+};
 
 fn analysis(records: &[(u64, u64, i64)]) -> Analysis {
     let mut builder = Part::new();
@@ -36,11 +41,11 @@ fn analysis(records: &[(u64, u64, i64)]) -> Analysis {
 }
 
 fn text(
-    write: impl FnOnce(&Analysis, MemoryDevice, &mut dyn std::io::Write) -> mindprof_formats::Result<()>,
+    write: impl FnOnce(&Analysis, MemoryPlace, &mut dyn std::io::Write) -> mindprof_formats::Result<()>,
     records: &[(u64, u64, i64)],
 ) -> String {
     let mut bytes = Vec::new();
-    write(&analysis(records), MemoryDevice::HOST, &mut bytes).unwrap();
+    write(&analysis(records), HOST, &mut bytes).unwrap();
     String::from_utf8(bytes).unwrap()
 }
 
@@ -120,9 +125,8 @@ fn a_long_timeline_is_thinned_without_losing_its_peak() {
 #[test]
 fn the_summary_says_peak_end_and_holders() {
     let analysis = analysis(RECORDS);
-    let device = MemoryDevice::HOST;
     contains_in_order(
-        &memory_summary(&analysis, device),
+        &memory_summary(&analysis, HOST),
         &[
             "device cpu: peak at least 28 B, 0.002 ms after its start; 4 B at its end",
             "not known                  28 B          4 B",

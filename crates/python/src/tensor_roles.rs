@@ -1,0 +1,161 @@
+//! What modules and optimizers say of their tensors: parameters, gradients, and what an optimizer
+//! keeps from one step to the next. It goes to the recorder, as roles.
+
+#![expect(
+    unsafe_code,
+    reason = "torch's tensors are asked by the address of their implementation"
+)]
+
+use std::sync::{Mutex, PoisonError};
+
+use mindprof_model::TensorRole;
+use mindprof_pytorch::Observer;
+use mindprof_record::{tensor_role, wants_storages};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyType};
+
+use crate::tensor::Tensor;
+
+/// torch's classes of tensors. They live as long as the process.
+static TORCH_TENSORS: Mutex<Vec<Py<PyType>>> = Mutex::new(Vec::new());
+
+/// Says which classes are of torch's tensors; of what is derived from them, nothing is told.
+#[pyfunction]
+pub(crate) fn name_torch_tensors(classes: Vec<Py<PyType>>) {
+    *TORCH_TENSORS.lock().unwrap_or_else(PoisonError::into_inner) = classes;
+}
+
+/// Stands in the place of the method that torch calls after each step of an optimizer, to tell the
+/// recorder of the optimizer's tensors; calls that method too.
+///
+/// It is no function of Python, so that no call of ours is among those that are followed.
+#[pyclass(frozen, module = "mindprof._core")]
+pub(crate) struct OptimizerWatch {
+    /// What stood there.
+    #[pyo3(get)]
+    theirs: Py<PyAny>,
+    /// `types.MethodType`.
+    method: Py<PyAny>,
+}
+
+#[pymethods]
+impl OptimizerWatch {
+    #[new]
+    fn new(py: Python<'_>, theirs: Py<PyAny>) -> PyResult<Self> {
+        let method = py.import("types")?.getattr("MethodType")?.unbind();
+        Ok(Self { theirs, method })
+    }
+
+    fn __get__<'py>(
+        slf: &Bound<'py, Self>,
+        optimizer: Option<&Bound<'py, PyAny>>,
+        _class: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match optimizer {
+            Some(optimizer) => slf.get().method.bind(slf.py()).call1((slf, optimizer)),
+            None => Ok(slf.clone().into_any()),
+        }
+    }
+
+    fn __call__<'py>(&self, optimizer: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        note_optimizer(optimizer);
+        self.theirs.bind(optimizer.py()).call1((optimizer,))
+    }
+}
+
+/// Tells the recorder which tensors are parameters of a module and their gradients, if some window
+/// wants to know.
+#[pyfunction]
+pub(crate) fn note_module(module: &Bound<'_, PyAny>) {
+    if wants_storages() {
+        // A module of another make is left alone: profiling must not be what makes a program fail.
+        let _ = note_parameters_of(module);
+    }
+}
+
+/// Tells the recorder which tensors an optimizer updates and keeps, if some window wants to know.
+#[pyfunction]
+pub(crate) fn note_optimizer(optimizer: &Bound<'_, PyAny>) {
+    if wants_storages() {
+        // As with modules.
+        let _ = note_groups_of(optimizer);
+    }
+}
+
+fn note_parameters_of(module: &Bound<'_, PyAny>) -> PyResult<()> {
+    let parameters = module.getattr("_parameters")?;
+    for parameter in parameters.call_method0("values")?.try_iter()? {
+        note_parameter(&parameter?);
+    }
+    Ok(())
+}
+
+fn note_groups_of(optimizer: &Bound<'_, PyAny>) -> PyResult<()> {
+    let state = optimizer.getattr("state")?;
+    for group in optimizer.getattr("param_groups")?.try_iter()? {
+        for parameter in group?.get_item("params")?.try_iter()? {
+            let parameter = parameter?;
+            note_parameter(&parameter);
+            // Asked without `[]`, which would add an entry.
+            let kept = state.call_method1("get", (&parameter,))?;
+            let Ok(kept) = kept.cast::<PyDict>() else {
+                continue;
+            };
+            for value in kept.values() {
+                note(&value, TensorRole::OptimizerState);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn note_parameter(parameter: &Bound<'_, PyAny>) {
+    note(parameter, TensorRole::Parameter);
+    match parameter.cast::<Tensor>() {
+        Ok(parameter) => {
+            if let Some(gradient) = parameter.get().0.grad() {
+                tell(&gradient, TensorRole::Gradient);
+            }
+        }
+        Err(_) => {
+            let _ = note_torch_gradient(parameter);
+        }
+    }
+}
+
+fn note(value: &Bound<'_, PyAny>, role: TensorRole) {
+    match value.cast::<Tensor>() {
+        Ok(tensor) => tell(&tensor.get().0, role),
+        Err(_) => note_torch(value, role),
+    }
+}
+
+fn tell(tensor: &mindtorch_tensor::Tensor, role: TensorRole) {
+    let (address, bytes) = (tensor.storage_address(), tensor.storage_bytes());
+    tensor_role(role, address as u64, bytes as u64);
+}
+
+/// Notes a tensor of torch's, if it is one.
+fn note_torch(value: &Bound<'_, PyAny>, role: TensorRole) {
+    let Some(observer) = Observer::present().filter(|_| is_torch_tensor(value)) else {
+        return;
+    };
+    if let Ok(implementation) = value.getattr("_cdata").and_then(|found| found.extract()) {
+        // SAFETY: an object of exactly these classes tells the address of its implementation, which
+        // it owns, and `value` is held meanwhile.
+        unsafe { observer.tensor_role(role, implementation) };
+    }
+}
+
+fn note_torch_gradient(parameter: &Bound<'_, PyAny>) -> PyResult<()> {
+    // Asked of what is no leaf, torch would warn.
+    if is_torch_tensor(parameter) && parameter.getattr("is_leaf")?.is_truthy()? {
+        note_torch(&parameter.getattr("grad")?, TensorRole::Gradient);
+    }
+    Ok(())
+}
+
+fn is_torch_tensor(value: &Bound<'_, PyAny>) -> bool {
+    let classes = TORCH_TENSORS.lock().unwrap_or_else(PoisonError::into_inner);
+    classes.iter().any(|class| value.get_type().is(class))
+}
