@@ -7,6 +7,7 @@
 //! ```text
 //! header: kind | dtype << 8 | count << 16     then, by kind
 //!   Tensor      count dims, count strides     Int, Float, Bool   one word
+//!   StridelessTensor  count dims
 //!   IntList     count words                   FloatList          count words
 //!   BoolList    count words                   Other              nothing
 //!   TensorList  count encoded tensors         Device             nothing
@@ -49,10 +50,12 @@ pub enum InputKind {
     Complex,
     /// A list of numbers of several kinds, or of complex ones.
     NumberList,
+    /// A tensor of sizes and no strides.
+    StridelessTensor,
 }
 
 impl InputKind {
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 15] = [
         Self::Other,
         Self::Tensor,
         Self::TensorList,
@@ -67,6 +70,7 @@ impl InputKind {
         Self::Keywords,
         Self::Complex,
         Self::NumberList,
+        Self::StridelessTensor,
     ];
 }
 
@@ -81,7 +85,8 @@ pub enum Input<'a> {
         dtype: DType,
         /// Its sizes.
         dims: &'a [u64],
-        /// Its strides in elements; as many as dims.
+        /// Its strides in elements; as many as dims, or none of one that has none, such as a sparse
+        /// one.
         strides: &'a [u64],
         /// Where it begins in its storage, in elements, if that was recorded.
         offset: u64,
@@ -207,6 +212,12 @@ impl<'a> Iterator for InputsIter<'a> {
                 strides: self.take(count),
                 offset,
             },
+            InputKind::StridelessTensor => Input::Tensor {
+                dtype: DType::from_code((header >> 8) as u8),
+                dims: self.take(count),
+                strides: &[],
+                offset,
+            },
             InputKind::TensorList => Input::TensorList(self.take_inputs(count)),
             InputKind::NumberList => Input::NumberList(self.take_inputs(count)),
             InputKind::Complex => Input::Complex {
@@ -252,6 +263,7 @@ mod tests {
         encoder.complex(0.0, 1.0);
         encoder.other();
         encoder.int(8);
+        encoder.tensor(DType::F32, &[5, 6], &[]);
 
         let mut table = InputsTable::new();
         let id = table.intern(encoder.words());
@@ -273,7 +285,8 @@ mod tests {
                 "F64[2][3]+6",
                 "1.5-2i",
                 "(1 2.5 0+1i -)",
-                "8"
+                "8",
+                "F32[5, 6][]"
             ]
         );
     }

@@ -64,7 +64,8 @@ impl<W: WordSink> Encoder<W> {
         self.storages.put([address]);
     }
 
-    /// Adds a tensor. Dims beyond the shorter of the two slices are left out.
+    /// Adds a tensor, which may have no strides. Where there are fewer strides than dims, or more,
+    /// those beyond the shorter of the two slices are left out.
     #[inline(always)]
     pub fn tensor(&mut self, dtype: DType, dims: &[usize], strides: &[isize]) {
         let count = dims.len().min(strides.len());
@@ -78,6 +79,7 @@ impl<W: WordSink> Encoder<W> {
             }
             (&[a, b, c], &[_, _, _]) => self.put_shape(header, [a, b, c], strides),
             (&[a, b, c, d], &[_, _, _, _]) => self.put_shape(header, [a, b, c, d], strides),
+            (_, &[]) => self.strideless_tensor(dtype, dims),
             _ => self.tensor_of_any_dim(header, &dims[..count], &strides[..count]),
         }
     }
@@ -90,6 +92,12 @@ impl<W: WordSink> Encoder<W> {
         self.words.put(std::array::from_fn::<_, DIM, _>(|index| {
             strides[index] as u64
         }));
+    }
+
+    #[cold]
+    fn strideless_tensor(&mut self, dtype: DType, dims: &[usize]) {
+        self.header(InputKind::StridelessTensor, dtype, dims.len());
+        self.words.extend(dims.iter().map(|&dim| dim as u64));
     }
 
     #[cold]

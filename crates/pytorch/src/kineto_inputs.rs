@@ -280,22 +280,23 @@ impl KinetoValues {
     }
 }
 
-/// Strides that are missing are zero, so that no dim is lost for them.
+/// Of some strides, those that are missing are zero, so that no dim is lost for them.
 fn write_tensor(dtype: DType, dims: &[i64], strides: &[i64], inputs: &mut InputsEncoder) {
     const ROOM: usize = 16;
     let size = |index: usize| dims[index] as usize;
     let stride = |index: usize| strides.get(index).map_or(0, |&stride| stride as isize);
+    let known = if strides.is_empty() { 0 } else { dims.len() };
     if dims.len() <= ROOM {
         let (mut own_dims, mut own_strides) = ([0; ROOM], [0; ROOM]);
         for index in 0..dims.len() {
             (own_dims[index], own_strides[index]) = (size(index), stride(index));
         }
-        inputs.tensor(dtype, &own_dims[..dims.len()], &own_strides[..dims.len()]);
+        inputs.tensor(dtype, &own_dims[..dims.len()], &own_strides[..known]);
     } else {
         let (own_dims, own_strides): (Vec<_>, Vec<_>) = (0..dims.len())
             .map(|index| (size(index), stride(index)))
             .unzip();
-        inputs.tensor(dtype, &own_dims, &own_strides);
+        inputs.tensor(dtype, &own_dims, &own_strides[..known]);
     }
 }
 

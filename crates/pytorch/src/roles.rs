@@ -38,7 +38,10 @@ unsafe fn storage(tensor: &Value, tensors: &Tensors) -> Option<(u64, u64)> {
     // SAFETY: by the caller's word; the function writes one answer and throws nothing. What has no
     // strides has no storage, and is not asked for it: torch would write to standard error.
     unsafe {
-        let facts = TensorFacts::of(tensor, tensors).filter(|facts| facts.has_strides)?;
+        let facts = TensorFacts::of(tensor, tensors)?;
+        if facts.strides.len() < facts.dims.len() {
+            return None;
+        }
         let address = storage_address(tensor, facts.dtype, tensors);
         let is_told = address != 0 && (symbols.bytes)(tensor.tensor(), &raw mut bytes) == 0;
         Some((address, u64::try_from(bytes).ok().filter(|_| is_told)?))

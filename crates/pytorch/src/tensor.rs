@@ -39,9 +39,8 @@ pub(crate) struct Tensors {
 pub(crate) struct TensorFacts<'a> {
     pub(crate) dtype: DType,
     pub(crate) dims: &'a [usize],
-    /// Zeros if it has none.
+    /// Empty if it has none.
     pub(crate) strides: &'a [isize],
-    pub(crate) has_strides: bool,
 }
 
 impl TensorFacts<'_> {
@@ -56,7 +55,7 @@ impl TensorFacts<'_> {
         let handle = tensor.tensor();
         // SAFETY: torch's functions write one answer each, and throw nothing; the rest is by the
         // caller's word.
-        let (dim, dtype) = unsafe {
+        let (dim, dtype, is_plain) = unsafe {
             if (symbols.sizes)(handle, &raw mut dims) != 0 {
                 return None;
             }
@@ -68,7 +67,7 @@ impl TensorFacts<'_> {
             if !is_strided || (symbols.strides)(handle, &raw mut strides) != 0 {
                 strides = ptr::null();
             }
-            (dim, dtype)
+            (dim, dtype, read.is_some())
         };
         // SAFETY: the tensor has as many sizes and strides as dimensions, each of 64 bits, as
         // `usize` and `isize` have on the only platform that is supported.
@@ -78,16 +77,17 @@ impl TensorFacts<'_> {
                 slice(strides.cast::<isize>(), dim),
             )
         };
-        let has_strides = strides.len() == dims.len();
+        // Where it is not told which tensors have strides, those that have none have zeros there.
+        let is_doubtful = !is_plain && symbols.layout.is_none();
+        let strides = if is_doubtful && strides.contains(&0) {
+            &[]
+        } else {
+            strides
+        };
         Some(Self {
             dtype: dtype_of(dtype),
             dims,
-            strides: if has_strides {
-                strides
-            } else {
-                no_strides(dim)
-            },
-            has_strides,
+            strides,
         })
     }
 }
@@ -109,12 +109,6 @@ unsafe fn ask(tensor: TensorHandle, symbols: &TensorSymbols) -> Option<(usize, i
     };
     let dim = usize::try_from(dim).ok().filter(|_| is_told)?;
     Some((dim, dtype, layout == 0))
-}
-
-/// Returns strides of a tensor that has none.
-fn no_strides(dim: usize) -> &'static [isize] {
-    const NONE: [isize; 64] = [0; 64];
-    NONE.get(..dim).unwrap_or(&NONE)
 }
 
 /// Returns where the storage of a tensor begins, zero if it has none, or has it on another device:

@@ -340,8 +340,8 @@ impl TensorLists {
 }
 
 /// Returns how much of its storage a tensor is known to span, as torch reckons it: by its widest
-/// dimension. That is nothing where all are expanded or the type is not known, but there is a
-/// storage even so.
+/// dimension. That is nothing where all are expanded, or the type or the strides are not known, but
+/// there is a storage even so.
 fn spanned_bytes(dtype: DType, dims: &[u64], strides: &[u64]) -> Option<u64> {
     if dims.contains(&0) {
         return None;
@@ -349,5 +349,6 @@ fn spanned_bytes(dtype: DType, dims: &[u64], strides: &[u64]) -> Option<u64> {
     let spans = dims.iter().zip(strides).map(|(&dim, &stride)| {
         u64::try_from((stride as i64).saturating_mul(dim as i64)).unwrap_or_default()
     });
-    Some(spans.max().unwrap_or(1).saturating_mul(dtype.bytes()))
+    let least = u64::from(dims.is_empty());
+    Some(spans.max().unwrap_or(least).saturating_mul(dtype.bytes()))
 }

@@ -214,7 +214,7 @@ fn is_tensor(dtype: DType, dims: &[i64]) -> bool {
     dtype != DType::Unknown || !dims.is_empty()
 }
 
-/// Strides that are missing are zero, so that no dim is lost for them.
+/// Of some strides, those that are missing are zero, so that no dim is lost for them.
 fn encode_tensor(
     encoder: &mut InputsEncoder,
     dtype: DType,
@@ -224,7 +224,9 @@ fn encode_tensor(
     let dims: Vec<usize> = dims.iter().map(|&dim| dim as usize).collect();
     let strides = strides.map_or(&[][..], Vec::as_slice).iter();
     let mut strides: Vec<isize> = strides.map(|&stride| stride as isize).collect();
-    strides.resize(dims.len(), 0);
+    if !strides.is_empty() {
+        strides.resize(dims.len(), 0);
+    }
     encoder.tensor(dtype, &dims, &strides);
 }
 

@@ -99,7 +99,7 @@ impl<'py> RawInputs<'py> {
     }
 }
 
-/// Strides that are missing are zero, so that no dim is lost for them.
+/// Of some strides, those that are missing are zero, so that no dim is lost for them.
 fn encode_tensor(
     dtype: DType,
     dims: &[i64],
@@ -111,7 +111,9 @@ fn encode_tensor(
         Some(strides) => strides.extract()?,
         None => Vec::new(),
     };
-    strides.resize(dims.len(), 0);
+    if !strides.is_empty() {
+        strides.resize(dims.len(), 0);
+    }
     inputs.tensor(dtype, &dims, &strides);
     Ok(())
 }

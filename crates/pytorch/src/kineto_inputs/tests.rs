@@ -98,7 +98,7 @@ fn inputs_are_written_as_they_were_given() {
         expected.tensor(DType::F32, &[2, 3], &[3, 1]);
         expected.tensor_list(2);
         expected.tensor(DType::Unknown, &[2, 3], &[3, 1]);
-        expected.tensor(DType::Unknown, &[2], &[0]);
+        expected.tensor(DType::Unknown, &[2], &[]);
         expected.int(3);
         expected.float(0.5);
         expected.bool(true);
