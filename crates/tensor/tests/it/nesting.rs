@@ -283,8 +283,10 @@ fn text(input: &Input<'_>) -> String {
         Input::Bool(value) => value.to_string(),
         Input::IntList(words) => format!("{:?}", signed(words)),
         Input::Other | Input::Device => "-".to_owned(),
-        Input::TensorList(_) | Input::FloatList(_) | Input::BoolList(_) => {
-            panic!("no operator here takes {input:?}")
-        }
+        Input::TensorList(_)
+        | Input::FloatList(_)
+        | Input::BoolList(_)
+        | Input::NumberList(_)
+        | Input::Complex { .. } => panic!("no operator here takes {input:?}"),
     }
 }
