@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -141,7 +141,7 @@ def test_a_worker_that_dies_is_in_the_counted_losses(tmp_path: Path) -> None:
     lost = "mindprof: events lost: [12] of workers that died or were late"
     assert re.search(lost, done.stderr), done.stderr
     with gzip.open(tmp_path / "out/trace.json.gz", "rt") as file:
-        assert json.load(file)["mindprof"]["lost"]["workers"] == 2
+        assert json.load(file)["mindprof"]["lost"]["workers"] in (1, 2)
 
 
 def test_workers_of_a_data_loader_are_recorded(tmp_path: Path) -> None:
