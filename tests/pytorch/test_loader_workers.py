@@ -254,3 +254,43 @@ def test_torchs_loop_is_there_again_afterwards() -> None:
         list(loader())
         assert torchs_worker._worker_loop is not before
     assert torchs_worker._worker_loop is before
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_signal_while_workers_are_waited_for_loses_no_operator_of_the_program() -> None:
+    program = """
+import os, signal, threading, time, warnings
+import mindprof
+import torch
+from torch.utils.data import DataLoader
+
+class Slow(torch.utils.data.Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        time.sleep(60 * (index > 1))
+        return torch.ones(3)
+
+warnings.simplefilter("ignore")
+try:
+    with mindprof.profile() as prof:
+        torch.ones(3).mul(2)
+        batches = iter(DataLoader(Slow(), num_workers=1))
+        next(batches)
+        threading.Timer(2, os.kill, (os.getpid(), signal.SIGINT)).start()
+except KeyboardInterrupt:
+    print("interrupted")
+print(sum(event.name == "aten::mul" for event in prof.events()), prof.lost_events)
+for worker in batches._workers:
+    worker.kill()
+os._exit(0)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == ["interrupted", "1", "1"], done.stderr

@@ -14,6 +14,7 @@ import sys
 import threading
 import warnings
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mindprof._hosts import loader_worker
@@ -185,14 +186,22 @@ class LoaderWorkers:
             (self._paused.discard if enabled else self._paused.add)(number)
             self._tell(("resume" if enabled else "pause", number))
 
-    def stop(self, number: int) -> Handover:
-        """Ends a recording of all workers, and returns what they hand over."""
+    def stop(self, number: int, take: Callable[[Handover], None]) -> None:
+        """Ends a recording of all workers.
+
+        Args:
+            number: Which one.
+            take: Takes what they hand over, also if a signal ends the waiting for it.
+        """
         with self._lock:
             if self._listener is None:
-                return self._end(number, [])
-            self._tell(("stop", number))
-            self._await_answers(number)
-            return self._end(number, self._traces(number))
+                take(self._end(number, []))
+                return
+            try:
+                self._tell(("stop", number))
+                self._await_answers(number)
+            finally:
+                take(self._end(number, self._traces(number)))
 
     def _end(self, number: int, traces: list[bytes]) -> Handover:
         self._recordings.pop(number, None)

@@ -277,7 +277,7 @@ class profile:
             # forgotten, as in torch. First, so that the new one begins with a whole budget.
             self._session = None
             self._end_recordings()
-            self._end_of_workers()
+            self._end_workers(None)
             # torch may have been imported since this profiler was made.
             self._host = present_host(self.use_device)
             options = self._options()
@@ -357,25 +357,30 @@ class profile:
         return True
 
     def _take_results(self, session: _core.Session) -> None:
-        recorded = self._host.stop(session)
-        of_workers = self._end_of_workers()
-        if any(of_workers):
-            recorded = session.attach_traces(*of_workers)
-        self.kineto_results = self._accumulated = recorded
+        # Before workers are waited for: a signal may end that, as when one of them dies.
+        self.kineto_results = self._accumulated = self._host.stop(session)
         if self.acc_events:
             self._finished.append(session)
             # Put together when someone looks.
             self._accumulated = None
         self._events = None
         self._tree_is_built = False
+        self._end_workers(session)
 
-    def _end_of_workers(self) -> Handover:
-        """Returns what workers of data loaders recorded, if they were asked to."""
+    def _end_workers(self, session: _core.Session | None) -> None:
+        """Ends what workers of data loaders record, if they do. A session takes it."""
         number, self._of_workers = self._of_workers, None
         if number is None:
-            return Handover([], 0)
+            return
+
+        def take(of_workers: Handover) -> None:
+            if session is not None and any(of_workers):
+                self.kineto_results = session.attach_traces(*of_workers)
+                if not self.acc_events:
+                    self._accumulated = self.kineto_results
+
         try:
-            return WORKERS.stop(number)
+            WORKERS.stop(number, take)
         finally:
             WORKERS.close(self)
 
