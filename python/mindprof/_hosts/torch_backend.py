@@ -214,7 +214,9 @@ def other_tensors(torch: ModuleType) -> list[Any]:
     """Returns a tensor elsewhere, and three of a class, of which two have Python say their shape."""
 
     class Wrapper(torch.Tensor):  # type: ignore[misc, name-defined]
-        __torch_dispatch__ = torch._C._disabled_torch_dispatch_impl
+        @classmethod
+        def __torch_dispatch__(cls, *_: object) -> object:
+            return NotImplemented
 
     make = torch.Tensor._make_wrapper_subclass
     policies = (None, "sizes", "strides")
