@@ -187,7 +187,7 @@ impl Tensor {
             _storage: storage,
             bytes,
             other_shape: None,
-            many: many,
+            many,
         }
     }
 

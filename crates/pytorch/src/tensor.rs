@@ -220,13 +220,13 @@ impl TensorLayout {
             words().flat_map(|storage| (0..STORAGE_WORDS).map(move |word| (storage, word))),
             |(storage, word)| all(&|sample| sample.bytes_at(storage, word) == Some(sample.bytes)),
         )?;
-        let [elsewhere, own, sized, strided] = tensors
+        let [elsewhere, own, by_sizes, by_strides] = tensors
             .others
             .map(|address| read_words::<TENSOR_WORDS>(address).filter(|words| words[0] == table));
         let (elsewhere, flags) = (elsewhere?, dtype / 8);
-        let [own, sized, strided] = [own?, sized?, strided?].map(|words| words[flags]);
-        let others = (own ^ sized) | (own ^ strided);
-        let is_told_apart = own != sized && own != strided && own & others == 0;
+        let [own, by_sizes, by_strides] = [own?, by_sizes?, by_strides?].map(|words| words[flags]);
+        let others = (own ^ by_sizes) | (own ^ by_strides);
+        let is_told_apart = own != by_sizes && own != by_strides && own & others == 0;
         // SAFETY: as above.
         let kind = unsafe { device_kind(Value::new(tensors.others[0], 0).tensor(), symbols) }?;
         let device = only(8..8 * TENSOR_WORDS, |offset| {

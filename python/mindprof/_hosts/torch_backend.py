@@ -211,7 +211,7 @@ def sample_tensors(torch: ModuleType) -> list[Any]:
 
 
 def other_tensors(torch: ModuleType) -> list[Any]:
-    """Returns a tensor elsewhere, and three of a class, of which two have Python say their shape."""
+    """Returns a tensor elsewhere, and three of a class; Python says the shape of two of them."""
 
     class Wrapper(torch.Tensor):  # type: ignore[misc, name-defined]
         @classmethod
