@@ -184,8 +184,9 @@ class TorchProbe:
         self,
         tensors: Sequence[int],
         sequences: Sequence[int],
-        further_tensors: Sequence[int],
-        tensor_elsewhere: int,
+        plain: Sequence[int],
+        large: int,
+        others: Sequence[int],
     ) -> None: ...
 
 def check_torch_memory(bytes: int, allocate: Callable[[], Any]) -> None: ...

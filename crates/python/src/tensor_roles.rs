@@ -91,16 +91,16 @@ fn note_parameters_of(module: &Bound<'_, PyAny>) -> PyResult<()> {
 }
 
 fn note_groups_of(optimizer: &Bound<'_, PyAny>) -> PyResult<()> {
-    let state = optimizer.getattr("state")?;
     for group in optimizer.getattr("param_groups")?.try_iter()? {
         for parameter in group?.get_item("params")?.try_iter()? {
-            let parameter = parameter?;
-            note_parameter(&parameter);
-            // Asked without `[]`, which would add an entry.
-            let kept = state.call_method1("get", (&parameter,))?;
-            let Ok(kept) = kept.cast::<PyDict>() else {
-                continue;
-            };
+            note_parameter(&parameter?);
+        }
+    }
+    // Not looked up by parameter: a tensor's hash is a function of Python, in which a signal may be
+    // answered, whose exception would be lost here.
+    let state = optimizer.getattr("state")?;
+    for kept in state.cast::<PyDict>()?.values() {
+        if let Ok(kept) = kept.cast::<PyDict>() {
             for value in kept.values() {
                 note(&value, TensorRole::OptimizerState);
             }

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use mindprof_pytorch::{Facts, Observer, Probe, Symbols};
+use mindprof_pytorch::{Facts, Observer, Probe, Symbols, TensorSamples};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
@@ -25,13 +25,14 @@ impl TorchProbe {
     }
 
     /// Makes the observer, given the addresses of the two tensors, the sequence numbers of the two
-    /// nodes, the addresses of further tensors, and that of one on another device.
+    /// nodes, and the addresses of plain tensors, of a large one, and of four other ones.
     fn finish(
         &self,
         tensors: [u64; 2],
         sequences: [u64; 2],
-        further_tensors: Vec<u64>,
-        tensor_elsewhere: u64,
+        plain: Vec<u64>,
+        large: u64,
+        others: [u64; 4],
     ) -> PyResult<()> {
         let probe = self
             .probe
@@ -44,8 +45,11 @@ impl TorchProbe {
         let facts = Facts {
             tensors,
             sequences,
-            further_tensors: &further_tensors,
-            tensor_elsewhere,
+            samples: TensorSamples {
+                plain: &plain,
+                large,
+                others,
+            },
         };
         probe.finish(&facts).map_err(Error::from)?;
         Ok(())

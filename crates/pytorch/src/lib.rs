@@ -43,3 +43,4 @@ pub use observer::{Attachment, Observer, Wanted};
 pub use probe::{Facts, Probe};
 pub use self_read::read_words;
 pub use symbols::Symbols;
+pub use tensor::TensorSamples;

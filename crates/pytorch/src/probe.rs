@@ -29,7 +29,7 @@ use crate::memory;
 use crate::observer::Observer;
 use crate::samples::{Sample, SampledList, SampledValue};
 use crate::symbols::{Callback, RecordFunction, Symbols};
-use crate::tensor::{TensorLayout, Tensors};
+use crate::tensor::{TensorLayout, TensorSamples, Tensors};
 
 /// The range of the probe.
 pub(crate) const RANGE: &str = "mindprof::probe";
@@ -56,11 +56,8 @@ pub struct Facts<'a> {
     pub tensors: [u64; 2],
     /// The sequence numbers of the nodes of `c` and `d`.
     pub sequences: [u64; 2],
-    /// The addresses of tensors of several types and shapes, which live until the probe has
-    /// finished.
-    pub further_tensors: &'a [u64],
-    /// The address of a tensor on another device than the host.
-    pub tensor_elsewhere: u64,
+    /// Tensors of several kinds.
+    pub samples: TensorSamples<'a>,
 }
 
 /// A probe that is listening on the calling thread.
@@ -96,7 +93,7 @@ impl Probe {
         let symbols = self.symbols.tensor;
         let tensors = Tensors {
             symbols,
-            layout: TensorLayout::find(facts.further_tensors, facts.tensor_elsewhere, &symbols),
+            layout: TensorLayout::find(&facts.samples, &symbols),
         };
         Ok(Observer::build(self.symbols, layout, tensors))
     }

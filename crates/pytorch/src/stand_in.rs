@@ -13,6 +13,7 @@ use mindprof_model::TensorRole;
 use crate::layout::{ComplexNumbers, Layout, RECORD_BYTES, Tags};
 use crate::observer::Observer;
 use crate::symbols::{Callback, RecordFunction, SharedPointer, Symbols, TensorHandle};
+use crate::tensor::TensorSamples;
 
 pub(crate) const COMPLEX: ComplexNumbers = ComplexNumbers { tag: 17, offset: 8 };
 
@@ -138,8 +139,10 @@ pub(crate) struct Tensor {
     /// Its storage, which begins with its owner and has the address of its bytes after it.
     _storage: Box<[u64; 8]>,
     bytes: Box<[u8; 256]>,
-    /// Sizes and strides that are not those of the words.
+    /// Sizes and strides that do not lie in the words.
     other_shape: Option<[Vec<i64>; 2]>,
+    /// Where the words point to, of many sizes.
+    many: Vec<i64>,
 }
 
 const TENSOR_WORDS: usize = 24;
@@ -158,7 +161,7 @@ const BYTES: usize = 4;
 static PLAIN_TABLE: [u64; 3] = [0; 3];
 
 impl Tensor {
-    /// Makes a plain tensor, of up to five sizes.
+    /// Makes a plain tensor.
     pub(crate) fn new(dtype: u16, sizes: &[i64], strides: &[i64], offset: u64) -> Self {
         let bytes = Box::new([0; 256]);
         let mut storage = Box::new([0; 8]);
@@ -167,9 +170,14 @@ impl Tensor {
         words[0] = (&raw const PLAIN_TABLE[2]) as u64;
         words[STORAGE] = storage.as_ptr() as u64;
         words[DIM] = sizes.len() as u64;
-        for (place, numbers) in [(DIM + 1, sizes), (STRIDES, strides)] {
-            for (word, &number) in words[place..].iter_mut().zip(numbers) {
-                *word = number as u64;
+        let many = [sizes, strides].concat();
+        if sizes.len() > 5 {
+            words[DIM + 1] = many.as_ptr() as u64;
+        } else {
+            for (place, numbers) in [(DIM + 1, sizes), (STRIDES, strides)] {
+                for (word, &number) in words[place..].iter_mut().zip(numbers) {
+                    *word = number as u64;
+                }
             }
         }
         words[TYPE] = u64::from(dtype) << 48;
@@ -179,12 +187,13 @@ impl Tensor {
             _storage: storage,
             bytes,
             other_shape: None,
+            many,
         }
     }
 
-    /// Has torch tell others than the sizes and strides that lie in it.
-    pub(crate) fn with_other_shape(mut self, sizes: &[i64], strides: &[i64]) -> Self {
-        self.other_shape = Some([sizes.to_vec(), strides.to_vec()]);
+    /// Sets bits beside its type, which say that it has other sizes or strides.
+    fn with_others(mut self, bits: u64) -> Self {
+        self.words[TYPE] |= bits;
         self
     }
 
@@ -200,7 +209,8 @@ impl Tensor {
         self.words[0] += 8;
         self.words[TYPE] = 0;
         self.words[STORAGE] = 0;
-        self.with_other_shape(&sizes, &strides)
+        self.other_shape = Some([sizes, strides]);
+        self
     }
 
     fn sizes(&self) -> &[i64] {
@@ -212,14 +222,15 @@ impl Tensor {
     }
 
     fn shape(&self, which: usize, place: usize) -> &[i64] {
+        let dim = self.words[DIM] as usize;
         if let Some(shape) = &self.other_shape {
             return &shape[which];
         }
-        // SAFETY: so many words lie there, and any word is a number.
-        unsafe {
-            let begin = self.words.as_ptr().add(place).cast();
-            std::slice::from_raw_parts(begin, self.words[DIM] as usize)
+        if dim > 5 {
+            return &self.many[which * dim..][..dim];
         }
+        // SAFETY: so many words lie there, and any word is a number.
+        unsafe { std::slice::from_raw_parts(self.words.as_ptr().add(place).cast(), dim) }
     }
 
     fn is_plain(&self) -> bool {
@@ -242,9 +253,29 @@ pub(crate) fn sample_tensors() -> Vec<Tensor> {
     (0..=5).map(of).collect()
 }
 
-/// Returns a tensor that lies on another kind of device.
-pub(crate) fn tensor_elsewhere() -> Tensor {
-    Tensor::new(6, &[2, 3], &[3, 1], 0).on_device(14)
+/// Returns a tensor that lies on another kind of device, one of many sizes, and three of a class, of
+/// which the last two have other sizes and strides.
+pub(crate) fn further_tensors() -> [Tensor; 5] {
+    let plain = || Tensor::new(6, &[2, 3], &[3, 1], 0);
+    [
+        plain().on_device(14),
+        Tensor::new(6, &[1, 2, 1, 2, 1, 2], &[8, 4, 4, 2, 2, 1], 0),
+        plain(),
+        plain().with_others(0b1010),
+        plain().with_others(0b0101),
+    ]
+}
+
+/// Returns the samples of a probe.
+pub(crate) fn samples<'a>(plain: &'a [u64], further: &[Tensor; 5]) -> TensorSamples<'a> {
+    let [elsewhere, large, own, sized, strided] = further
+        .each_ref()
+        .map(|tensor| ptr::from_ref(tensor) as u64);
+    TensorSamples {
+        plain,
+        large,
+        others: [elsewhere, own, sized, strided],
+    }
 }
 
 /// Returns where tensors lie.

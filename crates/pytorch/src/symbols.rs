@@ -97,6 +97,8 @@ pub(crate) struct TensorSymbols {
     pub(crate) undefined: u64,
     /// With what a plain tensor begins; none where that is not told.
     pub(crate) plain_table: Option<u64>,
+    /// With what a tensor begins that graphs are traced with.
+    pub(crate) functional_table: Option<u64>,
 }
 
 /// An object of C++ points behind the first two words of the table of its class.
@@ -193,8 +195,8 @@ impl Symbols {
                     storage: StorageSymbols::resolve(look_up).ok(),
                     undefined: address(look_up, c"_ZN3c1019UndefinedTensorImpl10_singletonE")?
                         .as_ptr() as u64,
-                    plain_table: look_up(c"_ZTVN3c1010TensorImplE")
-                        .map(|table| table.as_ptr() as u64 + TABLE_HEADER),
+                    plain_table: table(look_up, c"_ZTVN3c1010TensorImplE"),
+                    functional_table: table(look_up, c"_ZTVN2at23FunctionalTensorWrapperE"),
                 },
                 memory: MemorySymbols::resolve(look_up).ok(),
             })
@@ -237,6 +239,11 @@ impl MemorySymbols {
             })
         }
     }
+}
+
+/// Returns with what objects of a class begin.
+fn table(look_up: LookUp<'_>, name: &'static CStr) -> Option<u64> {
+    Some(look_up(name)?.as_ptr() as u64 + TABLE_HEADER)
 }
 
 fn address(look_up: LookUp<'_>, name: &'static CStr) -> Result<NonNull<c_void>> {

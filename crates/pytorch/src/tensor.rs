@@ -2,9 +2,9 @@
 //!
 //! torch's C interface tells each by a call of its own. Most tensors are plain ones, of one class,
 //! and hold these facts where all others of the class do: [`TensorLayout`] has found those places on
-//! tensors that were asked, and spares most of the calls. Sizes and strides are always asked for,
-//! because a tensor may have others than lie in it; its sizes count as its own if torch points to
-//! those that lie in it.
+//! tensors that were asked, and spares the calls. A tensor may have other sizes than lie in it:
+//! symbols of a graph that is traced, or what Python says. Such a one is not asked, because asking
+//! would fix the symbols, or run Python.
 
 #![expect(
     unsafe_code,
@@ -22,6 +22,8 @@ use crate::symbols::{TensorHandle, TensorSymbols};
 
 /// So many words of a tensor are looked at; it has 22 in torch 2.15.
 const TENSOR_WORDS: usize = 24;
+/// So many sizes and strides lie in a tensor itself.
+const FEW: usize = 5;
 /// torch's number of the host among kinds of devices.
 const HOST: i32 = 0;
 /// So many words of a storage are looked at.
@@ -33,6 +35,19 @@ pub(crate) struct Tensors {
     pub(crate) symbols: TensorSymbols,
     /// None where every tensor is asked for everything.
     pub(crate) layout: Option<TensorLayout>,
+}
+
+/// Tensors of which torch tells the facts, by their addresses. They live as long as this.
+#[derive(Clone, Copy, Debug)]
+pub struct TensorSamples<'a> {
+    /// Plain ones of several types, with up to five dimensions, and with bytes, which begin at
+    /// different places in their storages.
+    pub plain: &'a [u64],
+    /// One with more than five dimensions.
+    pub large: u64,
+    /// One on another device than the host, one that a program made as a class of its own, and two
+    /// more of the class, which have Python say their sizes and their strides.
+    pub others: [u64; 4],
 }
 
 /// What a tensor is like. Borrows from the tensor.
@@ -50,65 +65,64 @@ impl TensorFacts<'_> {
     /// The value is a tensor that is defined and lives as long as what is returned.
     #[inline]
     pub(crate) unsafe fn of(tensor: &Value, tensors: &Tensors) -> Option<Self> {
-        let symbols = &tensors.symbols;
-        let (mut dims, mut strides) = (ptr::null(), ptr::null());
-        let handle = tensor.tensor();
-        // SAFETY: torch's functions write one answer each, and throw nothing; the rest is by the
-        // caller's word.
-        let (dim, dtype, is_plain) = unsafe {
-            if (symbols.sizes)(handle, &raw mut dims) != 0 {
-                return None;
+        // SAFETY: by the caller's word.
+        unsafe {
+            match &tensors.layout {
+                Some(layout) if layout.is_plain(tensor) => layout.read(tensor),
+                Some(layout) if layout.is_unasked(tensor, &tensors.symbols) => None,
+                _ => ask(tensor.tensor(), &tensors.symbols),
             }
-            let read = (tensors.layout.as_ref()).and_then(|layout| layout.read(tensor, dims));
-            let (dim, dtype, is_strided) = match read {
-                Some((dim, dtype)) => (dim, dtype, true),
-                None => ask(handle, symbols)?,
-            };
-            if !is_strided || (symbols.strides)(handle, &raw mut strides) != 0 {
-                strides = ptr::null();
-            }
-            (dim, dtype, read.is_some())
-        };
-        // SAFETY: the tensor has as many sizes and strides as dimensions, each of 64 bits, as
-        // `usize` and `isize` have on the only platform that is supported.
-        let (dims, strides) = unsafe {
-            (
-                slice(dims.cast::<usize>(), dim),
-                slice(strides.cast::<isize>(), dim),
-            )
-        };
-        // Where it is not told which tensors have strides, those that have none have zeros there.
-        let is_doubtful = !is_plain && symbols.layout.is_none();
-        let strides = if is_doubtful && strides.contains(&0) {
-            &[]
-        } else {
-            strides
-        };
-        Some(Self {
-            dtype: dtype_of(dtype),
-            dims,
-            strides,
-        })
+        }
     }
 }
 
-/// Asks how many dimensions a tensor has, the number of its type, and whether it has strides; where
-/// that is not told, asking for them tells.
+/// Asks a tensor.
 ///
 /// # Safety
-/// The handle is of a tensor that is defined.
+/// The handle is of a tensor that is defined and lives as long as what is returned.
 #[cold]
-unsafe fn ask(tensor: TensorHandle, symbols: &TensorSymbols) -> Option<(usize, i32, bool)> {
+unsafe fn ask<'a>(tensor: TensorHandle, symbols: &TensorSymbols) -> Option<TensorFacts<'a>> {
     let (mut dim, mut dtype, mut layout) = (0, 0, 0);
+    let (mut dims, mut strides) = (ptr::null(), ptr::null());
     // SAFETY: the functions write one answer each, and throw nothing.
     let is_told = unsafe {
         if let Some(ask) = symbols.layout {
             ask(tensor, &raw mut layout);
         }
-        (symbols.dim)(tensor, &raw mut dim) == 0 && (symbols.dtype)(tensor, &raw mut dtype) == 0
+        // Only what is strided has strides; where that is not told, asking for them tells.
+        if layout == 0 && (symbols.strides)(tensor, &raw mut strides) != 0 {
+            strides = ptr::null();
+        }
+        (symbols.sizes)(tensor, &raw mut dims) == 0
+            && (symbols.dim)(tensor, &raw mut dim) == 0
+            && (symbols.dtype)(tensor, &raw mut dtype) == 0
     };
     let dim = usize::try_from(dim).ok().filter(|_| is_told)?;
-    Some((dim, dtype, layout == 0))
+    // SAFETY: the tensor has as many sizes and strides as dimensions.
+    let (dims, strides) = unsafe { (sizes_at(dims, dim), strides_at(strides, dim)) };
+    // Where it is not told which tensors have strides, those that have none have zeros there.
+    let is_doubtful = symbols.layout.is_none() && strides.contains(&0);
+    Some(TensorFacts {
+        dtype: dtype_of(dtype),
+        dims,
+        strides: if is_doubtful { &[] } else { strides },
+    })
+}
+
+/// # Safety
+/// So many numbers of 64 bits lie there, as `usize` has on the only platform that is supported.
+#[inline]
+unsafe fn sizes_at<'a>(begin: *const i64, dim: usize) -> &'a [usize] {
+    // SAFETY: by the caller's word.
+    unsafe { slice(begin.cast(), dim) }
+}
+
+/// # Safety
+/// As of [`sizes_at`].
+#[inline]
+unsafe fn strides_at<'a>(begin: *const i64, dim: usize) -> &'a [isize] {
+    // SAFETY: by the caller's word.
+    unsafe { slice(begin.cast(), dim) }
 }
 
 /// Returns where the storage of a tensor begins, zero if it has none, or has it on another device:
@@ -161,8 +175,10 @@ unsafe fn device_kind(tensor: TensorHandle, symbols: &TensorSymbols) -> Option<i
 pub(crate) struct TensorLayout {
     /// With what a plain tensor begins: the table of its functions.
     table: u64,
-    /// Its sizes, if they lie in it. How many there are lies before them.
+    /// Its sizes, if they lie in it, and else their address. How many there are lies before them.
     sizes: usize,
+    /// In the word of its type: the bits that say that it has other sizes or strides than lie in it.
+    others: u64,
     /// The number of its type, of two bytes.
     dtype: usize,
     /// The number of its kind of device, of one byte.
@@ -174,72 +190,109 @@ pub(crate) struct TensorLayout {
 }
 
 impl TensorLayout {
-    /// Finds the offsets on tensors at these addresses: plain ones of several types, with few
-    /// dimensions, and with bytes, which begin at different places in their storages; and on a plain
-    /// one that lies elsewhere than on the host. Returns none if any of them is not the only one at
-    /// which all is right, or if anything else lies there.
-    pub(crate) fn find(tensors: &[u64], elsewhere: u64, symbols: &TensorSymbols) -> Option<Self> {
+    /// Finds the offsets on tensors of which torch tells the facts. Returns none if any of them is not
+    /// the only one at which all is right, or if something else than a plain tensor lies anywhere.
+    pub(crate) fn find(tensors: &TensorSamples<'_>, symbols: &TensorSymbols) -> Option<Self> {
         let table = symbols.plain_table?;
-        let mut samples = Vec::new();
-        for &address in tensors {
-            let words = read_words(address)?;
-            if words[0] != table {
-                return None;
-            }
+        let take = |address| {
+            let words = read_words::<TENSOR_WORDS>(address).filter(|words| words[0] == table)?;
             // SAFETY: what begins with the table of plain tensors is one.
-            samples.push(unsafe { TensorSample::take(address, words, symbols) }?);
-        }
-        if samples.is_empty() {
-            return None;
-        }
-        let all = |holds: &dyn Fn(&TensorSample) -> bool| samples.iter().all(holds);
+            unsafe { TensorSample::take(address, words, symbols) }
+        };
+        let samples = tensors.plain.iter().map(|&address| take(address));
+        let samples: Vec<TensorSample> = samples.collect::<Option<_>>()?;
+        let all = |holds: &dyn Fn(&TensorSample) -> bool| {
+            !samples.is_empty() && samples.iter().all(holds)
+        };
         let words = || (8..8 * TENSOR_WORDS).step_by(8);
         let sizes = only(words(), |offset| {
             all(&|sample| sample.is_at(offset) && sample.word(offset - 8) == sample.dim as u64)
-        });
+        })?;
+        let large = take(tensors.large)?;
+        let is_large = large.dim > FEW
+            && large.word(sizes - 8) == large.dim as u64
+            && large.word(sizes) == large.sizes
+            && large.strides == large.sizes + 8 * large.dim as u64;
         let dtype = only((8..8 * TENSOR_WORDS).step_by(2), |offset| {
             all(&|sample| sample.half(offset) == sample.dtype)
-        });
-        let storage = only(
+        })?;
+        let (storage, word) = only(
             words().flat_map(|storage| (0..STORAGE_WORDS).map(move |word| (storage, word))),
             |(storage, word)| all(&|sample| sample.bytes_at(storage, word) == Some(sample.bytes)),
-        );
-        let (storage, word) = storage?;
-        let words = read_words::<TENSOR_WORDS>(elsewhere).filter(|words| words[0] == table)?;
+        )?;
+        let [elsewhere, own, by_sizes, by_strides] = tensors
+            .others
+            .map(|address| read_words::<TENSOR_WORDS>(address).filter(|words| words[0] == table));
+        let (elsewhere, flags) = (elsewhere?, dtype / 8);
+        let [own, by_sizes, by_strides] = [own?, by_sizes?, by_strides?].map(|words| words[flags]);
+        let others = (own ^ by_sizes) | (own ^ by_strides);
+        let is_told_apart = own != by_sizes && own != by_strides && own & others == 0;
         // SAFETY: as above.
-        let kind = unsafe { device_kind(Value::new(elsewhere, 0).tensor(), symbols) }?;
+        let kind = unsafe { device_kind(Value::new(tensors.others[0], 0).tensor(), symbols) }?;
         let device = only(8..8 * TENSOR_WORDS, |offset| {
             kind != HOST
-                && i32::from(byte(&words, offset)) == kind
+                && i32::from(byte(&elsewhere, offset)) == kind
                 && all(&|sample| i32::from(byte(&sample.words, offset)) == HOST)
-        });
-        Some(Self {
+        })?;
+        let is_right =
+            is_large && is_told_apart && all(&|sample| sample.words[flags] & others == 0);
+        is_right.then_some(Self {
             table,
-            sizes: sizes?,
-            dtype: dtype?,
-            device: device?,
+            sizes,
+            others,
+            dtype,
+            device,
             storage,
             bytes: 8 * word,
         })
     }
 
-    /// Returns how many dimensions a tensor has and the number of its type, if it is a plain one
-    /// with its sizes in it: there torch has said that they are.
+    /// Reads a plain tensor. Returns none if it has other sizes or strides than lie in it.
+    ///
+    /// # Safety
+    /// The value is a plain tensor, which lives as long as what is returned.
+    #[inline]
+    unsafe fn read<'a>(&self, tensor: &Value) -> Option<TensorFacts<'a>> {
+        let address = tensor.payload;
+        // SAFETY: by the caller's word, and of plain tensors the layout says what lies where: few
+        // sizes and strides in the tensor, more side by side elsewhere.
+        unsafe {
+            if self.has_others(tensor) {
+                return None;
+            }
+            let dim = Self::word::<usize>(address, self.sizes - 8);
+            let (dims, room) = if dim <= FEW {
+                (address + self.sizes as u64, FEW)
+            } else {
+                (Self::word(address, self.sizes), dim)
+            };
+            Some(TensorFacts {
+                dtype: dtype_of(i32::from(Self::word::<u16>(address, self.dtype))),
+                dims: sizes_at(dims as *const i64, dim),
+                strides: strides_at((dims as *const i64).add(room), dim),
+            })
+        }
+    }
+
+    /// Returns whether a tensor has other sizes or strides than lie in it.
+    ///
+    /// # Safety
+    /// The value is a tensor that is defined; all classes begin with what plain ones have.
+    #[inline]
+    unsafe fn has_others(&self, tensor: &Value) -> bool {
+        // SAFETY: by the caller's word.
+        unsafe { Self::word::<u64>(tensor.payload, self.dtype & !7) & self.others != 0 }
+    }
+
+    /// Returns whether a tensor is one that graphs are traced with and may have symbols for sizes.
     ///
     /// # Safety
     /// The value is a tensor that is defined.
-    #[inline]
-    unsafe fn read(&self, tensor: &Value, sizes: *const i64) -> Option<(usize, i32)> {
-        if sizes as u64 != tensor.payload + self.sizes as u64 {
-            return None;
-        }
-        // SAFETY: by the caller's word, and of plain tensors the layout says what lies where.
+    unsafe fn is_unasked(&self, tensor: &Value, symbols: &TensorSymbols) -> bool {
+        // SAFETY: by the caller's word.
         unsafe {
-            self.is_plain(tensor).then(|| {
-                let dtype = Self::word::<u16>(tensor.payload, self.dtype);
-                let dim = Self::word::<usize>(tensor.payload, self.sizes - 8);
-                (dim, i32::from(dtype))
-            })
+            let table = Self::word::<u64>(tensor.payload, 0);
+            symbols.functional_table == Some(table) && self.has_others(tensor)
         }
     }
 
@@ -291,6 +344,7 @@ struct TensorSample {
     address: u64,
     words: [u64; TENSOR_WORDS],
     sizes: u64,
+    strides: u64,
     dim: usize,
     dtype: u16,
     /// Where its storage begins.
@@ -307,17 +361,21 @@ impl TensorSample {
     ) -> Option<Self> {
         let value = Value::new(address, 0);
         let handle = value.tensor();
-        let mut sizes = ptr::null();
+        let (mut dim, mut dtype) = (0, 0);
+        let (mut sizes, mut strides) = (ptr::null(), ptr::null());
         // SAFETY: by the caller's word.
         unsafe {
-            let (dim, dtype, _) = ask(handle, symbols)?;
+            let is_told = (symbols.dim)(handle, &raw mut dim) == 0
+                && (symbols.dtype)(handle, &raw mut dtype) == 0
+                && (symbols.sizes)(handle, &raw mut sizes) == 0
+                && (symbols.strides)(handle, &raw mut strides) == 0;
             let bytes = ask_storage(handle, dtype_of(dtype), symbols);
-            let is_told = (symbols.sizes)(handle, &raw mut sizes) == 0 && bytes != 0;
-            is_told.then_some(Self {
+            (is_told && bytes != 0).then_some(Self {
                 address,
                 words,
                 sizes: sizes as u64,
-                dim,
+                strides: strides as u64,
+                dim: usize::try_from(dim).ok()?,
                 dtype: u16::try_from(dtype).ok()?,
                 bytes,
             })
@@ -332,9 +390,10 @@ impl TensorSample {
         (self.words[offset / 8] >> (8 * (offset % 8))) as u16
     }
 
-    /// Returns whether its sizes lie in it, at this offset.
+    /// Returns whether its sizes lie in it, at this offset, and its strides behind them.
     fn is_at(&self, offset: usize) -> bool {
-        self.sizes == self.address + offset as u64
+        let sizes = self.address + offset as u64;
+        self.sizes == sizes && self.strides == sizes + 8 * FEW as u64
     }
 
     /// Returns a word of what lies at an address in it.
@@ -404,15 +463,25 @@ fn dtype_of(number: i32) -> DType {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stand_in::{self, Tensor, addresses, sample_tensors, tensor_elsewhere};
+    use crate::stand_in::{self, Tensor, addresses, further_tensors, sample_tensors, samples};
 
     fn symbols() -> TensorSymbols {
         stand_in::symbols(|_| false).unwrap().tensor
     }
 
     fn find(tensors: &[u64], symbols: &TensorSymbols) -> Option<TensorLayout> {
-        let elsewhere = tensor_elsewhere();
-        TensorLayout::find(tensors, ptr::from_ref(&elsewhere) as u64, symbols)
+        find_with(tensors, symbols, |_| ())
+    }
+
+    fn find_with(
+        tensors: &[u64],
+        symbols: &TensorSymbols,
+        change: impl Fn(&mut TensorSamples<'_>),
+    ) -> Option<TensorLayout> {
+        let further = further_tensors();
+        let mut samples = samples(tensors, &further);
+        change(&mut samples);
+        TensorLayout::find(&samples, symbols)
     }
 
     /// Returns the type, sizes, strides and address of the bytes of a tensor.
@@ -428,28 +497,28 @@ mod tests {
 
     #[test]
     fn what_is_read_is_what_is_asked() {
-        let (samples, symbols) = (sample_tensors(), symbols());
-        let layout = find(&addresses(&samples), &symbols);
+        let (tensors, symbols) = (sample_tensors(), symbols());
+        let layout = find(&addresses(&tensors), &symbols);
         assert!(layout.is_some());
         let plain = Tensor::new(6, &[4, 6], &[1, 4], 3);
-        let others = [
-            Tensor::new(6, &[4], &[1], 0).with_other_shape(&[8, 9], &[9, 1]),
-            Tensor::new(6, &[4], &[1], 0).of_another_class(),
-        ];
+        let [elsewhere, large, _, unasked, _] = further_tensors();
+        let other = Tensor::new(6, &[4], &[1], 0).of_another_class();
         let read = Tensors { symbols, layout };
         let asked = Tensors {
             symbols,
             layout: None,
         };
-        let elsewhere = tensor_elsewhere();
         assert_eq!(facts(&elsewhere, &read).3, 0);
-        for tensor in samples.iter().chain([&plain, &elsewhere]).chain(&others) {
+        for tensor in tensors.iter().chain([&plain, &elsewhere, &large, &other]) {
             assert_eq!(facts(tensor, &read), facts(tensor, &asked));
         }
         let expected = (DType::F32, vec![4, 6], vec![1, 4], plain.bytes());
         assert_eq!(facts(&plain, &read), expected);
-        assert_eq!(facts(&others[0], &read).1, [8, 9]);
-        assert_eq!(facts(&others[1], &read).0, DType::F64);
+        assert_eq!(facts(&large, &read).1, [1, 2, 1, 2, 1, 2]);
+        assert_eq!(facts(&other, &read).0, DType::F64);
+        let unasked = Value::new(ptr::from_ref(&unasked) as u64, 0);
+        // SAFETY: the value is a tensor of the stand-in.
+        assert!(unsafe { TensorFacts::of(&unasked, &read) }.is_none());
     }
 
     #[test]
@@ -473,8 +542,13 @@ mod tests {
         }
         let without_table = stand_in::symbols(|name| name.starts_with("_ZTV")).unwrap();
         assert_eq!(find(&tensors, &without_table.tensor), None);
-        for elsewhere in [0, nothing.as_ptr() as u64, tensors[0]] {
-            assert_eq!(TensorLayout::find(&tensors, elsewhere, &symbols), None);
+        for wrong in [0, nothing.as_ptr() as u64, tensors[0]] {
+            let large = find_with(&tensors, &symbols, |samples| samples.large = wrong);
+            assert_eq!(large, None);
+            for place in [0, 2, 3] {
+                let change = |samples: &mut TensorSamples<'_>| samples.others[place] = wrong;
+                assert_eq!(find_with(&tensors, &symbols, change), None);
+            }
         }
     }
 }

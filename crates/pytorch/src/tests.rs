@@ -10,6 +10,7 @@ use crate::memory::MemoryReport;
 use crate::observer::{Observer, Wanted};
 use crate::probe::{Facts, Probe};
 use crate::stand_in::{self, LAYOUT, Record, Scope, THREAD, Tensor, Value};
+use crate::tensor::TensorSamples;
 
 const TENSOR_LIST: u64 = LAYOUT.tensor_type;
 const OTHER_LIST: u64 = 0x7ef0;
@@ -79,14 +80,14 @@ fn run_probe(a: &Tensor, b: &Tensor) {
 
 fn probed(change: impl Fn(Facts<'_>) -> Facts<'_>) -> crate::Result<&'static Observer> {
     let (a, b) = (tensor([2, 3]), tensor([2, 3]));
-    let (samples, elsewhere) = (stand_in::sample_tensors(), stand_in::tensor_elsewhere());
+    let (samples, further) = (stand_in::sample_tensors(), stand_in::further_tensors());
     let probe = Probe::begin(stand_in::symbols(|_| false)?);
     run_probe(&a, &b);
+    let plain = stand_in::addresses(&samples);
     let facts = Facts {
         tensors: [&a, &b].map(|tensor| std::ptr::from_ref(tensor) as u64),
         sequences: [5, 6],
-        further_tensors: &stand_in::addresses(&samples),
-        tensor_elsewhere: std::ptr::from_ref(&elsewhere) as u64,
+        samples: stand_in::samples(&plain, &further),
     };
     probe.finish(&change(facts))
 }
@@ -145,8 +146,11 @@ fn a_probe_that_saw_nothing_finds_nothing() {
     let facts = Facts {
         tensors: [1, 2],
         sequences: [1, 2],
-        further_tensors: &[],
-        tensor_elsewhere: 0,
+        samples: TensorSamples {
+            plain: &[],
+            large: 0,
+            others: [0; 4],
+        },
     };
     assert!(matches!(probe.finish(&facts), Err(Error::Layout(_))));
 }

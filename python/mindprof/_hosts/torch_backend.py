@@ -172,10 +172,9 @@ def probe(torch: ModuleType) -> None:
     with torch.inference_mode(False), torch.enable_grad():
         options = {"dtype": torch.float32, "device": "cpu"}
         a, b = (torch.zeros(2, 3, requires_grad=True, **options) for _ in range(2))
-        weight = torch.ones(2, 3, **options)
         index = torch.zeros(1, dtype=torch.int64, device="cpu")
-        samples = sample_tensors(torch)
-        elsewhere = torch.empty(2, 3, device="meta")
+        plain, others = sample_tensors(torch), other_tensors(torch)
+        large = torch.zeros([1] * 6, device="cpu")
         listener = _core.TorchProbe()
         with torch.autograd.profiler.record_function("mindprof::probe"):
             pass
@@ -187,9 +186,9 @@ def probe(torch: ModuleType) -> None:
         torch.full([1], 3 + 4j, dtype=torch.complex64, device="cpu")
         with torch.no_grad():
             torch.neg(a)
-        torch.autograd.grad([c, d], [a], [weight, weight])
-        further = [tensor._cdata for tensor in samples]
-        listener.finish(*facts(a, b, c, d), further, elsewhere._cdata)
+        torch.autograd.grad([c.sum(), d.sum()], [a])
+        samples = ([tensor._cdata for tensor in tensors] for tensors in (plain, others))
+        listener.finish(*facts(a, b, c, d), next(samples), large._cdata, next(samples))
 
 
 def sample_tensors(torch: ModuleType) -> list[Any]:
@@ -209,6 +208,20 @@ def sample_tensors(torch: ModuleType) -> list[Any]:
     # Its bytes belong to somebody else, who is not to be taken for them.
     borrowed = torch.frombuffer(bytearray(8), dtype=torch.uint8)
     return [*of_numbers, *views, borrowed]
+
+
+def other_tensors(torch: ModuleType) -> list[Any]:
+    """Returns a tensor elsewhere, and three of a class; Python says the shape of two of them."""
+
+    class Wrapper(torch.Tensor):  # type: ignore[misc, name-defined]
+        @classmethod
+        def __torch_dispatch__(cls, *_: object) -> object:
+            return NotImplemented
+
+    make = torch.Tensor._make_wrapper_subclass
+    policies = (None, "sizes", "strides")
+    wrappers = [make(Wrapper, (2, 3), dispatch_sizes_strides_policy=policy) for policy in policies]
+    return [torch.empty(2, 3, device="meta"), *wrappers]
 
 
 def facts(a: object, b: object, c: object, d: object) -> tuple[list[int], list[int]]:

@@ -52,7 +52,13 @@ pub(super) fn name(frame: Frame<'_>) -> Option<Name> {
     }
     // Before the lock is taken: making an object can run finalizers, and those any code.
     note_module(&module);
-    let class = module.get_type().name().ok()?.to_string();
+    // Not by `str`, which answers signals: their exceptions would be lost here.
+    let class = module
+        .get_type()
+        .name()
+        .ok()?
+        .to_string_lossy()
+        .into_owned();
     let weak = PyWeakrefReference::new(&module).ok().map(Bound::unbind);
     let mut known = lock(&KNOWN);
     let known = known.get_or_insert_default();

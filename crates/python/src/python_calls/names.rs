@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mindprof_record::{Name, NameKind};
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 use rustc_hash::FxHashMap;
 
 use super::detached::DetachedFrame;
@@ -172,8 +173,18 @@ fn place_name((file, function): &(String, String), line: c_int) -> Name {
 /// Returns the file of a function, shortened, and its name.
 fn texts_of(code: &Bound<'_, PyAny>) -> (String, String) {
     let text = |attribute| {
-        let value: PyResult<Bound<'_, PyAny>> = code.getattr(attribute);
-        value.map_or_else(|_| String::from("?"), |value| value.to_string())
+        let value: Option<Bound<'_, PyAny>> = code.getattr(attribute).ok();
+        // Not by `str`, which answers signals: their exceptions would be lost here.
+        let value = value.and_then(|value| {
+            Some(
+                value
+                    .cast::<PyString>()
+                    .ok()?
+                    .to_string_lossy()
+                    .into_owned(),
+            )
+        });
+        value.unwrap_or_else(|| String::from("?"))
     };
     let names = interned_names(code.py());
     let file = text(names.code_file.bind(code.py()));
