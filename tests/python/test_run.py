@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -434,3 +435,29 @@ def test_what_cannot_be_run_is_refused(folder: Path, words: list[str], said: str
     assert done.returncode == 2
     assert said in done.stderr
     assert sorted(os.listdir(folder)) == ["broken.py", "fine.py"]
+
+
+@pytest.mark.parametrize(
+    ("options", "place"),
+    [((), "the flame graph has it"), (("--no-stacks",), "without --no-stacks it is recorded")],
+)
+def test_time_in_python_is_told_beside_the_table(
+    folder: Path, options: tuple[str, ...], place: str
+) -> None:
+    slow = TRAINING + "import time\ntime.sleep(1.5)\n"
+    done = run(*options, "-o", "out", write(folder, slow))
+    (outside,) = re.findall(r"mindprof: (\S+)s passed outside of all rows", done.stderr)
+    assert float(outside) >= 1.5
+    assert f"hint: most of the time is Python's own: {place}" in done.stderr
+
+
+def test_time_in_ranges_is_in_the_table(folder: Path) -> None:
+    waiting = """
+    import time
+    import mindprof
+    with mindprof.record_function("waits"):
+        time.sleep(1.5)
+    """
+    done = run("-o", "out", write(folder, waiting))
+    assert "outside of all rows" not in done.stderr
+    assert "waits" in done.stderr

@@ -79,10 +79,11 @@ class Results:
         return summary.rows.table(sort_by=self.arguments.sort, row_limit=limit)
 
     def _hint(self, summary: Summary, written: list[Path], end: str) -> None:
-        for hint in summary.hints(has_schedule=self.arguments.active > 0):
+        stacks = self.arguments.stacks
+        for hint in summary.hints(has_schedule=self.arguments.active > 0, has_stacks=stacks):
             self._show(f"hint: {hint}")
         trace = self.folder / f"trace{end}.json.gz"
-        if trace in written and self.arguments.stacks:
+        if trace in written and stacks:
             place = shlex.quote(str(trace))
             command = f"mindprof table {place} --group-by stack:3"
             self._show(f"hint: for the lines that rows come from: {command}")

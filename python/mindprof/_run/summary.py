@@ -50,7 +50,8 @@ class Summary:
         found = _rows(shown)
         self._imports = [row for row in found if self._is_import(row)]
         self._steps = [row for row in found if _is_step(row)]
-        if len(self._imports) + len(self._steps) == len(found):
+        self._has_operators = len(self._imports) + len(self._steps) < len(found)
+        if not self._has_operators:
             shown = recording
             found = _rows(shown, include_python_functions=True)
         #: What the table is made of. Its shares and its total are those of these rows.
@@ -84,8 +85,12 @@ class Summary:
             yield f"imports: {format_time(self._imports_us)}{self._modules()}, not in the table"
         yield from self._steps_said()
         yield from self._waiting_said()
+        if self._is_mostly_outside():
+            outside = format_time(self._outside_us())
+            yield f"{outside} passed outside of all rows, in Python or waiting"
         if self._workers > 0:
-            processes = f"{self._workers + 1} processes: the program and {self._workers} workers"
+            workers = "1 worker" if self._workers == 1 else f"{self._workers} workers"
+            processes = f"{self._workers + 1} processes: the program and {workers}"
             yield f"the table adds up what ran in {processes}"
 
     def _modules(self) -> str:
@@ -120,12 +125,26 @@ class Summary:
             share = f"{waiting / rest:.0%} of the time without imports"
             yield f"the loop waited {format_time(waiting)} for its data: {share}"
 
-    def hints(self, has_schedule: bool) -> Iterator[str]:
+    def _outside_us(self) -> float:
+        """Returns the time that is in no row, at least: rows of several threads add up to more."""
+        rows = sum(row.self_cpu_time_total for row in self.rows)
+        return float(self._recorded_us - self._imports_us - rows)
+
+    def _is_mostly_outside(self) -> bool:
+        # What workers ran is in the rows, beside the time of the program.
+        rest = self._recorded_us - self._imports_us
+        return self._has_operators and not self._workers and self._outside_us() > rest / 2
+
+    def hints(self, has_schedule: bool, has_stacks: bool) -> Iterator[str]:
         """Yields what could be done about it.
 
         Args:
             has_schedule: Whether steps are recorded, in place of the whole run.
+            has_stacks: Whether Python's calls are recorded.
         """
+        if self._is_mostly_outside():
+            place = "the flame graph has it" if has_stacks else "without --no-stacks it is recorded"
+            yield f"most of the time is Python's own: {place}"
         rest = self._recorded_us - self._imports_us
         if rest > 0 and self._waiting_us() > 2 * _MUCH * rest:
             yield "the data is late: more workers (DataLoader num_workers), or less work per item"
