@@ -14,6 +14,7 @@
 
 use std::cell::{Cell, OnceCell};
 use std::ffi::c_void;
+use std::panic::catch_unwind;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
@@ -80,7 +81,8 @@ unsafe extern "C" fn report_usage(
     if CHECKS.load(Ordering::Relaxed) != 0 && bytes > 0 && CHECKED_BYTES.get() == bytes {
         CHECKED_BYTES.set(-bytes);
     }
-    memory(address, bytes, || total);
+    // A panic never reaches torch: what it was about is not told.
+    let _ = catch_unwind(|| memory(address, bytes, || total));
 }
 
 /// On how many threads it is checked that memory is told of: asking that is cheaper than asking for

@@ -26,6 +26,9 @@ pub(crate) struct KnownInputs {
     /// The last list of the scopes of each slot, mostly that of the next one too, and found
     /// without hashing.
     recent: Option<Box<[RecentInputs; SLOTS]>>,
+    /// Which recording they are of. It is not the thread's while a closure that writes a list
+    /// begins another one.
+    epoch: u32,
 }
 
 /// The list that was asked for last, with its number; at first the list of nothing, which has the
@@ -41,10 +44,19 @@ struct RecentInputs {
 }
 
 impl KnownInputs {
-    /// Forgets all lists.
-    pub(crate) fn clear(&mut self) {
+    /// Forgets the lists of another recording than this.
+    #[inline]
+    fn follow(&mut self, epoch: u32) {
+        if self.epoch != epoch {
+            self.begin_epoch(epoch);
+        }
+    }
+
+    #[cold]
+    fn begin_epoch(&mut self, epoch: u32) {
         self.ids.clear();
         self.recent = None;
+        self.epoch = epoch;
     }
 
     /// Returns the inputs of a scope that begins: the number of the list that the closure writes,
@@ -56,6 +68,7 @@ impl KnownInputs {
         buffer: &Buffer,
         inputs: impl FnOnce(&mut InputsRewriter<'_>),
     ) -> u32 {
+        self.follow(gate.epoch());
         let slots = self.recent.get_or_insert_with(no_inputs);
         let recent = &mut slots[storages::slot(name.raw())];
         // If the closure panics, what it has written so far is not the list of the number.

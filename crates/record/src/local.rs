@@ -53,7 +53,9 @@ pub(crate) fn begin(gate: Gate, name: Name, inputs: u32, stack: Stack) -> Starte
 #[inline(never)]
 fn begin_slowly(gate: Gate, name: Name, inputs: u32, stack: Stack) -> StartedScope {
     let started = with(|local| {
-        local.follow(gate);
+        if !local.follow(gate) {
+            return None;
+        }
         if name.is_refused() {
             local.buffer.count_lost_for(LossCause::Names, 1);
             return None;
@@ -179,7 +181,9 @@ pub(crate) fn push_memory(gate: Gate, address: u64, bytes: i64, total: u64) {
 fn push_memory_slowly(gate: Gate, address: u64, bytes: i64, total: u64) {
     // A thread that is ending has no buffer any more: what it gives back then is not told.
     let _ = with(|local| {
-        local.follow(gate);
+        if !local.follow(gate) {
+            return false;
+        }
         let time = local.allocation_time(bytes).unwrap_or_else(ticks);
         local.just_begun.set(0);
         let record = Record::memory(time, address, bytes, total);
@@ -210,10 +214,7 @@ pub(crate) fn push_storages(start: u64, name: Name, inputs: u32) -> u32 {
 /// Appends a side record, which is no event: if there is no room for it, nothing is counted.
 #[inline(never)]
 pub(crate) fn push_side_record(gate: Gate, record: Record) {
-    let _ = with(|local| {
-        local.follow(gate);
-        local.push_or_leave(record)
-    });
+    let _ = with(|local| local.follow(gate) && local.push_or_leave(record));
 }
 
 /// Returns the number of the list that the closure writes for a scope of this name.
@@ -237,8 +238,9 @@ pub(crate) fn push_frame(gate: Gate, caller: Stack, frame: Name) -> Stack {
 pub(crate) fn count_lost(gate: Gate, cause: LossCause, events: u64) {
     // A thread that is ending has no buffer any more, and records nothing that could be missed.
     let _ = with(|local| {
-        local.follow(gate);
-        local.buffer.count_lost_for(cause, events);
+        if local.follow(gate) {
+            local.buffer.count_lost_for(cause, events);
+        }
     });
 }
 
@@ -312,19 +314,23 @@ impl Local {
 
     fn push_storages(&self, start: u64, name: Name) -> bool {
         let push = |record| self.push_or_leave(record);
-        (self.inputs.borrow_mut()).write_storages(start, name, push)
+        let known = self.inputs.try_borrow_mut();
+        known.is_ok_and(|mut known| known.write_storages(start, name, push))
     }
 
     fn push_or_leave(&self, record: Record) -> bool {
         self.push(record) || self.push_to_new_chunk_if_room(record)
     }
 
-    /// Empties the buffer if the gate is of another recording than the last event.
+    /// Empties the buffer if the gate is of a later recording than the last event. Returns false if
+    /// it is of an earlier one: what the host does between asking the gate and telling of something
+    /// may end that recording and begin another, which has the buffer then.
     #[inline]
-    fn follow(&self, gate: Gate) {
-        if self.epoch.get() != gate.epoch() {
+    fn follow(&self, gate: Gate) -> bool {
+        if self.epoch.get() < gate.epoch() {
             self.begin_epoch(gate.epoch());
         }
+        self.epoch.get() == gate.epoch()
     }
 
     /// Ends a scope of this thread. Returns false if it is of another one.
@@ -379,7 +385,6 @@ impl Local {
     fn begin_epoch(&self, epoch: u32) {
         self.buffer.begin_epoch(epoch);
         self.set_chunk(None);
-        self.inputs.borrow_mut().clear();
         self.stacks.borrow_mut().clear();
         self.epoch.set(epoch);
     }
@@ -396,7 +401,9 @@ impl Local {
         name: Name,
         inputs: impl FnOnce(&mut InputsRewriter<'_>),
     ) -> u32 {
-        self.follow(gate);
+        if !self.follow(gate) {
+            return Record::NO_ROOM;
+        }
         // The closure is the host's: if it comes back here by way of a scope of its own, that scope
         // has no inputs.
         let Ok(mut known) = self.inputs.try_borrow_mut() else {
@@ -406,7 +413,9 @@ impl Local {
     }
 
     fn push_frame(&self, gate: Gate, caller: Stack, frame: Name) -> Stack {
-        self.follow(gate);
+        if !self.follow(gate) {
+            return Stack::NO_ROOM;
+        }
         let mut known = self.stacks.borrow_mut();
         match known.get(&(caller, frame)) {
             Some(&stack) => stack,

@@ -40,6 +40,30 @@ fn nothing_is_recorded_without_a_window() {
 }
 
 #[test]
+fn a_recording_that_begins_while_inputs_are_written_is_whole() {
+    let with_inputs = || Options {
+        inputs: true,
+        ..Options::default()
+    };
+    let (mut first, mut second) = (Some(Session::start(with_inputs())), None);
+    drop(scope_with(&OUTER, |inputs| inputs.int(1)));
+    drop(scope_with(&OUTER, |inputs| {
+        let before = first.take().unwrap().stop().assemble();
+        assert_eq!(names(&before), ["outer"]);
+        second = Some(Session::start(with_inputs()));
+        drop(scope_with(&INNER, |inputs| inputs.int(2)));
+        inputs.int(3);
+    }));
+    drop(scope_with(&INNER, |inputs| inputs.int(3)));
+    let profile = second.unwrap().stop().assemble();
+    // The scope that was begun in the first recording is of none; the one within has no inputs.
+    assert_eq!(names(&profile), ["inner", "inner"]);
+    let inputs = |index: usize| profile.inputs().inputs(profile.events()[index].inputs);
+    assert_eq!(inputs(0).count(), 0);
+    assert!(matches!(inputs(1).collect::<Vec<_>>()[..], [Input::Int(3)]));
+}
+
+#[test]
 fn a_panic_closes_the_scope() {
     let profile = record(Options::default(), || {
         let _outer = scope(&OUTER);
