@@ -29,6 +29,8 @@ mod self_read;
 mod stand_in;
 mod symbols;
 mod tensor;
+mod tensor_layout;
+mod tensor_samples;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -43,4 +45,4 @@ pub use observer::{Attachment, Observer, Wanted};
 pub use probe::{Facts, Probe};
 pub use self_read::read_words;
 pub use symbols::Symbols;
-pub use tensor::TensorSamples;
+pub use tensor_samples::TensorSamples;

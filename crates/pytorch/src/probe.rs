@@ -29,7 +29,8 @@ use crate::memory;
 use crate::observer::Observer;
 use crate::samples::{Sample, SampledList, SampledValue};
 use crate::symbols::{Callback, RecordFunction, Symbols};
-use crate::tensor::{TensorLayout, TensorSamples, Tensors};
+use crate::tensor::Tensors;
+use crate::tensor_samples::TensorSamples;
 
 /// The range of the probe.
 pub(crate) const RANGE: &str = "mindprof::probe";
@@ -93,7 +94,7 @@ impl Probe {
         let symbols = self.symbols.tensor;
         let tensors = Tensors {
             symbols,
-            layout: TensorLayout::find(&facts.samples, &symbols),
+            layout: facts.samples.find_layout(&symbols),
         };
         Ok(Observer::build(self.symbols, layout, tensors))
     }

@@ -13,7 +13,7 @@ use mindprof_model::TensorRole;
 use crate::layout::{ComplexNumbers, Layout, RECORD_BYTES, Tags};
 use crate::observer::Observer;
 use crate::symbols::{Callback, RecordFunction, SharedPointer, Symbols, TensorHandle};
-use crate::tensor::TensorSamples;
+use crate::tensor_samples::TensorSamples;
 
 pub(crate) const COMPLEX: ComplexNumbers = ComplexNumbers { tag: 17, offset: 8 };
 

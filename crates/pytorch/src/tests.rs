@@ -10,7 +10,7 @@ use crate::memory::MemoryReport;
 use crate::observer::{Observer, Wanted};
 use crate::probe::{Facts, Probe};
 use crate::stand_in::{self, LAYOUT, Record, Scope, THREAD, Tensor, Value};
-use crate::tensor::TensorSamples;
+use crate::tensor_samples::TensorSamples;
 
 const TENSOR_LIST: u64 = LAYOUT.tensor_type;
 const OTHER_LIST: u64 = 0x7ef0;

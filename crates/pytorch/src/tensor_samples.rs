@@ -1,0 +1,308 @@
+//! Finding where plain tensors hold their facts, on tensors that torch tells the facts of.
+//!
+//! The samples come from the probe. An offset is taken only if it is the one place at which all of
+//! them are right; what is found is a `TensorLayout`.
+
+#![expect(unsafe_code, reason = "tensors are asked through torch's C interface")]
+
+use std::ptr;
+
+use crate::ivalue::Value;
+use crate::self_read::read_words;
+use crate::symbols::TensorSymbols;
+use crate::tensor::{HOST, ask_storage, device_kind, dtype_of};
+use crate::tensor_layout::{FEW, TensorLayout};
+
+/// So many words of a tensor are looked at; it has 22 in torch 2.15.
+const TENSOR_WORDS: usize = 24;
+/// So many words of a storage are looked at.
+const STORAGE_WORDS: usize = 8;
+
+/// The first words of a tensor.
+type TensorWords = [u64; TENSOR_WORDS];
+
+/// Tensors of which torch tells the facts, by their addresses. They live as long as this.
+#[derive(Clone, Copy, Debug)]
+pub struct TensorSamples<'a> {
+    /// Plain ones of several types, with up to five dimensions, and with bytes, which begin at
+    /// different places in their storages.
+    pub plain: &'a [u64],
+    /// One with more than five dimensions.
+    pub large: u64,
+    /// One on another device than the host, one that a program made as a class of its own, and two
+    /// more of the class, which have Python say their sizes and their strides.
+    pub others: [u64; 4],
+}
+
+impl TensorSamples<'_> {
+    /// Finds the offsets. Returns none if any of them is not the only one at which all is right, or if
+    /// something else than a plain tensor lies anywhere.
+    pub(crate) fn find_layout(&self, symbols: &TensorSymbols) -> Option<TensorLayout> {
+        let table = symbols.plain_table?;
+        let plain = |&address: &u64| TensorSample::take(address, table, symbols);
+        let plain = PlainSamples(self.plain.iter().map(plain).collect::<Option<_>>()?);
+        let sizes = plain.find_sizes()?;
+        let large = TensorSample::take(self.large, table, symbols)?;
+        if !large.has_sizes_elsewhere(sizes) {
+            return None;
+        }
+        let dtype = plain.find_dtype()?;
+        let (storage, bytes) = plain.find_storage()?;
+        Some(TensorLayout {
+            table,
+            sizes,
+            others: self.find_others(&plain, table, dtype)?,
+            dtype,
+            device: self.find_device(&plain, table, symbols)?,
+            storage,
+            bytes,
+        })
+    }
+
+    /// Finds the bits, in the word of the type, that no tensor has which has Python say nothing.
+    fn find_others(&self, plain: &PlainSamples, table: u64, dtype: usize) -> Option<u64> {
+        let flags = |address| plain_words(address, table).map(|words| words[dtype / 8]);
+        let [_, own, by_sizes, by_strides] = self.others.map(flags);
+        let (own, by_sizes, by_strides) = (own?, by_sizes?, by_strides?);
+        let others = (own ^ by_sizes) | (own ^ by_strides);
+        let is_told_apart = own != by_sizes && own != by_strides && own & others == 0;
+        let is_right = is_told_apart && plain.all(|sample| sample.words[dtype / 8] & others == 0);
+        is_right.then_some(others)
+    }
+
+    fn find_device(
+        &self,
+        plain: &PlainSamples,
+        table: u64,
+        symbols: &TensorSymbols,
+    ) -> Option<usize> {
+        let [address, ..] = self.others;
+        let elsewhere = plain_words(address, table)?;
+        // SAFETY: what begins with the table of plain tensors is one.
+        let kind = unsafe { device_kind(Value::new(address, 0).tensor(), symbols) }?;
+        only(8..8 * TENSOR_WORDS, |offset| {
+            kind != HOST
+                && i32::from(byte(&elsewhere, offset)) == kind
+                && plain.all(|sample| i32::from(byte(&sample.words, offset)) == HOST)
+        })
+    }
+}
+
+/// The plain ones, as they lie in memory.
+struct PlainSamples(Vec<TensorSample>);
+
+impl PlainSamples {
+    fn all(&self, holds: impl Fn(&TensorSample) -> bool) -> bool {
+        !self.0.is_empty() && self.0.iter().all(holds)
+    }
+
+    fn find_sizes(&self) -> Option<usize> {
+        only(word_offsets(), |offset| {
+            self.all(|sample| sample.has_sizes_at(offset))
+        })
+    }
+
+    fn find_dtype(&self) -> Option<usize> {
+        only((8..8 * TENSOR_WORDS).step_by(2), |offset| {
+            self.all(|sample| sample.half(offset) == sample.dtype)
+        })
+    }
+
+    /// Finds the offset of a tensor's storage, and in that the one of the address of its bytes.
+    fn find_storage(&self) -> Option<(usize, usize)> {
+        let words = |storage| (0..STORAGE_WORDS).map(move |word| (storage, 8 * word));
+        only(word_offsets().flat_map(words), |(storage, bytes)| {
+            self.all(|sample| sample.bytes_at(storage, bytes) == Some(sample.bytes))
+        })
+    }
+}
+
+/// A tensor as it lies in memory, and what torch says of it.
+struct TensorSample {
+    address: u64,
+    words: TensorWords,
+    sizes: u64,
+    strides: u64,
+    dim: usize,
+    dtype: u16,
+    /// Where its storage begins.
+    bytes: u64,
+}
+
+impl TensorSample {
+    /// Takes what lies at an address, if that is a plain tensor, and asks it.
+    fn take(address: u64, table: u64, symbols: &TensorSymbols) -> Option<Self> {
+        let words = plain_words(address, table)?;
+        let value = Value::new(address, 0);
+        let handle = value.tensor();
+        let (mut dim, mut dtype) = (0, 0);
+        let (mut sizes, mut strides) = (ptr::null(), ptr::null());
+        // SAFETY: what begins with the table of plain tensors is one; the functions write one answer
+        // each, and throw nothing.
+        let (is_told, bytes) = unsafe {
+            let is_told = (symbols.dim)(handle, &raw mut dim) == 0
+                && (symbols.dtype)(handle, &raw mut dtype) == 0
+                && (symbols.sizes)(handle, &raw mut sizes) == 0
+                && (symbols.strides)(handle, &raw mut strides) == 0;
+            (is_told, ask_storage(handle, dtype_of(dtype), symbols))
+        };
+        (is_told && bytes != 0).then_some(Self {
+            address,
+            words,
+            sizes: sizes as u64,
+            strides: strides as u64,
+            dim: usize::try_from(dim).ok()?,
+            dtype: u16::try_from(dtype).ok()?,
+            bytes,
+        })
+    }
+
+    fn word(&self, offset: usize) -> u64 {
+        self.words[offset / 8]
+    }
+
+    fn half(&self, offset: usize) -> u16 {
+        (self.word(offset) >> (8 * (offset % 8))) as u16
+    }
+
+    /// Returns whether its sizes lie in it, at this offset, their number before them and its strides
+    /// behind.
+    fn has_sizes_at(&self, offset: usize) -> bool {
+        let sizes = self.address + offset as u64;
+        self.word(offset - 8) == self.dim as u64
+            && self.sizes == sizes
+            && self.strides == sizes + 8 * FEW as u64
+    }
+
+    /// Returns whether it is one of more dimensions than lie in a tensor, with the address of its
+    /// sizes at this offset and its strides right behind them.
+    fn has_sizes_elsewhere(&self, offset: usize) -> bool {
+        self.dim > FEW
+            && self.word(offset - 8) == self.dim as u64
+            && self.word(offset) == self.sizes
+            && self.strides == self.sizes + 8 * self.dim as u64
+    }
+
+    /// Returns a word of what lies at an address in it.
+    fn bytes_at(&self, storage: usize, offset: usize) -> Option<u64> {
+        let words = read_words::<STORAGE_WORDS>(self.word(storage))?;
+        Some(words[offset / 8])
+    }
+}
+
+/// Returns the words of what lies at an address, if that is a plain tensor.
+fn plain_words(address: u64, table: u64) -> Option<TensorWords> {
+    read_words(address).filter(|words: &TensorWords| words[0] == table)
+}
+
+/// Returns the offsets of the words after a tensor's table.
+fn word_offsets() -> impl Iterator<Item = usize> {
+    (8..8 * TENSOR_WORDS).step_by(8)
+}
+
+fn byte(words: &TensorWords, offset: usize) -> u8 {
+    words[offset / 8].to_le_bytes()[offset % 8]
+}
+
+/// Returns the only place at which something holds.
+fn only<T: Copy>(places: impl Iterator<Item = T>, holds: impl Fn(T) -> bool) -> Option<T> {
+    let mut found = places.filter(|&place| holds(place));
+    let place = found.next()?;
+    found.next().is_none().then_some(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use mindprof_model::DType;
+
+    use super::*;
+    use crate::stand_in::{self, Tensor, addresses, further_tensors, sample_tensors, samples};
+    use crate::tensor::{TensorFacts, Tensors, storage_address};
+
+    fn symbols() -> TensorSymbols {
+        stand_in::symbols(|_| false).unwrap().tensor
+    }
+
+    fn find(tensors: &[u64], symbols: &TensorSymbols) -> Option<TensorLayout> {
+        find_with(tensors, symbols, |_| ())
+    }
+
+    fn find_with(
+        tensors: &[u64],
+        symbols: &TensorSymbols,
+        change: impl Fn(&mut TensorSamples<'_>),
+    ) -> Option<TensorLayout> {
+        let further = further_tensors();
+        let mut samples = samples(tensors, &further);
+        change(&mut samples);
+        samples.find_layout(symbols)
+    }
+
+    /// Returns the type, sizes, strides and address of the bytes of a tensor.
+    fn facts(tensor: &Tensor, tensors: &Tensors) -> (DType, Vec<usize>, Vec<isize>, u64) {
+        let value = Value::new(ptr::from_ref(tensor) as u64, 0);
+        // SAFETY: the value is a tensor of the stand-in.
+        unsafe {
+            let facts = TensorFacts::of(&value, tensors).unwrap();
+            let bytes = storage_address(&value, facts.dtype, tensors);
+            (facts.dtype, facts.dims.into(), facts.strides.into(), bytes)
+        }
+    }
+
+    #[test]
+    fn what_is_read_is_what_is_asked() {
+        let (tensors, symbols) = (sample_tensors(), symbols());
+        let layout = find(&addresses(&tensors), &symbols);
+        assert!(layout.is_some());
+        let plain = Tensor::new(6, &[4, 6], &[1, 4], 3);
+        let [elsewhere, large, _, unasked, _] = further_tensors();
+        let other = Tensor::new(6, &[4], &[1], 0).of_another_class();
+        let read = Tensors { symbols, layout };
+        let asked = Tensors {
+            symbols,
+            layout: None,
+        };
+        assert_eq!(facts(&elsewhere, &read).3, 0);
+        for tensor in tensors.iter().chain([&plain, &elsewhere, &large, &other]) {
+            assert_eq!(facts(tensor, &read), facts(tensor, &asked));
+        }
+        let expected = (DType::F32, vec![4, 6], vec![1, 4], plain.bytes());
+        assert_eq!(facts(&plain, &read), expected);
+        assert_eq!(facts(&large, &read).1, [1, 2, 1, 2, 1, 2]);
+        assert_eq!(facts(&other, &read).0, DType::F64);
+        let unasked = Value::new(ptr::from_ref(&unasked) as u64, 0);
+        // SAFETY: the value is a tensor of the stand-in.
+        assert!(unsafe { TensorFacts::of(&unasked, &read) }.is_none());
+    }
+
+    #[test]
+    fn what_may_lie_in_two_places_is_not_read() {
+        let symbols = symbols();
+        let found = |tensors: &[Tensor]| find(&addresses(tensors), &symbols);
+        assert_eq!(found(&[]), None);
+        // The number of its type is also that of its dimensions.
+        assert_eq!(found(&[Tensor::new(2, &[6, 3], &[3, 1], 0)]), None);
+    }
+
+    #[test]
+    fn what_is_no_plain_tensor_is_not_asked() {
+        let (samples, symbols) = (sample_tensors(), symbols());
+        let mut tensors = addresses(&samples);
+        let nothing = [7_u64; 32];
+        for address in [0, 8, nothing.as_ptr() as u64] {
+            tensors.push(address);
+            assert_eq!(find(&tensors, &symbols), None);
+            tensors.pop();
+        }
+        let without_table = stand_in::symbols(|name| name.starts_with("_ZTV")).unwrap();
+        assert_eq!(find(&tensors, &without_table.tensor), None);
+        for wrong in [0, nothing.as_ptr() as u64, tensors[0]] {
+            let large = find_with(&tensors, &symbols, |samples| samples.large = wrong);
+            assert_eq!(large, None);
+            for place in [0, 2, 3] {
+                let change = |samples: &mut TensorSamples<'_>| samples.others[place] = wrong;
+                assert_eq!(find_with(&tensors, &symbols, change), None);
+            }
+        }
+    }
+}
