@@ -14,6 +14,7 @@ use crate::tensor::GradientNode;
 
 static NAMES: PyOnceLock<InternedNames> = PyOnceLock::new();
 static ACCESSOR_NAMES: PyOnceLock<AccessorNames> = PyOnceLock::new();
+static TENSOR_NAMES: PyOnceLock<TensorNames> = PyOnceLock::new();
 static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
 static SIZE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static GETATTR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -90,6 +91,20 @@ names! {
     }
 }
 
+names! {
+    /// Where modules, optimizers and torch's tensors hold tensors.
+    TensorNames {
+        _cdata,
+        _parameters,
+        grad,
+        is_leaf,
+        param_groups,
+        params,
+        state,
+        values,
+    }
+}
+
 /// What of the package `mindprof` is made or handed out here.
 pub(crate) struct Classes {
     /// The members of `DeviceType`, by number.
@@ -132,6 +147,11 @@ pub(crate) fn accessor_names(py: Python<'_>) -> &'static AccessorNames {
     ACCESSOR_NAMES.get_or_init(py, || AccessorNames::intern(py))
 }
 
+/// Returns the names of what holds tensors.
+pub(crate) fn tensor_names(py: Python<'_>) -> &'static TensorNames {
+    TENSOR_NAMES.get_or_init(py, || TensorNames::intern(py))
+}
+
 /// Returns the classes.
 pub(crate) fn classes(py: Python<'_>) -> PyResult<&'static Classes> {
     CLASSES.get_or_try_init(py, || {
@@ -168,6 +188,7 @@ pub(crate) fn builtin_getattr(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
 pub(crate) fn fill(py: Python<'_>) -> PyResult<()> {
     interned_names(py);
     accessor_names(py);
+    tensor_names(py);
     builtin_getattr(py)?;
     find_interpreter();
     // Types that nobody exports are made when the first of their objects is.

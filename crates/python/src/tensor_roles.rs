@@ -14,6 +14,7 @@ use mindprof_record::{tensor_role, wants_storages};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
+use crate::py_cache::tensor_names;
 use crate::tensor::Tensor;
 
 /// torch's classes of tensors. They live as long as the process.
@@ -83,22 +84,24 @@ pub(crate) fn note_optimizer(optimizer: &Bound<'_, PyAny>) {
 }
 
 fn note_parameters_of(module: &Bound<'_, PyAny>) -> PyResult<()> {
-    let parameters = module.getattr("_parameters")?;
-    for parameter in parameters.call_method0("values")?.try_iter()? {
+    let names = tensor_names(module.py());
+    let parameters = module.getattr(&names._parameters)?;
+    for parameter in parameters.call_method0(&names.values)?.try_iter()? {
         note_parameter(&parameter?);
     }
     Ok(())
 }
 
 fn note_groups_of(optimizer: &Bound<'_, PyAny>) -> PyResult<()> {
-    for group in optimizer.getattr("param_groups")?.try_iter()? {
-        for parameter in group?.get_item("params")?.try_iter()? {
+    let names = tensor_names(optimizer.py());
+    for group in optimizer.getattr(&names.param_groups)?.try_iter()? {
+        for parameter in group?.get_item(&names.params)?.try_iter()? {
             note_parameter(&parameter?);
         }
     }
     // Not looked up by parameter: a tensor's hash is a function of Python, in which a signal may be
     // answered, whose exception would be lost here.
-    let state = optimizer.getattr("state")?;
+    let state = optimizer.getattr(&names.state)?;
     for kept in state.cast::<PyDict>()?.values() {
         if let Ok(kept) = kept.cast::<PyDict>() {
             for value in kept.values() {
@@ -140,7 +143,8 @@ fn note_torch(value: &Bound<'_, PyAny>, role: TensorRole) {
     let Some(observer) = Observer::present().filter(|_| is_torch_tensor(value)) else {
         return;
     };
-    if let Ok(implementation) = value.getattr("_cdata").and_then(|found| found.extract()) {
+    let names = tensor_names(value.py());
+    if let Ok(implementation) = (value.getattr(&names._cdata)).and_then(|found| found.extract()) {
         // SAFETY: an object of exactly these classes tells the address of its implementation, which
         // it owns, and `value` is held meanwhile.
         unsafe { observer.tensor_role(role, implementation) };
@@ -148,9 +152,10 @@ fn note_torch(value: &Bound<'_, PyAny>, role: TensorRole) {
 }
 
 fn note_torch_gradient(parameter: &Bound<'_, PyAny>) -> PyResult<()> {
+    let names = tensor_names(parameter.py());
     // Asked of what is no leaf, torch would warn.
-    if is_torch_tensor(parameter) && parameter.getattr("is_leaf")?.is_truthy()? {
-        note_torch(&parameter.getattr("grad")?, TensorRole::Gradient);
+    if is_torch_tensor(parameter) && parameter.getattr(&names.is_leaf)?.is_truthy()? {
+        note_torch(&parameter.getattr(&names.grad)?, TensorRole::Gradient);
     }
     Ok(())
 }

@@ -33,9 +33,24 @@ fast_thread_local! {
 /// What a scope needs to end: its start and its slot, two words that are returned in registers.
 pub(crate) type StartedScope = (u64, OpenSlot);
 
+/// When the first block that a scope takes itself counts as taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FirstBlock {
+    /// When the scope begins.
+    AtStart,
+    /// When it is told of, as every other.
+    WhenTold,
+}
+
 /// Begins a scope on this thread, or counts it as lost.
 #[inline(never)]
-pub(crate) fn begin(gate: Gate, name: Name, inputs: u32, stack: Stack) -> StartedScope {
+pub(crate) fn begin(
+    gate: Gate,
+    name: Name,
+    inputs: u32,
+    stack: Stack,
+    first_block: FirstBlock,
+) -> StartedScope {
     if let Some(local) = here()
         && local.epoch.get() == gate.epoch()
         && !name.is_refused()
@@ -44,14 +59,20 @@ pub(crate) fn begin(gate: Gate, name: Name, inputs: u32, stack: Stack) -> Starte
         && let Some(start) = counter()
         && let Some(index) = (local.buffer.open).push_first(open_entry(start, name, stack))
     {
-        return local.started(start, index);
+        return local.started(start, index, first_block);
     }
-    begin_slowly(gate, name, inputs, stack)
+    begin_slowly(gate, name, inputs, stack, first_block)
 }
 
 #[cold]
 #[inline(never)]
-fn begin_slowly(gate: Gate, name: Name, inputs: u32, stack: Stack) -> StartedScope {
+fn begin_slowly(
+    gate: Gate,
+    name: Name,
+    inputs: u32,
+    stack: Stack,
+    first_block: FirstBlock,
+) -> StartedScope {
     let started = with(|local| {
         if !local.follow(gate) {
             return None;
@@ -66,7 +87,7 @@ fn begin_slowly(gate: Gate, name: Name, inputs: u32, stack: Stack) -> StartedSco
         }
         let start = ticks();
         let index = local.buffer.open.push(open_entry(start, name, stack));
-        Some(local.started(start, index))
+        Some(local.started(start, index, first_block))
     });
     started.flatten().unwrap_or((0, OpenSlot::NOWHERE))
 }
@@ -191,13 +212,6 @@ fn push_memory_slowly(gate: Gate, address: u64, bytes: i64, total: u64) {
     });
 }
 
-/// Says that the scope that has just begun is not one that takes memory at once.
-#[inline(never)]
-pub(crate) fn take_no_memory_at_once() {
-    // A thread that is ending has no buffer any more, and tells of no memory.
-    let _ = with(|local| local.just_begun.set(0));
-}
-
 /// Writes where the tensors lie of the list of inputs that this thread looked up last, under the
 /// start of its scope. Returns the inputs of the scope, which say whether that could be written.
 #[inline(never)]
@@ -272,8 +286,8 @@ pub(crate) struct Local {
     buffer: Arc<Buffer>,
     thread: u32,
     epoch: Cell<u32>,
-    /// The start of the innermost open scope, until it or something in it tells of anything; zero
-    /// otherwise.
+    /// The start of the innermost open scope, if its first block counts as taken then, until it or
+    /// something in it tells of anything; zero otherwise.
     just_begun: Cell<u64>,
     /// The chunk to write to, or null; `chunk_owner` keeps it alive.
     chunk: Cell<*const Chunk>,
@@ -298,8 +312,9 @@ impl Local {
     }
 
     #[inline]
-    fn started(&self, start: u64, index: u32) -> StartedScope {
-        self.just_begun.set(start);
+    fn started(&self, start: u64, index: u32, first_block: FirstBlock) -> StartedScope {
+        let is_taken_now = first_block == FirstBlock::AtStart;
+        self.just_begun.set(if is_taken_now { start } else { 0 });
         (start, OpenSlot::new(self.thread, index))
     }
 

@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use crate::clock::ticks;
 use crate::gate::Gate;
 use crate::inputs::InputsRewriter;
-use crate::local;
+use crate::local::{self, FirstBlock};
 use crate::name::{Name, NameKind, Site};
 use crate::open::OpenSlot;
 use crate::raw::{Record, Stack};
@@ -28,7 +28,7 @@ pub fn scope(site: &'static Site) -> Scope {
 pub fn scope_with(site: &'static Site, inputs: impl FnOnce(&mut InputsRewriter<'_>)) -> Scope {
     let gate = Gate::load();
     let open = if gate.is_open() {
-        OpenScope::begin(gate, site.name(), inputs)
+        OpenScope::begin(gate, site.name(), inputs, FirstBlock::AtStart)
     } else {
         OpenScope::NONE
     };
@@ -77,11 +77,8 @@ fn open_range_at(
     name: Name,
     inputs: impl FnOnce(&mut InputsRewriter<'_>),
 ) -> Option<OpenScope> {
-    let open = OpenScope::begin(gate, name, inputs);
     // A range is open for any time before something in it takes memory.
-    if gate.wants_memory() {
-        local::take_no_memory_at_once();
-    }
+    let open = OpenScope::begin(gate, name, inputs, FirstBlock::WhenTold);
     open.is_recorded().then_some(open)
 }
 
@@ -93,10 +90,7 @@ pub fn open_call(name: Name, stack: Stack) -> Option<OpenScope> {
     if !gate.wants_calls() {
         return None;
     }
-    let open = OpenScope::begin_at(gate, name, 0, stack.of_call());
-    if gate.wants_memory() {
-        local::take_no_memory_at_once();
-    }
+    let open = OpenScope::begin_at(gate, name, 0, stack.of_call(), FirstBlock::WhenTold);
     open.is_recorded().then_some(open)
 }
 
@@ -224,7 +218,12 @@ impl OpenScope {
     }
 
     #[inline]
-    fn begin(gate: Gate, name: Name, inputs: impl FnOnce(&mut InputsRewriter<'_>)) -> Self {
+    fn begin(
+        gate: Gate,
+        name: Name,
+        inputs: impl FnOnce(&mut InputsRewriter<'_>),
+        first_block: FirstBlock,
+    ) -> Self {
         let inputs = if gate.wants_inputs() {
             local::intern_inputs(gate, name, inputs)
         } else {
@@ -235,13 +234,19 @@ impl OpenScope {
         } else {
             Stack::NONE
         };
-        Self::begin_at(gate, name, inputs, stack)
+        Self::begin_at(gate, name, inputs, stack, first_block)
     }
 
     /// Begins a scope whose inputs and stack are known.
     #[inline]
-    fn begin_at(gate: Gate, name: Name, inputs: u32, stack: Stack) -> Self {
-        let (start, slot) = local::begin(gate, name, inputs, stack);
+    fn begin_at(
+        gate: Gate,
+        name: Name,
+        inputs: u32,
+        stack: Stack,
+        first_block: FirstBlock,
+    ) -> Self {
+        let (start, slot) = local::begin(gate, name, inputs, stack, first_block);
         if slot == OpenSlot::NOWHERE {
             return Self::NONE;
         }
