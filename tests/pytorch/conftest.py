@@ -10,6 +10,10 @@ collect_ignore_glob = [] if find_spec("torch") else ["test_*.py"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Lets pass what some torches say of every second recording."""
-    told = "ignore:Warning. Profiler clears events:UserWarning"
-    config.addinivalue_line("filterwarnings", told)
+    """Lets pass what some torches say of every second recording, and of themselves."""
+    told = (
+        "ignore:Warning. Profiler clears events:UserWarning",
+        "ignore:.torch.jit.*is deprecated:DeprecationWarning",
+    )
+    for warning in told:
+        config.addinivalue_line("filterwarnings", warning)

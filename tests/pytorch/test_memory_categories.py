@@ -175,7 +175,6 @@ def test_steps_are_no_calls_of_ours_in_a_trace() -> None:
     assert not any("OptimizerWatch" in name for name in names)
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_what_an_optimizer_keeps_is_known_of_a_compiled_step() -> None:
     torch._dynamo.reset()
     step = torch.compile(training(OPTIMIZERS["momentum"]), backend="eager")
