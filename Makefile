@@ -122,6 +122,9 @@ NIGHTLY_PARTS := rust-src miri
 .PHONY: sanitize
 sanitize: sanitize-threads sanitize-memory sanitize-miri ## Run what crosses threads and what is unsafe under three sanitizers; installs nightly Rust
 
+# Tests that panic on purpose would look up each frame of their stacks under the sanitizer, which takes minutes.
+sanitize-threads sanitize-memory sanitize-miri: export RUST_BACKTRACE := 0
+
 .PHONY: nightly
 nightly:
 	@for part in $(NIGHTLY_PARTS); do \
