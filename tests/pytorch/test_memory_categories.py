@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -135,6 +136,26 @@ def test_torchs_method_is_watched_while_memory_is_recorded_and_no_longer() -> No
         recorded(mindprof.profile, note, **flags)
         assert torch.optim.Optimizer._optimizer_step_code is theirs
     assert seen == [False, True, True]
+
+
+def test_a_profiler_that_is_let_go_of_leaves_torch_as_it_was() -> None:
+    ranges = torch._C._profiler
+    theirs = torch.optim.Optimizer._optimizer_step_code, ranges._RecordFunctionFast
+
+    def present() -> tuple[Any, Any]:
+        return torch.optim.Optimizer._optimizer_step_code, ranges._RecordFunctionFast
+
+    profilers = [mindprof.profile(activities=CPU, **FLAGS) for _ in range(2)]
+    for prof in profilers:
+        prof.start()
+    del prof
+    profilers.pop()
+    gc.collect()
+    assert present() != theirs
+    profilers.pop()
+    gc.collect()
+    assert present() == theirs
+    assert not torch.autograd.profiler._is_profiler_enabled
 
 
 def test_a_profiler_may_be_stepped_by_a_hook_of_the_optimizer() -> None:
