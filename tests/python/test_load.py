@@ -47,6 +47,16 @@ def test_a_loaded_profile_says_what_the_live_one_says(name: str, tmp_path: Path)
     assert (loaded.repairs, loaded.loss, loaded.lost_events) == ((), {}, 0)
 
 
+def test_a_range_with_the_name_of_memory_is_read_as_a_range(tmp_path: Path) -> None:
+    with mindprof.profile(profile_memory=True) as prof, mindprof.record_function("[memory]"):
+        kept = torch.ones(100)
+    loaded = mindprof.load(prof.export_chrome_trace(tmp_path / "trace.json"))
+    (found,) = (event for event in loaded.events() if event.name == "[memory]")
+    assert [child.name for child in found.cpu_children] == ["aten::ones"]
+    assert rows(loaded.key_averages()) == rows(prof.key_averages())
+    assert sum(row.self_cpu_memory_usage for row in loaded.key_averages()) == 4 * kept.numel()
+
+
 def test_everything_can_be_written_again(tmp_path: Path) -> None:
     loaded = mindprof.load(FULL)
     again = mindprof.load(loaded.export_chrome_trace(tmp_path / "again.json.gz"))

@@ -45,6 +45,28 @@ def test_the_environment_shows_it_too(level: str, tmp_path: Path) -> None:
     assert told == "mindprof: wrote the trace to trace.json\n"
 
 
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        (SHOWN, "INFO:mindprof:wrote the trace to trace.json\n"),
+        ("import logging; logging.basicConfig()", "INFO:mindprof:wrote the trace to trace.json\n"),
+        (
+            "import logging; logging.basicConfig(filename='program.log')",
+            "mindprof: wrote the trace to trace.json\n",
+        ),
+        (
+            SHOWN + "; logging.root.handlers[0].setLevel(logging.WARNING)",
+            "mindprof: wrote the trace to trace.json\n",
+        ),
+    ],
+)
+def test_what_the_program_shows_already_is_shown_once(
+    before: str, expected: str, tmp_path: Path
+) -> None:
+    _, told = run(tmp_path, before, MINDPROF_LOG="info")
+    assert told == expected
+
+
 @pytest.mark.parametrize("level", ["", "off", "warning"])
 def test_nothing_is_said_unless_somebody_asks(level: str, tmp_path: Path) -> None:
     assert run(tmp_path, MINDPROF_LOG=level) == ("False\n", "")

@@ -55,6 +55,65 @@ def test_torch_is_recorded_in_whichever_order_it_is_imported(before: str) -> Non
     assert "warned" not in said
 
 
+IN_A_MODE = """
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+class Dispatch(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        raise AssertionError(func)
+
+class Function(TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        raise AssertionError(func)
+
+def record():
+    prof = mindprof.profile(profile_memory=True, record_shapes=True)
+    prof.start()
+    prof.stop()
+
+def first(values):
+    record()
+    return values.sum()
+
+def inside(mode):
+    with mode:
+        record()
+
+{enter}
+with mindprof.profile(profile_memory=True) as prof:
+    kept = torch.ones(100)
+print("bytes", sum(row.self_cpu_memory_usage for row in prof.key_averages()))
+"""
+
+
+FAKE, DISPATCH, FUNCTION, VMAP, GRAD, FUNCTIONALIZE = (
+    "inside(FakeTensorMode())",
+    "inside(Dispatch())",
+    "inside(Function())",
+    "torch.vmap(first)(x)",
+    "torch.func.grad(first)(x)",
+    "torch.func.functionalize(first)(x)",
+)
+
+
+@pytest.mark.parametrize(
+    ("backend", "enter"),
+    [
+        *((None, mode) for mode in (FAKE, DISPATCH, FUNCTION, VMAP, GRAD, FUNCTIONALIZE)),
+        *(("kineto", mode) for mode in (DISPATCH, FUNCTIONALIZE)),
+    ],
+)
+def test_a_first_profiler_inside_of_a_mode_finds_the_same(backend: str | None, enter: str) -> None:
+    said = run(middle=IN_A_MODE.format(enter=enter), backend=backend)
+    assert RECORDED in said
+    assert f"is recorded by: {backend or 'observer'} (" in said
+    assert "bytes 400" in said
+    assert "is not recorded" not in said
+    assert "are read by its accessors in Python" not in said
+
+
 def test_the_way_is_told_without_a_line_of_code() -> None:
     program = "import torch, mindprof; mindprof.supported_activities()"
     for log, told in (("info", True), ("", False)):

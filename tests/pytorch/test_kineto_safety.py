@@ -164,6 +164,7 @@ with mindprof.profile(profile_memory={memory}) as prof:
         print(error)
     x - x
 print("rows", {{row.key: row.count for row in prof.key_averages()}})
+print("lost", prof.lost_events, prof.key_averages().table().count("torch lost as a whole"))
 """
 
 
@@ -172,6 +173,7 @@ def test_torchs_own_profiler_inside_is_refused_or_takes_over(memory: bool) -> No
     done = python(REFUSED.format(memory=memory))
     is_kept = "'aten::add': 1" in done.stdout
     assert is_kept or "what torch recorded is lost: torch.profiler was started" in done.stderr
+    assert ("lost 0 0" if is_kept else "lost 1 1") in done.stdout
 
 
 def test_a_start_that_fails_leaves_torch_usable(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -318,7 +320,7 @@ with warnings.catch_warnings(record=True) as told:
     worker = threading.Thread(target=lost.stop)
     worker.start()
     worker.join()
-print(sum("is lost" in str(warning.message) for warning in told))
+print(sum("is lost" in str(warning.message) for warning in told), lost.lost_events)
 print(torch.autograd.profiler._is_profiler_enabled)
 child = os.fork()
 if child == 0:
@@ -339,7 +341,7 @@ print(sum(row.self_cpu_memory_usage for row in prof.key_averages()))
 
 
 def test_what_is_lost_by_an_end_on_another_thread_is_in_nobodys_way() -> None:
-    assert python(LEFT).stdout.split() == ["1", "False", "0", "400"]
+    assert python(LEFT).stdout.split() == ["1", "1", "False", "0", "400"]
 
 
 #: Prints what operators were given, and how often. With a word, results are read by accessors.

@@ -20,11 +20,14 @@ pub enum LossCause {
     /// What a worker process recorded that died, or did not hand it over in time. At least as many:
     /// each such process counts as one.
     Workers,
+    /// What torch's own collector had, of a recording that was ended by others. At least as many:
+    /// each such recording counts as one.
+    Collections,
 }
 
 impl LossCause {
     /// Every cause, in the order in which they are shown.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Budget,
         Self::Names,
         Self::Depth,
@@ -32,6 +35,7 @@ impl LossCause {
         Self::Unreported,
         Self::Damaged,
         Self::Workers,
+        Self::Collections,
     ];
 
     /// Returns the cause in words, to follow "lost".
@@ -44,6 +48,7 @@ impl LossCause {
             Self::Unreported => "that a device did not report",
             Self::Damaged => "in a damaged part of the file",
             Self::Workers => "of workers that died or were late, at least one each",
+            Self::Collections => "of recordings that torch lost as a whole, at least one each",
         }
     }
 }

@@ -200,9 +200,7 @@ impl Session {
                 capture.attach_process(Part::from(reading.profile))?;
             }
             if missing > 0 {
-                let mut part = Part::new();
-                part.reference_unix_ns = capture.axis().reference_unix_ns();
-                part.add_loss(LossCause::Workers, missing);
+                let part = loss_beside(&capture, LossCause::Workers, missing);
                 capture.attach_process(part)?;
             }
             Ok::<_, mindprof_formats::Error>(capture)
@@ -212,17 +210,22 @@ impl Session {
     }
 
     /// Closes the window and returns what it holds together with what torch's own collector hands
-    /// over. `stacks` says whether that was asked for them.
+    /// over; none if it has lost that, which is counted. `stacks` says whether it was asked for
+    /// them.
     fn stop_with(
         &self,
         py: Python<'_>,
-        result: &Bound<'_, PyAny>,
+        result: Option<&Bound<'_, PyAny>>,
         stacks: bool,
     ) -> PyResult<Profile> {
         let inputs = self.lock().wants_inputs;
         let mut capture = self.close(py);
+        let part = match result {
+            Some(result) => read_part(result, inputs, stacks)?,
+            None => loss_beside(&capture, LossCause::Collections, 1),
+        };
         capture
-            .attach(read_part(result, inputs, stacks)?)
+            .attach(part)
             .map_err(mindprof_formats::Error::from)
             .map_err(Error::from)?;
         self.lock().capture = Some(capture.clone());
@@ -237,6 +240,14 @@ impl Session {
         }
         Profile::from_capture(capture)
     }
+}
+
+/// Returns a part that holds nothing but what others lost while a window was open.
+fn loss_beside(capture: &Capture, cause: LossCause, count: u64) -> Part {
+    let mut part = Part::new();
+    part.reference_unix_ns = capture.axis().reference_unix_ns();
+    part.add_loss(cause, count);
+    part
 }
 
 impl Session {

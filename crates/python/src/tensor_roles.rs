@@ -35,27 +35,13 @@ pub(crate) struct OptimizerWatch {
     /// What stood there.
     #[pyo3(get)]
     theirs: Py<PyAny>,
-    /// `types.MethodType`.
-    method: Py<PyAny>,
 }
 
 #[pymethods]
 impl OptimizerWatch {
     #[new]
-    fn new(py: Python<'_>, theirs: Py<PyAny>) -> PyResult<Self> {
-        let method = py.import("types")?.getattr("MethodType")?.unbind();
-        Ok(Self { theirs, method })
-    }
-
-    fn __get__<'py>(
-        slf: &Bound<'py, Self>,
-        optimizer: Option<&Bound<'py, PyAny>>,
-        _class: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        match optimizer {
-            Some(optimizer) => slf.get().method.bind(slf.py()).call1((slf, optimizer)),
-            None => Ok(slf.clone().into_any()),
-        }
+    const fn new(theirs: Py<PyAny>) -> Self {
+        Self { theirs }
     }
 
     fn __call__<'py>(&self, optimizer: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {

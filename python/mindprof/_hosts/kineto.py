@@ -149,14 +149,13 @@ class KinetoHost:
         give_kineto_back()
         if result is None:
             _leave(own)
-            _warn(_IS_LOST)
-            profile = session.stop()
-            _tell_end(torch)
-            return profile
         try:
-            return session.stop_with(result, own.options.with_stack)
+            profile = session.stop_with(result, own.options.with_stack)
         finally:
             _tell_end(torch)
+        if result is None:
+            _warn(_IS_LOST)
+        return profile
 
     def toggle(
         self, session: _core.Session, enabled: bool, activities: Iterable[ProfilerActivity]

@@ -11,6 +11,7 @@ from types import ModuleType
 
 from mindprof import _core
 from mindprof._hosts.kineto_config import kineto_config
+from mindprof._hosts.plain_thread import on_plain_thread
 from mindprof._profiler.options import SessionOptions
 from mindprof._results.logger import inform
 
@@ -27,14 +28,14 @@ def check_results(torch: ModuleType) -> None:
         return
     _is_checked = True
     try:
-        _core.check_torch_results(_small_collection(torch))
+        on_plain_thread(lambda: _core.check_torch_results(_small_collection(torch)))
     # Whatever an unknown torch does here, there is the other way.
     except Exception as error:
         inform("results of torch's collector are read by its accessors in Python: %s", error)
 
 
 def _small_collection(torch: ModuleType) -> object:
-    """Returns the results of a few operators and ranges of this thread."""
+    """Returns the results of a few operators and ranges of the calling thread."""
     native = torch._C._autograd
     options = SessionOptions(record_shapes=True, profile_memory=True, all_threads=False)
     config = kineto_config(torch, options)

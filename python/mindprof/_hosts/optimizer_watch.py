@@ -18,7 +18,19 @@ def replace(torch: ModuleType) -> None:
     """Has the recorder told of optimizers. A second call changes nothing."""
     found = getattr(torch.optim.Optimizer, _NAME, None)
     if found is not None and not isinstance(found, _core.OptimizerWatch):
-        setattr(torch.optim.Optimizer, _NAME, _core.OptimizerWatch(found))
+        setattr(torch.optim.Optimizer, _NAME, _method(_core.OptimizerWatch(found)))
+
+
+def _method(watch: _core.OptimizerWatch) -> object:
+    """Makes it a method that `torch.compile` knows for one, of whichever torch.
+
+    That of torch 2.11 calls what binds itself as if it was no method, without the optimizer.
+    """
+    import ctypes
+
+    make = ctypes.pythonapi.PyInstanceMethod_New
+    make.argtypes, make.restype = [ctypes.py_object], ctypes.py_object
+    return make(watch)
 
 
 def restore(torch: ModuleType) -> None:

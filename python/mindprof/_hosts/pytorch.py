@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+import weakref
 from collections.abc import Iterable
 
 from mindprof import _core
@@ -68,7 +69,7 @@ class PyTorchHost:
             session.resume() if enabled else session.pause()
 
     def _observe(self, session: _core.Session, options: SessionOptions, memory: bool) -> None:
-        observed.add(session)
+        _add(session)
         if not session.observe_torch(memory):
             warnings.warn(_MEMORY_IS_TAKEN, stacklevel=level_outside())
         torch = sys.modules["torch"]
@@ -81,11 +82,32 @@ class PyTorchHost:
     def stop(self, session: _core.Session) -> _core.Profile:
         """Ends a recording."""
         profile = session.stop()
-        observed.discard(session)
-        torch = sys.modules["torch"]
+        end = observed.pop(session, None)
+        if end is not None:
+            end.detach()
         if not _core.is_profiling():
-            fast_ranges.restore(torch)
-            optimizer_watch.restore(torch)
-            if not torch.autograd._profiler_enabled():
-                tell_torch(torch, is_profiling=False)
+            _leave()
         return profile
+
+
+def _add(session: _core.Session) -> None:
+    """Notes that the observer was attached for a recording, which may be let go of unended."""
+    end = weakref.finalize(session, _let_go)
+    end.atexit = False
+    observed[session] = end
+
+
+def _let_go() -> None:
+    """Leaves torch as it was, if that recording was the last one."""
+    # The engine still has a recording whose object is about to go.
+    if not list(observed) and not kineto_is_claimed():
+        _leave()
+
+
+def _leave() -> None:
+    """Puts back what stood in torch's places."""
+    torch = sys.modules["torch"]
+    fast_ranges.restore(torch)
+    optimizer_watch.restore(torch)
+    if not torch.autograd._profiler_enabled():
+        tell_torch(torch, is_profiling=False)

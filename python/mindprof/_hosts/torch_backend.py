@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from mindprof import _core
+from mindprof._hosts.plain_thread import on_plain_thread
 from mindprof._profiler.activity import DEVICE_NAMES
 from mindprof._results.logger import inform
 
@@ -102,20 +103,21 @@ def memory_is_told(torch: ModuleType) -> bool:
     """Returns whether torch tells the observer of memory, having tried it once."""
     global _memory
     if _memory is None:
-        empty, kind = torch.empty, torch.uint8
         try:
-            _core.check_torch_memory(
-                _CHECKED_BYTES, lambda: empty(_CHECKED_BYTES, dtype=kind, device="cpu")
-            )
+            on_plain_thread(lambda: _check_memory(torch))
         except _core.ProfilerError as error:
-            if torch.autograd._profiler_enabled():
-                # The slot is taken, which says nothing of torch: the session finds out by itself.
-                return True
             inform("torch's memory is not recorded: %s", error)
             _memory = False
         else:
             _memory = True
     return _memory
+
+
+def _check_memory(torch: ModuleType) -> None:
+    empty, kind = torch.empty, torch.uint8
+    _core.check_torch_memory(
+        _CHECKED_BYTES, lambda: empty(_CHECKED_BYTES, dtype=kind, device="cpu")
+    )
 
 
 def _probe_once(torch: ModuleType) -> Backend:
@@ -156,7 +158,7 @@ def torch_version(torch: ModuleType) -> tuple[int, ...]:
 def _probe_failure(torch: ModuleType) -> str | None:
     """Makes the observer. Returns why that failed, None if it did not."""
     try:
-        probe(torch)
+        on_plain_thread(lambda: probe(torch))
     # Whatever an unknown torch does to the probe's operators, the program goes on without it.
     except Exception as error:
         return str(error) or type(error).__name__

@@ -40,8 +40,10 @@ class Collection(NamedTuple):
     thread: Callable[[], threading.Thread | None]
 
 
-#: The recordings that the observer was attached for.
-observed: weakref.WeakSet[_core.Session] = weakref.WeakSet()
+#: The recordings that the observer was attached for, each with what is done when it is let go of.
+observed: weakref.WeakKeyDictionary[_core.Session, weakref.finalize[..., _core.Session]] = (
+    weakref.WeakKeyDictionary()
+)
 
 # Under one key, or empty: of several threads the one that sets it has Kineto.
 _collections: dict[str, Collection] = {}

@@ -46,9 +46,25 @@ def _own_logger() -> logging.Logger:
     if _is_asked_for():
         handler = logging.StreamHandler()
         handler.setFormatter(logging.Formatter("mindprof: %(message)s"))
+        handler.addFilter(lambda _: not _is_shown_by_others(own, handler))
         own.addHandler(handler)
         own.setLevel(logging.INFO)
     return own
+
+
+def _is_shown_by_others(own: logging.Logger, handler: logging.Handler) -> bool:
+    """Returns whether the program itself shows what we say, where it would be seen twice."""
+    import logging
+
+    found: logging.Logger | None = own
+    while found is not None:
+        for other in found.handlers:
+            if isinstance(other, logging.StreamHandler) and other is not handler:
+                is_seen = other.stream in (sys.stderr, sys.stdout)
+                if is_seen and other.level <= logging.INFO:
+                    return True
+        found = found.parent if found.propagate else None
+    return False
 
 
 def _is_asked_for() -> bool:

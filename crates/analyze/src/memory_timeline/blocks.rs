@@ -12,8 +12,11 @@ use rustc_hash::FxHashMap;
 use super::{MemoryBlock, MemoryDevice, MemoryPlace};
 use crate::analysis::Analysis;
 
-/// Stands for an input that lies in no block: a tensor without elements.
+/// Stands for the block of a tensor without elements that lies in none.
 pub(super) const NO_BLOCK: u32 = u32::MAX;
+
+/// Stands for the block of a tensor without a storage: a sparse one, or one on no device.
+const NO_STORAGE: u32 = u32::MAX - 1;
 
 /// Stands for the creation of a block that was there before the window.
 const NO_RECORD: u32 = u32::MAX;
@@ -40,9 +43,23 @@ pub(super) struct Blocks {
 /// A tensor that an event was given.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TensorInput {
-    pub(super) block: u32,
+    block: u32,
     /// Its place among the event's arguments; those of a list share one.
-    pub(super) place: u32,
+    pub(super) place: u16,
+    /// How many arguments the event has.
+    pub(super) arguments: u16,
+}
+
+impl TensorInput {
+    /// Returns the block that it lies in, if it lies in one.
+    pub(super) fn block(self) -> Option<u32> {
+        (self.block < NO_STORAGE).then_some(self.block)
+    }
+
+    /// Returns whether it has a storage, be it an empty one.
+    pub(super) const fn has_storage(self) -> bool {
+        self.block != NO_STORAGE
+    }
 }
 
 impl Blocks {
@@ -193,20 +210,38 @@ impl Sweep<'_> {
         let addresses = self.profile.storages().of(index);
         for (tensor, &address) in tensors.of(event.inputs).iter().zip(addresses) {
             let block = match tensor.bytes {
+                _ if address == 0 => NO_STORAGE,
                 Some(bytes) => self.tensor(event.thread, address, bytes),
+                // A view of nothing lies where the others do; what it is of may be nowhere.
+                None if self.is_live(event.thread, address) => {
+                    self.tensor(event.thread, address, 0)
+                }
                 None => NO_BLOCK,
             };
-            let place = tensor.place;
-            self.blocks.inputs.push(TensorInput { block, place });
+            self.blocks.inputs.push(TensorInput {
+                block,
+                place: tensor.place,
+                arguments: tensor.arguments,
+            });
+        }
+    }
+
+    /// Returns whether a block lies at an address, as a thread sees it.
+    fn is_live(&self, thread: ThreadId, address: u64) -> bool {
+        self.live.contains_key(&(self.place_of(thread), address))
+    }
+
+    /// Returns where the tensors of a thread lie.
+    fn place_of(&self, thread: ThreadId) -> MemoryPlace {
+        MemoryPlace {
+            process: self.profile.threads()[thread.index()].process,
+            device: MemoryDevice::HOST,
         }
     }
 
     /// Returns the block of a tensor that was seen on a thread.
     fn tensor(&mut self, thread: ThreadId, address: u64, bytes: u64) -> u32 {
-        let place = MemoryPlace {
-            process: self.profile.threads()[thread.index()].process,
-            device: MemoryDevice::HOST,
-        };
+        let place = self.place_of(thread);
         let blocks = &mut self.blocks;
         let live = self.live.entry((place, address));
         let index = *live.or_insert_with(|| blocks.add(place, address));
@@ -283,7 +318,8 @@ struct TensorLists {
 
 #[derive(Clone, Copy)]
 struct SeenTensor {
-    place: u32,
+    place: u16,
+    arguments: u16,
     /// How much of its storage is known to be spanned; none of a tensor without elements.
     bytes: Option<u64>,
 }
@@ -295,16 +331,17 @@ impl TensorLists {
             tensors: Vec::new(),
         };
         for words in profile.inputs().iter() {
-            let inputs = mindprof_model::InputsIter::new(words);
-            for (place, input) in inputs.enumerate() {
-                lists.add(place as u32, input);
+            let inputs = || mindprof_model::InputsIter::new(words);
+            let arguments = u16::try_from(inputs().count()).unwrap_or(u16::MAX);
+            for (place, input) in (0..arguments).zip(inputs()) {
+                lists.add((place, arguments), input);
             }
             lists.begins.push(lists.tensors.len() as u32);
         }
         lists
     }
 
-    fn add(&mut self, place: u32, input: Input<'_>) {
+    fn add(&mut self, (place, arguments): (u16, u16), input: Input<'_>) {
         match input {
             Input::Tensor {
                 dtype,
@@ -313,11 +350,15 @@ impl TensorLists {
                 ..
             } => {
                 let bytes = spanned_bytes(dtype, dims, strides);
-                self.tensors.push(SeenTensor { place, bytes });
+                self.tensors.push(SeenTensor {
+                    place,
+                    arguments,
+                    bytes,
+                });
             }
             Input::TensorList(list) => {
                 for tensor in list {
-                    self.add(place, tensor);
+                    self.add((place, arguments), tensor);
                 }
             }
             Input::Other

@@ -118,9 +118,9 @@ impl Categories {
             }
             if let Some(gradient) = blocks.inputs(index).first()
                 && gradient.place == 0
-                && gradient.block != NO_BLOCK
+                && let Some(block) = gradient.block()
             {
-                self.of_blocks[gradient.block as usize] = Some(MemoryCategory::Gradient);
+                self.of_blocks[block as usize] = Some(MemoryCategory::Gradient);
             }
         }
     }

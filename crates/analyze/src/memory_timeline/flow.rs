@@ -6,7 +6,7 @@
 
 use mindprof_model::{Category, EventId, Nanos, Profile, ScopeKind, ThreadId};
 
-use super::blocks::{Blocks, NO_BLOCK};
+use super::blocks::Blocks;
 use super::schema::Schema;
 use crate::analysis::Analysis;
 use crate::tree::Tree;
@@ -118,7 +118,7 @@ impl<'a> Node<'a> {
 impl Flow {
     pub(super) fn build(analysis: &Analysis, blocks: &Blocks) -> Self {
         let profile = analysis.profile();
-        let schemas: Vec<Schema> = profile.strings().iter().map(Schema::of).collect();
+        let schemas = Schemas::build(profile, blocks);
         let members = Members::build(profile, analysis.tree(), &schemas);
         let mut builder = Builder::new(profile, blocks, &schemas);
         for index in 0..members.starts.len() {
@@ -173,6 +173,34 @@ impl Flow {
     pub(super) fn owner(&self, record: u32) -> Option<EventId> {
         let owner = self.owners[record as usize];
         (owner != NONE).then(|| EventId::from_raw(owner))
+    }
+}
+
+/// The schemas of events.
+struct Schemas<'a> {
+    profile: &'a Profile,
+    blocks: &'a Blocks,
+    of_names: Vec<Schema>,
+}
+
+impl<'a> Schemas<'a> {
+    fn build(profile: &'a Profile, blocks: &'a Blocks) -> Self {
+        Self {
+            profile,
+            blocks,
+            of_names: profile.strings().iter().map(Schema::of).collect(),
+        }
+    }
+
+    /// Returns the schema of the event at `index`. As in torch, none fits a tensor without a storage:
+    /// what such an operator calls is looked at in its place.
+    fn of(&self, index: usize) -> Schema {
+        let tensors = self.blocks.inputs(index);
+        if tensors.iter().all(|tensor| tensor.has_storage()) {
+            self.of_names[self.profile.events()[index].name.index()]
+        } else {
+            Schema::None
+        }
     }
 }
 
@@ -231,7 +259,7 @@ impl Members {
     /// operator b        |----|
     /// records            x            y             operation 1: record y
     /// ```
-    fn build(profile: &Profile, tree: &Tree, schemas: &[Schema]) -> Self {
+    fn build(profile: &Profile, tree: &Tree, schemas: &Schemas<'_>) -> Self {
         let (mut starts, mut are_backward) = (Vec::new(), Vec::new());
         let mut of_events = vec![NONE; profile.events().len()];
         let mut of_records = vec![NONE; profile.memory().len()];
@@ -258,7 +286,7 @@ impl Members {
             let from_parent = tree
                 .parent(id)
                 .map_or(NONE, |parent| of_events[parent.index()]);
-            let is_operation = schemas[event.name.index()].is_operation(event);
+            let is_operation = schemas.of(next).is_operation(event);
             of_events[next] = from_parent;
             if from_parent == NONE && is_operation && !tree.is_outside(id) {
                 of_events[next] = starts.len() as u32;
@@ -335,7 +363,7 @@ impl OpenEvents {
 struct Builder<'a> {
     profile: &'a Profile,
     blocks: &'a Blocks,
-    schemas: &'a [Schema],
+    schemas: &'a Schemas<'a>,
     flow: Flow,
     versions: Vec<u32>,
     /// The edge of each block in the operation that had to do with it last.
@@ -343,7 +371,7 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(profile: &'a Profile, blocks: &'a Blocks, schemas: &'a [Schema]) -> Self {
+    fn new(profile: &'a Profile, blocks: &'a Blocks, schemas: &'a Schemas<'a>) -> Self {
         Self {
             profile,
             blocks,
@@ -398,13 +426,13 @@ impl<'a> Builder<'a> {
     }
 
     fn inputs(&mut self, event: usize, first_edge: usize) {
-        let schema = self.schemas[self.profile.events()[event].name.index()];
+        let schema = self.schemas.of(event);
         for input in self.blocks.inputs(event) {
-            if input.block == NO_BLOCK {
+            let Some(block) = input.block() else {
                 continue;
-            }
-            let writes = schema.writes(input.place);
-            let seen = &mut self.edge(input.block, first_edge).seen;
+            };
+            let writes = schema.writes(input.place, input.arguments);
+            let seen = &mut self.edge(block, first_edge).seen;
             match writes {
                 Some(true) => seen.written = true,
                 Some(false) => seen.only_read = true,

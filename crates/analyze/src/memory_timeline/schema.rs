@@ -1,15 +1,47 @@
 //! Which of its inputs an operator writes to, as the schemas of torch's operators say.
 
+use std::sync::LazyLock;
+
 use mindprof_model::{Category, Event, ScopeKind};
+use rustc_hash::FxHashMap;
 
 /// What a name says of an operator's inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Schema {
     /// It is no operator's: nothing is known.
     None,
-    /// The inputs at these places, one bit each, are written to.
-    Writes(u32),
+    /// The inputs at these places, one bit each, are written to, and where there are as many as one
+    /// of these overloads has, the last ones.
+    Writes(u32, &'static [OutOverload]),
 }
+
+/// An overload of an operator whose results are given to it, as by `out=`: they come last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OutOverload {
+    arguments: u16,
+    results: u16,
+}
+
+/// By name, the overloads of torch's operators that write to their last inputs.
+///
+/// A line says how many arguments such an overload has, how many of them are results, and of which
+/// operators. No other overload with as many arguments takes tensors at these places; `max` and `min`
+/// with two arguments, where the second may be a tensor to compare with, are therefore left out.
+static OUT_OVERLOADS: LazyLock<FxHashMap<&str, Vec<OutOverload>>> = LazyLock::new(|| {
+    let mut overloads: FxHashMap<_, Vec<_>> = FxHashMap::default();
+    for line in include_str!("out_overloads.txt").lines() {
+        let mut words = line.split(' ');
+        let [arguments, results] = [(); 2].map(|()| {
+            let number = words.next().and_then(|word| word.parse().ok());
+            number.expect("lines of the table begin with two numbers")
+        });
+        for name in words {
+            let known = overloads.entry(name).or_default();
+            known.push(OutOverload { arguments, results });
+        }
+    }
+    overloads
+});
 
 /// Operators that write to other inputs than their name says, with the places of these, one bit
 /// each.
@@ -48,14 +80,23 @@ impl Schema {
         let exception = EXCEPTIONS.iter().find(|(known, _)| *known == base);
         let in_place = base.ends_with('_') && !base.ends_with("__")
             || base.starts_with("__i") && base.ends_with("__");
-        Self::Writes(exception.map_or(u32::from(in_place), |(_, places)| *places))
+        let places = exception.map_or(u32::from(in_place), |(_, places)| *places);
+        let overloads = OUT_OVERLOADS.get(base).filter(|_| namespace == "aten");
+        Self::Writes(places, overloads.map_or(&[], Vec::as_slice))
     }
 
-    /// Returns whether the input at `place` is written to; none if that is not known.
-    pub(super) const fn writes(self, place: u32) -> Option<bool> {
+    /// Returns whether the input at `place`, one of so many, is written to; none if that is not
+    /// known.
+    pub(super) fn writes(self, place: u16, arguments: u16) -> Option<bool> {
         match self {
             Self::None => None,
-            Self::Writes(places) => Some(place < 32 && places >> place & 1 == 1),
+            Self::Writes(places, overloads) => {
+                let is_result = |overload: &OutOverload| {
+                    overload.arguments == arguments && place >= arguments - overload.results
+                };
+                let is_named = place < 32 && places >> place & 1 == 1;
+                Some(is_named || overloads.iter().any(is_result))
+            }
         }
     }
 
@@ -75,7 +116,7 @@ mod tests {
     fn names_say_what_is_written() {
         let writes = |name| {
             let schema = Schema::of(name);
-            [0, 1, 2].map(|place| schema.writes(place))
+            [0, 1, 2].map(|place| schema.writes(place, 3))
         };
         let (yes, no) = (Some(true), Some(false));
         assert_eq!(writes("aten::add"), [no, no, no]);
@@ -89,5 +130,23 @@ mod tests {
             [None; 3]
         );
         assert_eq!(writes("AddBackward0"), [None; 3]);
+    }
+
+    #[test]
+    fn results_that_are_given_are_written() {
+        let written = |name, arguments| -> Vec<u16> {
+            let places = 0..arguments;
+            places
+                .filter(|&place| Schema::of(name).writes(place, arguments) == Some(true))
+                .collect()
+        };
+        // add(self, other, alpha), add(self, other, alpha, out)
+        assert_eq!(written("aten::add", 3), []);
+        assert_eq!(written("aten::add", 4), [3]);
+        // max(self, other), max(self, other, out), max(self, dim, keepdim, max, max_values)
+        assert_eq!(written("aten::max", 2), []);
+        assert_eq!(written("aten::max", 3), [2]);
+        assert_eq!(written("aten::max", 5), [3, 4]);
+        assert_eq!(written("own::add", 4), []);
     }
 }

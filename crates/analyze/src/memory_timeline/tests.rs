@@ -217,6 +217,45 @@ fn a_parameter_that_nobody_told_of_is_found_by_its_use() {
 }
 
 #[test]
+fn a_result_that_is_given_is_written_to() {
+    let versions = |addresses: &[u64]| {
+        let mut draw = Draw::new();
+        draw.op("aten::mul", addresses, |_| ());
+        let actions = story(&draw.finish(), OUTPUT);
+        actions.into_iter().map(|(action, ..)| action).collect()
+    };
+    let (preexisting, written) = (MemoryAction::Preexisting, MemoryAction::IncrementVersion);
+    let (read, by_out): (Vec<_>, Vec<_>) = (
+        versions(&[INPUT, OUTPUT]),
+        versions(&[INPUT, WEIGHT, OUTPUT]),
+    );
+    assert_eq!(read, [preexisting]);
+    assert_eq!(by_out, [preexisting, written]);
+}
+
+/// ```text
+/// mul      |----------------|      of a tensor that may have no storage
+/// neg          |---|               reads scratch
+/// scratch    x        x
+/// ```
+#[test]
+fn an_operator_with_a_tensor_without_a_storage_is_looked_into() {
+    let scratch = |other: u64| {
+        let mut draw = Draw::new();
+        draw.op("aten::mul", &[INPUT, other], |draw| {
+            draw.memory(SCRATCH, 64);
+            draw.op("aten::neg", &[SCRATCH], |_| ());
+            draw.memory(SCRATCH, -64);
+        });
+        let analysis = draw.finish();
+        assert_eq!(story(&analysis, 0), []);
+        story(&analysis, SCRATCH)[0].2
+    };
+    assert_eq!(scratch(WEIGHT), MemoryCategory::Temporary);
+    assert_eq!(scratch(0), MemoryCategory::Unknown);
+}
+
+#[test]
 fn an_address_that_is_taken_again_is_another_block() {
     let mut draw = Draw::new();
     draw.op("aten::ones", &[], |draw| draw.memory(9, 8));
@@ -379,11 +418,14 @@ enum Step {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let address = || 1_u64..8;
-    let addresses = || prop::collection::vec(address(), 0..4);
+    // None lies at zero, as sparse tensors do.
+    let addresses = || prop::collection::vec(0_u64..8, 0..4);
+    let made = prop::collection::vec(address(), 0..4);
     let names = prop::sample::select(vec![
         "aten::add",
         "aten::add_",
         "aten::_foreach_add_",
+        "aten::mul",
         "my_range",
         "autograd::engine::evaluate_function: X",
     ]);
@@ -393,7 +435,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
             (address(), 1_i64..100).prop_map(|(at, bytes)| Step::Take(at, bytes)),
             (address(), 1_i64..100).prop_map(|(at, bytes)| Step::Give(at, bytes)),
             (names, addresses()).prop_map(|(name, at)| Step::Use(name, at)),
-            (addresses(), addresses()).prop_map(|(read, made)| Step::Backward(read, made)),
+            (addresses(), made).prop_map(|(read, made)| Step::Backward(read, made)),
             (role, address()).prop_map(|(role, at)| Step::Tell(role, at)),
         ],
         0..60,

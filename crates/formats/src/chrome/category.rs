@@ -182,6 +182,7 @@ pub(crate) const fn loss_key(cause: LossCause) -> &'static str {
         LossCause::Unreported => "unreported",
         LossCause::Damaged => "damaged",
         LossCause::Workers => "workers",
+        LossCause::Collections => "collections",
     }
 }
 

@@ -189,7 +189,7 @@ impl Collector {
         let track = self.tracks.track_of(device, event, strings);
         self.vocabulary.count_unknown(meaning);
         let mut kept = Event::new(category, name.string, track, Nanos(start as u64), duration);
-        if name.role.is_hidden() {
+        if name.role.is_hidden(category) {
             kept.flags = kept.flags.union(Flags::HIDDEN);
         }
         if is_moment(event.phase) {

@@ -50,7 +50,7 @@ pub(super) enum Role {
     Any,
     /// The tracer's own work or noise.
     Hidden,
-    /// Memory that was taken or given back, if it is a moment; else noise.
+    /// Memory that was taken or given back, if it is a moment that says how much.
     Memory,
     /// The wrapper around a node of the backward graph.
     BackwardWrapper,
@@ -69,8 +69,14 @@ impl Role {
         }
     }
 
-    pub(super) const fn is_hidden(self) -> bool {
-        matches!(self, Self::Hidden | Self::Memory)
+    /// Returns whether an event of a category is noise. A user may give a range the name of memory;
+    /// all else of that name is torch's, as what its exporter of event lists writes.
+    pub(super) fn is_hidden(self, category: Category) -> bool {
+        match self {
+            Self::Hidden => true,
+            Self::Memory => category != Category::Annotation,
+            Self::Any | Self::BackwardWrapper | Self::Mark => false,
+        }
     }
 }
 

@@ -80,6 +80,24 @@ fn categories_and_devices_are_told_apart() {
 }
 
 #[test]
+fn a_range_with_the_name_of_memory_is_a_range() {
+    let profile = read_trace(
+        br#"[{"ph": "X", "cat": "user_annotation", "name": "[memory]", "ts": 0, "dur": 9},
+             {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "ts": 1, "args": {"Bytes": 8}},
+             {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "ts": 2},
+             {"ph": "X", "name": "[memory]", "pid": "CPU functions", "ts": 3, "dur": 0}]"#,
+    )
+    .unwrap();
+    let events = profile.events().iter();
+    let hidden: Vec<_> = events
+        .map(|event| (event.start.0, event.flags.contains(Flags::HIDDEN)))
+        .collect();
+    assert_eq!(hidden, [(0, false), (2_000, true), (3_000, true)]);
+    let bytes: Vec<_> = profile.memory().iter().map(|record| record.bytes).collect();
+    assert_eq!(bytes, [8]);
+}
+
+#[test]
 fn backward_nodes_are_known_by_their_forward_thread() {
     let profile = read_trace(
         br#"[{"ph": "X", "cat": "cpu_op", "name": "autograd::engine::evaluate_function: X", "ts": 0, "dur": 9, "args": {"Sequence number": 3, "Fwd thread id": 1}},
