@@ -190,6 +190,61 @@ def test_imports_are_said_beside_the_table(folder: Path) -> None:
     assert max(shares) <= 100
 
 
+def test_imports_of_all_threads_are_told(folder: Path) -> None:
+    program = """
+        import threading
+        import mindtorch_v2 as torch
+
+        def late():
+            import slow
+            torch.ones(2).sum()
+
+        thread = threading.Thread(target=late)
+        thread.start()
+        thread.join()
+        """
+    write(folder, "import time\ndef inside():\n    time.sleep(0.2)\ninside()\n", "slow.py")
+    done = run("-o", "out", write(folder, program))
+    assert done.returncode == 0, done.stderr
+    names = names_of(folder / "out/trace.json.gz")
+    assert names["import slow"] == 1
+    assert not [each for each in names if each.endswith(": inside")]
+    told = [line for line in done.stderr.splitlines() if line.startswith("mindprof: imports")]
+    imports, others = told
+    assert "slow " in imports
+    assert re.search(r"imports on other threads: \S+ of that", others)
+    assert "import slow" not in (folder / "out/table.txt").read_text(encoding="utf-8")
+
+
+def test_steps_are_told_of_the_whole_run(folder: Path) -> None:
+    done = run("-o", "out", write(folder, TRAINING))
+    assert done.returncode == 0, done.stderr
+    assert "mindprof: until the end of the first optimizer step: " in done.stderr
+    assert "mindprof: 6 optimizer steps; those after the first: " in done.stderr
+    assert "mindprof: after the last optimizer step: " in done.stderr
+    # Nobody knows when the first began.
+    names = names_of(folder / "out/trace.json.gz")
+    steps = [f"ProfilerStep#{number}" for number in range(1, 6)]
+    assert sorted(each for each in names if each.startswith("ProfilerStep")) == steps
+    assert "ProfilerStep" not in (folder / "out/table.txt").read_text(encoding="utf-8")
+    # What finds them is no part of the program.
+    assert not [each for each in names if each.endswith(": _open_step") and names[each] > 1]
+
+
+def test_one_step_has_no_spread(folder: Path) -> None:
+    done = run("-o", "out", write(folder, TRAINING.replace("range(6)", "range(1)")))
+    assert "until the end of the first optimizer step: " in done.stderr
+    assert "those after the first" not in done.stderr
+
+
+def test_no_step_is_told_where_none_was_made(folder: Path) -> None:
+    done = run("-o", "out", write(folder, TRAINING.replace("range(6)", "range(0)")))
+    assert done.returncode == 0, done.stderr
+    assert "optimizer step" not in done.stderr
+    ranges = ("ProfilerStep", "before the first", "after the last")
+    assert not [each for each in names_of(folder / "out/trace.json.gz") if each.startswith(ranges)]
+
+
 def test_own_shares_add_up_to_the_whole(folder: Path) -> None:
     assert run("-q", "-o", "out", write(folder, TRAINING)).returncode == 0
     lines = (folder / "out/table.txt").read_text(encoding="utf-8").splitlines()
@@ -421,6 +476,7 @@ def test_an_import_that_fails_is_the_programs_own(folder: Path) -> None:
         (["-m", "no.such.module"], "error: there is no module no.such.module"),
         (["--wait", "3", "broken.py"], "need --active"),
         (["--active", "-1", "broken.py"], "-1 is below zero"),
+        (["--active", "0", "broken.py"], "argument --active: 0 steps are none to record"),
         (["--limit"], "expected one argument"),
         (["--limit", "few", "broken.py"], "'few' is no number"),
         (["--budget", "1 MB", "broken.py"], "'1 MB' is no size"),

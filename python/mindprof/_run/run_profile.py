@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from time import perf_counter_ns
+from typing import Any
 
 from mindprof import _core
 from mindprof._profiler.profile import PROFILER_STEP_NAME, profile
@@ -19,14 +21,26 @@ class RunProfile(profile):
     """A profiler whose steps are known when they end: each ends with a step of the optimizer.
 
     Such a step begins and ends in the midst of calls. Its range lies beside them, so that what they
-    took is not taken from them, nor counted twice.
+    took is not taken from them, nor counted twice. Without a schedule the first range begins with
+    the end of the first step, which began nobody knows when.
     """
 
     #: How long the recorded steps of the present window took, in microseconds.
     step_times: list[float]
 
+    #: How long the present window was open when its first step ended, where nobody knows when that
+    #: began.
+    until_first_us: float | None = None
+
     _range: _core.StepRange | None = None
     _step_began_ns = 0
+
+    def __init__(self, **options: Any) -> None:
+        """Takes what `profile` takes."""
+        super().__init__(**options)
+        self._has_schedule = self.record_steps
+        # Also without a schedule: a program need not call `step()`.
+        self.record_steps = True
 
     @property
     def recording(self) -> _core.Profile:
@@ -46,6 +60,18 @@ class RunProfile(profile):
         )
         return (ended_ns - began_ns) / 1000
 
+    def overlap_us(self, spans: Iterable[tuple[int, int]]) -> float:
+        """Returns how much of spans of time lies in the last window, in microseconds.
+
+        Args:
+            spans: Their begins and ends, by `perf_counter_ns()`.
+        """
+        assert self.profiler is not None
+        began_ns = self.profiler.profiling_start_time_ns
+        ended_ns = self.profiler.profiling_end_time_ns
+        inside = (min(end, ended_ns) - max(begin, began_ns) for begin, end in spans)
+        return sum(max(span_ns, 0) for span_ns in inside) / 1000
+
     def start(self) -> None:
         """Begins with the first action of the schedule, or to record if there is none."""
         self.step_times = []
@@ -58,8 +84,24 @@ class RunProfile(profile):
             self._range = None
         super().stop()
 
+    def step(self) -> None:
+        """Says that a step has ended, and the next begins."""
+        if self._has_schedule:
+            super().step()
+            return
+        if self.step_num == 0:
+            assert self.profiler is not None
+            began_ns = self.profiler.profiling_start_time_ns
+            self.until_first_us = (perf_counter_ns() - began_ns) / 1000
+        # No window begins or ends here, so that our own calls can be left out.
+        _core.pause_calls()
+        try:
+            super().step()
+        finally:
+            _core.resume_calls()
+
     def _open_step(self) -> None:
-        if self.record_steps:
+        if self._has_schedule or self.step_num:
             self._range = _core.StepRange(f"{PROFILER_STEP_NAME}#{self.step_num}")
             self._step_began_ns = perf_counter_ns()
 
