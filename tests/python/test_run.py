@@ -190,6 +190,36 @@ def test_imports_are_said_beside_the_table(folder: Path) -> None:
     assert max(shares) <= 100
 
 
+def test_the_table_of_the_trace_is_that_of_the_run(folder: Path) -> None:
+    program = """
+        import mindtorch_v2 as torch
+        from mindprof import record_function
+        def work():
+            return torch.ones(2).sum()
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            with record_function("step"):
+                import slow
+                work()
+                optimizer.step()
+        """
+    write(folder, "import time\ntime.sleep(0.2)\n", "slow.py")
+    assert run("-q", "-o", "out", write(folder, program)).returncode == 0
+    table = (folder / "out/table.txt").read_text(encoding="utf-8")
+    words = ["table", "out/trace.json.gz", "--row-limit", "-1"]
+    shown = subprocess.run([*COMMAND[:-1], *words], capture_output=True, text=True)
+    rows, imports = shown.stdout.splitlines(), shown.stderr.splitlines()[0]
+    assert rows == table.splitlines()[: len(rows)]
+    assert "step" in shown.stdout
+    assert re.search(r"imports: .*slow .*, not in the table; --all-ranges has them", imports)
+    every = subprocess.run(
+        [*COMMAND[:-1], *words, "--all-ranges"], capture_output=True, text=True, check=True
+    )
+    assert "import slow" in every.stdout
+    assert every.stderr == ""
+
+
 def test_imports_of_all_threads_are_told(folder: Path) -> None:
     program = """
         import threading
