@@ -32,9 +32,10 @@ def hints(found: DataWaits, step_us: float, steps: int, rest_us: float) -> list[
 
 def test_waiting_in_every_step_is_late() -> None:
     (hint,) = hints(waits([900] * 40), 1000, 40, 50_000)
-    assert hint.startswith("the data is late: more workers (DataLoader num_workers)")
+    late = "the data is late in every step, 900.000us of 1.000ms: "
+    assert hint == f"{late}more workers (DataLoader num_workers), or less work per item"
     (hint,) = hints(waits([900] * 40, SINGLE), 1000, 40, 50_000)
-    assert hint.startswith("the data is late: load it in workers (DataLoader num_workers)")
+    assert hint.startswith(f"{late}load it in workers (DataLoader num_workers), ")
 
 
 @pytest.mark.parametrize("workers", [2, 3, 4])

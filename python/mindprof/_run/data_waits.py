@@ -62,14 +62,14 @@ class DataWaits:
         if not self._waits_us or rest_us <= 0:
             return
         usual_us = self._usual_us() * len(self._waits_us)
+        # What a run did before its steps makes their data no earlier.
+        waited_us, of_us, where = usual_us, rest_us, ""
         if step_times:
-            step_us = statistics.median(step_times)
-            is_late = usual_us / steps > _MUCH * step_us
-        else:
-            is_late = usual_us > _MUCH * rest_us
-        if is_late:
+            waited_us, of_us = usual_us / steps, statistics.median(step_times)
+            where = f" in every step, {format_time(waited_us)} of {format_time(of_us)}"
+        if waited_us > _MUCH * of_us:
             more = "more workers" if self._has_workers else "load it in workers"
-            yield f"the data is late: {more} (DataLoader num_workers), or less work per item"
+            yield f"the data is late{where}: {more} (DataLoader num_workers), or less work per item"
         elif self._total_us - usual_us > _MUCH * rest_us:
             yield from self._start_hint(self._total_us - usual_us)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from time import perf_counter_ns
-from typing import Any
 
 from mindprof import _core
 from mindprof._profiler.profile import PROFILER_STEP_NAME, profile
@@ -20,27 +19,20 @@ _RECORDING = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 class RunProfile(profile):
     """A profiler whose steps are known when they end: each ends with a step of the optimizer.
 
-    Such a step begins and ends in the midst of calls. Its range lies beside them, so that what they
-    took is not taken from them, nor counted twice. Without a schedule the first range begins with
-    the end of the first step, which began nobody knows when.
+    Such a step begins and ends in the midst of calls. With a schedule, which was made for steps, it
+    is a range that lies beside them, so that what they took is not taken from them, nor counted
+    twice. Without one, steps are marks of the recording: ranges would be in those of the program's
+    own profilers too.
     """
 
     #: How long the recorded steps of the present window took, in microseconds.
     step_times: list[float]
 
-    #: How long the present window was open when its first step ended, where nobody knows when that
-    #: began.
-    until_first_us: float | None = None
-
     _range: _core.StepRange | None = None
     _step_began_ns = 0
-
-    def __init__(self, **options: Any) -> None:
-        """Takes what `profile` takes."""
-        super().__init__(**options)
-        self._has_schedule = self.record_steps
-        # Also without a schedule: a program need not call `step()`.
-        self.record_steps = True
+    #: When the first step ended, and the last so far, of a recording without a schedule.
+    _first_end_ns: int | None = None
+    _last_end_ns = 0
 
     @property
     def recording(self) -> _core.Profile:
@@ -72,6 +64,25 @@ class RunProfile(profile):
         inside = (min(end, ended_ns) - max(begin, began_ns) for begin, end in spans)
         return sum(max(span_ns, 0) for span_ns in inside) / 1000
 
+    @property
+    def until_first_us(self) -> float | None:
+        """How long the window was open when its first step ended; nobody knows when that began.
+
+        None without a step, and with a schedule, whose windows begin with steps.
+        """
+        if self._first_end_ns is None:
+            return None
+        assert self.profiler is not None
+        return (self._first_end_ns - self.profiler.profiling_start_time_ns) / 1000
+
+    @property
+    def after_last_us(self) -> float | None:
+        """How long the window was open after the last step, where `until_first_us` is known."""
+        if self._first_end_ns is None:
+            return None
+        assert self.profiler is not None
+        return (self.profiler.profiling_end_time_ns - self._last_end_ns) / 1000
+
     def start(self) -> None:
         """Begins with the first action of the schedule, or to record if there is none."""
         self.step_times = []
@@ -86,13 +97,15 @@ class RunProfile(profile):
 
     def step(self) -> None:
         """Says that a step has ended, and the next begins."""
-        if self._has_schedule:
+        if self.record_steps:
             super().step()
             return
-        if self.step_num == 0:
-            assert self.profiler is not None
-            began_ns = self.profiler.profiling_start_time_ns
-            self.until_first_us = (perf_counter_ns() - began_ns) / 1000
+        now_ns = perf_counter_ns()
+        if self._first_end_ns is None:
+            self._first_end_ns = now_ns
+        else:
+            self.step_times.append((now_ns - self._last_end_ns) / 1000)
+        self._last_end_ns = now_ns
         # No window begins or ends here, so that our own calls can be left out.
         _core.pause_calls()
         try:
@@ -101,7 +114,9 @@ class RunProfile(profile):
             _core.resume_calls()
 
     def _open_step(self) -> None:
-        if self._has_schedule or self.step_num:
+        if not self.record_steps:
+            super()._open_step()
+        else:
             self._range = _core.StepRange(f"{PROFILER_STEP_NAME}#{self.step_num}")
             self._step_began_ns = perf_counter_ns()
 

@@ -112,20 +112,23 @@ class Summary:
             for row in slowest[:_NAMED_MODULES]
             if row.self_cpu_time_total >= _MUCH * self._imports_us
         ]
-        return f" ({', '.join(named)})"
+        return f" ({', '.join(named)})" if named else ""
 
     def _steps_said(self) -> Iterator[str]:
         times, until_first_us = self._prof.step_times, self._prof.until_first_us
-        steps = (
-            f"{self._step_count} optimizer steps" if self._step_count > 1 else "1 optimizer step"
-        )
+        count = self._step_count
+        steps = f"{count} optimizer steps" if count > 1 else "1 optimizer step"
         if until_first_us is not None:
-            yield f"until the end of the first optimizer step: {format_time(until_first_us)}"
+            started = "imports and all that comes before among it"
+            first = format_time(until_first_us)
+            yield f"until the end of the first optimizer step: {first}, {started}"
             steps += "; those after the first"
         if times:
             middle, least, most = statistics.median(times), min(times), max(times)
             spread = f" (median; {format_time(least)} to {format_time(most)})"
             yield f"{steps}: {format_time(middle)}{spread if len(times) > 1 else ''}"
+        if (after_us := self._prof.after_last_us) is not None:
+            yield f"{AFTER_LAST}: {format_time(after_us)}"
         for row in self._steps:
             if row.key in (AFTER_LAST, BEFORE_FIRST):
                 yield f"{row.key}: {format_time(row.cpu_time_total)}"
