@@ -88,4 +88,4 @@ pub use source::{Sources, is_shown_frame, shown_frames};
 pub use step_numbers::StepNumbers;
 pub use summary::{Step, Summary, Track, is_python_alone, steps};
 pub use tree::Tree;
-pub use without_calls::without_calls;
+pub use without_calls::{stacks_without_calls, without_calls};

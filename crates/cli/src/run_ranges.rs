@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use mindprof_analyze::{Analysis, GroupBy, Metric, time_inside, without_calls};
+use mindprof_analyze::{
+    Analysis, GroupBy, Metric, stacks_without_calls, time_inside, without_calls,
+};
 use mindprof_formats::{Row, RunRanges};
 use mindprof_report::time_text;
 
@@ -19,12 +21,16 @@ const NAMED_MODULES: usize = 3;
 const NAMED_SHARE: f64 = 0.1;
 
 /// Returns what the rows of a run are made of: without calls of Python functions, so that ranges
-/// have the time of those in them as their own, unless the rows need them.
+/// have the time of those in them as their own, unless these have rows too.
 pub(crate) fn without_unneeded_calls(analysis: Analysis, group_by: GroupBy) -> Analysis {
-    if group_by.python_functions || group_by.stack_frames > 0 {
+    if group_by.python_functions {
         return analysis;
     }
-    Analysis::build(without_calls(analysis.profile()))
+    Analysis::build(if group_by.stack_frames > 0 {
+        stacks_without_calls(&analysis)
+    } else {
+        without_calls(analysis.profile())
+    })
 }
 
 /// Takes the ranges of a run out of the rows, and says so on stderr.

@@ -332,6 +332,7 @@ fn rows_stand_by_where_the_time_went_unless_asked_for_otherwise() {
 /// op            |-------------------|   100..200
 /// call             |--------|           110..160
 /// import torch       |---|              120..150
+/// inner                    |-|          152..157
 /// ProfilerStep#3    |-------------|     115..190
 /// op2                                |--|   200..230
 /// ```
@@ -347,6 +348,7 @@ fn write_run(path: &Path, metadata: &serde_json::Value) {
         event("cpu_op", "op", 2, 100, 100),
         event("python_function", "a.py(1): call", 2, 110, 50),
         event("user_annotation", "import torch", 2, 120, 30),
+        event("cpu_op", "inner", 2, 152, 5),
         event("user_annotation", "ProfilerStep#3", 3, 115, 75),
         event("cpu_op", "op2", 2, 200, 30),
     ]);
@@ -378,7 +380,11 @@ fn imports_and_steps_of_a_run_are_told_beside_the_table() {
     let run = table(&trace, &["--json"]);
     let (json, trace_name) = (run.json(), trace.display());
     // The call is the operator's own time, the import is nobody's.
-    let program = [row("op", 70.0, 70.0), row("op2", 30.0, 30.0)];
+    let program = [
+        row("op", 65.0, 70.0),
+        row("op2", 30.0, 30.0),
+        row("inner", 5.0, 5.0),
+    ];
     assert_eq!(rows(&json["rows"]), program);
     assert_eq!(json["self_cpu_time_total"], 100.0);
     let mut left_out = rows(&json["left_out"]);
@@ -400,9 +406,14 @@ fn imports_and_steps_of_a_run_are_told_beside_the_table() {
         "{text}"
     );
     assert!(text.contains("Self CPU time total: 100.000us"), "{text}");
-    // Stacks are made of calls, so these stay.
-    let run = table(&trace, &["--json", "--group-by", "stack"]);
-    assert_eq!(rows(&run.json()["rows"])[0], row("op", 50.0, 70.0));
+    // Rows are told apart by calls and still have their time.
+    let json = table(&trace, &["--json", "--group-by", "stack"]).json();
+    let inner = row("inner", 5.0, 5.0);
+    assert_eq!(
+        rows(&json["rows"]),
+        [row("op", 65.0, 70.0), row("op2", 30.0, 30.0), inner]
+    );
+    assert_eq!(json["rows"][2]["stack"][0], "a.py(1): call");
 }
 
 #[test]
@@ -425,6 +436,7 @@ fn a_trace_of_no_run_keeps_its_rows() {
         let all = [
             row("ProfilerStep*", 75.0, 75.0),
             row("import torch", 30.0, 30.0),
+            row("inner", 5.0, 5.0),
             row("op", 50.0, 100.0),
             row("op2", 30.0, 30.0),
         ];
