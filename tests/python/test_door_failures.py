@@ -183,3 +183,71 @@ def test_a_framework_that_fails_costs_its_own_part_only(
     with pytest.warns(RuntimeWarning, match=r"Broken.end failed.*the device is gone"):
         prof.stop()
     assert [row.key for row in prof.key_averages()] == ["step"]
+
+
+class Asked:
+    """A tensor that answers as it is told to; what is an error it raises."""
+
+    def __init__(self, **answers: Any) -> None:
+        self.answers = {"shape": (2, 3), "dtype": "float32", "stride": (3, 1), **answers}
+
+    def __getattr__(self, name: str) -> Any:
+        answer = self.answers.get(name, AttributeError(name))
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+
+def raised(error: BaseException) -> Any:
+    raise error
+
+
+QUESTIONS: dict[str, Callable[[BaseException], dict[str, Any]]] = {
+    "shape": lambda error: {"shape": error},
+    "dtype": lambda error: {"dtype": error},
+    "stride": lambda error: {"stride": error},
+    "stride()": lambda error: {"stride": lambda: raised(error)},
+    "a size": lambda error: {
+        "shape": (2, type("Size", (), {"__index__": lambda _: raised(error)})())
+    },
+    "a type's name": lambda error: {"dtype": Asked(name=error)},
+}
+
+
+@pytest.mark.parametrize("ending", [SystemExit(3), KeyboardInterrupt()], ids=repr)
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_what_ends_the_program_is_not_taken_for_an_answer(
+    question: str, ending: BaseException
+) -> None:
+    tensor = Asked(**QUESTIONS[question](ending))
+    with mindprof.profile(record_shapes=True) as prof:
+        # Twice: a class that has answered badly is asked in another way.
+        for inputs in ((tensor,), ([tensor],)):
+            with pytest.raises(type(ending)) as caught:
+                hosts.open_operator("example::add", inputs)
+            assert caught.value is ending
+        with pytest.raises(type(ending)):
+            hosts.open_operator("example::add", (), {"out": tensor})
+    assert len(prof.events()) == 0
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_an_error_of_a_tensor_costs_the_operator_nothing(question: str) -> None:
+    tensor = Asked(**QUESTIONS[question](ValueError("of the tensor")))
+    with mindprof.profile(record_shapes=True) as prof:
+        for inputs in ((tensor, 1), ([tensor], 1)):
+            hosts.close_operator(hosts.open_operator("example::add", inputs))
+    assert [event.concrete_inputs[1] for event in prof.events()] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("stride", "found"), [((1,), 1), ((), 0), ((6, 3, 1), 3), (lambda: [1], 1)]
+)
+def test_strides_that_are_not_those_of_the_shape_are_refused(stride: Any, found: int) -> None:
+    text = f"argument 'inputs': .*a stride for each of 2 dimensions, found {found}"
+    with mindprof.profile(record_shapes=True) as prof:
+        for _ in range(2):
+            with pytest.raises(ValueError, match=text):
+                hosts.open_operator("example::add", (Asked(stride=stride),))
+        hosts.close_operator(hosts.open_operator("example::add", (Asked(),)))
+    assert [event.input_shapes for event in prof.events()] == [[[2, 3]]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from array import array
 from collections.abc import Callable
 from typing import Any
 
@@ -25,12 +26,20 @@ from mindprof import hosts
         ),
         (
             {"stream": [1, 1 << 70]},
-            f"argument 'stream': expected numbers of 64 bits, found {1 << 70}",
+            f"argument 'stream': expected numbers from 0 to {(1 << 63) - 1}, found {1 << 70}",
+        ),
+        (
+            {"stream": array("Q", [1, (1 << 64) - 1])},
+            f"argument 'stream': expected numbers from 0 to {(1 << 63) - 1}, found {(1 << 64) - 1}",
+        ),
+        (
+            {"stream": array("L", [1 << 63, 1])},
+            f"argument 'stream': expected numbers from 0 to {(1 << 63) - 1}, found {1 << 63}",
         ),
     ],
 )
 def test_columns_that_make_no_sense_are_refused(
-    change: dict[str, list[int]],
+    change: dict[str, list[int] | array[int]],
     text: str,
     register: Callable[[hosts.Framework], None],
 ) -> None:

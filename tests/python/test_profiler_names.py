@@ -35,3 +35,7 @@ def test_options_of_our_own_are_taken() -> None:
 
     assert names(mindprof.ExperimentalConfig()) == {"mine", "theirs"}
     assert names(mindprof.ExperimentalConfig(profile_all_threads=False)) == {"mine"}
+
+
+def test_names_are_listed_once() -> None:
+    assert mindtorch_v2.profiler.__all__ is mindprof.profiler.__all__

@@ -16,6 +16,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import mindprof
 import pytest
 
 COMMAND = [sys.executable, "-m", "mindprof", "run"]
@@ -188,6 +189,110 @@ def test_imports_are_said_beside_the_table(folder: Path) -> None:
     # The import is not in the time of what is around it either.
     shares = [float(cell[:-1]) for cell in table.split() if cell.endswith("%") and cell != "%"]
     assert max(shares) <= 100
+
+
+def test_the_table_of_the_trace_is_that_of_the_run(folder: Path) -> None:
+    program = """
+        import mindtorch_v2 as torch
+        from mindprof import record_function
+        def work():
+            return torch.ones(2).sum()
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            with record_function("step"):
+                import slow
+                work()
+                optimizer.step()
+        """
+    write(folder, "import time\ntime.sleep(0.2)\n", "slow.py")
+    assert run("-q", "-o", "out", write(folder, program)).returncode == 0
+    table = (folder / "out/table.txt").read_text(encoding="utf-8")
+    words = ["table", "out/trace.json.gz", "--row-limit", "-1"]
+    shown = subprocess.run([*COMMAND[:-1], *words], capture_output=True, text=True)
+    rows, imports = shown.stdout.splitlines(), shown.stderr.splitlines()[0]
+    assert rows == table.splitlines()[: len(rows)]
+    assert "step" in shown.stdout
+    assert re.search(r"imports: .*slow .*, not in the table; --all-ranges has them", imports)
+    every = subprocess.run(
+        [*COMMAND[:-1], *words, "--all-ranges"], capture_output=True, text=True, check=True
+    )
+    assert "import slow" in every.stdout
+    assert every.stderr == ""
+
+
+def test_imports_of_all_threads_are_told(folder: Path) -> None:
+    program = """
+        import threading
+        import mindtorch_v2 as torch
+
+        def late():
+            import slow
+            torch.ones(2).sum()
+
+        thread = threading.Thread(target=late)
+        thread.start()
+        thread.join()
+        """
+    write(folder, "import time\ndef inside():\n    time.sleep(0.2)\ninside()\n", "slow.py")
+    done = run("-o", "out", write(folder, program))
+    assert done.returncode == 0, done.stderr
+    names = names_of(folder / "out/trace.json.gz")
+    assert names["import slow"] == 1
+    assert not [each for each in names if each.endswith(": inside")]
+    told = [line for line in done.stderr.splitlines() if line.startswith("mindprof: imports")]
+    imports, others = told
+    assert "slow " in imports
+    assert re.search(r"imports on other threads: \S+ of that", others)
+    assert "import slow" not in (folder / "out/table.txt").read_text(encoding="utf-8")
+
+
+def test_steps_are_told_of_the_whole_run(folder: Path) -> None:
+    done = run("-o", "out", write(folder, TRAINING))
+    assert done.returncode == 0, done.stderr
+    assert "mindprof: until the end of the first optimizer step: " in done.stderr
+    assert "mindprof: 6 optimizer steps; those after the first: " in done.stderr
+    assert "mindprof: after the last optimizer step: " in done.stderr
+    # They are marks: a range would be in what the program's own profilers record.
+    events = mindprof.load(folder / "out/trace.json.gz").events()
+    steps = {event.step for event in events if event.name == "aten::addmm"}
+    assert steps == set(range(6))
+    names = names_of(folder / "out/trace.json.gz")
+    assert not [each for each in names if each.startswith("ProfilerStep")]
+    # What finds them is no part of the program.
+    assert not [each for each in names if each.endswith(": _open_step") and names[each] > 1]
+
+
+def test_the_programs_own_profiler_has_its_own_steps(folder: Path) -> None:
+    program = """
+        import mindtorch_v2 as torch
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        once = torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=1)
+        with torch.profiler.profile(schedule=once) as prof:
+            for _ in range(5):
+                model(torch.ones((2, 2))).sum().backward()
+                optimizer.step()
+                prof.step()
+        print([row.count for row in prof.key_averages() if row.key.startswith("ProfilerStep")])
+        """
+    done = run("-o", "out", write(folder, program))
+    assert (done.returncode, done.stdout) == (0, "[2]\n")
+    assert "5 optimizer steps; those after the first: " in done.stderr
+
+
+def test_one_step_has_no_spread(folder: Path) -> None:
+    done = run("-o", "out", write(folder, TRAINING.replace("range(6)", "range(1)")))
+    assert "until the end of the first optimizer step: " in done.stderr
+    assert "those after the first" not in done.stderr
+
+
+def test_no_step_is_told_where_none_was_made(folder: Path) -> None:
+    done = run("-o", "out", write(folder, TRAINING.replace("range(6)", "range(0)")))
+    assert done.returncode == 0, done.stderr
+    assert "optimizer step" not in done.stderr
+    ranges = ("ProfilerStep", "before the first", "after the last")
+    assert not [each for each in names_of(folder / "out/trace.json.gz") if each.startswith(ranges)]
 
 
 def test_own_shares_add_up_to_the_whole(folder: Path) -> None:
@@ -421,6 +526,7 @@ def test_an_import_that_fails_is_the_programs_own(folder: Path) -> None:
         (["-m", "no.such.module"], "error: there is no module no.such.module"),
         (["--wait", "3", "broken.py"], "need --active"),
         (["--active", "-1", "broken.py"], "-1 is below zero"),
+        (["--active", "0", "broken.py"], "argument --active: 0 steps are none to record"),
         (["--limit"], "expected one argument"),
         (["--limit", "few", "broken.py"], "'few' is no number"),
         (["--budget", "1 MB", "broken.py"], "'1 MB' is no size"),

@@ -22,9 +22,11 @@ mod recursion;
 mod sums;
 #[cfg(test)]
 mod tests;
+mod time_inside;
 
 pub use percentiles::{Percentiles, percentiles};
 pub use sums::{SummedGroup, Sums, sum_by_key};
+pub use time_inside::time_inside;
 
 /// The name of what a memory record without an event is shown as.
 pub const MEMORY_KEY: &str = "[memory]";

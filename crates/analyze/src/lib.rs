@@ -32,6 +32,7 @@ mod children;
 mod correlate;
 mod device_time;
 mod diff;
+mod durations;
 mod execution;
 mod flops;
 mod flows;
@@ -52,19 +53,19 @@ mod slim;
 mod source;
 mod step_numbers;
 mod summary;
-mod time_inside;
 mod tree;
 mod without_calls;
 
 pub use analysis::{Analysis, Item};
 pub use averages::{
     Average, Averages, GroupBy, MEMORY_KEY, OUT_OF_MEMORY_KEY, Percentiles, SummedGroup, Sums,
-    averages, averages_of, elapsed_micros, percentiles, sum_by_key,
+    averages, averages_of, elapsed_micros, percentiles, sum_by_key, time_inside,
 };
 pub use children::Children;
 pub use correlate::{Correlation, event_number};
 pub use device_time::DeviceTimes;
 pub use diff::{Change, Diff, DiffOptions, Measure, Side, Whole};
+pub use durations::durations;
 pub use execution::{ExecutionStep, execution};
 pub use flops::{Flops, uncounted};
 pub use flows::{FlowEnd, FlowKind, FlowSide, Flows};
@@ -86,6 +87,5 @@ pub use slim::{Cut, CutReport, Slimmed, slim};
 pub use source::{Sources, is_shown_frame, shown_frames};
 pub use step_numbers::StepNumbers;
 pub use summary::{Step, Summary, Track, is_python_alone, steps};
-pub use time_inside::time_inside;
 pub use tree::Tree;
-pub use without_calls::without_calls;
+pub use without_calls::{stacks_without_calls, without_calls};

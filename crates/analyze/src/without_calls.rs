@@ -3,6 +3,8 @@
 
 use mindprof_model::{Category, Event, EventId, Nanos, Part, Profile, Selection};
 
+use crate::analysis::Analysis;
+
 /// Copies a profile without the calls of Python functions.
 ///
 /// ```text
@@ -14,16 +16,38 @@ use mindprof_model::{Category, Event, EventId, Nanos, Part, Profile, Selection};
 /// # Panics
 /// Never: what is kept names what the profile holds.
 pub fn without_calls(profile: &Profile) -> Profile {
-    let part = Part::selected(profile, Nanos::ZERO, &mut AllButCalls);
+    selected(profile, None)
+}
+
+/// As [`without_calls`], with the stacks that events take from the calls around them.
+///
+/// # Panics
+/// Never, as above.
+pub fn stacks_without_calls(analysis: &Analysis) -> Profile {
+    selected(analysis.profile(), Some(analysis))
+}
+
+fn selected(profile: &Profile, stacks: Option<&Analysis>) -> Profile {
+    let part = Part::selected(profile, Nanos::ZERO, &mut AllButCalls { stacks });
     part.into_profile()
         .expect("what is kept names what the profile holds")
 }
 
-struct AllButCalls;
+struct AllButCalls<'a> {
+    /// What knows the stacks of events, if they are to be kept.
+    stacks: Option<&'a Analysis>,
+}
 
-impl Selection for AllButCalls {
-    fn event(&mut self, _: EventId, event: &Event) -> Option<Event> {
-        (event.category != Category::PythonFunction).then_some(*event)
+impl Selection for AllButCalls<'_> {
+    fn event(&mut self, id: EventId, event: &Event) -> Option<Event> {
+        if event.category == Category::PythonFunction {
+            return None;
+        }
+        let mut kept = *event;
+        if let Some(known) = self.stacks {
+            kept.stack = known.stack(id);
+        }
+        Some(kept)
     }
 }
 
@@ -32,7 +56,7 @@ mod tests {
     use mindprof_model::{DeviceKind, LossCause, StringTable, Thread};
 
     use super::*;
-    use crate::{Analysis, GroupBy, averages};
+    use crate::{GroupBy, averages};
 
     // range |----------|   0..100
     // call    |-------|    10..90

@@ -11,6 +11,7 @@ mod input;
 mod known;
 mod output;
 mod progress;
+mod run_ranges;
 mod target;
 mod terminal;
 mod units;

@@ -46,6 +46,7 @@ mod paths;
 mod perfetto;
 mod place;
 mod row;
+mod run_ranges;
 mod scan;
 mod shapes;
 mod slim;
@@ -94,6 +95,7 @@ pub use paths::{FoldedLines, PATH_LEVELS, paths_json, write_callers, write_paths
 pub use perfetto::{write_perfetto, write_perfetto_file, write_perfetto_with};
 pub use place::Place;
 pub use row::{Row, RowOptions, Texts, average_rows, event_rows, self_totals};
+pub use run_ranges::RunRanges;
 pub use shapes::shapes_text;
 pub use slim::{SLIM_KEY, SlimForm, fitting_slim, slim_json, write_slim};
 pub use sort::SortBy;

@@ -1,6 +1,7 @@
 //! The rows of a table as JSON, under torch's names.
 
-use mindprof_analyze::{Analysis, Averages, GroupBy, Metric, Unit, microseconds};
+use mindprof_analyze::{Metric, Unit, microseconds};
+use mindprof_model::Loss;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -8,24 +9,23 @@ use serde_json::{Map, Value};
 use crate::info::loss_counts;
 use crate::row::{Row, RowOptions, self_totals};
 
-/// Returns averages as JSON: the rows that a table with these options shows, and its totals. Times
-/// are microseconds.
+/// Returns rows as JSON: those that a table with these options shows, and its totals. Times are
+/// microseconds. `left_out` are rows that the table does not count.
 ///
 /// # Panics
 /// Never: names are text and numbers are finite.
 pub fn table_json(
-    analysis: &Analysis,
-    averages: &Averages,
-    group_by: GroupBy,
+    rows: &[Row<'_>],
+    left_out: &[Row<'_>],
+    loss: &Loss,
     options: &RowOptions,
 ) -> String {
-    let rows = options.rows(analysis, averages, group_by);
-    let shown = options.shown(&rows);
     let document = Document {
-        rows: shown.into_iter().map(RowDocument).collect(),
+        rows: options.shown(rows).into_iter().map(RowDocument).collect(),
         row_count: rows.len(),
-        totals: self_totals(&rows),
-        lost: loss_counts(analysis.profile().loss()),
+        left_out: left_out.iter().map(RowDocument).collect(),
+        totals: self_totals(rows),
+        lost: loss_counts(loss),
     };
     serde_json::to_string_pretty(&document).expect("plain data is JSON")
 }
@@ -34,6 +34,7 @@ struct Document<'a> {
     rows: Vec<RowDocument<'a>>,
     /// How many there are, shown or not.
     row_count: usize,
+    left_out: Vec<RowDocument<'a>>,
     /// On the host and on devices.
     totals: (f64, f64),
     lost: Map<String, Value>,
@@ -45,6 +46,7 @@ impl Serialize for Document<'_> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("rows", &self.rows)?;
         map.serialize_entry("row_count", &self.row_count)?;
+        map.serialize_entry("left_out", &self.left_out)?;
         map.serialize_entry(Metric::SelfCpuTimeTotal.name(), &host)?;
         map.serialize_entry(Metric::SelfDeviceTimeTotal.name(), &device)?;
         map.serialize_entry("lost", &self.lost)?;

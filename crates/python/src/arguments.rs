@@ -33,60 +33,68 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     /// Takes the inputs of an operator, and calls `action` with them.
+    ///
+    /// # Errors
+    /// As [`TensorReader::read`].
     pub(crate) fn with_operator<'py, R>(
         py: Python<'py>,
         inputs: Option<&Bound<'py, PyTuple>>,
         keywords: Option<&Bound<'py, PyDict>>,
         action: impl FnOnce(&Self) -> R,
-    ) -> R {
+    ) -> PyResult<R> {
         let spare = SPARE.with(py, (), |spare, ()| spare.take());
         let mut arguments = spare.unwrap_or_default();
         arguments.encoder.restart();
         if let Some(inputs) = inputs {
-            arguments.add_all(inputs);
+            arguments.add_all(inputs)?;
         }
         if let Some(keywords) = keywords
             && !keywords.is_empty()
         {
             for (_, value) in keywords {
-                arguments.add(&value);
+                arguments.add(&value)?;
             }
         }
         let result = action(&arguments);
         if arguments.encoder.words().len() <= MOST_HELD {
             SPARE.with(py, arguments, |spare, arguments| *spare = Some(arguments));
         }
-        result
+        Ok(result)
     }
 
     /// Adds all inputs. One that is also the input before, as in a product of a tensor with itself,
     /// is asked once.
-    fn add_all(&mut self, inputs: &Bound<'_, PyTuple>) {
+    fn add_all(&mut self, inputs: &Bound<'_, PyTuple>) -> PyResult<()> {
         let mut before = None;
         for value in inputs.iter_borrowed() {
             let begin = self.encoder.words().len();
             match before {
                 Some((object, words)) if value.is(object) => self.encoder.repeat(words),
-                _ => self.add(&value),
+                _ => self.add(&value)?,
             }
             before = Some((value, begin));
         }
+        Ok(())
     }
 
     /// Adds a value for what it is; what cannot be told apart is just there.
-    pub(crate) fn add(&mut self, value: &Bound<'_, PyAny>) {
-        let told = if self.is_of_tensor_class(value) {
-            self.add_tensor(value)
+    ///
+    /// # Errors
+    /// As [`TensorReader::read`].
+    pub(crate) fn add(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let is_told = if self.is_of_tensor_class(value) {
+            self.add_tensor(value)?
         } else {
-            self.add_unknown(value)
+            self.add_unknown(value)?
         };
-        if told.is_none() {
+        if !is_told {
             if value.is_none() {
                 self.encoder.other();
             } else {
                 self.add_seldom(value);
             }
         }
+        Ok(())
     }
 
     fn is_of_tensor_class(&self, value: &Bound<'_, PyAny>) -> bool {
@@ -94,22 +102,23 @@ impl Arguments {
         class.is_some_and(|class| class.as_ptr() == value.get_type_ptr().cast())
     }
 
-    /// Adds a value of any class.
-    fn add_unknown(&mut self, value: &Bound<'_, PyAny>) -> Option<()> {
+    /// Adds a value of any class, and returns whether it could.
+    fn add_unknown(&mut self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
         if let Some(number) = Number::from_python(value) {
             self.add_number(number);
-            return Some(());
+            return Ok(true);
         }
         if let Ok(list) = value.cast::<PyList>() {
-            let added = self.add_items(list.len(), list.iter());
-            return added.or_else(|| self.add_mixed(list.len(), list.iter()));
+            return Ok(
+                self.add_items(list.len(), list.iter())? || self.add_mixed(list.len(), list.iter())
+            );
         }
         if let Ok(tuple) = value.cast::<PyTuple>() {
-            let added = self.add_items(tuple.len(), tuple.iter());
-            return added.or_else(|| self.add_mixed(tuple.len(), tuple.iter()));
+            return Ok(self.add_items(tuple.len(), tuple.iter())?
+                || self.add_mixed(tuple.len(), tuple.iter()));
         }
         if is_plain(value) {
-            return None;
+            return Ok(false);
         }
         self.tensor_class = Some(value.get_type().unbind());
         self.add_tensor(value)
@@ -129,59 +138,69 @@ impl Arguments {
         encoder.inputs(self.encoder.words());
     }
 
-    /// Adds a list whose items are all numbers of one kind or all tensors.
+    /// Adds a list whose items are all numbers of one kind or all tensors, and returns whether they
+    /// are.
     fn add_items<'py>(
         &mut self,
         count: usize,
         items: impl Iterator<Item = Bound<'py, PyAny>>,
-    ) -> Option<()> {
+    ) -> PyResult<bool> {
         let mut items = items.peekable();
         let Some(first) = items.peek() else {
             // Nothing is a list of whole numbers here.
             self.encoder.int_list(&[]);
-            return Some(());
+            return Ok(true);
         };
-        match Number::from_python(first) {
-            Some(Number::Bool(_)) => self.encoder.bool_list(&all(items, Number::as_bool)?),
-            Some(Number::Int(_)) => self.encoder.int_list(&all(items, Number::as_int)?),
-            Some(Number::Float(_)) => self.encoder.float_list(&all(items, Number::as_float)?),
-            None if is_plain(first) => return None,
+        let encoder = &mut self.encoder;
+        let added = match Number::from_python(first) {
+            Some(Number::Bool(_)) => {
+                all(items, Number::as_bool).map(|numbers| encoder.bool_list(&numbers))
+            }
+            Some(Number::Int(_)) => {
+                all(items, Number::as_int).map(|numbers| encoder.int_list(&numbers))
+            }
+            Some(Number::Float(_)) => {
+                all(items, Number::as_float).map(|numbers| encoder.float_list(&numbers))
+            }
+            None if is_plain(first) => None,
             None => return self.add_tensors(count, items),
-        }
-        Some(())
+        };
+        Ok(added.is_some())
     }
 
-    /// Adds a list of tensors, or nothing if not all of them are.
+    /// Adds a list of tensors, or nothing if not all of them are. Returns whether it did.
     fn add_tensors<'py>(
         &mut self,
         count: usize,
         items: impl Iterator<Item = Bound<'py, PyAny>>,
-    ) -> Option<()> {
+    ) -> PyResult<bool> {
         let begin = self.encoder.words().len();
         self.encoder.tensor_list(count);
         let mut added = 0;
-        let is_told = items.into_iter().all(|item| {
+        for item in items {
+            if !self.add_tensor(&item)? {
+                break;
+            }
             added += 1;
-            self.add_tensor(&item).is_some()
-        });
+        }
         // A tensor that is asked runs code, which may change the list.
-        if is_told && added == count {
-            return Some(());
+        if added == count {
+            return Ok(true);
         }
         self.encoder.truncate(begin);
-        None
+        Ok(false)
     }
 
     /// Adds a list of numbers of several kinds, or of complex ones. As in torch one may be absent,
-    /// but the first.
+    /// but the first. Returns whether it did.
     #[cold]
     fn add_mixed<'py>(
         &mut self,
         count: usize,
         items: impl Iterator<Item = Bound<'py, PyAny>>,
-    ) -> Option<()> {
+    ) -> bool {
         if count == 0 || count > LONGEST_LIST {
-            return None;
+            return false;
         }
         let begin = self.encoder.words().len();
         self.encoder.number_list(count);
@@ -196,10 +215,10 @@ impl Arguments {
             added += 1;
         }
         if added == count {
-            return Some(());
+            return true;
         }
         self.encoder.truncate(begin);
-        None
+        false
     }
 
     fn add_number(&mut self, number: Number) {
@@ -210,19 +229,21 @@ impl Arguments {
         }
     }
 
-    fn add_tensor(&mut self, value: &Bound<'_, PyAny>) -> Option<()> {
+    fn add_tensor(&mut self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
         if let Ok(tensor) = value.cast_exact::<TensorInput>() {
             self.encoder.inputs(tensor.get().words());
-            return Some(());
+            return Ok(true);
         }
-        let tensor = self.tensors.read(value)?;
+        let Some(tensor) = self.tensors.read(value)? else {
+            return Ok(false);
+        };
         // A complex number of numpy's has a shape too.
         let is_number = tensor.dtype == DType::C128 && tensor.dims.is_empty();
         if is_number && value.is_instance_of::<PyComplex>() {
-            return None;
+            return Ok(false);
         }
         (self.encoder).tensor(tensor.dtype, tensor.dims, tensor.strides);
-        Some(())
+        Ok(true)
     }
 }
 

@@ -55,7 +55,7 @@ fn open_scope(
     let open = if wants_inputs() {
         Arguments::with_operator(py, inputs, keywords, |arguments| {
             open_with(name, |encoder| arguments.encode(encoder))
-        })
+        })?
     } else {
         open(name)
     };

@@ -1,11 +1,10 @@
 //! A profile as Python holds it: a recording that becomes a profile when someone looks, or one read
 //! from a file.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use mindprof_analyze::{GroupBy, microseconds, time_inside, without_calls};
+use mindprof_analyze::{GroupBy, durations, microseconds, time_inside, without_calls};
 use mindprof_formats::read_trace_file;
 use mindprof_model::DeviceKind;
 use mindprof_record::Capture;
@@ -92,14 +91,31 @@ impl Profile {
         Ok(Self::from_analyzed(analyzed))
     }
 
-    /// Returns by key how many microseconds of the rows' time the events of these names took.
-    fn time_inside(&self, py: Python<'_>, names: Vec<String>) -> PyResult<BTreeMap<String, f64>> {
+    /// Returns how many microseconds of the time of each row the events of these names took.
+    fn time_inside(
+        &self,
+        py: Python<'_>,
+        names: Vec<String>,
+        include_python_functions: bool,
+    ) -> PyResult<Vec<f64>> {
         let analysis = &self.analyzed().analysis;
+        let group_by = GroupBy {
+            python_functions: include_python_functions,
+            ..GroupBy::default()
+        };
         py.enter(|| {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let times = time_inside(analysis, &names);
-            let times = times.into_iter();
-            Ok::<_, Error>(times.map(|(key, time)| (key, microseconds(time))).collect())
+            let times = time_inside(analysis, group_by, &names);
+            Ok::<_, Error>(times.into_iter().map(microseconds).collect())
+        })
+    }
+
+    /// Returns how many microseconds each event took whose name begins so, in time order.
+    fn durations(&self, py: Python<'_>, prefix: &str) -> PyResult<Vec<f64>> {
+        let profile = self.analyzed().analysis.profile();
+        py.enter(|| {
+            let times = durations(profile, prefix).into_iter();
+            Ok::<_, Error>(times.map(microseconds).collect())
         })
     }
 

@@ -117,7 +117,7 @@ impl Given {
         }
         let mut arguments = Arguments::default();
         for value in values {
-            arguments.add(&value);
+            arguments.add(&value)?;
         }
         let keywords = keywords.map(keyword_arguments::keywords).transpose()?;
         Ok(Self {

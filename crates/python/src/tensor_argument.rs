@@ -5,6 +5,7 @@
 //! class is asked at the least cost, which has no bearing on the answer.
 
 use mindprof_model::DType;
+use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
@@ -38,91 +39,148 @@ pub(crate) struct TensorReader {
 impl TensorReader {
     /// Takes whatever has a shape and a type of elements for a tensor; one that does not tell its
     /// strides is dense.
-    pub(crate) fn read(&mut self, value: &Bound<'_, PyAny>) -> Option<TensorFacts<'_>> {
-        let names = interned_names(value.py());
-        let shape = self.shapeless.ask(value, &names.tensor_shape)?;
-        let dtype = value.getattr(&names.tensor_dtype).ok()?;
-        let dtype = self.dtypes.find(&dtype, names)?;
-        let stride = self.strideless.ask(value, &names.tensor_stride);
+    ///
+    /// # Errors
+    /// A `ValueError` if there are more or fewer strides than sizes, and what a tensor raises that is
+    /// no `Exception`, such as the end of the program.
+    pub(crate) fn read(&mut self, value: &Bound<'_, PyAny>) -> PyResult<Option<TensorFacts<'_>>> {
+        let py = value.py();
+        let names = interned_names(py);
+        let Some(shape) = self.shapeless.ask(value, &names.tensor_shape)? else {
+            return Ok(None);
+        };
+        let Some(dtype) = answer(py, value.getattr(&names.tensor_dtype))? else {
+            return Ok(None);
+        };
+        let Some(dtype) = self.dtypes.find(&dtype, names)? else {
+            return Ok(None);
+        };
+        let stride = self.strideless.ask(value, &names.tensor_stride)?;
         let known = (stride.as_ref()).and_then(|stride| self.layouts.find(&shape, stride));
-        if known.is_none() {
-            self.read_layout(value, &shape, stride.as_ref())?;
+        if known.is_none() && !self.read_layout(value, &shape, stride.as_ref())? {
+            return Ok(None);
         }
         let (dims, strides) = match known {
             Some(place) => self.layouts.at(place),
             None => (&*self.dims, &*self.strides),
         };
-        Some(TensorFacts {
+        Ok(Some(TensorFacts {
             dtype,
             dims,
             strides,
-        })
+        }))
     }
 
-    /// Reads sizes and strides; one that does not tell strides is dense.
+    /// Reads sizes and strides; one that does not tell strides is dense. Returns whether there are
+    /// sizes.
     fn read_layout(
         &mut self,
         value: &Bound<'_, PyAny>,
         shape: &Bound<'_, PyAny>,
         stride: Option<&Bound<'_, PyAny>>,
-    ) -> Option<()> {
-        read_numbers(shape, &mut self.dims, |number| usize::try_from(number).ok())?;
+    ) -> PyResult<bool> {
+        if !read_numbers(shape, &mut self.dims, |number| usize::try_from(number).ok())? {
+            return Ok(false);
+        }
         let told = match stride {
-            Some(stride) => read_strides(stride, &mut self.strides),
-            None => read_byte_strides(value, &mut self.strides),
+            Some(stride) => read_strides(stride, &mut self.strides)?,
+            None => read_byte_strides(value, &mut self.strides)?,
         };
-        if told.is_none() {
+        if !told {
             dense_strides(&self.dims, &mut self.strides);
+        } else if self.strides.len() != self.dims.len() {
+            return Err(PyValueError::new_err(format!(
+                "argument 'inputs': expected tensors with a stride for each of {} dimensions, \
+                 found {}",
+                self.dims.len(),
+                self.strides.len()
+            )));
         } else if let Some(stride) = stride {
             (self.layouts).add((shape, stride), &self.dims, &self.strides);
         }
-        Some(())
+        Ok(true)
     }
 }
 
-/// Reads the strides in elements that a tensor tells, or that it returns if it is asked to.
-fn read_strides(told: &Bound<'_, PyAny>, strides: &mut Vec<isize>) -> Option<()> {
+/// Returns what an object answered; nothing where it raised an error, as one does that is no tensor.
+///
+/// # Errors
+/// What is no `Exception`, such as the end of the program, is for the caller.
+fn answer<T>(py: Python<'_>, asked: PyResult<T>) -> PyResult<Option<T>> {
+    match asked {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.is_instance_of::<PyException>(py) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads the strides in elements that a tensor tells, or that it returns if it is asked to. Returns
+/// whether there are some.
+fn read_strides(told: &Bound<'_, PyAny>, strides: &mut Vec<isize>) -> PyResult<bool> {
     let stride = |number| isize::try_from(number).ok();
     if told.is_instance_of::<PyTuple>() {
         return read_numbers(told, strides, stride);
     }
-    read_numbers(&told.call0().ok()?, strides, stride)
+    match answer(told.py(), told.call0())? {
+        Some(told) => read_numbers(&told, strides, stride),
+        None => Ok(false),
+    }
 }
 
-/// Reads the strides of an array, which are in bytes.
-fn read_byte_strides(value: &Bound<'_, PyAny>, strides: &mut Vec<isize>) -> Option<()> {
-    let names = interned_names(value.py());
-    let bytes = value.getattr(&names.array_strides).ok()?;
-    let item: i64 = value.getattr(&names.array_item_size).ok()?.extract().ok()?;
-    if item <= 0 {
-        return None;
-    }
+/// Reads the strides of an array, which are in bytes. Returns whether there are some.
+fn read_byte_strides(value: &Bound<'_, PyAny>, strides: &mut Vec<isize>) -> PyResult<bool> {
+    let py = value.py();
+    let names = interned_names(py);
+    let Some(bytes) = answer(py, value.getattr(&names.array_strides))? else {
+        return Ok(false);
+    };
+    let item = value.getattr(&names.array_item_size);
+    let item: Option<i64> = answer(py, item.and_then(|item| item.extract()))?;
+    let Some(item) = item.filter(|&item| item > 0) else {
+        return Ok(false);
+    };
     read_numbers(&bytes, strides, |number| {
         isize::try_from(number / item).ok()
     })
 }
 
-/// Reads whole numbers, all of which `convert` takes, into a list.
+/// Reads whole numbers into a list, and returns whether they are such, and `convert` takes all of
+/// them.
 fn read_numbers<T>(
     value: &Bound<'_, PyAny>,
     numbers: &mut Vec<T>,
     convert: impl Fn(i64) -> Option<T>,
-) -> Option<()> {
+) -> PyResult<bool> {
     numbers.clear();
+    let mut add = |number: PyResult<i64>| {
+        let number = answer(value.py(), number)?.and_then(&convert);
+        let is_taken = number.is_some();
+        numbers.extend(number);
+        PyResult::Ok(is_taken)
+    };
     if let Ok(tuple) = value.cast::<PyTuple>() {
         for item in tuple.iter_borrowed() {
-            numbers.push(convert(item.extract().ok()?)?);
+            if !add(item.extract())? {
+                return Ok(false);
+            }
         }
     } else if let Ok(list) = value.cast::<PyList>() {
         for item in list {
-            numbers.push(convert(item.extract().ok()?)?);
+            if !add(item.extract())? {
+                return Ok(false);
+            }
         }
     } else {
-        for number in value.extract::<Vec<i64>>().ok()? {
-            numbers.push(convert(number)?);
+        let Some(items) = answer(value.py(), value.extract::<Vec<i64>>())? else {
+            return Ok(false);
+        };
+        for number in items {
+            if !add(Ok(number))? {
+                return Ok(false);
+            }
         }
     }
-    Some(())
+    Ok(true)
 }
 
 /// Writes the strides of a tensor whose last dimension lies innermost, without gaps.
@@ -146,19 +204,24 @@ struct KnownDTypes {
 impl KnownDTypes {
     /// Takes a type of elements by its name: a text, an attribute, or what it is shown as, whichever
     /// is there first, since showing it may run code of the framework's.
-    fn find(&mut self, value: &Bound<'_, PyAny>, names: &InternedNames) -> Option<DType> {
+    fn find(&mut self, value: &Bound<'_, PyAny>, names: &InternedNames) -> PyResult<Option<DType>> {
         if let Some(dtype) = self.get(value) {
-            return Some(dtype);
+            return Ok(Some(dtype));
         }
         if let Ok(text) = value.cast::<PyString>() {
-            return Some(self.add(value, dtype_of_text(text)));
+            return Ok(Some(self.add(value, dtype_of_text(text))));
         }
-        let (name, is_shown) = match value.getattr_opt(&names.dtype_name).ok()? {
-            Some(name) => (name.cast_into::<PyString>().ok()?, false),
-            None => (value.str().ok()?, true),
+        let py = value.py();
+        let (name, is_shown) = match answer(py, value.getattr_opt(&names.dtype_name))? {
+            Some(Some(name)) => (name.cast_into::<PyString>().ok(), false),
+            Some(None) => (answer(py, value.str())?, true),
+            None => (None, false),
+        };
+        let Some(name) = name else {
+            return Ok(None);
         };
         if let Some(dtype) = self.get(&name) {
-            return Some(dtype);
+            return Ok(Some(dtype));
         }
         let dtype = dtype_of_text(&name);
         if is_fixed(value, names) {
@@ -166,7 +229,7 @@ impl KnownDTypes {
         } else if !is_shown {
             self.add(&name, dtype);
         }
-        Some(dtype)
+        Ok(Some(dtype))
     }
 
     fn get(&self, value: &Bound<'_, PyAny>) -> Option<DType> {
@@ -210,20 +273,20 @@ impl RecentClasses {
         &mut self,
         value: &Bound<'py, PyAny>,
         name: &Py<PyString>,
-    ) -> Option<Bound<'py, PyAny>> {
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let py = value.py();
         let class = value.get_type_ptr() as usize;
         if self.classes.contains(&class) {
             // The object stands for what is missing: none is its own shape or stride.
-            let getattr = builtin_getattr(value.py()).ok()?;
-            let found = getattr.call1((value, name, value)).ok()?;
-            return (!found.is(value)).then_some(found);
+            let found = builtin_getattr(py)?.call1((value, name, value));
+            return Ok(answer(py, found)?.filter(|found| !found.is(value)));
         }
-        let found = value.getattr(name).ok();
+        let found = answer(py, value.getattr(name))?;
         if found.is_none() {
             self.classes[self.next] = class;
             self.next = (self.next + 1) % REMEMBERED;
         }
-        found
+        Ok(found)
     }
 }
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from array import array
 from typing import Any
+
+#: The largest number of 64 bits with a sign.
+_MOST = (1 << 63) - 1
 
 
 def numbers(column: Any, argument: str) -> bytes:
@@ -16,7 +20,7 @@ def numbers(column: Any, argument: str) -> bytes:
 
     Raises:
         TypeError: It holds something else.
-        ValueError: A number has more than 64 bits.
+        ValueError: A number is larger than 64-bit integers are.
 
     Example:
         >>> numbers([1, 2], "a") == numbers(array("i", [1, 2]), "b") == array("q", [1, 2]).tobytes()
@@ -33,8 +37,10 @@ def numbers(column: Any, argument: str) -> bytes:
         return _items(column, argument)
     if view.ndim != 1:
         raise _no_column(argument, f"one of {view.ndim} dimensions")
-    if view.itemsize == 8 and view.format in ("q", "Q", "l", "L"):
+    if view.itemsize == 8 and view.format in ("q", "l"):
         return view.tobytes()
+    if view.itemsize == 8 and view.format in ("Q", "L"):
+        return _unsigned(view, argument)
     try:
         return _items(view.tolist(), argument)
     # Numbers in the order of another machine: the array itself knows how to read them.
@@ -42,17 +48,29 @@ def numbers(column: Any, argument: str) -> bytes:
         return _items(column, argument)
 
 
+def _unsigned(view: memoryview, argument: str) -> bytes:
+    """Returns a column of numbers without a sign, all of which have to fit into those with one."""
+    found = view.tobytes()
+    # The first bit of a number would be the sign, and text of ASCII has no such bits.
+    highest = found[7::8] if sys.byteorder == "little" else found[::8]
+    if not highest.isascii():
+        raise _too_large(argument, next(number for number in view.tolist() if number > _MOST))
+    return found
+
+
 def _items(column: Any, argument: str) -> bytes:
     """Returns a column that has to be taken number by number."""
     try:
         return array("q", column).tobytes()
     except OverflowError:
-        wide = (item for item in column if not -(1 << 63) <= item < 1 << 63)
-        raise ValueError(
-            f"argument '{argument}': expected numbers of 64 bits, found {next(wide, column)}"
-        ) from None
+        wide = (item for item in column if not -_MOST <= item <= _MOST)
+        raise _too_large(argument, next(wide, column)) from None
     except TypeError as error:
         raise _no_column(argument, f"{type(column).__name__} ({error})") from None
+
+
+def _too_large(argument: str, found: Any) -> ValueError:
+    return ValueError(f"argument '{argument}': expected numbers from 0 to {_MOST}, found {found}")
 
 
 def _no_column(argument: str, found: str) -> TypeError:

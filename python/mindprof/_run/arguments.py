@@ -121,7 +121,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_false",
         help="leave torch.profiler to torch, if the program uses it itself",
     )
-    add("--active", type=_count, default=0, metavar="N", help="record N optimizer steps")
+    add("--active", type=_steps, default=0, metavar="N", help="record N optimizer steps")
     add("--wait", type=_count, default=0, metavar="N", help="skip the first N steps")
     add(
         "--warmup",
@@ -197,6 +197,15 @@ def _bytes(text: str) -> int:
     if not number.isdecimal() or unit not in _UNITS:
         raise argparse.ArgumentTypeError(f"{text!r} is no size: write 1000000, 512MB or 1GiB")
     return int(number) * _UNITS[unit]
+
+
+def _steps(text: str) -> int:
+    number = _count(text)
+    if number == 0:
+        raise argparse.ArgumentTypeError(
+            "0 steps are none to record: say how many, or leave it out to record the whole run"
+        )
+    return number
 
 
 def _count(text: str) -> int:

@@ -75,8 +75,8 @@ class _Run:
             schedule=_schedule_of(arguments),
             on_trace_ready=results.save,
         )
-        self.imports = Imports(self._meet_host, results.imported)
-        self.steps = OptimizerSteps(self.profiler.step) if arguments.active else None
+        self.imports = Imports(self._meet_host, results.import_log)
+        self.steps = OptimizerSteps(self.profiler.step)
 
     def go(self) -> int:
         """Runs the program, and returns the exit status."""
@@ -84,8 +84,7 @@ class _Run:
         # Each window is written before it is cleared.
         warnings.filterwarnings("ignore", message="Warning: Profiler clears events")
         self.program.prepare()
-        if self.steps is not None:
-            self.steps.start()
+        self.steps.start()
         self.imports.start()
         if self.arguments.install:
             install()
@@ -123,8 +122,7 @@ class _Run:
         self.profiler._meet_host()
 
     def _finish(self) -> None:
-        if self.steps is not None:
-            self.steps.stop()
+        self.steps.stop()
         self.profiler.stop()
         if self.arguments.install:
             uninstall()
@@ -134,7 +132,6 @@ class _Run:
         with suppress(OSError):
             # Only if it is empty.
             self.results.folder.rmdir()
-        assert self.steps is not None
         first = self.arguments.wait + self.arguments.warmup
         self.results.say(
             f"nothing was recorded: the program made {self.steps.count} optimizer steps, and the "

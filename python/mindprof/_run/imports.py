@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import threading
 from collections.abc import Callable
+from time import perf_counter_ns
 from types import ModuleType
 from typing import Any
 
@@ -21,20 +22,32 @@ IMPORT = "import "
 _LOAD = "_find_and_load"
 
 
-class Imports:
-    """Has imports on the thread that this is made on be ranges, in which calls are not followed."""
+class ImportLog:
+    """What was imported, and when."""
 
-    def __init__(self, after_import: Callable[[], None], imported: set[str]) -> None:
-        """Makes what `start()` puts in place.
+    def __init__(self) -> None:
+        #: The modules that have ranges.
+        self.modules: set[str] = set()
+        #: When imports of the program's main thread began and ended, by `perf_counter_ns()`.
+        self.of_main: list[tuple[int, int]] = []
+        #: The same of all other threads.
+        self.of_others: list[tuple[int, int]] = []
+
+
+class Imports:
+    """Has imports be ranges, one on a thread at a time, in which calls are not followed."""
+
+    def __init__(self, after_import: Callable[[], None], log: ImportLog) -> None:
+        """Makes what `start()` puts in place, on the main thread of the program.
 
         Args:
-            after_import: Called after each import that is a range.
-            imported: Gets the names of the modules that have ranges.
+            after_import: Called after each import that is a range of this thread.
+            log: Gets what is imported.
         """
         self._after_import = after_import
-        self._imported = imported
+        self._log = log
         self._thread = threading.get_ident()
-        self._is_inside = False
+        self._local = threading.local()
         self._machinery: Any = importlib._bootstrap
         self._before: Any = None
 
@@ -49,20 +62,27 @@ class Imports:
 
     def _load(self, name: str, import_: Any) -> ModuleType:
         """Imports a module as the interpreter does."""
-        if self._is_inside or threading.get_ident() != self._thread:
-            module: ModuleType = self._before(name, import_)
+        module: ModuleType
+        if getattr(self._local, "is_inside", False):
+            module = self._before(name, import_)
             return module
-        self._is_inside = True
-        self._imported.add(name)
+        is_main = threading.get_ident() == self._thread
+        self._local.is_inside = True
+        self._log.modules.add(name)
+        began_ns = perf_counter_ns()
         try:
             # The range first: its stack is that of the line which imports.
             with record_function(IMPORT + name):
                 pause_calls()
                 try:
                     module = self._before(name, import_)
-                    self._after_import()
+                    # A host is met by the thread that began to record.
+                    if is_main:
+                        self._after_import()
                 finally:
                     resume_calls()
             return module
         finally:
-            self._is_inside = False
+            spans = self._log.of_main if is_main else self._log.of_others
+            spans.append((began_ns, perf_counter_ns()))
+            self._local.is_inside = False

@@ -11,8 +11,12 @@ from typing import Any, TextIO
 
 from mindprof import _core
 from mindprof._run.arguments import Arguments
+from mindprof._run.imports import ImportLog
 from mindprof._run.run_profile import RunProfile
 from mindprof._run.summary import Summary
+
+#: The key under which a trace says that it is of a run.
+_RUN_KEY = "mindprof_run"
 
 #: A table for a file has every row.
 _ALL_ROWS = -1
@@ -26,8 +30,7 @@ class Results:
         self.folder = folder
         self.terminal = terminal
         self.windows = 0
-        #: The modules that were imported so far.
-        self.imported: set[str] = set()
+        self.import_log = ImportLog()
         #: Whether the program came to its end by itself.
         self.is_program_done = False
 
@@ -45,7 +48,8 @@ class Results:
         self.say(f"writing what was recorded to {self.folder}")
         many = self.arguments.active > 0 and self.arguments.repeat != 1
         end = f"-{self.windows}" if many else ""
-        summary = Summary(prof, self.imported)
+        summary = Summary(prof, self.import_log)
+        prof.add_metadata_json(_RUN_KEY, summary.ranges_json())
         written = []
         for name, write in self._files(prof, summary):
             path = self.folder / name.format(end)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from time import perf_counter_ns
 
 from mindprof import _core
@@ -18,8 +19,10 @@ _RECORDING = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 class RunProfile(profile):
     """A profiler whose steps are known when they end: each ends with a step of the optimizer.
 
-    Such a step begins and ends in the midst of calls. Its range lies beside them, so that what they
-    took is not taken from them, nor counted twice.
+    Such a step begins and ends in the midst of calls. With a schedule, which was made for steps, it
+    is a range that lies beside them, so that what they took is not taken from them, nor counted
+    twice. Without one, steps are marks of the recording: ranges would be in those of the program's
+    own profilers too.
     """
 
     #: How long the recorded steps of the present window took, in microseconds.
@@ -27,6 +30,9 @@ class RunProfile(profile):
 
     _range: _core.StepRange | None = None
     _step_began_ns = 0
+    #: When the first step ended, and the last so far, of a recording without a schedule.
+    _first_end_ns: int | None = None
+    _last_end_ns = 0
 
     @property
     def recording(self) -> _core.Profile:
@@ -46,6 +52,37 @@ class RunProfile(profile):
         )
         return (ended_ns - began_ns) / 1000
 
+    def overlap_us(self, spans: Iterable[tuple[int, int]]) -> float:
+        """Returns how much of spans of time lies in the last window, in microseconds.
+
+        Args:
+            spans: Their begins and ends, by `perf_counter_ns()`.
+        """
+        assert self.profiler is not None
+        began_ns = self.profiler.profiling_start_time_ns
+        ended_ns = self.profiler.profiling_end_time_ns
+        inside = (min(end, ended_ns) - max(begin, began_ns) for begin, end in spans)
+        return sum(max(span_ns, 0) for span_ns in inside) / 1000
+
+    @property
+    def until_first_us(self) -> float | None:
+        """How long the window was open when its first step ended; nobody knows when that began.
+
+        None without a step, and with a schedule, whose windows begin with steps.
+        """
+        if self._first_end_ns is None:
+            return None
+        assert self.profiler is not None
+        return (self._first_end_ns - self.profiler.profiling_start_time_ns) / 1000
+
+    @property
+    def after_last_us(self) -> float | None:
+        """How long the window was open after the last step, where `until_first_us` is known."""
+        if self._first_end_ns is None:
+            return None
+        assert self.profiler is not None
+        return (self.profiler.profiling_end_time_ns - self._last_end_ns) / 1000
+
     def start(self) -> None:
         """Begins with the first action of the schedule, or to record if there is none."""
         self.step_times = []
@@ -58,8 +95,28 @@ class RunProfile(profile):
             self._range = None
         super().stop()
 
-    def _open_step(self) -> None:
+    def step(self) -> None:
+        """Says that a step has ended, and the next begins."""
         if self.record_steps:
+            super().step()
+            return
+        now_ns = perf_counter_ns()
+        if self._first_end_ns is None:
+            self._first_end_ns = now_ns
+        else:
+            self.step_times.append((now_ns - self._last_end_ns) / 1000)
+        self._last_end_ns = now_ns
+        # No window begins or ends here, so that our own calls can be left out.
+        _core.pause_calls()
+        try:
+            super().step()
+        finally:
+            _core.resume_calls()
+
+    def _open_step(self) -> None:
+        if not self.record_steps:
+            super()._open_step()
+        else:
             self._range = _core.StepRange(f"{PROFILER_STEP_NAME}#{self.step_num}")
             self._step_began_ns = perf_counter_ns()
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from copy import copy
 from typing import Any
 
@@ -13,12 +14,12 @@ from mindprof._profiler.profile import PROFILER_STEP_NAME
 from mindprof._results.event_list import EventList
 from mindprof._results.format import _format_time as format_time
 from mindprof._results.lists import key_averages
-from mindprof._run.imports import IMPORT
+from mindprof._run.data_waits import DataWaits
+from mindprof._run.imports import IMPORT, ImportLog
 from mindprof._run.run_profile import AFTER_LAST, BEFORE_FIRST, RunProfile
 
-#: How torch names the ranges that tell of training.
+#: How torch names the range of an optimizer's step.
 _OPTIMIZER_STEP = "Optimizer.step#"
-_NEXT_BATCH = "enumerate(DataLoader)#"
 
 #: From which share of the time on something is worth a word.
 _MUCH = 0.1
@@ -34,45 +35,52 @@ class Summary:
     program does.
     """
 
-    def __init__(self, prof: RunProfile, imported: Collection[str]) -> None:
+    def __init__(self, prof: RunProfile, log: ImportLog) -> None:
         """Sorts the rows.
 
         Args:
             prof: A profiler of a run that has stopped.
-            imported: The modules that were imported while it recorded, or before.
+            log: What was imported while it recorded, or before.
         """
         self._prof = prof
-        self._imported = imported
+        self._log = log
         recording = prof.recording
         self._workers = len(recording.processes()) - 1
         # Without Python's calls, the time of which ranges have as their own: waiting is seen.
-        shown = recording.without_calls()
+        shown, has_calls = recording.without_calls(), False
         found = _rows(shown)
         self._imports = [row for row in found if self._is_import(row)]
         self._steps = [row for row in found if _is_step(row)]
         self._has_operators = len(self._imports) + len(self._steps) < len(found)
         if not self._has_operators:
-            shown = recording
+            shown, has_calls = recording, True
             found = _rows(shown, include_python_functions=True)
         #: What the table is made of. Its shares and its total are those of these rows.
-        self.rows = self._without_apart(found, shown)
-        self._recorded_us = prof.recorded_us
-
-    def _without_apart(self, found: EventList[Any], shown: _core.Profile) -> EventList[Any]:
-        """Returns the rows without imports and steps, and without the time of imports in them."""
         imports = [row.key for row in self._imports]
-        apart = {*imports, *(row.key for row in self._steps)}
+        self.rows = self._without_apart(found, shown.time_inside(imports, has_calls))
+        self._recorded_us = prof.recorded_us
+        # What other threads and processes import takes none of the program's time.
+        self._rest_us = self._recorded_us - prof.overlap_us(log.of_main)
+        self._waits = DataWaits(recording, self.rows)
+
+    def _without_apart(self, found: EventList[Any], inside: list[float]) -> EventList[Any]:
+        """Returns the rows without imports and steps, and without the time of imports in them."""
+        for row, time_us in zip(found, inside, strict=True):
+            row.cpu_time_total = max(row.cpu_time_total - time_us, 0)
+        apart = {row.key for row in (*self._imports, *self._steps)}
         rows = copy(found)
         rows[:] = [row for row in found if row.key not in apart]
-        inside = shown.time_inside(imports)
-        for row in rows:
-            row.cpu_time_total = max(row.cpu_time_total - inside.get(row.key, 0), 0)
         return rows
+
+    def ranges_json(self) -> str:
+        """Returns which ranges are no rows, as the trace says it to whoever makes a table of it."""
+        ranges = {"imports": self._imports, "steps": self._steps}
+        return json.dumps({name: [row.key for row in rows] for name, rows in ranges.items()})
 
     def _is_import(self, row: Any) -> bool:
         module = row.key.removeprefix(IMPORT)
         # A range of the program's own may begin with the same word.
-        return module != row.key and (module in self._imported or module in sys.modules)
+        return module != row.key and (module in self._log.modules or module in sys.modules)
 
     @property
     def _imports_us(self) -> float:
@@ -83,8 +91,11 @@ class Summary:
         yield f"{format_time(self._recorded_us)} were recorded"
         if self._imports:
             yield f"imports: {format_time(self._imports_us)}{self._modules()}, not in the table"
+        others_us = self._prof.overlap_us(self._log.of_others)
+        if others_us:
+            yield f"imports on other threads: {format_time(others_us)} of that"
         yield from self._steps_said()
-        yield from self._waiting_said()
+        yield from self._waits.said(self._rest_us)
         if self._is_mostly_outside():
             outside = format_time(self._outside_us())
             yield f"{outside} passed outside of all rows, in Python or waiting"
@@ -101,39 +112,40 @@ class Summary:
             for row in slowest[:_NAMED_MODULES]
             if row.self_cpu_time_total >= _MUCH * self._imports_us
         ]
-        return f" ({', '.join(named)})"
+        return f" ({', '.join(named)})" if named else ""
 
     def _steps_said(self) -> Iterator[str]:
-        times = self._prof.step_times
+        times, until_first_us = self._prof.step_times, self._prof.until_first_us
+        count = self._step_count
+        steps = f"{count} optimizer steps" if count > 1 else "1 optimizer step"
+        if until_first_us is not None:
+            started = "imports and all that comes before among it"
+            first = format_time(until_first_us)
+            yield f"until the end of the first optimizer step: {first}, {started}"
+            steps += "; those after the first"
         if times:
             middle, least, most = statistics.median(times), min(times), max(times)
-            steps = f"{len(times)} optimizer steps" if len(times) > 1 else "1 optimizer step"
             spread = f" (median; {format_time(least)} to {format_time(most)})"
             yield f"{steps}: {format_time(middle)}{spread if len(times) > 1 else ''}"
+        if (after_us := self._prof.after_last_us) is not None:
+            yield f"{AFTER_LAST}: {format_time(after_us)}"
         for row in self._steps:
             if row.key in (AFTER_LAST, BEFORE_FIRST):
                 yield f"{row.key}: {format_time(row.cpu_time_total)}"
 
-    def _waiting_us(self) -> float:
-        rows = [row for row in self.rows if row.key.startswith(_NEXT_BATCH)]
-        return float(sum(row.cpu_time_total for row in rows))
-
-    def _waiting_said(self) -> Iterator[str]:
-        rest = self._recorded_us - self._imports_us
-        waiting = self._waiting_us()
-        if waiting > 0 and rest > 0:
-            share = f"{waiting / rest:.0%} of the time without imports"
-            yield f"the loop waited {format_time(waiting)} for its data: {share}"
+    @property
+    def _step_count(self) -> int:
+        return len(self._prof.step_times) + (self._prof.until_first_us is not None)
 
     def _outside_us(self) -> float:
         """Returns the time that is in no row, at least: rows of several threads add up to more."""
         rows = sum(row.self_cpu_time_total for row in self.rows)
-        return float(self._recorded_us - self._imports_us - rows)
+        return float(self._rest_us - rows)
 
     def _is_mostly_outside(self) -> bool:
         # What workers ran is in the rows, beside the time of the program.
-        rest = self._recorded_us - self._imports_us
-        return self._has_operators and not self._workers and self._outside_us() > rest / 2
+        outside_us = self._outside_us()
+        return self._has_operators and not self._workers and outside_us > self._rest_us / 2
 
     def hints(self, has_schedule: bool, has_stacks: bool) -> Iterator[str]:
         """Yields what could be done about it.
@@ -145,10 +157,8 @@ class Summary:
         if self._is_mostly_outside():
             place = "the flame graph has it" if has_stacks else "without --no-stacks it is recorded"
             yield f"most of the time is Python's own: {place}"
-        rest = self._recorded_us - self._imports_us
-        if rest > 0 and self._waiting_us() > 2 * _MUCH * rest:
-            yield "the data is late: more workers (DataLoader num_workers), or less work per item"
-        is_much = self._imports_us > _MUCH * self._recorded_us
+        yield from self._waits.hints(self._prof.step_times, self._step_count, self._rest_us)
+        is_much = self._recorded_us - self._rest_us > _MUCH * self._recorded_us
         if has_schedule and is_much:
             yield "the first step begins with the program: --wait 1 leaves it and the imports out"
         elif is_much and any(row.key.startswith(_OPTIMIZER_STEP) for row in self.rows):

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use mindprof_analyze::{Analysis, GroupBy, Metric, averages, is_python_alone};
-use mindprof_formats::{RowOptions, SortBy, table_json};
-use mindprof_report::{TABLE_COLUMNS, TableOptions, TimeUnit, table};
+use mindprof_formats::{RowOptions, RunRanges, SortBy, table_json};
+use mindprof_report::{TABLE_COLUMNS, TableFacts, TableOptions, TimeUnit, table_of_rows};
 
 use crate::failure::Outcome;
 use crate::input::{ReadLimits, read_analysis};
 use crate::known::KnownValues;
 use crate::output::{print, print_line, tell};
+use crate::run_ranges::{take_ranges, without_unneeded_calls};
 use crate::terminal::terminal_width;
 
 const EXAMPLE: &str = "\
@@ -67,6 +68,11 @@ pub(crate) struct TableArgs {
     /// anyway.
     #[arg(long)]
     include_python_functions: bool,
+
+    /// Shows a trace of `mindprof run` as any other: imports and steps have rows too, and no row has
+    /// the time of Python's calls in it as its own.
+    #[arg(long)]
+    all_ranges: bool,
 
     /// Leaves out rows whose first event ran inside another.
     #[arg(long, alias = "top-level-events-only")]
@@ -232,7 +238,7 @@ impl TableArgs {
 
 /// Prints the table of a trace.
 pub(crate) fn run(args: &TableArgs) -> anyhow::Result<Outcome> {
-    let analysis = read_analysis(&args.trace, args.limits)?;
+    let mut analysis = read_analysis(&args.trace, args.limits)?;
     if args.group_by.contains(&Grouping::Overload) {
         let trace = args.trace.display();
         tell(&format!(
@@ -247,15 +253,24 @@ pub(crate) fn run(args: &TableArgs) -> anyhow::Result<Outcome> {
             "{trace}: has no operators, so Python functions are shown"
         ));
     }
+    let of_run = RunRanges::read(analysis.profile()).filter(|_| !args.all_ranges);
+    if of_run.is_some() {
+        analysis = without_unneeded_calls(analysis, group_by);
+    }
     let averages = averages(&analysis, group_by);
     let options = args.table_options(args.sort_by(&analysis));
+    let mut rows = options.rows.rows(&analysis, &averages, group_by);
+    let left_out = of_run.map_or_else(Vec::new, |ranges| {
+        take_ranges(&ranges, (&analysis, group_by), &mut rows, &args.trace)
+    });
     if args.row_limit.is_none() {
-        tell_of_more(&options.rows, averages.rows.len());
+        tell_of_more(&options.rows, rows.len());
     }
     if args.json {
-        print_line(&table_json(&analysis, &averages, group_by, &options.rows))?;
+        let loss = analysis.profile().loss();
+        print_line(&table_json(&rows, &left_out, loss, &options.rows))?;
     } else {
-        print(&table(&analysis, &averages, group_by, &options))?;
+        print(&table_of_rows(&rows, &TableFacts::of(&analysis), &options)?)?;
     }
     Ok(Outcome::Fine)
 }

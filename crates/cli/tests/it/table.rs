@@ -325,3 +325,123 @@ fn rows_stand_by_where_the_time_went_unless_asked_for_otherwise() {
     let first_run = ["--sort-by", "none"];
     assert!(!falls(&amounts(&host, &first_run, "self_cpu_time_total")));
 }
+
+/// Writes a trace in which a module is imported inside of an operator and a step lies beside it:
+///
+/// ```text
+/// op            |-------------------|   100..200
+/// call             |--------|           110..160
+/// import torch       |---|              120..150
+/// inner                    |-|          152..157
+/// ProfilerStep#3    |-------------|     115..190
+/// op2                                |--|   200..230
+/// ```
+fn write_run(path: &Path, metadata: &serde_json::Value) {
+    let event = |category: &str, name: &str, thread: u64, start: u64, duration: u64| {
+        serde_json::json!({
+            "ph": "X", "cat": category, "name": name, "pid": 1, "tid": thread, "ts": start,
+            "dur": duration, "args": {},
+        })
+    };
+    let mut trace = metadata.clone();
+    trace["traceEvents"] = serde_json::json!([
+        event("cpu_op", "op", 2, 100, 100),
+        event("python_function", "a.py(1): call", 2, 110, 50),
+        event("user_annotation", "import torch", 2, 120, 30),
+        event("cpu_op", "inner", 2, 152, 5),
+        event("user_annotation", "ProfilerStep#3", 3, 115, 75),
+        event("cpu_op", "op2", 2, 200, 30),
+    ]);
+    fs::write(path, trace.to_string()).unwrap();
+}
+
+/// Returns names, own and total microseconds.
+fn rows(rows: &serde_json::Value) -> Vec<(String, f64, f64)> {
+    let time = |row: &serde_json::Value, key: &str| row[key].as_f64().unwrap();
+    let rows = rows.as_array().unwrap().iter();
+    rows.map(|row| {
+        let name = row["key"].as_str().unwrap().to_owned();
+        let own = time(row, "self_cpu_time_total");
+        (name, own, time(row, "cpu_time_total"))
+    })
+    .collect()
+}
+
+fn row(name: &str, own: f64, total: f64) -> (String, f64, f64) {
+    (name.to_owned(), own, total)
+}
+
+#[test]
+fn imports_and_steps_of_a_run_are_told_beside_the_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("run.json");
+    let ranges = serde_json::json!({ "imports": ["import torch"], "steps": ["ProfilerStep*"] });
+    write_run(&trace, &serde_json::json!({ "mindprof_run": ranges }));
+    let run = table(&trace, &["--json"]);
+    let (json, trace_name) = (run.json(), trace.display());
+    // The call is the operator's own time, the import is nobody's.
+    let program = [
+        row("op", 65.0, 70.0),
+        row("op2", 30.0, 30.0),
+        row("inner", 5.0, 5.0),
+    ];
+    assert_eq!(rows(&json["rows"]), program);
+    assert_eq!(json["self_cpu_time_total"], 100.0);
+    let mut left_out = rows(&json["left_out"]);
+    left_out.sort_by(|a, b| a.0.cmp(&b.0));
+    let ranges = [
+        row("ProfilerStep*", 75.0, 75.0),
+        row("import torch", 30.0, 30.0),
+    ];
+    assert_eq!(left_out, ranges);
+    let shows = "--all-ranges has them as rows";
+    let said = format!(
+        "{trace_name}: imports: 30.000us (torch 30.000us), not in the table; {shows}\n\
+         {trace_name}: steps: 1 range, not in the table; `mindprof info` tells of them, {shows}\n"
+    );
+    assert_eq!(run.stderr, said);
+    let text = table(&trace, &[]).stdout;
+    assert!(
+        !text.contains("import") && !text.contains("ProfilerStep"),
+        "{text}"
+    );
+    assert!(text.contains("Self CPU time total: 100.000us"), "{text}");
+    // Rows are told apart by calls and still have their time.
+    let json = table(&trace, &["--json", "--group-by", "stack"]).json();
+    let inner = row("inner", 5.0, 5.0);
+    assert_eq!(
+        rows(&json["rows"]),
+        [row("op", 65.0, 70.0), row("op2", 30.0, 30.0), inner]
+    );
+    assert_eq!(json["rows"][2]["stack"][0], "a.py(1): call");
+}
+
+#[test]
+fn a_trace_of_no_run_keeps_its_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let ranges = serde_json::json!({ "imports": ["import torch"], "steps": ["ProfilerStep*"] });
+    for (metadata, arguments) in [
+        (serde_json::json!({}), &["--json"][..]),
+        (serde_json::json!({ "mindprof_run": 3 }), &["--json"]),
+        (
+            serde_json::json!({ "mindprof_run": ranges }),
+            &["--json", "--all-ranges"],
+        ),
+    ] {
+        let trace = folder.path().join("plain.json");
+        write_run(&trace, &metadata);
+        let run = table(&trace, arguments);
+        let mut found = rows(&run.json()["rows"]);
+        found.sort_by(|a, b| a.0.cmp(&b.0));
+        let all = [
+            row("ProfilerStep*", 75.0, 75.0),
+            row("import torch", 30.0, 30.0),
+            row("inner", 5.0, 5.0),
+            row("op", 50.0, 100.0),
+            row("op2", 30.0, 30.0),
+        ];
+        assert_eq!(found, all, "{metadata}");
+        assert_eq!(run.json()["left_out"], serde_json::json!([]));
+        assert_eq!(run.stderr, "");
+    }
+}

@@ -59,7 +59,7 @@ impl<'py> RawInputs<'py> {
                 ("TensorList", _) => self.encode_list(index, inputs)?,
                 ("Scalar" | "ScalarList", Some(value)) => {
                     let mut arguments = Arguments::default();
-                    arguments.add(value);
+                    arguments.add(value)?;
                     arguments.encode(inputs);
                 }
                 _ => {

@@ -23,7 +23,7 @@ pub(crate) struct FunctionNode {
 #[pymethods]
 impl FunctionNode {
     #[new]
-    fn new(arguments: &Bound<'_, PyTuple>) -> Self {
+    fn new(arguments: &Bound<'_, PyTuple>) -> PyResult<Self> {
         let mut operands = Vec::new();
         let places = arguments
             .iter()
@@ -33,11 +33,11 @@ impl FunctionNode {
                 Some(operands.len() - 1)
             })
             .collect();
-        Self {
+        Ok(Self {
             operands,
             places,
-            inputs: recorded_inputs(arguments),
-        }
+            inputs: recorded_inputs(arguments)?,
+        })
     }
 
     /// For each argument whether its gradient is wanted.
@@ -50,10 +50,10 @@ impl FunctionNode {
 }
 
 /// Returns what a profile keeps of the arguments: tensors, numbers and what is absent.
-fn recorded_inputs(arguments: &Bound<'_, PyTuple>) -> Arguments {
+fn recorded_inputs(arguments: &Bound<'_, PyTuple>) -> PyResult<Arguments> {
     let mut kept = Arguments::default();
     if !is_recording() {
-        return kept;
+        return Ok(kept);
     }
     let is_kept = |argument: &Bound<'_, PyAny>| {
         argument.is_none()
@@ -62,9 +62,9 @@ fn recorded_inputs(arguments: &Bound<'_, PyTuple>) -> Arguments {
             || argument.is_instance_of::<PyFloat>()
     };
     for argument in arguments.iter().filter(is_kept) {
-        kept.add(&argument);
+        kept.add(&argument)?;
     }
-    kept
+    Ok(kept)
 }
 
 /// Runs the forward half untracked, under the function's name, and hangs a node on its results.

@@ -1,0 +1,91 @@
+"""How long a training loop waits for its data: in every step, or once while workers start."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mindprof import _core
+from mindprof._results.format import _format_time as format_time
+
+#: How torch names the range in which a loop gets its next batch, and that of one with workers.
+_NEXT_BATCH = "enumerate(DataLoader)#"
+_FROM_WORKERS = f"{_NEXT_BATCH}_MultiProcessing"
+
+#: From which share of the time on waiting is worth a hint.
+_MUCH = 0.2
+
+#: Workers finish in turns, so that one long wait is followed by short ones: so many together are
+#: even.
+_TURN = 4
+
+
+class DataWaits:
+    """The waits of a window."""
+
+    def __init__(self, recording: _core.Profile, rows: Sequence[Any]) -> None:
+        """Looks for the waits.
+
+        Args:
+            recording: What the window recorded.
+            rows: Its rows, without the time of imports.
+        """
+        self._waits_us = recording.durations(_NEXT_BATCH)
+        found = [row for row in rows if row.key.startswith(_NEXT_BATCH)]
+        self._total_us = float(sum(row.cpu_time_total for row in found))
+        self._has_workers = any(row.key.startswith(_FROM_WORKERS) for row in found)
+
+    def said(self, rest_us: float) -> Iterator[str]:
+        """Yields what the loop waited.
+
+        Args:
+            rest_us: How long the window was, without imports.
+        """
+        if self._total_us <= 0 or rest_us <= 0:
+            return
+        share = f"{self._total_us / rest_us:.0%} of the time without imports"
+        usual, longest = format_time(self._usual_us()), format_time(max(self._waits_us))
+        batches = f"; {usual} for a usual batch, {longest} for the longest"
+        few = len(self._waits_us) < 2
+        total = format_time(self._total_us)
+        yield f"the loop waited {total} for its data: {share}{'' if few else batches}"
+
+    def hints(self, step_times: Sequence[float], steps: int, rest_us: float) -> Iterator[str]:
+        """Yields what could be done about it.
+
+        Args:
+            step_times: How long steps took, as far as that is known.
+            steps: How many there were.
+            rest_us: How long the window was, without imports.
+        """
+        if not self._waits_us or rest_us <= 0:
+            return
+        usual_us = self._usual_us() * len(self._waits_us)
+        # What a run did before its steps makes their data no earlier.
+        waited_us, of_us, where = usual_us, rest_us, ""
+        if step_times:
+            waited_us, of_us = usual_us / steps, statistics.median(step_times)
+            where = f" in every step, {format_time(waited_us)} of {format_time(of_us)}"
+        if waited_us > _MUCH * of_us:
+            more = "more workers" if self._has_workers else "load it in workers"
+            yield f"the data is late{where}: {more} (DataLoader num_workers), or less work per item"
+        elif self._total_us - usual_us > _MUCH * rest_us:
+            yield from self._start_hint(self._total_us - usual_us)
+
+    def _start_hint(self, first_us: float) -> Iterator[str]:
+        first = f"{format_time(first_us)} of the wait for data"
+        if self._has_workers:
+            yield (
+                f"{first} is the start of workers, later batches come in time; "
+                "if every epoch pays it, DataLoader persistent_workers=True keeps them"
+            )
+        else:
+            yield f"{first} is for few batches: something that the dataset does once"
+
+    def _usual_us(self) -> float:
+        """Returns how long a batch was waited for through the window, whatever the first took."""
+        waits = self._waits_us
+        turn = max(1, min(_TURN, len(waits) // 3))
+        ends = range(turn, len(waits) + 1)
+        return statistics.median(sum(waits[end - turn : end]) / turn for end in ends)

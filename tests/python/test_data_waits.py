@@ -1,0 +1,92 @@
+"""What a run says about waiting for data: late in every step, or slow at the start alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from mindprof._run.data_waits import DataWaits
+
+SINGLE = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+WORKERS = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+
+LATE = "the data is late"
+START = "is the start of workers"
+
+
+def waits(times: Sequence[float], name: str = WORKERS) -> DataWaits:
+    """Returns what a window says whose batches were waited for so long."""
+    recording: Any = SimpleNamespace(durations=lambda _: list(times))
+    rows = [SimpleNamespace(key="aten::add", cpu_time_total=7.0)]
+    if times:
+        rows.append(SimpleNamespace(key=name, cpu_time_total=sum(times)))
+    return DataWaits(recording, rows)
+
+
+def hints(found: DataWaits, step_us: float, steps: int, rest_us: float) -> list[str]:
+    """Returns the hints of a window with steps of one length; of no length without steps."""
+    return list(found.hints([step_us] * steps if step_us else [], steps, rest_us))
+
+
+def test_waiting_in_every_step_is_late() -> None:
+    (hint,) = hints(waits([900] * 40), 1000, 40, 50_000)
+    late = "the data is late in every step, 900.000us of 1.000ms: "
+    assert hint == f"{late}more workers (DataLoader num_workers), or less work per item"
+    (hint,) = hints(waits([900] * 40, SINGLE), 1000, 40, 50_000)
+    assert hint.startswith(f"{late}load it in workers (DataLoader num_workers), ")
+
+
+@pytest.mark.parametrize("workers", [2, 3, 4])
+def test_workers_that_finish_in_turns_are_late(workers: int) -> None:
+    turns = [0 if number % workers else 900 * workers for number in range(40)]
+    (hint,) = hints(waits(turns), 1000, 40, 50_000)
+    assert LATE in hint
+
+
+def test_waiting_for_the_first_batch_alone_is_the_start_of_workers() -> None:
+    (hint,) = hints(waits([60_000] + [10] * 39), 1000, 40, 100_000)
+    assert START in hint
+    assert LATE not in hint
+    assert "persistent_workers=True" in hint
+    assert hint.startswith("59.990ms of the wait for data")
+
+
+def test_each_epoch_pays_for_the_start() -> None:
+    (hint,) = hints(waits(([20_000] + [10] * 19) * 3), 1000, 60, 120_000)
+    assert START in hint
+
+
+def test_a_slow_first_item_is_no_start_of_workers() -> None:
+    (hint,) = hints(waits([60_000] + [10] * 39, SINGLE), 1000, 40, 100_000)
+    assert START not in hint
+    assert "something that the dataset does once" in hint
+
+
+def test_what_comes_in_time_has_no_hint() -> None:
+    assert hints(waits([10] * 40), 1000, 40, 50_000) == []
+    assert hints(waits([]), 1000, 40, 50_000) == []
+
+
+def test_a_long_start_of_the_program_hides_no_late_data() -> None:
+    """The share of the steps counts, not that of a run that mostly prepares."""
+    (hint,) = hints(waits([900] * 10), 1000, 10, 1_000_000)
+    assert LATE in hint
+
+
+def test_without_steps_the_whole_time_counts() -> None:
+    (hint,) = hints(waits([900] * 10), 0, 0, 10_000)
+    assert LATE in hint
+    assert hints(waits([900] * 10), 0, 0, 100_000) == []
+
+
+def test_what_was_waited_is_told() -> None:
+    (said,) = waits([60_000] + [10] * 39).said(100_000)
+    assert said == (
+        "the loop waited 60.390ms for its data: 60% of the time without imports; "
+        "10.000us for a usual batch, 60.000ms for the longest"
+    )
+    (said,) = waits([50]).said(100)
+    assert said == "the loop waited 50.000us for its data: 50% of the time without imports"
+    assert list(waits([]).said(100)) == []
