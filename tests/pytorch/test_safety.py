@@ -74,6 +74,25 @@ def test_inputs_are_there_for_those_alone_who_want_them() -> None:
     assert [event.input_shapes for event in shaped.events()] == [[[2, 3], [2, 3], []]]
 
 
+def test_a_profiler_with_shapes_takes_nothing_from_one_without() -> None:
+    """torch is asked anew for its scopes then, on all threads."""
+    count = 20_000
+
+    def work() -> None:
+        x = torch.ones(2)
+        with torch.no_grad():
+            for _ in range(count):
+                x.neg_()
+
+    with mindprof.profile() as prof:
+        worker = threading.Thread(target=work)
+        worker.start()
+        while worker.is_alive():
+            with mindprof.profile(record_shapes=True):
+                pass
+    assert counts(prof)["aten::neg_"] == count
+
+
 # Python from 3.12 on warns of forks beside other threads, which torch has.
 FORKS = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 

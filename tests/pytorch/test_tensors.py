@@ -9,6 +9,7 @@ from typing import Any
 import mindprof
 import pytest
 import torch  # type: ignore[import-not-found]
+import torch.fx.experimental.proxy_tensor  # type: ignore[import-not-found]
 
 from tests.pytorch.test_same_run import record_twice
 
@@ -98,6 +99,15 @@ def test_tensors_that_python_stands_behind_are_not_asked(tmp_path: Path) -> None
     found = [dims for _, (dims, _, _) in told(recording, tmp_path / "ours.json")]
     assert found[0] == [[]]
     assert found[-1] == [[7]]
+
+
+def test_symbols_within_transforms_stay_symbols() -> None:
+    """A graph that was traced for one size is right for another."""
+    make_fx = torch.fx.experimental.proxy_tensor.make_fx
+    work = torch.func.grad(lambda x: x.mean())
+    with mindprof.profile(record_shapes=True, profile_memory=True):
+        graph = make_fx(work, tracing_mode="symbolic")(torch.ones(5, 2))
+    assert graph(torch.ones(7, 2)).shape == (7, 2)
 
 
 @pytest.mark.parametrize("dynamic", [None, True])

@@ -25,7 +25,8 @@ impl TorchProbe {
     }
 
     /// Makes the observer, given the addresses of the two tensors, the sequence numbers of the two
-    /// nodes, and the addresses of plain tensors, of a large one, and of four other ones.
+    /// nodes, and the addresses of plain tensors, of a large one, and of four other ones. Returns
+    /// whether tensors are read in place.
     fn finish(
         &self,
         tensors: [u64; 2],
@@ -33,7 +34,7 @@ impl TorchProbe {
         plain: Vec<u64>,
         large: u64,
         others: [u64; 4],
-    ) -> PyResult<()> {
+    ) -> PyResult<bool> {
         let probe = self
             .probe
             .lock()
@@ -51,8 +52,8 @@ impl TorchProbe {
                 others,
             },
         };
-        probe.finish(&facts).map_err(Error::from)?;
-        Ok(())
+        let observer = probe.finish(&facts).map_err(Error::from)?;
+        Ok(observer.reads_tensors())
     }
 }
 

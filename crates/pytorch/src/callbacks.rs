@@ -32,6 +32,9 @@ pub(crate) unsafe extern "C" fn start(
     let begin = || {
         let observer = Observer::present().filter(|_| is_recording())?;
         with_state(|state| {
+            if Observer::may_hear_twice() && state.hears_again(record) {
+                return None;
+            }
             let started = Started { record, observer };
             // SAFETY: torch calls with a scope that begins.
             let (open, kind) = unsafe { started.open(state) }?;
@@ -52,6 +55,9 @@ pub(crate) unsafe extern "C" fn start(
 /// Is called when a scope ends, on whichever thread.
 pub(crate) unsafe extern "C" fn end(_record: *const RecordFunction, context: *mut c_void) {
     let end = || {
+        if Observer::may_hear_twice() {
+            let _ = with_state(ThreadState::forget_last);
+        }
         // SAFETY: torch gives back what `start` handed out, before it destroys it.
         if let Some(scope) = unsafe { Context::take(context) } {
             scope.close();

@@ -144,7 +144,7 @@ unsafe fn write_tensor(value: &Value, tensors: &Tensors, inputs: &mut InputsRewr
         Some(facts) => {
             if wants_storages() {
                 // SAFETY: as above.
-                let address = unsafe { storage_address(value, facts.dtype, tensors) };
+                let address = unsafe { storage_address(value, &facts, tensors) };
                 inputs.storage(address);
             }
             inputs.tensor(facts.dtype, facts.dims, facts.strides);

@@ -1,6 +1,8 @@
 //! The observer of this process: attached to torch while some session wants it.
 //!
 //! There is one callback however many sessions there are; the recorder's windows keep them apart.
+//! Where another one takes its place, because inputs are wanted or no longer are, both are there for
+//! a moment, and a scope that torch tells both of is heard once.
 //! It is removed with the last session, but torch may call it later, and from snapshots that it
 //! took, so that what it needs is never freed.
 
@@ -9,6 +11,7 @@
     reason = "torch's functions are called by their addresses"
 )]
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::callbacks;
@@ -20,6 +23,10 @@ use crate::tensor::Tensors;
 use crate::threads::with_state;
 
 static OBSERVER: OnceLock<Observer> = OnceLock::new();
+
+/// Whether one callback has ever taken the place of another: from then on torch may tell of a scope
+/// twice.
+static WAS_REPLACED: AtomicBool = AtomicBool::new(false);
 
 /// An observer of the libtorch of this process, which was found to be as expected.
 pub struct Observer {
@@ -51,6 +58,19 @@ impl Observer {
     #[inline]
     pub fn present() -> Option<&'static Self> {
         OBSERVER.get()
+    }
+
+    /// Returns whether torch may tell of a scope twice.
+    #[inline]
+    pub(crate) fn may_hear_twice() -> bool {
+        // Relaxed: it is set before the second callback is added, under torch's lock, by which the
+        // thread that is called twice has learnt of that one.
+        WAS_REPLACED.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether plain tensors are read in place; else every tensor is asked.
+    pub const fn reads_tensors(&self) -> bool {
+        self.tensors.layout.is_some()
     }
 
     /// Returns where things were found to lie.
@@ -143,13 +163,18 @@ impl Attached {
         if has_inputs == needs_inputs {
             return;
         }
-        if let Some(callback) = self.callback.take() {
-            symbols.remove(callback.handle);
+        let old = self.callback.take();
+        if old.is_some() && needs_inputs.is_some() {
+            WAS_REPLACED.store(true, Ordering::Relaxed);
         }
+        // Before the old one goes: other threads' scopes are heard by either all the time.
         self.callback = needs_inputs.map(|needs_inputs| InstalledCallback {
             handle: symbols.install(needs_inputs),
             needs_inputs,
         });
+        if let Some(callback) = old {
+            symbols.remove(callback.handle);
+        }
     }
 }
 

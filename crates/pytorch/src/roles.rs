@@ -42,7 +42,7 @@ unsafe fn storage(tensor: &Value, tensors: &Tensors) -> Option<(u64, u64)> {
         if facts.strides.len() < facts.dims.len() {
             return None;
         }
-        let address = storage_address(tensor, facts.dtype, tensors);
+        let address = storage_address(tensor, &facts, tensors);
         let is_told = address != 0 && (symbols.bytes)(tensor.tensor(), &raw mut bytes) == 0;
         Some((address, u64::try_from(bytes).ok().filter(|_| is_told)?))
     }

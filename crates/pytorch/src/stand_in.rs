@@ -192,7 +192,7 @@ impl Tensor {
     }
 
     /// Sets bits beside its type, which say that it has other sizes or strides.
-    fn with_others(mut self, bits: u64) -> Self {
+    pub(crate) fn with_others(mut self, bits: u64) -> Self {
         self.words[TYPE] |= bits;
         self
     }
@@ -203,12 +203,11 @@ impl Tensor {
         self
     }
 
-    /// Makes it one of another class, in which nothing lies where it does in plain ones.
+    /// Makes it one of another class, in which sizes and type lie elsewhere than in plain ones.
     pub(crate) fn of_another_class(mut self) -> Self {
         let [sizes, strides] = [self.sizes().to_vec(), self.strides().to_vec()];
         self.words[0] += 8;
         self.words[TYPE] = 0;
-        self.words[STORAGE] = 0;
         self.other_shape = Some([sizes, strides]);
         self
     }

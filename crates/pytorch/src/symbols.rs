@@ -97,8 +97,6 @@ pub(crate) struct TensorSymbols {
     pub(crate) undefined: u64,
     /// With what a plain tensor begins; none where that is not told.
     pub(crate) plain_table: Option<u64>,
-    /// With what a tensor begins that graphs are traced with.
-    pub(crate) functional_table: Option<u64>,
 }
 
 /// An object of C++ points behind the first two words of the table of its class.
@@ -196,7 +194,6 @@ impl Symbols {
                     undefined: address(look_up, c"_ZN3c1019UndefinedTensorImpl10_singletonE")?
                         .as_ptr() as u64,
                     plain_table: table(look_up, c"_ZTVN3c1010TensorImplE"),
-                    functional_table: table(look_up, c"_ZTVN2at23FunctionalTensorWrapperE"),
                 },
                 memory: MemorySymbols::resolve(look_up).ok(),
             })

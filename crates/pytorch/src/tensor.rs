@@ -50,7 +50,7 @@ impl TensorFacts<'_> {
         unsafe {
             match &tensors.layout {
                 Some(layout) if layout.is_plain(tensor) => layout.read(tensor),
-                Some(layout) if layout.is_unasked(tensor, &tensors.symbols) => None,
+                Some(layout) if layout.is_untold(tensor) => None,
                 _ => ask(tensor.tensor(), &tensors.symbols),
             }
         }
@@ -106,19 +106,23 @@ pub(crate) unsafe fn strides_at<'a>(begin: *const i64, dim: usize) -> &'a [isize
     unsafe { slice(begin.cast(), dim) }
 }
 
-/// Returns where the storage of a tensor begins, zero if it has none, or has it on another device:
-/// an address there says nothing on the host.
+/// Returns where the storage of a tensor with these facts begins, zero if it has none, or has it on
+/// another device: an address there says nothing on the host.
 ///
 /// # Safety
 /// As of [`TensorFacts::of`].
 #[inline]
-pub(crate) unsafe fn storage_address(tensor: &Value, dtype: DType, tensors: &Tensors) -> u64 {
-    let layout = tensors.layout.as_ref();
+pub(crate) unsafe fn storage_address(
+    tensor: &Value,
+    facts: &TensorFacts<'_>,
+    tensors: &Tensors,
+) -> u64 {
     // SAFETY: by the caller's word.
     unsafe {
-        match layout.and_then(|layout| layout.read_storage(tensor)) {
-            Some(address) => address,
-            None => ask_storage(tensor.tensor(), dtype, &tensors.symbols),
+        match &tensors.layout {
+            Some(layout) => layout.read_storage(tensor),
+            None if facts.strides.len() < facts.dims.len() => 0,
+            None => ask_storage(tensor.tensor(), facts.dtype, &tensors.symbols),
         }
     }
 }

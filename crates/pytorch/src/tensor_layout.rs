@@ -11,7 +11,6 @@
 use std::ffi::c_void;
 
 use crate::ivalue::Value;
-use crate::symbols::TensorSymbols;
 use crate::tensor::{HOST, TensorFacts, dtype_of, sizes_at, strides_at};
 
 /// So many sizes and strides lie in a tensor itself.
@@ -24,8 +23,10 @@ pub(crate) struct TensorLayout {
     pub(crate) table: u64,
     /// Its sizes, if they lie in it, and else their address. How many there are lies before them.
     pub(crate) sizes: usize,
-    /// In the word of its type: the bits that say that it has other sizes or strides than lie in it.
+    /// In the word of its type, the bits that say that it has other sizes or strides than lie in it.
     pub(crate) others: u64,
+    /// Those of them that say it of sizes, or that Python is asked.
+    pub(crate) untold: u64,
     /// The number of its type, of two bytes.
     pub(crate) dtype: usize,
     /// The number of its kind of device, of one byte.
@@ -47,7 +48,7 @@ impl TensorLayout {
         // SAFETY: by the caller's word, and of plain tensors the layout says what lies where: few
         // sizes and strides in the tensor, more side by side elsewhere.
         unsafe {
-            if self.has_others(tensor) {
+            if self.flags(tensor) & self.others != 0 {
                 return None;
             }
             let dim = Self::word::<usize>(address, self.sizes - 8);
@@ -64,46 +65,40 @@ impl TensorLayout {
         }
     }
 
-    /// Returns whether a tensor has other sizes or strides than lie in it.
+    /// Returns whether nothing is to be asked of a tensor, of whichever class: it may have symbols for
+    /// sizes, or none, or Python is asked.
+    ///
+    /// # Safety
+    /// The value is a tensor that is defined.
+    #[inline]
+    pub(crate) unsafe fn is_untold(&self, tensor: &Value) -> bool {
+        // SAFETY: by the caller's word.
+        unsafe { self.flags(tensor) & self.untold != 0 }
+    }
+
+    /// # Safety
+    /// The value is a tensor that is defined; all classes begin with what plain ones have.
+    #[inline]
+    unsafe fn flags(&self, tensor: &Value) -> u64 {
+        // SAFETY: by the caller's word.
+        unsafe { Self::word(tensor.payload, self.dtype & !7) }
+    }
+
+    /// Returns where the bytes of a tensor begin on the host, zero if it has none there. Those of other
+    /// classes are not asked: what has no storage would throw, which takes milliseconds.
     ///
     /// # Safety
     /// The value is a tensor that is defined; all classes begin with what plain ones have.
     #[inline]
-    unsafe fn has_others(&self, tensor: &Value) -> bool {
-        // SAFETY: by the caller's word.
-        unsafe { Self::word::<u64>(tensor.payload, self.dtype & !7) & self.others != 0 }
-    }
-
-    /// Returns whether a tensor is one that graphs are traced with and may have symbols for sizes.
-    ///
-    /// # Safety
-    /// The value is a tensor that is defined.
-    pub(crate) unsafe fn is_unasked(&self, tensor: &Value, symbols: &TensorSymbols) -> bool {
-        // SAFETY: by the caller's word.
+    pub(crate) unsafe fn read_storage(&self, tensor: &Value) -> u64 {
+        // SAFETY: by the caller's word; a storage lives as long as its tensors.
         unsafe {
-            let table = Self::word::<u64>(tensor.payload, 0);
-            symbols.functional_table == Some(table) && self.has_others(tensor)
-        }
-    }
-
-    /// Returns where the bytes of a plain tensor begin on the host, zero if it has none there; none of
-    /// another one.
-    ///
-    /// # Safety
-    /// The value is a tensor that is defined.
-    #[inline]
-    pub(crate) unsafe fn read_storage(&self, tensor: &Value) -> Option<u64> {
-        // SAFETY: as in `read`; a storage lives as long as its tensors.
-        unsafe {
-            if !self.is_plain(tensor) {
-                return None;
-            }
             let device = Self::word::<u8>(tensor.payload, self.device);
             let storage = Self::word::<u64>(tensor.payload, self.storage);
             if i32::from(device) != HOST || storage == 0 {
-                return Some(0);
+                return 0;
             }
-            Some(Self::word(storage, self.bytes))
+            Self::word(storage, self.bytes)
         }
     }
 

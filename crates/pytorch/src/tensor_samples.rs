@@ -47,11 +47,13 @@ impl TensorSamples<'_> {
             return None;
         }
         let dtype = plain.find_dtype()?;
+        let (others, untold) = self.find_others(&plain, table, dtype)?;
         let (storage, bytes) = plain.find_storage()?;
         Some(TensorLayout {
             table,
             sizes,
-            others: self.find_others(&plain, table, dtype)?,
+            others,
+            untold,
             dtype,
             device: self.find_device(&plain, table, symbols)?,
             storage,
@@ -59,15 +61,26 @@ impl TensorSamples<'_> {
         })
     }
 
-    /// Finds the bits, in the word of the type, that no tensor has which has Python say nothing.
-    fn find_others(&self, plain: &PlainSamples, table: u64, dtype: usize) -> Option<u64> {
+    /// Finds the bits, in the word of the type, that a tensor has which has other sizes or strides than
+    /// lie in it, and those of them that say it of sizes or that Python is asked.
+    ///
+    /// torch has two fields of two bits each, for what the class says and above it for what Python
+    /// does: the lower bit of each is for strides, the upper one for sizes. Other bits of the word
+    /// are not looked at: what no field has is whatever lay there before.
+    fn find_others(&self, plain: &PlainSamples, table: u64, dtype: usize) -> Option<(u64, u64)> {
         let flags = |address| plain_words(address, table).map(|words| words[dtype / 8]);
         let [_, own, by_sizes, by_strides] = self.others.map(flags);
         let (own, by_sizes, by_strides) = (own?, by_sizes?, by_strides?);
-        let others = (own ^ by_sizes) | (own ^ by_strides);
-        let is_told_apart = own != by_sizes && own != by_strides && own & others == 0;
-        let is_right = is_told_apart && plain.all(|sample| sample.words[dtype / 8] & others == 0);
-        is_right.then_some(others)
+        let sizes = by_sizes & !own & (by_strides & !own) << 1;
+        let strides = sizes >> 1;
+        let others = sizes | strides;
+        let is_right = sizes.count_ones() == 2
+            && sizes & strides == 0
+            && by_sizes & strides == 0
+            && by_strides & sizes == 0
+            && plain.all(|sample| sample.words[dtype / 8] & others == 0);
+        let of_python = strides & strides.wrapping_sub(1);
+        is_right.then_some((others, sizes | of_python))
     }
 
     fn find_device(
@@ -213,6 +226,8 @@ fn only<T: Copy>(places: impl Iterator<Item = T>, holds: impl Fn(T) -> bool) -> 
 
 #[cfg(test)]
 mod tests {
+    use std::mem;
+
     use mindprof_model::DType;
 
     use super::*;
@@ -244,7 +259,7 @@ mod tests {
         // SAFETY: the value is a tensor of the stand-in.
         unsafe {
             let facts = TensorFacts::of(&value, tensors).unwrap();
-            let bytes = storage_address(&value, facts.dtype, tensors);
+            let bytes = storage_address(&value, &facts, tensors);
             (facts.dtype, facts.dims.into(), facts.strides.into(), bytes)
         }
     }
@@ -270,9 +285,30 @@ mod tests {
         assert_eq!(facts(&plain, &read), expected);
         assert_eq!(facts(&large, &read).1, [1, 2, 1, 2, 1, 2]);
         assert_eq!(facts(&other, &read).0, DType::F64);
-        let unasked = Value::new(ptr::from_ref(&unasked) as u64, 0);
-        // SAFETY: the value is a tensor of the stand-in.
-        assert!(unsafe { TensorFacts::of(&unasked, &read) }.is_none());
+        let of_class = || Tensor::new(6, &[4], &[1], 0).of_another_class();
+        let by_class = of_class().with_others(0b0010);
+        let by_python = of_class().with_others(0b0100);
+        for unasked in [unasked, by_class, by_python] {
+            let unasked = Value::new(ptr::from_ref(&unasked) as u64, 0);
+            // SAFETY: the value is a tensor of the stand-in.
+            assert!(unsafe { TensorFacts::of(&unasked, &read) }.is_none());
+        }
+        let strideless = of_class().with_others(0b0001);
+        assert_eq!(facts(&strideless, &read), facts(&strideless, &asked));
+    }
+
+    #[test]
+    fn bits_of_no_field_are_not_looked_at() {
+        let (tensors, symbols) = (sample_tensors(), symbols());
+        let layout = find(&addresses(&tensors), &symbols);
+        assert!(layout.is_some());
+        for place in 2..5 {
+            let mut further = further_tensors();
+            let left_over = mem::replace(&mut further[place], Tensor::new(6, &[], &[], 0));
+            further[place] = left_over.with_others(1 << 40);
+            let plain = addresses(&tensors);
+            assert_eq!(samples(&plain, &further).find_layout(&symbols), layout);
+        }
     }
 
     #[test]

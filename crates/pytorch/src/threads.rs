@@ -13,7 +13,7 @@ use mindprof_record::{ThreadKey, fast_thread_local};
 
 use crate::context::FreeList;
 use crate::names::KnownNames;
-use crate::symbols::Symbols;
+use crate::symbols::{RecordFunction, Symbols};
 
 fast_thread_local! {
     static STATE: ThreadState = ThreadState::new()
@@ -30,6 +30,8 @@ pub(crate) struct ThreadState {
     pub(crate) texts: Cell<u64>,
     /// torch's number of the thread; zero until it is known.
     number: Cell<u64>,
+    /// The scope that began last, unless one has ended since.
+    last: Cell<*const RecordFunction>,
 }
 
 impl ThreadState {
@@ -40,7 +42,19 @@ impl ThreadState {
             evaluation: Cell::new(ptr::null_mut()),
             texts: Cell::new(0),
             number: Cell::new(0),
+            last: Cell::new(ptr::null()),
         }
+    }
+
+    /// Returns whether a scope that torch tells of is the one that it told of last. Another one at its
+    /// place would come after its end.
+    pub(crate) fn hears_again(&self, record: *const RecordFunction) -> bool {
+        self.last.replace(record) == record
+    }
+
+    /// Says that a scope ends.
+    pub(crate) fn forget_last(&self) {
+        self.last.set(ptr::null());
     }
 
     /// Has the thread found by torch's number of it.
