@@ -308,7 +308,8 @@ fn still_open(capture: &Capture, thread: &ThreadCapture) -> Vec<Record> {
         start: entry.start,
         end: u64::MAX,
         name: entry.name,
-        inputs: 0,
+        // Where its tensors lie may not be written yet.
+        inputs: entry.inputs & !(Record::NEW_STORAGES | Record::HAS_STORAGES),
         stack: entry.stack,
         sequence: Record::NO_SEQUENCE,
     });

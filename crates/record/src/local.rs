@@ -57,7 +57,7 @@ pub(crate) fn begin(
         && inputs != Record::NO_ROOM
         && stack != Stack::NO_ROOM
         && let Some(start) = counter()
-        && let Some(index) = (local.buffer.open).push_first(open_entry(start, name, stack))
+        && let Some(index) = (local.buffer.open).push_first(open_entry(start, name, inputs, stack))
     {
         return local.started(start, index, first_block);
     }
@@ -86,16 +86,23 @@ fn begin_slowly(
             return None;
         }
         let start = ticks();
-        let index = local.buffer.open.push(open_entry(start, name, stack));
+        let index = local
+            .buffer
+            .open
+            .push(open_entry(start, name, inputs, stack));
         Some(local.started(start, index, first_block))
     });
     started.flatten().unwrap_or((0, OpenSlot::NOWHERE))
 }
 
 #[inline]
-fn open_entry(start: u64, name: Name, stack: Stack) -> OpenEntry {
-    let (name, stack) = (name.raw(), stack.raw());
-    OpenEntry { start, name, stack }
+fn open_entry(start: u64, name: Name, inputs: u32, stack: Stack) -> OpenEntry {
+    OpenEntry {
+        start,
+        name: name.raw(),
+        stack: stack.raw(),
+        inputs,
+    }
 }
 
 /// Ends a scope of recording `epoch`.

@@ -7,6 +7,7 @@ fn entry(start: u64) -> OpenEntry {
         start,
         name: start as u32,
         stack: start as u32,
+        inputs: start as u32,
     }
 }
 

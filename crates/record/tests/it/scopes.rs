@@ -64,6 +64,22 @@ fn a_recording_that_begins_while_inputs_are_written_is_whole() {
 }
 
 #[test]
+fn a_scope_that_is_open_when_the_window_closes_has_its_inputs() {
+    let options = Options {
+        inputs: true,
+        ..Options::default()
+    };
+    let session = Session::start(options);
+    let _outer = scope_with(&OUTER, |inputs| inputs.int(1));
+    let _inner = scope_with(&INNER, |inputs| inputs.int(2));
+    let profile = session.stop().assemble();
+    let inputs = |index: usize| profile.inputs().inputs(profile.events()[index].inputs);
+    assert_eq!(names(&profile), ["outer", "inner"]);
+    assert!(matches!(inputs(0).collect::<Vec<_>>()[..], [Input::Int(1)]));
+    assert!(matches!(inputs(1).collect::<Vec<_>>()[..], [Input::Int(2)]));
+}
+
+#[test]
 fn a_panic_closes_the_scope() {
     let profile = record(Options::default(), || {
         let _outer = scope(&OUTER);
