@@ -99,6 +99,15 @@ def test_the_table_is_about_the_training(tmp_path: Path) -> None:
     assert max(shares) <= 100
 
 
+@pytest.mark.parametrize(("steps", "is_hinted"), [(6, False), (7, True)])
+def test_a_schedule_is_proposed_to_programs_with_so_many_steps(
+    tmp_path: Path, steps: int, is_hinted: bool
+) -> None:
+    done = run(tmp_path, SCRIPT.replace("range(4)", f"range({steps})"), "--no-stacks")
+    assert done.returncode == 0, done.stderr
+    assert ("--wait 2 --active 5" in done.stderr) is is_hinted
+
+
 def test_steps_are_no_calls_that_take_time_from_others(tmp_path: Path) -> None:
     done = run(tmp_path, LOADING, "--active", "3", "--repeat", "0")
     assert done.returncode == 0, done.stderr
