@@ -16,6 +16,7 @@ from typing import Any
 import mindprof
 import pytest
 import torch  # type: ignore[import-not-found]
+from mindprof._hosts.loader_worker import is_trace
 from mindprof._hosts.loader_workers import WORKERS
 from mindprof._hosts.torch_backend import torch_version
 from torch.utils.data import DataLoader, Dataset  # type: ignore[import-not-found]
@@ -146,6 +147,27 @@ def test_memory_and_stacks_of_workers() -> None:
     assert row.cpu_memory_usage > 0
     stacks = [event.stack for event in prof.events() if event.name == "aten::cosh"]
     assert all(any("__getitem__" in frame for frame in stack) for stack in stacks)
+
+
+def test_workers_record_nothing_for_profilers_that_were_let_go_of() -> None:
+    abandoned = mindprof.profile()
+    abandoned.start()
+    made = loader(persistent_workers=True)
+    list(made)
+    number = max(WORKERS._recordings)
+    del abandoned
+    gc.collect()
+    # Those that live are told of it, those that come do not hear of it.
+    with mindprof.profile() as prof:
+        list(made)
+        list(loader())
+        assert number not in WORKERS._recordings
+        assert number not in WORKERS._expected
+        assert WORKERS._folder is not None
+        left = [name for name in os.listdir(WORKERS._folder) if is_trace(name, number)]
+        assert not left
+    assert counts(prof)["aten::cosh"] == 16
+    del made
 
 
 def test_the_memory_timeline_is_that_of_the_process_that_records(tmp_path: Path) -> None:

@@ -160,6 +160,8 @@ class _Worker:
                 self._start(number, *rest)
             elif word in ("pause", "resume"):
                 self._toggle(number, enabled=word == "resume")
+            elif word == "give up":
+                self._sessions.pop(number, None)
             else:
                 self._stop(number)
                 self.parent.send(number)
