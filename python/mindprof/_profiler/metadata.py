@@ -70,11 +70,20 @@ def _launched(environment: Mapping[str, str]) -> tuple[int | None, int | None, i
     return rank, world_size, local_rank
 
 
+def has_process_groups() -> bool:
+    """Returns whether the torch of this process has a process group now."""
+    groups = sys.modules.get("torch.distributed")
+    # Whoever imports it on another thread may not be done.
+    if groups is None or getattr(groups.__spec__, "_initializing", False):
+        return False
+    return bool(groups.is_available() and groups.is_initialized())
+
+
 def _process_groups() -> dict[str, Any] | None:
     """Returns what the torch of this process says of its process groups; None if it has none."""
-    groups = sys.modules.get("torch.distributed")
-    if groups is None or not groups.is_available() or not groups.is_initialized():
+    if not has_process_groups():
         return None
+    groups = sys.modules["torch.distributed"]
     configurations: list[Any] = getattr(groups.distributed_c10d, "_get_all_pg_configs", list)()
     info = {
         "backend": groups.get_backend(),
