@@ -16,6 +16,7 @@ from typing import Any
 import mindprof
 import pytest
 import torch  # type: ignore[import-not-found]
+from mindprof import _core
 from mindprof._hosts.loader_worker import is_trace
 from mindprof._hosts.loader_workers import WORKERS
 from mindprof._hosts.torch_backend import torch_version
@@ -268,6 +269,27 @@ def test_workers_by_kineto_leave_out_what_the_parent_does() -> None:
     command = [sys.executable, "-W", "error::UserWarning", "-c", TOGGLED]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.stdout == "[8]\n", done.stderr
+
+
+def test_workers_that_torch_has_no_patience_with_hand_over_what_they_recorded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reader, writer = os.pipe()
+    write = _core.write_chrome_trace
+
+    def write_late(*arguments: Any, **options: Any) -> None:
+        os.read(reader, 1)
+        write(*arguments, **options)
+
+    monkeypatch.setattr(_core, "write_chrome_trace", write_late)
+    # How long torch waits for a worker to end before it sends SIGTERM, and afterwards.
+    monkeypatch.setattr(torch.utils.data._utils, "MP_STATUS_CHECK_INTERVAL", 0.1)
+    with mindprof.profile() as prof:
+        list(loader())
+        os.write(writer, b"..")
+    assert counts(prof)["aten::cosh"] == 8
+    os.close(reader)
+    os.close(writer)
 
 
 class Deadly(Numbers):
