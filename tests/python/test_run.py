@@ -399,6 +399,32 @@ def test_a_module_is_run_as_python_does(folder: Path) -> None:
     assert (folder / "mindprof-task/trace.json.gz").exists()
 
 
+def test_ranks_that_share_a_folder_have_one_each_in_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = write(folder, "pass\n")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for rank in (0, 1):
+        monkeypatch.setenv("RANK", str(rank))
+        assert run("-q", "-o", "out", name).returncode == 0
+    assert {path.name for path in (folder / "out").iterdir()} == {"rank0", "rank1"}
+    for rank in (0, 1):
+        with gzip.open(folder / f"out/rank{rank}/trace.json.gz", "rt") as file:
+            assert json.load(file)["distributedInfo"]["rank"] == rank
+    # The only one has the folder to itself.
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    assert run("-q", "-o", "alone", name).returncode == 0
+    assert (folder / "alone/trace.json.gz").exists()
+
+
+def test_programs_that_begin_at_once_have_a_folder_each(folder: Path) -> None:
+    command = [*COMMAND, "-q", write(folder, "pass\n")]
+    programs = [subprocess.Popen(command, stderr=subprocess.DEVNULL) for _ in range(3)]
+    assert [program.wait(timeout=120) for program in programs] == [0, 0, 0]
+    made = {path.parent.name for path in folder.glob("*/trace.json.gz")}
+    assert made == {"mindprof-program", "mindprof-program-2", "mindprof-program-3"}
+
+
 def test_a_forked_child_writes_nothing(folder: Path) -> None:
     program = """
         import os

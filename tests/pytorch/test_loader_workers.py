@@ -16,6 +16,8 @@ from typing import Any
 import mindprof
 import pytest
 import torch  # type: ignore[import-not-found]
+from mindprof import _core
+from mindprof._hosts.loader_worker import is_trace
 from mindprof._hosts.loader_workers import WORKERS
 from mindprof._hosts.torch_backend import torch_version
 from torch.utils.data import DataLoader, Dataset  # type: ignore[import-not-found]
@@ -148,11 +150,34 @@ def test_memory_and_stacks_of_workers() -> None:
     assert all(any("__getitem__" in frame for frame in stack) for stack in stacks)
 
 
+def test_workers_record_nothing_for_profilers_that_were_let_go_of() -> None:
+    abandoned = mindprof.profile()
+    abandoned.start()
+    made = loader(persistent_workers=True)
+    list(made)
+    number = max(WORKERS._recordings)
+    del abandoned
+    gc.collect()
+    # Those that live are told of it, those that come do not hear of it.
+    with mindprof.profile() as prof:
+        list(made)
+        list(loader())
+        assert number not in WORKERS._recordings
+        assert number not in WORKERS._expected
+        assert WORKERS._folder is not None
+        left = [name for name in os.listdir(WORKERS._folder) if is_trace(name, number)]
+        assert not left
+    assert counts(prof)["aten::cosh"] == 16
+    del made
+
+
 def test_the_memory_timeline_is_that_of_the_process_that_records(tmp_path: Path) -> None:
     flags: dict[str, Any] = {"record_shapes": True, "profile_memory": True, "with_stack": True}
-    kept = []
     # Workers are not to free what others left.
     gc.collect()
+    # torch counts what was taken under a profiler, and forked workers count on from there.
+    with mindprof.profile(profile_memory=True):
+        kept = [torch.ones(5000)]
     with mindprof.profile(**flags) as prof:
         list(loader())
         kept.append(torch.ones(1000))
@@ -175,8 +200,14 @@ def test_the_memory_timeline_is_that_of_the_process_that_records(tmp_path: Path)
     points = json.loads((tmp_path / "own.json").read_text())[0]
     assert own["points"] == len(points)
     # Workers made rows of twelve bytes, and each of them less than what is kept here.
-    assert own["peak_bytes"] >= 4000
-    assert all(0 < entry["peak_bytes"] < 4000 for entry in told.values())
+    assert seen_peak(own) >= 4000
+    assert all(0 < seen_peak(entry) < 4000 for entry in told.values())
+    assert all(entry["unseen"]["peak_bytes"] >= 20_000 for entry in (own, *told.values()))
+
+
+def seen_peak(entry: dict[str, Any]) -> int:
+    """Returns what blocks of the trace held at the peak, without what was there before."""
+    return int(entry["peak_bytes"] - entry["unseen"]["peak_bytes"])
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -238,6 +269,27 @@ def test_workers_by_kineto_leave_out_what_the_parent_does() -> None:
     command = [sys.executable, "-W", "error::UserWarning", "-c", TOGGLED]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.stdout == "[8]\n", done.stderr
+
+
+def test_workers_that_torch_has_no_patience_with_hand_over_what_they_recorded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reader, writer = os.pipe()
+    write = _core.write_chrome_trace
+
+    def write_late(*arguments: Any, **options: Any) -> None:
+        os.read(reader, 1)
+        write(*arguments, **options)
+
+    monkeypatch.setattr(_core, "write_chrome_trace", write_late)
+    # How long torch waits for a worker to end before it sends SIGTERM, and afterwards.
+    monkeypatch.setattr(torch.utils.data._utils, "MP_STATUS_CHECK_INTERVAL", 0.1)
+    with mindprof.profile() as prof:
+        list(loader())
+        os.write(writer, b"..")
+    assert counts(prof)["aten::cosh"] == 8
+    os.close(reader)
+    os.close(writer)
 
 
 class Deadly(Numbers):

@@ -83,6 +83,16 @@ def test_distributed_training(distributed_step: Callable[[], Any], tmp_path: Pat
     assert told[1]["backend"] == "gloo"
 
 
+def test_what_the_user_says_of_ranks_stays(
+    distributed_step: Callable[[], Any], tmp_path: Path
+) -> None:
+    with mindprof.profile() as prof:
+        distributed_step()
+        prof.add_metadata_json("distributedInfo", '{"rank": 7}')
+    prof.export_chrome_trace(str(tmp_path / "trace.json"))
+    assert json.loads((tmp_path / "trace.json").read_text())["distributedInfo"] == {"rank": 7}
+
+
 def test_a_collective_has_no_part_in_its_threads_tree(
     distributed_step: Callable[[], Any],
 ) -> None:

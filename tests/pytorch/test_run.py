@@ -99,6 +99,51 @@ def test_the_table_is_about_the_training(tmp_path: Path) -> None:
     assert max(shares) <= 100
 
 
+@pytest.mark.parametrize(("steps", "is_hinted"), [(6, False), (7, True)])
+def test_a_schedule_is_proposed_to_programs_with_so_many_steps(
+    tmp_path: Path, steps: int, is_hinted: bool
+) -> None:
+    done = run(tmp_path, SCRIPT.replace("range(4)", f"range({steps})"), "--no-stacks")
+    assert done.returncode == 0, done.stderr
+    assert ("--wait 2 --active 5" in done.stderr) is is_hinted
+
+
+DISTRIBUTED = """
+import torch
+
+torch.distributed.init_process_group("gloo")
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model(torch.ones(3, 4)).sum().backward()
+optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("end", ["", "torch.distributed.destroy_process_group()\n"])
+@pytest.mark.parametrize("words", [(), ("--active", "1")])
+def test_ranks_have_their_own_results_and_tell_of_their_group(
+    tmp_path: Path, end: str, words: tuple[str, ...]
+) -> None:
+    (tmp_path / "program.py").write_text(DISTRIBUTED + end)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    launcher = ["torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    command = ["mindprof", "run", "-q", *words, "-o", "out", "program.py"]
+    done = subprocess.run(
+        [sys.executable, "-m", *launcher, "-m", *command],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for rank in (0, 1):
+        with gzip.open(tmp_path / f"out/rank{rank}/trace.json.gz", "rt") as file:
+            told = json.load(file)["distributedInfo"]
+        assert (told["rank"], told["world_size"], told["local_rank"]) == (rank, 2, rank)
+        assert (told["backend"], told["pg_count"]) == ("gloo", 1)
+
+
 def test_steps_are_no_calls_that_take_time_from_others(tmp_path: Path) -> None:
     done = run(tmp_path, LOADING, "--active", "3", "--repeat", "0")
     assert done.returncode == 0, done.stderr

@@ -7,6 +7,7 @@ nothing runs beside the program and memory is that of the thread that loads.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -160,6 +161,8 @@ class _Worker:
                 self._start(number, *rest)
             elif word in ("pause", "resume"):
                 self._toggle(number, enabled=word == "resume")
+            elif word == "give up":
+                self._sessions.pop(number, None)
             else:
                 self._stop(number)
                 self.parent.send(number)
@@ -171,6 +174,8 @@ class _Worker:
     def end(self) -> None:
         """Leaves what is recorded until now: the worker ends before its parent asked for it."""
         if self.parent is not None:
+            # torch ends workers that take more than a few seconds: this one is about to end.
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
             for number in list(self._sessions):
                 self._stop(number)
             self.parent.close()

@@ -49,6 +49,18 @@ class Handover(NamedTuple):
     missing: int
 
 
+class _Recording(NamedTuple):
+    """What workers are asked to record.
+
+    Args:
+        options: How.
+        profiler: For whom; it may be let go of without an end of the recording.
+    """
+
+    options: SessionOptions
+    profiler: weakref.ref[Any]
+
+
 class LoaderWorkers:
     """The workers of this process, and what they are asked to record.
 
@@ -69,7 +81,7 @@ class LoaderWorkers:
         self._listener: socket | None = None
         self._workers: list[Connection] = []
         # By number, in the order in which they began.
-        self._recordings: dict[int, SessionOptions] = {}
+        self._recordings: dict[int, _Recording] = {}
         self._paused: set[int] = set()
         # By recording, how many workers took part in it.
         self._expected: dict[int, int] = {}
@@ -146,7 +158,12 @@ class LoaderWorkers:
     def _plan(self) -> loader_worker.Plan | None:
         if not self._profilers or self._folder is None or self._listener is None:
             return None
-        return loader_worker.Plan(self._folder, dict(self._recordings), frozenset(self._paused))
+        # A copy: this runs without the lock, as `_listen()` does.
+        recordings = list(self._recordings.items())
+        wanted = {
+            number: options for number, (options, profiler) in recordings if profiler() is not None
+        }
+        return loader_worker.Plan(self._folder, wanted, frozenset(self._paused))
 
     def _listen(self) -> None:
         """Makes the socket, when the first child of an open profiler is about to come."""
@@ -167,18 +184,35 @@ class LoaderWorkers:
             self._listener = listener
             atexit.register(self._end_process)
 
-    def start(self, options: SessionOptions) -> int:
+    def start(self, profiler: object, options: SessionOptions) -> int:
         """Has all workers record, those that are there and those that come.
+
+        Args:
+            profiler: For whom. If it is let go of, the recording is given up.
+            options: How.
 
         Returns:
             The number by which the recording is ended.
         """
         with self._lock:
+            self._give_up_abandoned()
             number = next(self._numbers)
-            self._recordings[number] = options
+            self._recordings[number] = _Recording(options, weakref.ref(profiler))
             # Those that call meanwhile are among them.
             self._expected[number] = self._tell(("start", number, options))
             return number
+
+    def _give_up_abandoned(self) -> None:
+        """Has workers forget what they record for profilers that were let go of.
+
+        Here rather than at once: who lets go may do so at any moment, on any thread.
+        """
+        abandoned = [
+            number for number, found in self._recordings.items() if found.profiler() is None
+        ]
+        for number in abandoned:
+            self._tell(("give up", number))
+            self._remove(number)
 
     def toggle(self, number: int, enabled: bool) -> None:
         """Has workers leave out what begins from now on, or take it in again."""
@@ -204,14 +238,18 @@ class LoaderWorkers:
                 take(self._end(number, self._traces(number)))
 
     def _end(self, number: int, traces: list[bytes]) -> Handover:
-        self._recordings.pop(number, None)
-        self._paused.discard(number)
-        expected = self._expected.pop(number, 0)
+        expected = self._remove(number)
         missing = max(expected - len(traces), 0)
         if missing:
             text = _LOST.format(count=missing, all=expected)
             warnings.warn(text, stacklevel=level_outside())
         return Handover(traces, missing)
+
+    def _remove(self, number: int) -> int:
+        """Forgets a recording, and returns how many workers took part in it."""
+        self._recordings.pop(number, None)
+        self._paused.discard(number)
+        return self._expected.pop(number, 0)
 
     def _tell(self, message: Any) -> int:
         """Sends a message to every worker that lives, and returns how many there are."""

@@ -284,7 +284,7 @@ class profile:
             # What is called after it has begun is in it, calls of ours too.
             frameworks = has_frameworks()
             WORKERS.open(self)
-            self._of_workers = WORKERS.start(options)
+            self._of_workers = WORKERS.start(self, options)
             self._session = self._host.start(options)
             if frameworks:
                 self._begin_recordings(self._session, options)

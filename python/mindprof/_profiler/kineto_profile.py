@@ -33,6 +33,9 @@ from mindprof._results.function_event_avg import FunctionEventAvg
 from mindprof._results.memory_timeline import MemoryProfileTimeline
 
 # What has been said once in this process and is not said again.
+#: The key under which tools look for ranks.
+_DISTRIBUTED = "distributedInfo"
+
 _WARNINGS_SHOWN: set[str] = set()
 
 # The flags that a trace tells of, in torch's order.
@@ -93,6 +96,8 @@ class _KinetoProfile:
         self.use_device = device_of(self.activities)
         self.preset_metadata: dict[str, str] = {}
         self._trace_metadata: dict[str, str] = {}
+        # What of it was found out about this process's rank.
+        self._distributed_info: str | None = None
         self._budget_bytes = checked_count("budget_bytes", budget_bytes, "bytes")
         self._stack_depth = checked_count("stack_depth", stack_depth, "calls")
         self._has_new_results = False
@@ -167,8 +172,9 @@ class _KinetoProfile:
         for flag in FLAGS:
             if getattr(self, flag):
                 self.add_metadata_json(flag, "1")
-        if (distributed := trace_metadata.distributed()) is not None:
-            self.add_metadata_json("distributedInfo", distributed)
+        self._distributed_info = trace_metadata.distributed()
+        if self._distributed_info is not None:
+            self.add_metadata_json(_DISTRIBUTED, self._distributed_info)
         for key, value in self.preset_metadata.items():
             self.add_metadata_json(key, value)
 
@@ -180,7 +186,20 @@ class _KinetoProfile:
         """
         if self.execution_trace_observer:
             self.execution_trace_observer.stop()
+        self._update_distributed_info()
         self._has_new_results = self._initialized("stopping trace")._stop_trace()
+
+    def _update_distributed_info(self) -> None:
+        """Has the trace tell of the process groups that there are now.
+
+        Programs make them after a recording began, and are rid of them before it ends: what was
+        known stays then, as does what the user says under the same key.
+        """
+        is_ours = self._trace_metadata.get(_DISTRIBUTED) == self._distributed_info
+        if is_ours and trace_metadata.has_process_groups():
+            self._distributed_info = trace_metadata.distributed()
+            assert self._distributed_info is not None
+            self.add_metadata_json(_DISTRIBUTED, self._distributed_info)
 
     def _meet_host(self) -> None:
         """Takes in a host that came into the process after the recording had begun."""

@@ -38,8 +38,7 @@ def distributed(environment: Mapping[str, str] = os.environ) -> str | None:
     `WORLD_SIZE`, and by `LOCAL_RANK` for the rank on this machine. The keys are those that tools
     look for in torch's traces.
     """
-    said = (environment.get(name, "") for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"))
-    rank, world_size, local_rank = (int(text) if text.isdecimal() else None for text in said)
+    rank, world_size, local_rank = _launched(environment)
     info = _process_groups()
     if info is None:
         if rank is None or world_size is None:
@@ -58,11 +57,33 @@ def distributed(environment: Mapping[str, str] = os.environ) -> str | None:
     return json.dumps(info)
 
 
+def rank_among_several(environment: Mapping[str, str] = os.environ) -> int | None:
+    """Returns the rank that the launcher gave; None if this is the only process."""
+    rank, world_size, _ = _launched(environment)
+    return None if rank is None or world_size is None or world_size < 2 else rank
+
+
+def _launched(environment: Mapping[str, str]) -> tuple[int | None, int | None, int | None]:
+    """Returns the rank, of how many, and the rank on this machine, as far as they are set."""
+    texts = (environment.get(name, "") for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"))
+    rank, world_size, local_rank = (int(text) if text.isdecimal() else None for text in texts)
+    return rank, world_size, local_rank
+
+
+def has_process_groups() -> bool:
+    """Returns whether the torch of this process has a process group now."""
+    groups = sys.modules.get("torch.distributed")
+    # Whoever imports it on another thread may not be done.
+    if groups is None or getattr(groups.__spec__, "_initializing", False):
+        return False
+    return bool(groups.is_available() and groups.is_initialized())
+
+
 def _process_groups() -> dict[str, Any] | None:
     """Returns what the torch of this process says of its process groups; None if it has none."""
-    groups = sys.modules.get("torch.distributed")
-    if groups is None or not groups.is_available() or not groups.is_initialized():
+    if not has_process_groups():
         return None
+    groups = sys.modules["torch.distributed"]
     configurations: list[Any] = getattr(groups.distributed_c10d, "_get_all_pg_configs", list)()
     info = {
         "backend": groups.get_backend(),

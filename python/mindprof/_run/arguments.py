@@ -109,7 +109,8 @@ def _parser() -> argparse.ArgumentParser:
         "--out",
         type=Path,
         metavar="FOLDER",
-        help="where the results go, over what is there; a new folder if not given",
+        help="where the results go, over what is there; a new folder if not given; each rank of a "
+        "distributed program has one in it (rank0)",
     )
     add("--shapes", action="store_true", help="record the shapes of inputs")
     add("--memory", action="store_true", help="record memory, and write its timeline")

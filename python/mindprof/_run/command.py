@@ -13,12 +13,13 @@ from types import TracebackType
 from typing import TextIO
 
 from mindprof._install.install import install, uninstall
+from mindprof._profiler.metadata import rank_among_several
 from mindprof._profiler.schedule import ProfilerAction, schedule
 from mindprof._run.arguments import Arguments, parse
 from mindprof._run.imports import Imports
 from mindprof._run.optimizer_steps import OptimizerSteps
 from mindprof._run.program import Program, ProgramError
-from mindprof._run.results import Results, folder_for
+from mindprof._run.results import Results, make_folder
 from mindprof._run.run_profile import RunProfile
 from mindprof._run.termination import SIGNALLED, end_as_alone, exit_on_termination, patience
 
@@ -35,12 +36,12 @@ def run(words: Sequence[str]) -> int:
     except ProgramError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    folder = folder_for(program.name, arguments.out).absolute()
     try:
         # Now, rather than after hours of training.
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = make_folder(program.name, arguments.out, rank_among_several()).absolute()
     except OSError as error:
-        print(f"error: cannot write to {folder}: {error.strerror}", file=sys.stderr)
+        place = os.path.abspath(error.filename or os.curdir)
+        print(f"error: cannot write to {place}: {error.strerror}", file=sys.stderr)
         return 2
     terminal = _terminal()
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 import warnings
 from collections.abc import Callable
@@ -129,19 +130,27 @@ class Results:
         return files
 
 
-def folder_for(name: str, wanted: Path | None) -> Path:
-    """Returns a folder that is not there yet, unless one was asked for.
+def make_folder(name: str, wanted: Path | None, rank: int | None) -> Path:
+    """Makes a folder that is not there yet, unless one was asked for.
 
     Args:
         name: The name of the program.
-        wanted: What was asked for.
+        wanted: What was asked for. All ranks are asked for the same one.
+        rank: Which of several processes this is.
+
+    Raises:
+        OSError: It cannot be made.
     """
     if wanted is not None:
-        return wanted
-    folder, number = Path(f"mindprof-{name}"), 1
-    while folder.exists():
-        number += 1
-        folder = Path(f"mindprof-{name}-{number}")
+        folder = wanted if rank is None else wanted / f"rank{rank}"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+    for number in itertools.count(1):
+        folder = Path(f"mindprof-{name}" if number == 1 else f"mindprof-{name}-{number}")
+        # Another rank may make it at this very moment.
+        with suppress(FileExistsError):
+            folder.mkdir()
+            break
     return folder
 
 

@@ -98,7 +98,7 @@ class RunProfile(profile):
     def step(self) -> None:
         """Says that a step has ended, and the next begins."""
         if self.record_steps:
-            super().step()
+            self._next_step()
             return
         now_ns = perf_counter_ns()
         if self._first_end_ns is None:
@@ -109,9 +109,15 @@ class RunProfile(profile):
         # No window begins or ends here, so that our own calls can be left out.
         _core.pause_calls()
         try:
-            super().step()
+            self._next_step()
         finally:
             _core.resume_calls()
+
+    def _next_step(self) -> None:
+        if self.step_num == 0:
+            # Programs that train are rid of their process groups before the recording ends.
+            self._update_distributed_info()
+        super().step()
 
     def _open_step(self) -> None:
         if not self.record_steps:

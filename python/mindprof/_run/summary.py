@@ -18,8 +18,8 @@ from mindprof._run.data_waits import DataWaits
 from mindprof._run.imports import IMPORT, ImportLog
 from mindprof._run.run_profile import AFTER_LAST, BEFORE_FIRST, RunProfile
 
-#: How torch names the range of an optimizer's step.
-_OPTIMIZER_STEP = "Optimizer.step#"
+#: The schedule that a hint proposes, in optimizer steps.
+_WAIT, _ACTIVE = 2, 5
 
 #: From which share of the time on something is worth a word.
 _MUCH = 0.1
@@ -161,8 +161,9 @@ class Summary:
         is_much = self._recorded_us - self._rest_us > _MUCH * self._recorded_us
         if has_schedule and is_much:
             yield "the first step begins with the program: --wait 1 leaves it and the imports out"
-        elif is_much and any(row.key.startswith(_OPTIMIZER_STEP) for row in self.rows):
-            yield "--wait 2 --active 5 records five optimizer steps alone, without the start"
+        elif is_much and self._step_count >= _WAIT + _ACTIVE:
+            words = f"--wait {_WAIT} --active {_ACTIVE}"
+            yield f"{words} records {_ACTIVE} optimizer steps alone, without the start"
 
 
 def _rows(recording: _core.Profile, include_python_functions: bool = False) -> EventList[Any]:
