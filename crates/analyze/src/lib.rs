@@ -76,7 +76,8 @@ pub use keys::Keys;
 pub use lanes::{Lanes, OverflowTrack};
 pub use memory_timeline::{
     AllocatorTotals, CategoryBytes, MemoryAction, MemoryBlock, MemoryCategory, MemoryChange,
-    MemoryDevice, MemoryHolder, MemoryPeak, MemoryPlace, MemoryTimeline, UnseenMemory,
+    MemoryDevice, MemoryHolder, MemoryOrigin, MemoryPeak, MemoryPlace, MemoryTimeline,
+    UnseenMemory, UntimedMemory,
 };
 pub use memory_use::{Bytes, MemoryUse};
 pub use merge::merge;

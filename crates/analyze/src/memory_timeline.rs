@@ -3,12 +3,13 @@
 //!
 //! `blocks` tells storages apart, `flow` finds what each operator read, wrote, made and dropped,
 //! `categories` concludes what each block was for; here the three become one list of changes,
-//! ordered by time.
+//! ordered by time. `presence` finds what of it is certain where not all threads tell their memory.
 
 mod blocks;
 mod categories;
 mod flow;
 mod peak;
+mod presence;
 mod schema;
 mod totals;
 
@@ -21,7 +22,8 @@ use crate::analysis::Analysis;
 use blocks::Blocks;
 use categories::Categories;
 use flow::Flow;
-pub use peak::{MemoryHolder, MemoryPeak, UnseenMemory};
+pub use peak::{MemoryHolder, MemoryOrigin, MemoryPeak, UnseenMemory, UntimedMemory};
+use presence::Presence;
 pub use totals::AllocatorTotals;
 
 /// What memory is for. The order is that in which files list them.
@@ -132,6 +134,9 @@ pub struct MemoryBlock {
     pub created: Option<Nanos>,
     /// When it was given back; none if it outlives the window.
     pub destroyed: Option<Nanos>,
+    /// Whether the profile tells these times. Otherwise a thread whose memory nobody recorded may
+    /// have taken it or given it back, and it was certainly there only where it was seen.
+    pub are_times_known: bool,
     /// The outermost operator that took it, or else the innermost range that it was taken in.
     pub owner: Option<EventId>,
     /// Who called for it.
@@ -162,6 +167,8 @@ pub struct MemoryChange {
 pub struct MemoryTimeline {
     blocks: Vec<MemoryBlock>,
     changes: Vec<MemoryChange>,
+    /// The changes without what is not certain of them; none if all is.
+    certain: Option<Vec<MemoryChange>>,
 }
 
 impl MemoryTimeline {
@@ -177,9 +184,12 @@ impl MemoryTimeline {
         let categories = Categories::build(analysis, &blocks, &flow);
         let records = analysis.profile().memory();
         let changes = changes(records, &blocks, &flow, &categories);
+        let presence = Presence::build(analysis.profile(), &blocks);
+        let certain = (!presence.is_whole()).then(|| presence.certain(&changes, &blocks));
         Self {
-            blocks: blocks.finish(analysis, |record| flow.owner(record)),
+            blocks: blocks.finish(analysis, &presence, |record| flow.owner(record)),
             changes,
+            certain,
         }
     }
 
@@ -200,6 +210,15 @@ impl MemoryTimeline {
         changes.filter(move |change| is_there(change.block))
     }
 
+    /// Walks the changes in one place, with blocks whose times are not known only where they were
+    /// seen: the sum is never more than what was in use. Where such a block was not seen to be
+    /// taken, it begins as [`MemoryAction::Preexisting`] at the time of its use.
+    pub fn certain_changes_in(&self, place: MemoryPlace) -> impl Iterator<Item = &MemoryChange> {
+        let is_there = move |block: u32| self.blocks[block as usize].place == place;
+        let changes = self.certain.as_ref().unwrap_or(&self.changes).iter();
+        changes.filter(move |change| is_there(change.block))
+    }
+
     /// Returns the places that blocks lie in, those with the highest peaks first.
     pub fn places_by_peak(&self, analysis: &Analysis) -> Vec<MemoryPlace> {
         let mut places = self.places();
@@ -217,6 +236,25 @@ impl MemoryTimeline {
         }
         places.sort_unstable();
         places
+    }
+
+    /// Returns what the allocator of a place said; nothing if it did not, or if it is the host's and
+    /// did not hear of all that was taken and given back.
+    pub fn totals(&self, analysis: &Analysis, place: MemoryPlace) -> Option<AllocatorTotals> {
+        let is_partial = place.device == MemoryDevice::HOST && self.untimed(place).blocks > 0;
+        let totals = (!is_partial).then(|| AllocatorTotals::build(analysis.profile(), place));
+        totals.flatten()
+    }
+
+    /// Returns the blocks of a place whose times are not known.
+    pub fn untimed(&self, place: MemoryPlace) -> UntimedMemory {
+        let mut untimed = UntimedMemory::default();
+        let blocks = self.blocks.iter();
+        for block in blocks.filter(|block| block.place == place && !block.are_times_known) {
+            untimed.blocks += 1;
+            untimed.bytes += block.bytes;
+        }
+        untimed
     }
 
     /// Returns when the most memory of a place was in use, and who held it.

@@ -9,6 +9,7 @@ use mindprof_model::{
 };
 use rustc_hash::FxHashMap;
 
+use super::presence::Presence;
 use super::{MemoryBlock, MemoryDevice, MemoryPlace};
 use crate::analysis::Analysis;
 
@@ -105,6 +106,10 @@ impl Blocks {
         self.list[block as usize].bytes
     }
 
+    pub(super) fn place(&self, block: u32) -> MemoryPlace {
+        self.list[block as usize].place
+    }
+
     /// Returns when a block was taken and given back.
     pub(super) fn life(&self, block: u32) -> (Option<Nanos>, Option<Nanos>) {
         let block = &self.list[block as usize];
@@ -145,6 +150,7 @@ impl Blocks {
             bytes: 0,
             created: None,
             destroyed: None,
+            are_times_known: true,
             owner: None,
             stack: StackId::NONE,
         });
@@ -157,9 +163,13 @@ impl Blocks {
     pub(super) fn finish(
         self,
         analysis: &Analysis,
+        presence: &Presence,
         owner: impl Fn(u32) -> Option<EventId>,
     ) -> Vec<MemoryBlock> {
         let mut list = self.list;
+        for (index, block) in list.iter_mut().enumerate() {
+            block.are_times_known = !presence.is_untimed(index as u32);
+        }
         let known = list.iter_mut().zip(self.creations);
         for (block, record) in known.filter(|(_, record)| *record != NO_RECORD) {
             block.owner = owner(record);
@@ -311,21 +321,21 @@ impl Sweep<'_> {
 }
 
 /// The tensors of each distinct list of inputs.
-struct TensorLists {
+pub(super) struct TensorLists {
     begins: Vec<u32>,
     tensors: Vec<SeenTensor>,
 }
 
 #[derive(Clone, Copy)]
-struct SeenTensor {
+pub(super) struct SeenTensor {
     place: u16,
     arguments: u16,
     /// How much of its storage is known to be spanned; none of a tensor without elements.
-    bytes: Option<u64>,
+    pub(super) bytes: Option<u64>,
 }
 
 impl TensorLists {
-    fn build(profile: &Profile) -> Self {
+    pub(super) fn build(profile: &Profile) -> Self {
         let mut lists = Self {
             begins: vec![0],
             tensors: Vec::new(),
@@ -374,7 +384,7 @@ impl TensorLists {
         }
     }
 
-    fn of(&self, list: InputsId) -> &[SeenTensor] {
+    pub(super) fn of(&self, list: InputsId) -> &[SeenTensor] {
         let [begin, end] = [list.index(), list.index() + 1].map(|at| self.begins[at] as usize);
         &self.tensors[begin..end]
     }

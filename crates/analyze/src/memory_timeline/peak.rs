@@ -3,7 +3,6 @@
 use mindprof_model::{Nanos, StackId, StringId};
 use rustc_hash::FxHashMap;
 
-use super::totals::AllocatorTotals;
 use super::{
     CategoryBytes, MemoryAction, MemoryCategory, MemoryChange, MemoryDevice, MemoryPlace,
     MemoryTimeline,
@@ -21,6 +20,8 @@ pub struct MemoryPeak {
     pub at_end: CategoryBytes,
     /// What the device's allocator had handed out beyond that; none if the profile does not tell.
     pub unseen: Option<UnseenMemory>,
+    /// The blocks that are counted only where they were seen.
+    pub untimed: UntimedMemory,
     /// Whether more may have been in use than is known.
     pub is_lower_bound: bool,
     /// Whether the profile tells of any block what it was for.
@@ -41,6 +42,26 @@ pub struct UnseenMemory {
     pub is_from_before: bool,
 }
 
+/// Blocks of which the profile does not tell when they were taken or given back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UntimedMemory {
+    /// How many they are.
+    pub blocks: u64,
+    /// How large they are together.
+    pub bytes: u64,
+}
+
+/// Where blocks are from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MemoryOrigin {
+    /// They were taken in the window, as the profile tells.
+    Window,
+    /// They were there before the window opened.
+    Before,
+    /// They were there before, or a thread took them whose memory nobody recorded.
+    NotTold,
+}
+
 /// Blocks that live at the same time, are for the same thing and were taken at the same place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryHolder {
@@ -51,8 +72,8 @@ pub struct MemoryHolder {
     pub stack: StackId,
     /// What they are for.
     pub category: MemoryCategory,
-    /// Whether they were there before the window opened.
-    pub is_preexisting: bool,
+    /// Where they are from.
+    pub origin: MemoryOrigin,
     /// How large they are together.
     pub bytes: u64,
     /// How many they are.
@@ -80,9 +101,12 @@ impl MemoryPeak {
     /// ░░░░░░░░░░░░░░░░░░░░░░░░░   what only the allocator knows of
     /// ```
     pub(super) fn find(timeline: &MemoryTimeline, analysis: &Analysis, place: MemoryPlace) -> Self {
-        let changes: Vec<&MemoryChange> = timeline.changes_in(place).collect();
-        let totals = AllocatorTotals::build(analysis.profile(), place);
-        let mut peak = Self::default();
+        let changes: Vec<&MemoryChange> = timeline.certain_changes_in(place).collect();
+        let mut peak = Self {
+            untimed: timeline.untimed(place),
+            ..Self::default()
+        };
+        let totals = timeline.totals(analysis, place);
         let mut bytes = CategoryBytes::default();
         let mut upto = 0;
         let mut most = 0;
@@ -125,8 +149,9 @@ impl MemoryPeak {
         // lie, which torch's does not.
         let is_host_partial =
             place.device == MemoryDevice::HOST && analysis.profile().storages().is_empty();
-        peak.is_lower_bound =
-            is_host_partial || peak.unseen.is_none_or(|unseen| !unseen.is_from_before);
+        peak.is_lower_bound = is_host_partial
+            || peak.untimed.blocks > 0
+            || peak.unseen.is_none_or(|unseen| !unseen.is_from_before);
         peak.are_categories_known = changes.iter().any(|change| {
             [change.category, change.after] != [MemoryCategory::Unknown, MemoryCategory::Unknown]
         });
@@ -140,31 +165,35 @@ fn holders(
     analysis: &Analysis,
     changes: &[&MemoryChange],
 ) -> Vec<MemoryHolder> {
-    let mut live: FxHashMap<u32, MemoryCategory> = FxHashMap::default();
+    let mut live: FxHashMap<u32, (MemoryCategory, u64)> = FxHashMap::default();
     for change in changes {
         if change.action == MemoryAction::Destroy {
             live.remove(&change.block);
         } else {
-            live.insert(change.block, change.after);
+            live.insert(change.block, (change.after, change.bytes));
         }
     }
     let mut groups: FxHashMap<_, MemoryHolder> = FxHashMap::default();
-    for (block, category) in live {
+    for (block, (category, bytes)) in live {
         let block = &timeline.blocks[block as usize];
         let owner = block
             .owner
             .map(|event| analysis.profile().event(event).name);
-        let is_preexisting = block.created.is_none();
-        let key = (owner, block.stack, category, is_preexisting);
+        let origin = match block.created {
+            Some(_) => MemoryOrigin::Window,
+            None if block.are_times_known => MemoryOrigin::Before,
+            None => MemoryOrigin::NotTold,
+        };
+        let key = (owner, block.stack, category, origin);
         let holder = groups.entry(key).or_insert(MemoryHolder {
             owner,
             stack: block.stack,
             category,
-            is_preexisting,
+            origin,
             bytes: 0,
             blocks: 0,
         });
-        holder.bytes += block.bytes;
+        holder.bytes += bytes;
         holder.blocks += 1;
     }
     let mut holders: Vec<_> = groups.into_values().collect();
@@ -173,17 +202,11 @@ fn holders(
             owner,
             stack,
             category,
-            is_preexisting,
+            origin,
             bytes,
             ..
         } = *holder;
-        (
-            std::cmp::Reverse(bytes),
-            category,
-            owner,
-            stack,
-            is_preexisting,
-        )
+        (std::cmp::Reverse(bytes), category, owner, stack, origin)
     };
     holders.sort_unstable_by_key(order);
     holders

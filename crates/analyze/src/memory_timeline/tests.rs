@@ -19,18 +19,35 @@ const HOST: MemoryPlace = MemoryPlace {
 struct Draw {
     builder: Part,
     now: u64,
+    /// Where everything happens at the moment.
+    thread: ThreadId,
 }
 
 impl Draw {
     fn new() -> Self {
-        let mut builder = Part::new();
-        builder.add_thread(Thread {
+        let mut draw = Self {
+            builder: Part::new(),
+            now: 0,
+            thread: ThreadId::from_raw(0),
+        };
+        draw.add_thread(1);
+        draw
+    }
+
+    fn add_thread(&mut self, native: u64) -> ThreadId {
+        self.builder.add_thread(Thread {
             process: 1,
-            native: 1,
+            native,
             name: StringTable::EMPTY,
             device: DeviceKind::Cpu,
-        });
-        Self { builder, now: 0 }
+        })
+    }
+
+    /// Draws on another thread.
+    fn on(&mut self, thread: ThreadId, inside: impl FnOnce(&mut Self)) {
+        let before = std::mem::replace(&mut self.thread, thread);
+        inside(self);
+        self.thread = before;
     }
 
     fn tick(&mut self) -> Nanos {
@@ -62,11 +79,10 @@ impl Draw {
         inside(self);
         let name = self.builder.strings.intern(name);
         let end = self.tick();
-        let thread = ThreadId::from_raw(0);
         let mut event = Event::new(
             Category::Operator,
             name,
-            thread,
+            self.thread,
             start,
             Nanos(end.0 - start.0),
         );
@@ -85,7 +101,7 @@ impl Draw {
             bytes,
             total_allocated: 0,
             total_reserved: 0,
-            thread: ThreadId::from_raw(0),
+            thread: self.thread,
             stack: StackId::NONE,
             device: DeviceKind::Cpu,
             device_index: -1,
@@ -98,7 +114,7 @@ impl Draw {
             time,
             address,
             bytes: 4,
-            thread: ThreadId::from_raw(0),
+            thread: self.thread,
             role,
         });
     }
@@ -395,6 +411,194 @@ fn each_process_has_blocks_of_its_own_at_the_same_address() {
     assert_eq!(actions(places[1]), [MemoryAction::Create]);
 }
 
+/// The changes that are certain: time, action, address and bytes.
+fn certain(analysis: &Analysis) -> Vec<(Option<u64>, MemoryAction, u64, u64)> {
+    let timeline = analysis.memory_timeline();
+    let changes = timeline.certain_changes_in(HOST);
+    changes
+        .map(|change| {
+            let address = timeline.blocks()[change.block as usize].address;
+            (
+                change.time.map(|time| time.0),
+                change.action,
+                address,
+                change.bytes,
+            )
+        })
+        .collect()
+}
+
+// told    |neg 1|                        |take 4|  |mul 1, 3|            |mul 1, 3|
+// silent          |fill_ 2|  |fill_ 2|                        |fill_ 5|
+// 1       before ──────────────────────────────────────────────────────────────────
+// 2               ├────────┤ ├───────┤
+// 3                                                ├────────┤            ├────────┤
+#[test]
+fn blocks_of_a_thread_that_tells_no_memory_are_counted_where_they_are_seen() {
+    use MemoryAction::{Create, Destroy, Preexisting};
+    let mut draw = Draw::new();
+    let silent = draw.add_thread(2);
+    draw.op("aten::neg", &[1], |_| ());
+    draw.on(silent, |draw| {
+        draw.op("aten::neg", &[2], |_| ());
+        draw.op("aten::neg", &[2], |_| ());
+    });
+    draw.memory(4, 8);
+    draw.op("aten::mul", &[1, 3], |_| ());
+    draw.on(silent, |draw| draw.op("aten::neg", &[5], |_| ()));
+    draw.op("aten::mul", &[1, 3], |_| ());
+    let analysis = draw.finish();
+    assert_eq!(
+        certain(&analysis),
+        [
+            (None, Preexisting, 1, 4),
+            (Some(30), Preexisting, 2, 4),
+            (Some(40), Destroy, 2, 4),
+            (Some(50), Preexisting, 2, 4),
+            (Some(60), Destroy, 2, 4),
+            (Some(70), Create, 4, 8),
+            (Some(80), Preexisting, 3, 4),
+            (Some(90), Destroy, 3, 4),
+            (Some(100), Preexisting, 5, 4),
+            (Some(110), Destroy, 5, 4),
+            (Some(120), Preexisting, 3, 4),
+            (Some(130), Destroy, 3, 4),
+        ]
+    );
+    let timeline = analysis.memory_timeline();
+    assert_eq!(story(&analysis, 3).len(), 1, "torch's rows stay");
+    let peak = timeline.peak(&analysis, HOST);
+    assert!(peak.is_lower_bound);
+    assert_eq!((peak.total(), peak.total_at_end()), (16, 12));
+    let untimed = UntimedMemory {
+        blocks: 3,
+        bytes: 12,
+    };
+    assert_eq!(peak.untimed, untimed);
+    let origins: Vec<_> = peak.holders.iter().map(|holder| holder.origin).collect();
+    for origin in [
+        MemoryOrigin::Window,
+        MemoryOrigin::Before,
+        MemoryOrigin::NotTold,
+    ] {
+        assert!(origins.contains(&origin), "{origins:?}");
+    }
+}
+
+// told    |neg 1|   take 4   |neg 1|
+// silent                               |neg 7|
+#[test]
+fn between_uses_a_block_stays_where_nobody_could_take_another() {
+    use MemoryAction::{Create, Destroy, Preexisting};
+    let mut draw = Draw::new();
+    let silent = draw.add_thread(2);
+    draw.on(silent, |draw| draw.op("aten::neg", &[7], |_| ()));
+    draw.op("aten::neg", &[1], |_| ());
+    draw.memory(4, 8);
+    draw.op("aten::neg", &[1], |_| ());
+    let analysis = draw.finish();
+    assert_eq!(
+        certain(&analysis)[2..],
+        [
+            (Some(30), Preexisting, 1, 4),
+            (Some(50), Create, 4, 8),
+            (Some(70), Destroy, 1, 4),
+        ]
+    );
+}
+
+// silent  |neg 7|          |neg 7|
+// told           role 1            role 1   take 4
+#[test]
+fn a_parameter_stays_between_its_uses() {
+    use MemoryAction::{Destroy, Preexisting};
+    let mut draw = Draw::new();
+    let silent = draw.add_thread(2);
+    draw.on(silent, |draw| draw.op("aten::neg", &[7], |_| ()));
+    draw.role(TensorRole::Parameter, 1);
+    draw.on(silent, |draw| draw.op("aten::neg", &[7], |_| ()));
+    draw.role(TensorRole::Parameter, 1);
+    draw.memory(4, 8);
+    let changes = certain(&draw.finish());
+    let of_parameter: Vec<_> = changes.into_iter().filter(|change| change.2 == 1).collect();
+    assert_eq!(
+        of_parameter,
+        [(Some(30), Preexisting, 1, 4), (Some(60), Destroy, 1, 4)]
+    );
+}
+
+// silent  |neg 1|   |neg 2|   |neg 1|       and no thread tells its memory
+#[test]
+fn where_no_thread_tells_its_memory_no_time_is_known() {
+    let mut draw = Draw::new();
+    for address in [1, 2, 1] {
+        draw.op("aten::neg", &[address], |_| ());
+    }
+    let analysis = draw.finish();
+    let peak = analysis.memory_timeline().peak(&analysis, HOST);
+    assert_eq!((peak.total(), peak.total_at_end()), (4, 0));
+    assert_eq!(peak.untimed.blocks, 2);
+}
+
+// told    take 1 |neg 1| take 2 |neg 2| take 1      nobody tells that the first was given back
+// 1       ├────────────┤                ├
+// 2                      ├────────────┤
+#[test]
+fn where_a_release_is_missing_others_may_be() {
+    use MemoryAction::{Create, Destroy};
+    let mut draw = Draw::new();
+    draw.memory(1, 8);
+    draw.op("aten::neg", &[1], |_| ());
+    draw.memory(2, 16);
+    draw.op("aten::neg", &[2], |_| ());
+    draw.memory(1, 8);
+    let analysis = draw.finish();
+    assert_eq!(
+        certain(&analysis),
+        [
+            (Some(10), Create, 1, 8),
+            (Some(30), Destroy, 1, 8),
+            (Some(40), Create, 2, 16),
+            (Some(60), Destroy, 2, 16),
+            (Some(70), Create, 1, 8),
+            (Some(70), Destroy, 1, 8),
+        ]
+    );
+    let peak = analysis.memory_timeline().peak(&analysis, HOST);
+    assert_eq!((peak.untimed.blocks, peak.untimed.bytes), (3, 32));
+    assert!(peak.is_lower_bound);
+}
+
+// told    take 1              take 2
+// silent          |neg 1|                 and drops it, which nobody tells
+#[test]
+fn what_was_handed_to_a_thread_that_tells_no_memory_may_be_gone() {
+    let mut draw = Draw::new();
+    let silent = draw.add_thread(2);
+    draw.memory(1, 8);
+    draw.on(silent, |draw| draw.op("aten::mul", &[1, 3], |_| ()));
+    draw.memory(2, 16);
+    let analysis = draw.finish();
+    let peak = analysis.memory_timeline().peak(&analysis, HOST);
+    assert_eq!(peak.total_at_end(), 16);
+    assert_eq!(peak.untimed.blocks, 2);
+}
+
+#[test]
+fn where_every_thread_tells_its_memory_all_times_are_known() {
+    let mut draw = Draw::new();
+    let other = draw.add_thread(2);
+    draw.memory(1, 8);
+    draw.on(other, |draw| {
+        draw.memory(2, 8);
+        draw.op("aten::neg", &[3], |_| ());
+    });
+    let analysis = draw.finish();
+    let peak = analysis.memory_timeline().peak(&analysis, HOST);
+    assert_eq!(peak.untimed, UntimedMemory::default());
+    assert_eq!(peak.total_at_end(), 20);
+}
+
 impl Draw {
     fn finish_records(self) -> Vec<MemoryRecord> {
         self.builder
@@ -444,6 +648,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 fn drawn(steps: &[Step]) -> Profile {
     let mut draw = Draw::new();
+    draw_steps(&mut draw, steps);
+    draw.builder.into_profile().unwrap()
+}
+
+fn draw_steps(draw: &mut Draw, steps: &[Step]) {
     // What is given back is as large as it was when it was taken; what is used without that was
     // there before.
     let mut live: FxHashMap<u64, i64> = FxHashMap::default();
@@ -485,7 +694,6 @@ fn drawn(steps: &[Step]) -> Profile {
             }
         }
     }
-    draw.builder.into_profile().unwrap()
 }
 
 proptest! {
@@ -552,6 +760,36 @@ proptest! {
             let holders = peak.holders.iter().filter(|holder| holder.category == category);
             let held: u64 = holders.map(|holder| holder.bytes).sum();
             prop_assert_eq!(held as i64, peak.bytes[category.index()]);
+        }
+    }
+
+    #[test]
+    fn what_is_certain_is_no_more_than_all(
+        steps in prop::collection::vec((steps(), prop::collection::vec(0_u64..8, 0..4)), 0..6),
+    ) {
+        let mut draw = Draw::new();
+        let silent = draw.add_thread(2);
+        for (told, used) in &steps {
+            draw.on(silent, |draw| draw.op("aten::add_", used, |_| ()));
+            draw_steps(&mut draw, told);
+        }
+        let analysis = draw.finish();
+        let timeline = analysis.memory_timeline();
+        let mut all = timeline.changes_in(HOST).peekable();
+        let (mut known, mut certain) = (CategoryBytes::default(), CategoryBytes::default());
+        let mut changes = timeline.certain_changes_in(HOST).peekable();
+        while let Some(change) = changes.next() {
+            change.apply(&mut certain);
+            if changes.peek().is_some_and(|next| next.time == change.time) {
+                continue;
+            }
+            while let Some(change) = all.next_if(|other| other.time <= change.time) {
+                change.apply(&mut known);
+            }
+            for (category, (&certain, &known)) in certain.iter().zip(&known).enumerate() {
+                let is_right = (0..=known).contains(&certain);
+                prop_assert!(is_right, "category {category}: {certain} of {known}");
+            }
         }
     }
 }

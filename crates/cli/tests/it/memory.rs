@@ -238,3 +238,85 @@ fn a_file_is_of_one_process_and_the_others_are_named() {
     let hint = "no memory of process 33 was recorded\nhint: there is some of cpu of process 22, cpu of process 11\n";
     assert!(run.stderr.ends_with(hint), "{}", run.stderr);
 }
+
+/// Writes a trace of a thread that trains and tells its memory, and of one that makes its batches
+/// and tells none, as torch records them.
+///
+/// ```text
+/// told    |neg w|                  take 64, |mul w, batch 1|   |mul w, batch 2|
+/// silent          |fill_ batch 1|                            |fill_ batch 2|
+/// ```
+fn trace_with_a_silent_thread(folder: &Path) -> std::path::PathBuf {
+    let operator = |thread: u64, name: &str, time: u64, storages: &[u64]| {
+        let sizes: Vec<[u64; 1]> = storages.iter().map(|_| [1 << 18]).collect();
+        let strides: Vec<[u64; 1]> = storages.iter().map(|_| [1]).collect();
+        let types: Vec<&str> = storages.iter().map(|_| "float").collect();
+        serde_json::json!({
+            "ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": thread, "ts": time, "dur": 5,
+            "args": {
+                "Input Dims": sizes, "Input Strides": strides, "Input type": types,
+                "Input Storages": storages,
+            },
+        })
+    };
+    let (weight, batches) = (1 << 30, [2 << 30, 3 << 30]);
+    let events = [
+        operator(1, "aten::neg", 100, &[weight]),
+        operator(2, "aten::fill_", 110, &[batches[0]]),
+        serde_json::json!({
+            "ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1,
+            "ts": 120, "s": "t", "args": {
+                "Addr": 4096, "Bytes": 64, "Total Allocated": 64, "Device Type": 0, "Device Id": -1,
+            },
+        }),
+        operator(1, "aten::mul", 130, &[weight, batches[0]]),
+        operator(2, "aten::fill_", 140, &[batches[1]]),
+        operator(1, "aten::mul", 150, &[weight, batches[1]]),
+    ];
+    let path = folder.join("silent.json");
+    let trace = serde_json::json!({ "schemaVersion": 1, "traceEvents": events });
+    fs::write(&path, trace.to_string()).unwrap();
+    path
+}
+
+#[test]
+fn blocks_of_a_thread_that_tells_no_memory_are_no_leak() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = trace_with_a_silent_thread(folder.path());
+    let text = memory(&trace, &[]).printed();
+    for part in [
+        "device cpu: peak at least 2.00 MB, 0.030 ms after its start; at least 1.00 MB at its end\n",
+        "\nat least: 2 blocks (2.00 MB) are counted only while seen in use, and may have been there for longer\n",
+        "\nwhen they were taken or given back is not known: torch does not tell of memory of all threads\n",
+        " before the window (1 block)\n",
+        " before the window, or by a thread whose memory is not told (1 block)\n",
+    ] {
+        assert!(text.contains(part), "no {part:?} in\n{text}");
+    }
+    let json = memory(&trace, &["--json"]).json();
+    let device = &json[0];
+    assert_eq!(device["is_lower_bound"], true);
+    assert_eq!(
+        device["untimed"],
+        serde_json::json!({ "blocks": 2, "bytes": 2 << 20 })
+    );
+    let holders = device["holders"].as_array().unwrap();
+    let origins: Vec<_> = holders
+        .iter()
+        .map(|holder| holder["preexisting"].as_bool())
+        .collect();
+    for origin in [Some(true), Some(false), None] {
+        assert!(origins.contains(&origin), "{device}");
+    }
+    let out = folder.path().join("m.html");
+    memory(&trace, &["--out", out.to_str().unwrap()]).told();
+    let page = fs::read_to_string(&out).unwrap();
+    for part in [
+        "<strong>at least 2.00 MB</strong>",
+        "; at least 1.00 MB in use at the end.",
+        "<p>At least: 2 blocks (2.00 MB) are counted only while seen in use",
+        "torch does not tell of memory of all threads.</p>",
+    ] {
+        assert!(page.contains(part), "no {part:?}");
+    }
+}

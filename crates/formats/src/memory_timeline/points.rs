@@ -1,7 +1,7 @@
 //! The timeline as points: how much there was of each category after each microsecond in which
 //! something changed.
 
-use mindprof_analyze::{AllocatorTotals, Analysis, CategoryBytes, MemoryCategory, MemoryPlace};
+use mindprof_analyze::{Analysis, CategoryBytes, MemoryCategory, MemoryChange, MemoryPlace};
 use mindprof_model::Nanos;
 
 /// Times and sizes of one place.
@@ -18,11 +18,12 @@ pub struct MemoryPoints {
 }
 
 impl MemoryPoints {
-    /// Collects the points of a place.
+    /// Collects the points of a place, of what was certainly in use.
     pub fn build(analysis: &Analysis, place: MemoryPlace) -> Self {
-        let totals = AllocatorTotals::build(analysis.profile(), place);
+        let timeline = analysis.memory_timeline();
+        let totals = timeline.totals(analysis, place);
         let mut points = Self::default();
-        for point in self::points(analysis, place) {
+        for point in points_of(analysis, || timeline.certain_changes_in(place)) {
             let unseen = totals
                 .as_ref()
                 .map(|totals| totals.beyond(point.last, &point.bytes));
@@ -43,15 +44,24 @@ pub(super) struct Point {
     last: Option<Nanos>,
 }
 
-/// Walks the points of a place. Changes within one microsecond are one point.
+/// Walks the points of a place, with every block for as long as it may have been there.
+pub(super) fn points(analysis: &Analysis, place: MemoryPlace) -> impl Iterator<Item = Point> {
+    points_of(analysis, move || {
+        analysis.memory_timeline().changes_in(place)
+    })
+}
+
+/// Walks the points of changes. Changes within one microsecond are one point.
 ///
 /// ```text
 /// changes   (before) a b        c  d d     e
 /// points    0        1          2  3       4     0 shares the time of 1, in whose microsecond a and b are
 /// ```
-pub(super) fn points(analysis: &Analysis, place: MemoryPlace) -> impl Iterator<Item = Point> {
+fn points_of<'a, I: Iterator<Item = &'a MemoryChange>>(
+    analysis: &Analysis,
+    changes: impl Fn() -> I,
+) -> impl Iterator<Item = Point> {
     let reference = analysis.profile().reference_unix_ns();
-    let changes = || analysis.memory_timeline().changes_in(place);
     let microseconds = move |nanoseconds: u64| (reference + nanoseconds) / 1000;
     let first = changes().find_map(|change| change.time);
     let first = microseconds(first.map_or(0, |time| time.0));

@@ -2,8 +2,8 @@
 //! the peak.
 
 use mindprof_analyze::{
-    Analysis, CategoryBytes, MemoryCategory, MemoryHolder, MemoryPeak, MemoryPlace, UnseenMemory,
-    shown_frames,
+    Analysis, CategoryBytes, MemoryCategory, MemoryHolder, MemoryOrigin, MemoryPeak, MemoryPlace,
+    UnseenMemory, shown_frames,
 };
 use mindprof_model::StackId;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ pub fn memory_summary_json(analysis: &Analysis, place: MemoryPlace) -> Value {
                 "category": memory_category_name(holder.category),
                 "bytes": holder.bytes,
                 "blocks": holder.blocks,
-                "preexisting": holder.is_preexisting,
+                "preexisting": is_preexisting(holder.origin),
                 "stack": frame_texts(analysis, holder.stack),
             })
         })
@@ -44,6 +44,10 @@ pub fn memory_summary_json(analysis: &Analysis, place: MemoryPlace) -> Value {
             "peak_bytes": unseen.at_peak,
             "end_bytes": unseen.at_end,
         })),
+        "untimed": {
+            "blocks": peak.untimed.blocks,
+            "bytes": peak.untimed.bytes,
+        },
         "holders": holders,
     })
 }
@@ -71,10 +75,23 @@ fn by_category(peak: &MemoryPeak, bytes: &CategoryBytes) -> Value {
 
 /// Says who took the blocks of a holder.
 pub fn holder_name(analysis: &Analysis, holder: &MemoryHolder) -> String {
-    match holder.owner {
-        Some(name) => analysis.profile().strings().text(name).into(),
-        None if holder.is_preexisting => "before the window".into(),
-        None => "outside of operators".into(),
+    if let Some(name) = holder.owner {
+        return analysis.profile().strings().text(name).into();
+    }
+    let name = match holder.origin {
+        MemoryOrigin::Window => "outside of operators",
+        MemoryOrigin::Before => "before the window",
+        MemoryOrigin::NotTold => "before the window, or by a thread whose memory is not told",
+    };
+    name.into()
+}
+
+/// Returns whether blocks were there before the window opened; none if that is not known.
+const fn is_preexisting(origin: MemoryOrigin) -> Option<bool> {
+    match origin {
+        MemoryOrigin::Window => Some(false),
+        MemoryOrigin::Before => Some(true),
+        MemoryOrigin::NotTold => None,
     }
 }
 

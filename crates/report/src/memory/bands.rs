@@ -4,6 +4,8 @@
 use mindprof_analyze::{MemoryCategory, MemoryPeak};
 use mindprof_formats::{memory_category_name, unseen_name};
 
+use crate::number::memory_text;
+
 /// One layer of the chart, one row of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Band {
@@ -68,9 +70,13 @@ pub(super) fn at_least(peak: &MemoryPeak) -> &'static str {
     if peak.is_lower_bound { "at least " } else { "" }
 }
 
-/// Says why an amount is a bound, if it is one.
-pub(super) fn bound_text(peak: &MemoryPeak) -> Option<&'static str> {
+/// Says why amounts are bounds, if they are.
+pub(super) fn bound_texts(peak: &MemoryPeak) -> Vec<String> {
+    if !peak.is_lower_bound {
+        return Vec::new();
+    }
     let reason = match peak.unseen {
+        _ if peak.untimed.blocks > 0 => return untimed_texts(peak),
         None => "at least: the trace does not tell what was in use before the window",
         Some(unseen) if !unseen.is_from_before => {
             "at least: some memory was taken where nobody recorded, as on other threads"
@@ -79,5 +85,23 @@ pub(super) fn bound_text(peak: &MemoryPeak) -> Option<&'static str> {
             "at least: the host's allocator counts only what was taken while someone profiled"
         }
     };
-    peak.is_lower_bound.then_some(reason)
+    vec![reason.into()]
+}
+
+/// Says what is not known of blocks that threads may have taken or given back whose memory nobody
+/// recorded.
+fn untimed_texts(peak: &MemoryPeak) -> Vec<String> {
+    let bytes = memory_text(peak.untimed.bytes as i64);
+    let (blocks, are) = match peak.untimed.blocks {
+        1 => ("1 block".into(), "is"),
+        blocks => (format!("{blocks} blocks"), "are"),
+    };
+    vec![
+        format!(
+            "at least: {blocks} ({}) {are} counted only while seen in use, and may have been there for longer",
+            bytes.trim()
+        ),
+        "when they were taken or given back is not known: torch does not tell of memory of all threads"
+            .into(),
+    ]
 }

@@ -8,7 +8,7 @@ use mindprof_analyze::{Analysis, MemoryHolder, MemoryPeak, MemoryPlace};
 use mindprof_formats::{MemoryPoints, Result, frame_texts, holder_name, memory_place_name};
 use serde_json::json;
 
-use super::bands::{Band, at_least, bound_text};
+use super::bands::{Band, at_least, bound_texts};
 use crate::number::memory_text;
 
 const PAGE: &str = include_str!("page/page.html");
@@ -58,7 +58,11 @@ pub fn write_memory_timeline_html(
                     )
                 },
             ),
-            "end" => memory_text(peak.total_at_end()),
+            "end" => format!(
+                "{}{}",
+                at_least(&peak),
+                memory_text(peak.total_at_end()).trim()
+            ),
             "notes" => notes(&peak),
             "loss" => loss(analysis),
             "categories" => category_rows(&peak),
@@ -146,15 +150,14 @@ fn amounts_at(bands: &[Band], points: &MemoryPoints, index: usize) -> Vec<i64> {
 }
 
 fn notes(peak: &MemoryPeak) -> String {
-    let bound = bound_text(peak).map(|text| format!("<p>{}.</p>\n", sentence(text)));
+    let mut notes = String::new();
+    for text in bound_texts(peak) {
+        let _ = writeln!(notes, "<p>{}.</p>", sentence(&text));
+    }
     let categories = (!peak.are_categories_known).then_some(
-        "<p>What it was for is not known: the trace does not tell which tensors lay where.</p>\n",
+        "<p>What it was for is not known: the trace does not tell enough of which tensors lay where.</p>\n",
     );
-    format!(
-        "{}{}",
-        bound.unwrap_or_default(),
-        categories.unwrap_or_default()
-    )
+    notes + categories.unwrap_or_default()
 }
 
 fn sentence(text: &str) -> String {

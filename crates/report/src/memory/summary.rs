@@ -6,7 +6,7 @@ use std::fmt::Write;
 use mindprof_analyze::{Analysis, MemoryPeak, MemoryPlace};
 use mindprof_formats::{frame_texts, holder_name, memory_place_name};
 
-use super::bands::{Band, at_least, bound_text};
+use super::bands::{Band, at_least, bound_texts};
 use crate::number::memory_text;
 use crate::visible::visible;
 
@@ -28,7 +28,7 @@ pub fn memory_summary(analysis: &Analysis, place: MemoryPlace) -> String {
     };
     let amount = |bytes: i64| memory_text(bytes).trim().to_owned();
     line(format_args!(
-        "device {name}: peak {}{}, {when}; {} at its end",
+        "device {name}: peak {0}{1}, {when}; {0}{2} at its end",
         at_least(&peak),
         amount(peak.total()),
         amount(peak.total_at_end())
@@ -70,8 +70,10 @@ pub fn memory_summary(analysis: &Analysis, place: MemoryPlace) -> String {
 }
 
 /// Says what of the numbers is not the whole truth.
-fn notes(peak: &MemoryPeak) -> impl Iterator<Item = &'static str> {
-    let categories = (!peak.are_categories_known)
-        .then_some("what it was for is not known: the trace does not tell which tensors lay where");
-    bound_text(peak).into_iter().chain(categories)
+fn notes(peak: &MemoryPeak) -> impl Iterator<Item = String> {
+    let categories = (!peak.are_categories_known).then_some(
+        "what it was for is not known: the trace does not tell enough of which tensors lay where",
+    );
+    let categories = categories.map(str::to_owned);
+    bound_texts(peak).into_iter().chain(categories)
 }

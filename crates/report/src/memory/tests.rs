@@ -128,7 +128,7 @@ fn the_summary_says_peak_end_and_holders() {
     contains_in_order(
         &memory_summary(&analysis, HOST),
         &[
-            "device cpu: peak at least 28 B, 0.002 ms after its start; 4 B at its end",
+            "device cpu: peak at least 28 B, 0.002 ms after its start; at least 4 B at its end",
             "not known                  28 B          4 B",
             "16 B  not known        before the window (1 block)",
             "12 B  not known        outside of operators (2 blocks)",

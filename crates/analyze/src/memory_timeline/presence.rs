@@ -1,0 +1,312 @@
+//! When blocks were certainly there, of which the profile does not tell when they were taken or given
+//! back. torch reports memory of the thread that began the recording and of those that work for
+//! it, but operators of all threads are recorded, and show what the others took by its use. From
+//! `blocks` to the changes that the peak and the page count.
+
+use std::ops::Range;
+
+use mindprof_model::{Category, Nanos, Profile, TensorRole, ThreadId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::blocks::{Blocks, TensorLists};
+use super::{MemoryAction, MemoryChange, MemoryPlace};
+
+/// The blocks of which not both ends are known, and where they were seen.
+#[derive(Debug, Default)]
+pub(super) struct Presence {
+    /// By block, in time order and apart from each other.
+    spans: FxHashMap<u32, Vec<Span>>,
+}
+
+/// A stretch of time in which one piece of memory was at the place of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Span {
+    start: Nanos,
+    end: Nanos,
+    /// How much of it was seen.
+    bytes: u64,
+}
+
+impl Presence {
+    /// Builds it. Where every thread with operators tells its memory and no release is missing,
+    /// that is a look at each input.
+    ///
+    /// ```text
+    /// told thread     use of 1   ──────use of 3────────────take 4──────────────
+    /// silent thread               op──────use of 2──────────────use of 2, 4────
+    /// block           1 before    3 and 2 not known         4 given back when?
+    /// ```
+    pub(super) fn build(profile: &Profile, blocks: &Blocks) -> Self {
+        let silence = Silence::build(profile, blocks);
+        let places = places_with_missing_releases(blocks);
+        if silence.is_empty() && places.is_empty() {
+            return Self::default();
+        }
+        let untimed = untimed(profile, blocks, &silence, &places);
+        let mut uses = uses(profile, blocks, &untimed);
+        uses.sort_by_key(|(block, span)| (*block, span.start));
+        let lasting = lasting(profile, blocks);
+        let mut spans: FxHashMap<u32, Vec<Span>> = FxHashMap::default();
+        for (block, span) in uses {
+            let (place, (_, destroyed)) = (blocks.place(block), blocks.life(block));
+            let end = destroyed.map_or(span.end, |destroyed| span.end.min(destroyed));
+            let of_block = spans.entry(block).or_default();
+            match of_block.last_mut() {
+                Some(last)
+                    if span.start <= last.end
+                        || lasting.contains(&block)
+                        || silence.is_idle(place.process, last.end..span.start) =>
+                {
+                    last.end = last.end.max(end);
+                    last.bytes = last.bytes.max(span.bytes);
+                }
+                Some(_) | None => of_block.push(Span { end, ..span }),
+            }
+        }
+        Self { spans }
+    }
+
+    /// Returns whether both ends of every block are known.
+    pub(super) fn is_whole(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// Returns whether not both ends of a block are known.
+    pub(super) fn is_untimed(&self, block: u32) -> bool {
+        self.spans.contains_key(&block)
+    }
+
+    /// Returns the changes with those blocks only where they were seen.
+    ///
+    /// ```text
+    /// told      (before)────v1──────────────────────────
+    /// certain         ├─────v1──────┤      ├──────┤
+    /// ```
+    pub(super) fn certain(&self, changes: &[MemoryChange], blocks: &Blocks) -> Vec<MemoryChange> {
+        let mut of_untimed: FxHashMap<u32, Vec<MemoryChange>> = FxHashMap::default();
+        let mut certain = Vec::with_capacity(changes.len());
+        for change in changes {
+            if self.is_untimed(change.block) {
+                of_untimed.entry(change.block).or_default().push(*change);
+            } else {
+                certain.push(*change);
+            }
+        }
+        for (block, changes) in of_untimed {
+            let created = blocks.life(block).0;
+            certain.extend(in_spans(&changes, &self.spans[&block], created));
+        }
+        certain.sort_by_key(|change| (change.time, change.action, change.block));
+        certain
+    }
+}
+
+/// Returns the changes of one block within its spans, with a beginning and an end for each.
+fn in_spans(changes: &[MemoryChange], spans: &[Span], created: Option<Nanos>) -> Vec<MemoryChange> {
+    let Some(first) = changes.first() else {
+        return Vec::new();
+    };
+    let mut writes = changes
+        .iter()
+        .filter(|change| change.action == MemoryAction::IncrementVersion)
+        .peekable();
+    let mut state = (0, first.category);
+    let mut found = Vec::new();
+    for span in spans {
+        let at = |time, action, (version, category)| MemoryChange {
+            time: Some(time),
+            action,
+            block: first.block,
+            version,
+            bytes: span.bytes,
+            category,
+            after: category,
+        };
+        while let Some(write) = writes.next_if(|write| write.time <= Some(span.start)) {
+            state = (write.version + 1, write.after);
+        }
+        let begin = if created == Some(span.start) {
+            MemoryAction::Create
+        } else {
+            MemoryAction::Preexisting
+        };
+        found.push(at(span.start, begin, state));
+        while let Some(write) = writes.next_if(|write| write.time <= Some(span.end)) {
+            found.push(MemoryChange {
+                bytes: span.bytes,
+                ..*write
+            });
+            state = (write.version + 1, write.after);
+        }
+        found.push(at(span.end, MemoryAction::Destroy, state));
+    }
+    found
+}
+
+/// The threads that use memory nobody told of and tell none themselves, and when they were at work.
+#[derive(Debug, Default)]
+struct Silence {
+    threads: Vec<bool>,
+    /// When operators ran on such threads, by process: in time order and apart from each other.
+    work: FxHashMap<u64, Vec<Range<Nanos>>>,
+}
+
+impl Silence {
+    fn build(profile: &Profile, blocks: &Blocks) -> Self {
+        let mut tell = vec![false; profile.threads().len()];
+        for record in profile.memory() {
+            tell[record.thread.index()] = true;
+        }
+        let mut silence = Self {
+            threads: vec![false; tell.len()],
+            work: FxHashMap::default(),
+        };
+        for (index, event) in profile.events().iter().enumerate() {
+            let is_silent = &mut silence.threads[event.thread.index()];
+            let is_candidate = !*is_silent && !tell[event.thread.index()];
+            let mut used = blocks
+                .inputs(index)
+                .iter()
+                .filter_map(|input| input.block());
+            *is_silent |= is_candidate && used.any(|block| blocks.life(block).0.is_none());
+        }
+        if silence.threads.contains(&true) {
+            silence.collect_work(profile);
+        }
+        silence
+    }
+
+    fn collect_work(&mut self, profile: &Profile) {
+        let events = profile.events().iter();
+        let events = events.filter(|event| event.category == Category::Operator);
+        for event in events.filter(|event| self.threads[event.thread.index()]) {
+            let process = profile.threads()[event.thread.index()].process;
+            let work = self.work.entry(process).or_default();
+            match work.last_mut() {
+                Some(last) if event.start <= last.end => last.end = last.end.max(event.end()),
+                Some(_) | None => work.push(event.start..event.end()),
+            }
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.work.is_empty()
+    }
+
+    fn has(&self, thread: ThreadId) -> bool {
+        self.threads[thread.index()]
+    }
+
+    /// Returns whether what is first used at a time may have been taken by such a thread: it had
+    /// begun to work.
+    fn may_have_taken(&self, process: u64, first_use: Nanos) -> bool {
+        let work = self.work.get(&process);
+        work.is_some_and(|work| work[0].start <= first_use)
+    }
+
+    /// Returns whether no such thread was at work between two uses, so that both are of one block:
+    /// nobody else takes memory at a place without telling of it.
+    fn is_idle(&self, process: u64, gap: Range<Nanos>) -> bool {
+        let Some(work) = self.work.get(&process) else {
+            return true;
+        };
+        let next = work.partition_point(|work| work.end < gap.start);
+        work.get(next).is_none_or(|work| work.start > gap.end)
+    }
+}
+
+/// Returns the places in which a block was taken where another one lay whose release nobody told of:
+/// others may be gone as well.
+fn places_with_missing_releases(blocks: &Blocks) -> FxHashSet<MemoryPlace> {
+    let replaced = blocks.replaced().iter();
+    replaced
+        .filter(|&&block| blocks.life(block).0.is_some())
+        .map(|&block| blocks.place(block))
+        .collect()
+}
+
+/// Returns for each block whether not both of its ends are known.
+fn untimed(
+    profile: &Profile,
+    blocks: &Blocks,
+    silence: &Silence,
+    places: &FxHashSet<MemoryPlace>,
+) -> Vec<bool> {
+    let mut first_uses: Vec<Option<Nanos>> = vec![None; blocks.len()];
+    let mut is_shared = vec![false; blocks.len()];
+    for (index, event) in profile.events().iter().enumerate() {
+        for block in blocks
+            .inputs(index)
+            .iter()
+            .filter_map(|input| input.block())
+        {
+            first_uses[block as usize].get_or_insert(event.start);
+            is_shared[block as usize] |= silence.has(event.thread);
+        }
+    }
+    for (index, role) in profile.roles().iter().enumerate() {
+        if let Some(first) = first_uses.get_mut(blocks.of_role(index) as usize) {
+            *first = Some(first.map_or(role.time, |first| first.min(role.time)));
+        }
+    }
+    let replaced: FxHashSet<u32> = blocks.replaced().iter().copied().collect();
+    let is_untimed = |block: u32| {
+        let (created, destroyed) = blocks.life(block);
+        let place = blocks.place(block);
+        if destroyed.is_some() && !replaced.contains(&block) {
+            return false;
+        }
+        match created {
+            Some(_) => is_shared[block as usize] || places.contains(&place),
+            None => first_uses[block as usize]
+                .is_some_and(|first| silence.may_have_taken(place.process, first)),
+        }
+    };
+    (0..blocks.len() as u32).map(is_untimed).collect()
+}
+
+/// Returns when the untimed blocks were taken, where that is told, used, and told to be what.
+fn uses(profile: &Profile, blocks: &Blocks, untimed: &[bool]) -> Vec<(u32, Span)> {
+    let is_wanted = |block: u32| untimed.get(block as usize).is_some_and(|&wanted| wanted);
+    let span = |block: u32, time: Range<Nanos>, seen: u64| {
+        let bytes = blocks.life(block).0.map_or(seen, |_| blocks.bytes(block));
+        let span = Span {
+            start: time.start,
+            end: time.end,
+            bytes,
+        };
+        (block, span)
+    };
+    let taken = (0..blocks.len() as u32).filter(|&block| is_wanted(block));
+    let taken = taken.filter_map(|block| Some((block, blocks.life(block).0?)));
+    let mut found: Vec<_> = taken
+        .map(|(block, created)| span(block, created..created, 0))
+        .collect();
+    let tensors = TensorLists::build(profile);
+    for (index, event) in profile.events().iter().enumerate() {
+        let seen = blocks.inputs(index).iter().zip(tensors.of(event.inputs));
+        for (input, tensor) in seen {
+            if let Some(block) = input.block().filter(|&block| is_wanted(block)) {
+                let time = event.start..event.end();
+                found.push(span(block, time, tensor.bytes.unwrap_or_default()));
+            }
+        }
+    }
+    for (index, role) in profile.roles().iter().enumerate() {
+        let block = blocks.of_role(index);
+        if is_wanted(block) {
+            found.push(span(block, role.time..role.time, role.bytes));
+        }
+    }
+    found
+}
+
+/// Returns the blocks of parameters and of what optimizers keep: these stay where they are between
+/// two uses.
+fn lasting(profile: &Profile, blocks: &Blocks) -> FxHashSet<u32> {
+    let roles = profile.roles().iter().enumerate();
+    roles
+        .filter(|(_, role)| role.role != TensorRole::Gradient)
+        .map(|(index, _)| blocks.of_role(index))
+        .collect()
+}
