@@ -196,10 +196,13 @@ class _KinetoProfile:
         known stays then, as does what the user says under the same key.
         """
         is_ours = self._trace_metadata.get(_DISTRIBUTED) == self._distributed_info
-        if is_ours and trace_metadata.has_process_groups():
-            self._distributed_info = trace_metadata.distributed()
-            assert self._distributed_info is not None
-            self.add_metadata_json(_DISTRIBUTED, self._distributed_info)
+        if not is_ours or not trace_metadata.has_process_groups():
+            return
+        # Another thread may have ended the groups since.
+        found = trace_metadata.distributed()
+        if found is not None:
+            self._distributed_info = found
+            self.add_metadata_json(_DISTRIBUTED, found)
 
     def _meet_host(self) -> None:
         """Takes in a host that came into the process after the recording had begun."""
