@@ -112,15 +112,20 @@ def test_of_launches_into_a_graph_nothing_is_known() -> None:
 
 
 def test_numbers_of_the_runtime_are_not_those_of_scopes() -> None:
-    """A call that nobody asked for, and the collector's own work, have an operator's number."""
+    """Calls that nobody asked for, their work, and the collector's own have operators' numbers."""
     profile = record(
         Raw(5, "aten::mm", 1000, 9000),
+        Raw(6, "aten::relu", 9100, 9200),
         call(5, "cudaDeviceSynchronize", 9500, 9700, link=0),
+        call(6, "cudaLaunchKernel", 9700, 9800, link=0),
+        kernel(6, 14_000, 15_000, link=0),
         Raw(5, "Activity Buffer Request", 1500, 1600, device_index=-1, device_resource_id=0),
         kernel(60, 10_000, 13_000, link=5),
     )
     found = rows(profile)
     assert found["aten::mm"].device_time_total == 3
+    assert found["aten::relu"].device_time_total == 0
+    assert found["gemm"].self_device_time_total == 4
     assert found["cudaDeviceSynchronize"].device_time_total == 0
     assert found["Activity Buffer Request"].device_time_total == 0
     # It ran on the thread of the operator, whose number it does not know.

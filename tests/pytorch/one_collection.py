@@ -8,8 +8,17 @@ from typing import Any, NamedTuple
 import mindprof
 import torch  # type: ignore[import-not-found]
 
-#: What the collector itself takes, on the thread whose work it does it for.
-OVERHEAD = ("Activity Buffer Request", "Instrumentation", "Resource", "Lazy Function Loading")
+#: What the collector itself takes, on the thread whose work it does it for, by CUPTI's kinds.
+OVERHEAD = (
+    "Activity Buffer Request",
+    "Buffer Flush",
+    "Command Buffer Full",
+    "Driver Compiler",
+    "Instrumentation",
+    "Lazy Function Loading",
+    "Resource",
+    "Runtime Triggered Module Loading",
+)
 
 
 class Results(NamedTuple):
@@ -26,36 +35,52 @@ class Results(NamedTuple):
 
 def collect(step: Callable[[], Any], device: str = "cpu", **options: Any) -> Results:
     """Returns what both make of two steps."""
+
+    def steps() -> None:
+        for _ in range(2):
+            step()
+
+    return _results(lambda collected: collected, steps, device, options)
+
+
+def take(made: Any, **options: Any) -> Results:
+    """Returns what both make of a collection of CUDA that was made by hand."""
+    return _results(lambda _: made, lambda: None, "cuda", options)
+
+
+def _results(
+    change: Callable[[Any], Any], run: Callable[[], Any], device: str, options: dict[str, Any]
+) -> Results:
     groups = torch.profiler.ProfilerActivity
-    activities = [groups.CPU] if device == "cpu" else [groups.CPU, groups.CUDA]
+    has_device = device != "cpu" and torch.cuda.is_available()
+    activities = [groups.CPU, groups.CUDA] if has_device else [groups.CPU]
+    # The first profiler checks how results are read on a small collection of its own.
+    with mindprof.profile(activities=[groups.CPU]):
+        pass
     native = torch._C._autograd
     disable, kept = native._disable_profiler, []
 
     def keep() -> Any:
-        kept.append(disable())
+        kept.append(change(disable()))
         return kept[-1]
 
     native._disable_profiler = keep
     try:
         with mindprof.profile(activities=activities, **options) as ours:
-            for _ in range(2):
-                step()
+            run()
     finally:
         native._disable_profiler = disable
-    # The first profiler checks how results are read on a small collection of its own.
-    result = kept[-1]
-    return Results(torch_events(result, device, options), ours)
+    return Results(torch_events(kept[-1], device, options), ours)
 
 
 def torch_events(result: Any, device: str, options: dict[str, Any]) -> Any:
     """Returns what torch makes of raw results, by the steps of its own profiler."""
     use_device = None if device == "cpu" else device
-    parser = torch.autograd.profiler.profile(use_kineto=True, use_device=use_device)
+    parser = torch.autograd.profiler.profile(use_kineto=True)
+    # Afterwards: it refuses a device that is not there, whose results may be made by hand.
+    parser.use_device = use_device
     parsed = parser._parse_kineto_results(result)
-    for event in parsed:
-        # Before torch 2.15, numbers of two counts meet, and these have the work of an operator too.
-        if event.name.startswith("cu") or event.name in OVERHEAD:
-            event.kernels.clear()
+    correct_calls(parsed)
     events = torch.autograd.profiler_util.EventList(
         parsed,
         use_device=use_device,
@@ -64,3 +89,31 @@ def torch_events(result: Any, device: str, options: dict[str, Any]) -> Any:
     )
     events._build_tree()
     return events
+
+
+def correct_calls(events: list[Any]) -> None:
+    """Corrects what torch says of calls of CUDA's runtime and of its collector's own work.
+
+    Calls that no operator asked for are counted to the thread that began the collection, whoever
+    made them: there they lie across its operators, which loses parents, and time. Before torch 2.15
+    numbers of two counts meet as well: such a call then has the work of any operator, and draws
+    the calls of that operator to its own thread.
+    """
+    calls = [event for event in events if is_call(event.name) and event.device_type.name == "CPU"]
+    made = {id(event) for event in calls}
+    # By the system's number, which every call has.
+    threads = {
+        event.device_resource_id: event.thread
+        for event in events
+        if event.device_type.name == "CPU" and id(event) not in made and event.device_resource_id
+    }
+    for call in calls:
+        call.kernels.clear()
+        if call.device_resource_id:
+            number = call.device_resource_id
+            call.thread = threads.get(number, -number)
+
+
+def is_call(name: str) -> bool:
+    """Returns whether something is a call of CUDA's runtime, or its collector's own work."""
+    return name.startswith("cu") or name in OVERHEAD

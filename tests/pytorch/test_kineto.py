@@ -9,15 +9,12 @@ from typing import Any
 import pytest
 import torch  # type: ignore[import-not-found]
 
-from tests.pytorch.one_collection import Results, collect
+from tests.pytorch.made_collection import MadeCollection
+from tests.pytorch.one_collection import Results, collect, take
 from tests.pytorch.workloads import NAMES, workload
 
 # Of threads that use CUDA first.
 pytestmark = pytest.mark.filterwarnings("ignore:Attempting to run cuBLAS:UserWarning")
-
-CUDA = pytest.param(
-    "cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA")
-)
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "plain": {},
@@ -33,21 +30,28 @@ def _by_kineto() -> Any:
         yield
 
 
-@pytest.fixture(scope="module", params=["cpu", CUDA])
-def device(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+HAS_CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA")
+
+RUNS = [
+    pytest.param((name, kind, device), marks=marks, id=f"{name}-{kind}-{device}")
+    for device, marks in {"cpu": (), "cuda": (HAS_CUDA,)}.items()
+    for name in NAMES
+    for kind in OPTIONS
+]
+MADE = [pytest.param(seed, id=f"made-{seed}") for seed in range(25)]
 
 
-@pytest.fixture(
-    scope="module", params=[(name, kind) for name in NAMES for kind in OPTIONS], ids="-".join
-)
-def results(request: pytest.FixtureRequest, device: str) -> Results:
-    name, kind = request.param
+@pytest.fixture(scope="module", params=[*RUNS, *MADE])
+def results(request: pytest.FixtureRequest) -> Results:
+    if isinstance(request.param, int):
+        return take(MadeCollection(request.param, TELLS_ORIGIN), record_shapes=True)
+    name, kind, device = request.param
     return collect(workload(name, device), device, **OPTIONS[kind])
 
 
 # Older ones give a block to an operator by rounded times, now and then to the one beside it.
 HAS_EXACT_MEMORY = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 15)
+TELLS_ORIGIN = HAS_EXACT_MEMORY
 
 
 def compared(names: str) -> list[str]:
@@ -62,22 +66,14 @@ ROW = compared(
 )
 
 
-def rows(averages: Any, has_moved: bool) -> list[tuple[Any, ...]]:
+def rows(averages: Any) -> list[tuple[Any, ...]]:
     """Returns rows by their keys: torch's order of equals is that of its own lists."""
-    # torch takes time from ranges of its first thread for what other threads asked CUDA for, and
-    # counts calls once that lie in each other there.
-    names = [name for name in ROW if not has_moved or name != "self_cpu_time_total"]
     found = [
-        (str(row.input_shapes), tuple(row.stack), *(shown(row, name) for name in names))
+        (str(row.input_shapes), tuple(row.stack), *(shown(row, name) for name in ROW))
         for row in averages
-        if (HAS_EXACT_MEMORY or row.key != "[memory]") and not (has_moved and is_call(row.key))
+        if HAS_EXACT_MEMORY or row.key != "[memory]"
     ]
     return sorted(found, key=str)
-
-
-def is_call(name: str) -> bool:
-    """Returns whether something is a call of CUDA's runtime."""
-    return name.startswith("cu")
 
 
 def shown(row: Any, name: str) -> Any:
@@ -88,18 +84,9 @@ def shown(row: Any, name: str) -> Any:
 
 @pytest.mark.parametrize("by", [(), (True,), (False, 5)], ids=["name", "shape", "stack"])
 def test_rows_are_torchs(results: Results, by: tuple[Any, ...]) -> None:
-    has_moved = has_moved_calls(results)
-    theirs, ours = (
-        rows(made.key_averages(*by), has_moved) for made in (results.theirs, results.ours)
-    )
+    theirs, ours = (rows(made.key_averages(*by)) for made in (results.theirs, results.ours))
     assert ours == theirs
     assert len(ours) >= 5
-
-
-def has_moved_calls(results: Results) -> bool:
-    """Returns whether several threads call CUDA's runtime outside of operators."""
-    is_on_device = any(event.kernels for event in results.theirs)
-    return is_on_device and any(event.name == "main" for event in results.theirs)
 
 
 SORTED = ["self_cpu_time_total", "cpu_time_total", "self_cpu_memory_usage", "count"]
@@ -109,8 +96,6 @@ SORTED = ["self_cpu_time_total", "cpu_time_total", "self_cpu_memory_usage", "cou
 def test_tables_have_torchs_lines(results: Results, sort_by: str) -> None:
     if results.ours.profile_memory and not HAS_EXACT_MEMORY:
         pytest.skip("this torch attributes memory by rounded times")
-    if has_moved_calls(results):
-        pytest.skip("torch moves calls of other threads to the first one")
     theirs, ours = (
         made.key_averages().table(sort_by=sort_by, row_limit=-1).splitlines()
         for made in (results.theirs, results.ours)
@@ -143,9 +128,9 @@ EVENT = compared(
 )
 
 
-def told_of(event: Any, with_parents: bool = True) -> tuple[Any, ...]:
+def told_of(event: Any) -> tuple[Any, ...]:
     parents = []
-    parent = event.cpu_parent if with_parents else None
+    parent = event.cpu_parent
     while parent is not None:
         parents.append(parent.name)
         parent = parent.cpu_parent
@@ -156,14 +141,8 @@ def told_of(event: Any, with_parents: bool = True) -> tuple[Any, ...]:
 
 
 def test_events_and_their_tree_are_torchs(results: Results) -> None:
-    has_moved = has_moved_calls(results)
     theirs, ours = (
-        Counter(
-            told_of(event, with_parents=not has_moved)
-            for event in made
-            if (HAS_EXACT_MEMORY or event.name != "[memory]")
-            and not (has_moved and is_call(event.name))
-        )
+        Counter(told_of(event) for event in made if HAS_EXACT_MEMORY or event.name != "[memory]")
         for made in (results.theirs, results.ours.events())
     )
     assert ours - theirs == Counter()

@@ -30,10 +30,14 @@ def test_an_operator_that_raises_ends() -> None:
 
 def test_torchs_own_profiler_may_run_around_and_inside() -> None:
     x = torch.ones(2)
+    # Of the host alone: with a GPU, torch's collector serves one at a time.
     activities = [torch.profiler.ProfilerActivity.CPU]
-    with torch.profiler.profile(activities=activities) as around, mindprof.profile() as ours:
+    with (
+        torch.profiler.profile(activities=activities) as around,
+        mindprof.profile(activities=activities) as ours,
+    ):
         x + x
-    with mindprof.profile() as outer:
+    with mindprof.profile(activities=activities) as outer:
         with torch.profiler.profile(activities=activities) as inside:
             x * x
         x - x

@@ -91,8 +91,11 @@ def test_tensors_are_those_of_torch(work: Any, memory: bool, tmp_path: Path) -> 
 
 
 def test_tensors_that_python_stands_behind_are_not_asked(tmp_path: Path) -> None:
-    """torch tells the inputs of later operators for these."""
-    with mindprof.profile(record_shapes=True, profile_memory=True) as recording:
+    """torch tells the inputs of later operators for these, also where it collects for us."""
+    activities = [mindprof.ProfilerActivity.CPU]
+    with mindprof.profile(
+        activities=activities, record_shapes=True, profile_memory=True
+    ) as recording:
         torch.neg(Wrapper("strides"))
         torch.vmap(torch.neg)(torch.ones(2, 3))
         torch.neg(torch.ones(7))

@@ -39,10 +39,12 @@ pub(super) struct RawEvent {
 }
 
 impl RawEvent {
-    /// Returns whether it is a scope, whose number others name. Runtime calls that nobody asked for
-    /// have numbers too, but those of another count.
+    /// Returns whether it is a scope, whose number others name. Runtime calls that nobody asked for,
+    /// and the work of those, have numbers too, but of another count.
     pub(super) fn is_scope(&self, name: &str) -> bool {
-        self.linked == 0
+        let may_be = self.device == DeviceKind::Cpu || self.is_annotation;
+        may_be
+            && self.linked == 0
             && match self.external {
                 Some(external) => external != 0,
                 // What the collector itself costs has no process.
