@@ -202,12 +202,15 @@ def test_the_memory_timeline_is_that_of_the_process_that_records(tmp_path: Path)
     # Workers made rows of twelve bytes, and each of them less than what is kept here.
     assert seen_peak(own) >= 4000
     assert all(0 < seen_peak(entry) < 4000 for entry in told.values())
-    assert all(entry["unseen"]["peak_bytes"] >= 20_000 for entry in (own, *told.values()))
+    # Where a thread that sends batches gives one back, what there is in all is not known.
+    unseen = [entry["unseen"] for entry in told.values() if not entry["untimed"]["blocks"]]
+    assert all(known["peak_bytes"] >= 20_000 for known in (own["unseen"], *unseen))
 
 
 def seen_peak(entry: dict[str, Any]) -> int:
     """Returns what blocks of the trace held at the peak, without what was there before."""
-    return int(entry["peak_bytes"] - entry["unseen"]["peak_bytes"])
+    unseen = entry["unseen"] or {"peak_bytes": 0}
+    return int(entry["peak_bytes"] - unseen["peak_bytes"])
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

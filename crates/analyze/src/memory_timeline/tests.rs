@@ -411,6 +411,36 @@ fn each_process_has_blocks_of_its_own_at_the_same_address() {
     assert_eq!(actions(places[1]), [MemoryAction::Create]);
 }
 
+// +8 at 1 (108) ─ +24 at 2 (0, shared) ─ +4 at 3 (112) ─ -24 at 2 (0) ─ -4 at 3 (108)
+#[test]
+fn blocks_that_no_allocator_counts_leave_the_total_as_it_was() {
+    let mut draw = Draw::new();
+    for (address, bytes, total_allocated) in [
+        (1, 8, 108),
+        (2, 24, 0),
+        (3, 4, 112),
+        (2, -24, 0),
+        (3, -4, 108),
+    ] {
+        let time = draw.tick();
+        draw.builder.add_memory(MemoryRecord {
+            time,
+            address,
+            bytes,
+            total_allocated,
+            total_reserved: 0,
+            thread: ThreadId::from_raw(0),
+            stack: StackId::NONE,
+            device: DeviceKind::Cpu,
+            device_index: -1,
+        });
+    }
+    let analysis = draw.finish();
+    let timeline = analysis.memory_timeline();
+    let peak = timeline.peak(&analysis, timeline.places()[0]);
+    assert_eq!((peak.total(), peak.total_at_end()), (136, 108));
+}
+
 /// The changes that are certain: time, action, address and bytes.
 fn certain(analysis: &Analysis) -> Vec<(Option<u64>, MemoryAction, u64, u64)> {
     let timeline = analysis.memory_timeline();

@@ -1,7 +1,8 @@
 //! What the allocator of a process said was in use on a device, record by record: also blocks that the profile
 //! never saw, because they were taken before the window or on threads that nobody recorded.
 
-use mindprof_model::{Nanos, Profile};
+use mindprof_model::{MemoryRecord, Nanos, Profile};
+use rustc_hash::FxHashSet;
 
 use super::{CategoryBytes, MemoryPlace};
 
@@ -25,15 +26,30 @@ impl AllocatorTotals {
         let records = records.filter(|record| MemoryPlace::of(profile, record) == place);
         let mut totals = Self::default();
         let mut is_told = false;
+        let mut counted = None;
+        let mut uncounted = UncountedBlocks::default();
         for record in records {
             is_told |= record.total_allocated > 0;
-            if totals.steps.is_empty() {
-                let before = (record.total_allocated as i64).saturating_sub(record.bytes);
-                totals.before = u64::try_from(before).unwrap_or_default();
+            if !uncounted.take(&record) {
+                let total = record.total_allocated;
+                if counted.is_none() {
+                    let before = (total as i64).saturating_sub(record.bytes);
+                    totals.begin_with(u64::try_from(before).unwrap_or_default());
+                }
+                counted = Some(total);
             }
-            totals.steps.push((record.time, record.total_allocated));
+            let total = counted.unwrap_or_default() + uncounted.bytes;
+            totals.steps.push((record.time, total));
         }
         is_told.then_some(totals)
+    }
+
+    /// Says what was in use before the first record.
+    fn begin_with(&mut self, before: u64) {
+        self.before = before;
+        for (_, total) in &mut self.steps {
+            *total += before;
+        }
     }
 
     /// Returns how much more than `known` was in use after the records of `time`; before the first
@@ -48,5 +64,34 @@ impl AllocatorTotals {
         let count = self.steps.partition_point(|(step, _)| *step <= time);
         let last = count.checked_sub(1);
         last.map_or(self.before, |index| self.steps[index].1)
+    }
+}
+
+/// Blocks that are reported beside the allocator's count, with a total of zero: torch does so with
+/// what processes share.
+#[derive(Default)]
+struct UncountedBlocks {
+    addresses: FxHashSet<u64>,
+    /// What is in use of them.
+    bytes: u64,
+}
+
+impl UncountedBlocks {
+    /// Takes a record that is about such a block, and returns whether it is.
+    fn take(&mut self, record: &MemoryRecord) -> bool {
+        let bytes = record.bytes.unsigned_abs();
+        if record.bytes > 0 {
+            let is_uncounted = record.total_allocated == 0;
+            if is_uncounted {
+                self.addresses.insert(record.address);
+                self.bytes += bytes;
+            }
+            return is_uncounted;
+        }
+        let is_uncounted = self.addresses.remove(&record.address);
+        if is_uncounted {
+            self.bytes = self.bytes.saturating_sub(bytes);
+        }
+        is_uncounted
     }
 }
