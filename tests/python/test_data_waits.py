@@ -13,7 +13,7 @@ SINGLE = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 WORKERS = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
 
 LATE = "the data is late"
-START = "is the start of workers"
+START = "is the start or the end of workers"
 
 
 def waits(times: Sequence[float], name: str = WORKERS) -> DataWaits:
@@ -85,7 +85,7 @@ def test_what_was_waited_is_told() -> None:
     (said,) = waits([60_000] + [10] * 39).said(100_000)
     assert said == (
         "the loop waited 60.390ms for its data: 60% of the time without imports; "
-        "10.000us for a usual batch, 60.000ms for the longest"
+        "10.000us for a usual batch, 60.000ms for the longest wait"
     )
     (said,) = waits([50]).said(100)
     assert said == "the loop waited 50.000us for its data: 50% of the time without imports"

@@ -14,7 +14,9 @@ use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-use mindprof_record::{InputsRewriter, NameKind, OpenScope, is_recording, open_range, open_with};
+use mindprof_record::{
+    InputsRewriter, MAX_SEQUENCE, NameKind, OpenScope, is_recording, open_range, open_with,
+};
 
 use crate::context::Context;
 use crate::inputs;
@@ -187,14 +189,16 @@ impl Started {
             let sequence = self.read::<i64>(layout.sequence);
             (sequence, self.read::<u64>(layout.forward_thread))
         };
-        if sequence < 0 {
+        // Of none it is below zero; one that is too large for a record is left out.
+        let sequence = u32::try_from(sequence).ok();
+        let Some(sequence) = sequence.filter(|&sequence| sequence <= MAX_SEQUENCE) else {
             return;
-        }
+        };
         if kind != Kind::Backward || forward == 0 {
-            open.set_sequence(sequence as u32);
+            open.set_sequence(sequence);
             return;
         }
-        let (sequence, thread) = (sequence as u32, key_of(forward));
+        let thread = key_of(forward);
         open.set_forward(sequence, thread);
         let evaluation = state.evaluation.replace(ptr::null_mut());
         // SAFETY: the context is forgotten when torch destroys it.

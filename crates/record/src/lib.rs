@@ -62,7 +62,7 @@ pub use inputs::InputsRewriter;
 pub use memory::memory;
 pub use name::{Name, NameKind, Site};
 pub use options::{Calls, Options};
-pub use raw::Stack;
+pub use raw::{MAX_SEQUENCE, Stack};
 pub use results::{result, wants_results};
 pub use roles::{tensor_role, wants_storages};
 pub use scope::{

@@ -19,6 +19,10 @@
 
 use mindprof_model::TensorRole;
 
+/// The largest sequence number that a record has room for: the highest bit says whose it is, and
+/// all ones are none.
+pub const MAX_SEQUENCE: u32 = Record::NO_SEQUENCE - Record::OF_FORWARD - 1;
+
 /// One record, in ticks and in ids of the recorder's tables. The fields are named for a scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]

@@ -191,8 +191,8 @@ impl OpenScope {
         }
     }
 
-    /// Sets the number that links a forward operator with its backward node; of it 31 bits are
-    /// kept.
+    /// Sets the number that links a forward operator with its backward node, at most
+    /// [`MAX_SEQUENCE`](crate::MAX_SEQUENCE); of a larger one 31 bits are kept.
     #[inline]
     pub fn set_sequence(&mut self, sequence: u32) {
         self.sequence = sequence & !Record::OF_FORWARD;

@@ -46,7 +46,7 @@ class DataWaits:
             return
         share = f"{self._total_us / rest_us:.0%} of the time without imports"
         usual, longest = format_time(self._usual_us()), format_time(max(self._waits_us))
-        batches = f"; {usual} for a usual batch, {longest} for the longest"
+        batches = f"; {usual} for a usual batch, {longest} for the longest wait"
         few = len(self._waits_us) < 2
         total = format_time(self._total_us)
         yield f"the loop waited {total} for its data: {share}{'' if few else batches}"
@@ -77,7 +77,7 @@ class DataWaits:
         first = f"{format_time(first_us)} of the wait for data"
         if self._has_workers:
             yield (
-                f"{first} is the start of workers, later batches come in time; "
+                f"{first} is the start or the end of workers, other batches come in time; "
                 "if every epoch pays it, DataLoader persistent_workers=True keeps them"
             )
         else:

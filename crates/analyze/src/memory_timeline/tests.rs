@@ -411,16 +411,18 @@ fn each_process_has_blocks_of_its_own_at_the_same_address() {
     assert_eq!(actions(places[1]), [MemoryAction::Create]);
 }
 
-// +8 at 1 (108) ─ +24 at 2 (0, shared) ─ +4 at 3 (112) ─ -24 at 2 (0) ─ -4 at 3 (108)
+// -6 at 4 (0, shared) ─ +8 at 1 (108) ─ +24 at 2 (0, shared) ─ +4 at 3 (112) ─ -24 at 2 (0) ─ -4 at 3 (108) ─ -6 at 5 (0, shared)
 #[test]
 fn blocks_that_no_allocator_counts_leave_the_total_as_it_was() {
     let mut draw = Draw::new();
     for (address, bytes, total_allocated) in [
+        (4, -6, 0),
         (1, 8, 108),
         (2, 24, 0),
         (3, 4, 112),
         (2, -24, 0),
         (3, -4, 108),
+        (5, -6, 0),
     ] {
         let time = draw.tick();
         draw.builder.add_memory(MemoryRecord {
@@ -438,7 +440,7 @@ fn blocks_that_no_allocator_counts_leave_the_total_as_it_was() {
     let analysis = draw.finish();
     let timeline = analysis.memory_timeline();
     let peak = timeline.peak(&analysis, timeline.places()[0]);
-    assert_eq!((peak.total(), peak.total_at_end()), (136, 108));
+    assert_eq!((peak.total(), peak.total_at_end()), (142, 108));
 }
 
 /// The changes that are certain: time, action, address and bytes.

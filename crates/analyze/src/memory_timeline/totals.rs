@@ -9,9 +9,9 @@ use super::{CategoryBytes, MemoryPlace};
 /// The allocator's own total over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllocatorTotals {
-    before: u64,
+    before: i64,
     /// The total after each record, in time order.
-    steps: Vec<(Nanos, u64)>,
+    steps: Vec<(Nanos, i64)>,
 }
 
 impl AllocatorTotals {
@@ -30,25 +30,26 @@ impl AllocatorTotals {
         let mut uncounted = UncountedBlocks::default();
         for record in records {
             is_told |= record.total_allocated > 0;
-            if !uncounted.take(&record) {
-                let total = record.total_allocated;
+            if !uncounted.take(&record, counted) {
+                let total = record.total_allocated as i64;
                 if counted.is_none() {
-                    let before = (total as i64).saturating_sub(record.bytes);
-                    totals.begin_with(u64::try_from(before).unwrap_or_default());
+                    totals.raise(total.saturating_sub(record.bytes).max(0));
                 }
-                counted = Some(total);
+                counted = Some(record.total_allocated);
             }
-            let total = counted.unwrap_or_default() + uncounted.bytes;
+            let total = counted.unwrap_or_default() as i64 + uncounted.bytes;
             totals.steps.push((record.time, total));
         }
+        // What of those was given back had been there from the beginning.
+        totals.raise(uncounted.from_before);
         is_told.then_some(totals)
     }
 
-    /// Says what was in use before the first record.
-    fn begin_with(&mut self, before: u64) {
-        self.before = before;
+    /// Adds what was in use before the first record, to all that is known until now.
+    fn raise(&mut self, bytes: i64) {
+        self.before += bytes;
         for (_, total) in &mut self.steps {
-            *total += before;
+            *total += bytes;
         }
     }
 
@@ -56,11 +57,11 @@ impl AllocatorTotals {
     /// record if that is none.
     pub fn beyond(&self, time: Option<Nanos>, known: &CategoryBytes) -> i64 {
         let total = time.map_or(self.before, |time| self.at(time));
-        (total as i64).saturating_sub(known.iter().sum()).max(0)
+        total.saturating_sub(known.iter().sum()).max(0)
     }
 
     /// Returns the total after the last record that is not later than `time`.
-    fn at(&self, time: Nanos) -> u64 {
+    fn at(&self, time: Nanos) -> i64 {
         let count = self.steps.partition_point(|(step, _)| *step <= time);
         let last = count.checked_sub(1);
         last.map_or(self.before, |index| self.steps[index].1)
@@ -72,25 +73,37 @@ impl AllocatorTotals {
 #[derive(Default)]
 struct UncountedBlocks {
     addresses: FxHashSet<u64>,
-    /// What is in use of them.
-    bytes: u64,
+    /// What is in use of them, without what was there before the first record.
+    bytes: i64,
+    /// What was there before the first record and was given back since.
+    from_before: i64,
 }
 
 impl UncountedBlocks {
-    /// Takes a record that is about such a block, and returns whether it is.
-    fn take(&mut self, record: &MemoryRecord) -> bool {
-        let bytes = record.bytes.unsigned_abs();
-        if record.bytes > 0 {
-            let is_uncounted = record.total_allocated == 0;
-            if is_uncounted {
+    /// Takes a record that is about such a block, and returns whether it is. `counted` is the
+    /// allocator's total before it.
+    fn take(&mut self, record: &MemoryRecord, counted: Option<u64>) -> bool {
+        let has_total = record.total_allocated > 0;
+        let is_uncounted = if record.bytes > 0 {
+            if has_total {
+                self.addresses.remove(&record.address);
+            } else {
                 self.addresses.insert(record.address);
-                self.bytes += bytes;
             }
-            return is_uncounted;
-        }
-        let is_uncounted = self.addresses.remove(&record.address);
+            !has_total
+        } else if self.addresses.remove(&record.address) {
+            true
+        } else {
+            let bytes = record.bytes.unsigned_abs();
+            // Nothing is left where all goes that was counted, and only there.
+            let is_from_before = !has_total && counted.is_none_or(|counted| counted > bytes);
+            if is_from_before {
+                self.from_before = self.from_before.saturating_sub(record.bytes);
+            }
+            is_from_before
+        };
         if is_uncounted {
-            self.bytes = self.bytes.saturating_sub(bytes);
+            self.bytes = self.bytes.saturating_add(record.bytes);
         }
         is_uncounted
     }

@@ -61,7 +61,8 @@ impl Launches {
 
 impl CallKind {
     fn of(name: &str) -> Self {
-        if name.contains("LaunchKernel") {
+        // cudaLaunchKernelExC, cuLaunchCooperativeKernel, urEnqueueKernelLaunch.
+        if name.contains("Launch") && name.contains("Kernel") {
             Self::Launch
         } else if name.contains("StreamBeginCapture") {
             Self::GraphBegin

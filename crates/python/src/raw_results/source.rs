@@ -88,9 +88,11 @@ impl RawEvent {
 
 /// Returns whether calls into the runtime or driver of a device have such names.
 fn is_runtime_call(name: &str) -> bool {
-    let rest = name.strip_prefix("cuda").or(name.strip_prefix("cu"));
-    let rest = rest.or(name.strip_prefix("hip"));
-    rest.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_uppercase()))
+    // CUDA's, ROCm's, and those of XPUs: Unified Runtime and Level Zero.
+    ["cuda", "cu", "hip", "ur", "ze"].iter().any(|prefix| {
+        let rest = name.strip_prefix(prefix);
+        rest.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_uppercase()))
+    })
 }
 
 /// Whoever can be asked about raw events, by their positions.
