@@ -97,10 +97,11 @@ def test_a_launch_without_its_kernel_is_lost() -> None:
     calls = [
         call(60, "cudaLaunchKernel", 2000, 4000, link=5),
         call(61, "cudaLaunchKernelExC", 4000, 5000, link=5),
+        call(63, "cuLaunchCooperativeKernel", 5000, 5500, link=5),
         call(62, "cudaDeviceSynchronize", 6000, 7000, link=0),
     ]
     lost = record(Raw(5, "aten::mm", 1000, 9000), *calls, kernel(60, 10_000, 13_000, link=5))
-    assert lost.lost == 1
+    assert lost.lost == 2
 
 
 def test_of_launches_into_a_graph_nothing_is_known() -> None:
@@ -119,6 +120,7 @@ def test_numbers_of_the_runtime_are_not_those_of_scopes() -> None:
         call(5, "cudaDeviceSynchronize", 9500, 9700, link=0),
         call(6, "cudaLaunchKernel", 9700, 9800, link=0),
         kernel(6, 14_000, 15_000, link=0),
+        call(5, "urEnqueueUSMFill", 9900, 9950, link=0),
         Raw(5, "Activity Buffer Request", 1500, 1600, device_index=-1, device_resource_id=0),
         kernel(60, 10_000, 13_000, link=5),
     )
@@ -127,6 +129,7 @@ def test_numbers_of_the_runtime_are_not_those_of_scopes() -> None:
     assert found["aten::relu"].device_time_total == 0
     assert found["gemm"].self_device_time_total == 4
     assert found["cudaDeviceSynchronize"].device_time_total == 0
+    assert found["urEnqueueUSMFill"].device_time_total == 0
     assert found["Activity Buffer Request"].device_time_total == 0
     # It ran on the thread of the operator, whose number it does not know.
     assert found["aten::mm"].self_cpu_time_total == pytest.approx(7.9)

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use mindprof_model::{DType, Flags, InputsEncoder, Profile, ScopeKind, TensorRole};
+use mindprof_model::{DType, Event, Flags, InputsEncoder, Profile, ScopeKind, TensorRole};
 use mindprof_record::{Options, Session};
 
 use crate::error::Error;
@@ -245,6 +245,21 @@ fn inputs_are_told_apart_as_torchs_profiler_does() {
         expected.other();
     }
     assert_eq!(profile.inputs().words(event.inputs), expected.words());
+}
+
+#[test]
+fn a_sequence_number_without_room_is_none() {
+    let most = i64::from(mindprof_record::MAX_SEQUENCE);
+    let profile = record(Wanted::default(), || {
+        for sequence in [most, most + 1, 1 << 31, (1 << 32) + 5] {
+            Record::new(operator("aten::add", sequence), vec![int(1)])
+                .begin()
+                .end();
+        }
+    });
+    let told = profile.events().iter().map(Event::sequence);
+    let most = Some(mindprof_record::MAX_SEQUENCE);
+    assert_eq!(told.collect::<Vec<_>>(), [most, None, None, None]);
 }
 
 #[test]

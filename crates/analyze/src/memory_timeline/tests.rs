@@ -411,7 +411,8 @@ fn each_process_has_blocks_of_its_own_at_the_same_address() {
     assert_eq!(actions(places[1]), [MemoryAction::Create]);
 }
 
-// -6 at 4 (0, shared) ─ +8 at 1 (108) ─ +24 at 2 (0, shared) ─ +4 at 3 (112) ─ -24 at 2 (0) ─ -4 at 3 (108) ─ -6 at 5 (0, shared)
+// counted   ───────── +8 at 1 (108) ─────────── +4 at 3 (112) ─────────── -4 at 3 (108) ─────────
+// shared    -6 at 4 ──────────────── +24 at 2 ──────────────── -24 at 2 ──────────────── -6 at 5
 #[test]
 fn blocks_that_no_allocator_counts_leave_the_total_as_it_was() {
     let mut draw = Draw::new();
@@ -441,6 +442,35 @@ fn blocks_that_no_allocator_counts_leave_the_total_as_it_was() {
     let timeline = analysis.memory_timeline();
     let peak = timeline.peak(&analysis, timeline.places()[0]);
     assert_eq!((peak.total(), peak.total_at_end()), (142, 108));
+}
+
+// A file may say anything.
+#[test]
+fn totals_that_no_machine_has_are_no_panic() {
+    let mut draw = Draw::new();
+    for (address, bytes, total_allocated) in [
+        (1, i64::MAX, 0),
+        (2, i64::MIN, u64::MAX),
+        (3, i64::MAX, i64::MAX as u64),
+        (4, i64::MIN, 0),
+    ] {
+        let time = draw.tick();
+        draw.builder.add_memory(MemoryRecord {
+            time,
+            address,
+            bytes,
+            total_allocated,
+            total_reserved: 0,
+            thread: ThreadId::from_raw(0),
+            stack: StackId::NONE,
+            device: DeviceKind::Cpu,
+            device_index: -1,
+        });
+    }
+    let analysis = draw.finish();
+    let timeline = analysis.memory_timeline();
+    let place = timeline.places()[0];
+    assert!(AllocatorTotals::build(analysis.profile(), place).is_some());
 }
 
 /// The changes that are certain: time, action, address and bytes.

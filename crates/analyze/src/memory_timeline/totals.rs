@@ -37,7 +37,8 @@ impl AllocatorTotals {
                 }
                 counted = Some(record.total_allocated);
             }
-            let total = counted.unwrap_or_default() as i64 + uncounted.bytes;
+            let counted = counted.unwrap_or_default() as i64;
+            let total = counted.saturating_add(uncounted.bytes);
             totals.steps.push((record.time, total));
         }
         // What of those was given back had been there from the beginning.
@@ -47,9 +48,9 @@ impl AllocatorTotals {
 
     /// Adds what was in use before the first record, to all that is known until now.
     fn raise(&mut self, bytes: i64) {
-        self.before += bytes;
+        self.before = self.before.saturating_add(bytes);
         for (_, total) in &mut self.steps {
-            *total += bytes;
+            *total = total.saturating_add(bytes);
         }
     }
 
