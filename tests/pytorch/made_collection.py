@@ -62,7 +62,7 @@ class RawEvent:
 
 
 class MadeCollection:
-    """Raw results of a thread that starts three others, each with ranges and operators.
+    """Raw results of a thread that starts others, twice, each with ranges and operators.
 
     Args:
         seed: Which of all such collections it is.
@@ -79,13 +79,9 @@ class MadeCollection:
         # Where both counts begin depends on what ran before.
         self._last_call = self._random.choice([0, 5, 20])
         self._device_time = TIME_ZERO
-        starts = [TIME_ZERO + self._between(1000, 4000) for _ in range(3)]
-        number = self._next_scope()
-        ends = [self._add_worker(thread, start) for thread, start in enumerate(starts, 2)]
-        time = TIME_ZERO + 600
-        for name in ("aten::add", "aten::sum"):
-            time = self._add_operator(name, 1, time)
-        self._add_range("main", 1, number, TIME_ZERO + 500, max(time, *ends) + 500)
+        end = TIME_ZERO
+        for first in (2, 5):
+            end = self._add_step(first, end)
         if self._random.random() < 0.5:
             self._events.sort(key=lambda event: event.start_ns())  # type: ignore[attr-defined]
 
@@ -107,6 +103,18 @@ class MadeCollection:
     def _next_scope(self) -> int:
         self._last_scope += 1
         return self._last_scope
+
+    def _add_step(self, first: int, zero: int) -> int:
+        """Adds three workers, the first of which has the number `first`, and returns their end."""
+        starts = [zero + self._between(1000, 4000) for _ in range(3)]
+        number = self._next_scope()
+        ends = [self._add_worker(thread, start) for thread, start in enumerate(starts, first)]
+        time = zero + 600
+        for name in ("aten::add", "aten::sum"):
+            time = self._add_operator(name, 1, time)
+        end = max(time, *ends) + 500
+        self._add_range("main", 1, number, zero + 500, end)
+        return end
 
     def _is_recorded(self, thread: int) -> bool:
         return thread == 1 or self._has_workers
@@ -176,7 +184,7 @@ class MadeCollection:
         # Calls that nobody asked for are counted to the first thread.
         counted = thread if owner else 1
         threads = {"start_thread_id": counted, "end_thread_id": counted}
-        places = {"device_index": os.getpid(), "device_resource_id": system_number(thread)}
+        places = {"device_index": os.getpid(), "device_resource_id": calling_number(thread)}
         self._add("cuda_runtime", name, start, end, **values, **threads, **places)
         if name == "cudaLaunchKernel":
             begun = max(self._device_time, end) + self._between(10, 500)
@@ -189,7 +197,8 @@ class MadeCollection:
     def _add_overhead(self, thread: int, start: int) -> int:
         end = start + self._between(100, 3000)
         values = {"correlation_id": self._between(0, 60), "device_index": -1}
-        values["device_resource_id"] = system_number(thread)
+        # Some versions tell for whose call it was done, others do not.
+        values["device_resource_id"] = self._random.choice([calling_number(thread), 0])
         self._add("overhead", self._random.choice(OVERHEAD), start, end, **values)
         return end
 
@@ -197,3 +206,14 @@ class MadeCollection:
 def system_number(thread: int) -> int:
     """Returns the number that the system gives the thread of a number of torch's count."""
     return os.getpid() + thread - 1
+
+
+def calling_number(thread: int) -> int:
+    """Returns the number that calls of a thread tell.
+
+    It is that of the first thread that was in its place: the second and the fifth have the place of
+    one that ended before, the sixth and the seventh those of the fourth and the third.
+    """
+    ended = os.getpid() + 100
+    others = {2: ended, 5: ended, 6: system_number(4), 7: system_number(3)}
+    return others.get(thread, system_number(thread))

@@ -20,6 +20,8 @@ OVERHEAD = (
     "Runtime Triggered Module Loading",
 )
 
+NO_THREAD = -1
+
 
 class Results(NamedTuple):
     """What both make of one collection.
@@ -80,7 +82,7 @@ def torch_events(result: Any, device: str, options: dict[str, Any]) -> Any:
     # Afterwards: it refuses a device that is not there, whose results may be made by hand.
     parser.use_device = use_device
     parsed = parser._parse_kineto_results(result)
-    correct_calls(parsed)
+    correct_calls(parsed, result)
     events = torch.autograd.profiler_util.EventList(
         parsed,
         use_device=use_device,
@@ -91,7 +93,7 @@ def torch_events(result: Any, device: str, options: dict[str, Any]) -> Any:
     return events
 
 
-def correct_calls(events: list[Any]) -> None:
+def correct_calls(events: list[Any], result: Any) -> None:
     """Corrects what torch says of calls of CUDA's runtime and of its collector's own work.
 
     Calls that no operator asked for are counted to the thread that began the collection, whoever
@@ -99,19 +101,78 @@ def correct_calls(events: list[Any]) -> None:
     numbers of two counts meet as well: such a call then has the work of any operator, and draws
     the calls of that operator to its own thread.
     """
-    calls = [event for event in events if is_call(event.name) and event.device_type.name == "CPU"]
+    host = [event for event in events if event.device_type.name == "CPU"]
+    calls = [event for event in host if is_call(event.name)]
     made = {id(event) for event in calls}
-    # By the system's number, which every call has.
-    threads = {
-        event.device_resource_id: event.thread
-        for event in events
-        if event.device_type.name == "CPU" and id(event) not in made and event.device_resource_id
-    }
+    scopes = [event for event in host if id(event) not in made]
+    # By the system's number, which every scope has.
+    threads = {event.device_resource_id: event.thread for event in scopes}
+    asked = asking_threads(result)
+    lives = Lives()
+    for event in scopes:
+        lives.add(event.thread, event)
+    behind: dict[int, set[int]] = {}
     for call in calls:
         call.kernels.clear()
-        if call.device_resource_id:
-            number = call.device_resource_id
-            call.thread = threads.get(number, -number)
+        if (thread := asked.get(moment(call))) is not None:
+            call.thread = thread
+            lives.add(thread, call)
+            behind.setdefault(call.device_resource_id, set()).add(thread)
+    for call in calls:
+        number = call.device_resource_id
+        if moment(call) in asked:
+            continue
+        if number in behind:
+            call.thread = lives.nearest(behind[number], call)
+        else:
+            # What the collector itself did has none, and lies on no thread of the program.
+            call.thread = threads.get(number, -number) if number else NO_THREAD
+
+
+class Lives:
+    """When threads were at work."""
+
+    def __init__(self) -> None:
+        self._spans: dict[int, tuple[float, float]] = {}
+
+    def add(self, thread: int, event: Any) -> None:
+        """Notes an event of a thread."""
+        start, end = event.time_range.start, event.time_range.end
+        first, last = self._spans.get(thread, (start, end))
+        self._spans[thread] = min(first, start), max(last, end)
+
+    def nearest(self, threads: set[int], call: Any) -> int:
+        """Returns which of some threads was at work when a call began, or nearest to it.
+
+        Its number alone does not tell: those of threads that have ended are used again.
+        """
+        time = call.time_range.start
+
+        def distance(thread: int) -> float:
+            first, last = self._spans[thread]
+            return max(first - time, time - last, 0)
+
+        return min(threads, key=distance)
+
+
+def asking_threads(result: Any) -> dict[tuple[Any, ...], int]:
+    """Returns the threads of calls that operators asked for, as the collector has them."""
+    zero = result.trace_start_ns()
+    return {
+        (
+            event.name(),
+            event.device_resource_id(),
+            (event.start_ns() - zero) / 1000,
+            (event.end_ns() - zero) / 1000,
+        ): event.start_thread_id()
+        for event in result.events()
+        if event.linked_correlation_id() and is_call(event.name())
+    }
+
+
+def moment(call: Any) -> tuple[Any, ...]:
+    """Returns what tells calls apart."""
+    return (call.name, call.device_resource_id, call.time_range.start, call.time_range.end)
 
 
 def is_call(name: str) -> bool:

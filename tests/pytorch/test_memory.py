@@ -75,6 +75,21 @@ def test_rows_have_torchs_bytes(name: str) -> None:
     assert sum(own for _, own in ours.values()) == sum(own for _, own in theirs.values())
 
 
+def test_what_was_there_before_is_not_known(tmp_path: Path) -> None:
+    before = torch.ones(64)
+    with mindprof.profile(
+        activities=[torch.profiler.ProfilerActivity.CPU], record_shapes=True, profile_memory=True
+    ) as prof:
+        before.add(1)
+    prof.export_chrome_trace(str(tmp_path / "trace.json"))
+    command = [sys.executable, "-m", "mindprof", "memory", str(tmp_path / "trace.json")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    told = subprocess.check_output(command, env=environment, text=True)
+    assert "peak at least " in told
+    assert "at least: the host's allocator counts only" in told
+    assert "blocks of before the window count until" in told
+
+
 def test_torchs_own_profiler_works_after_a_recording_of_memory() -> None:
     record(mindprof.profile, lambda: torch.ones(8))
     kept = []

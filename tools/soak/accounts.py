@@ -12,7 +12,7 @@ import mindtorch_v2 as torch
 from mindprof import _core, profile, record_function
 
 #: The cause of loss that is about Python calls alone, which no account here has.
-UNSEEN = "in Python calls that another tool hides"
+UNSEEN = "in Python calls that another tool hides or that had begun before"
 #: A budget that no round spends.
 AMPLE_BYTES = 256 << 20
 #: Made here, so that no recording has the operators that make it.

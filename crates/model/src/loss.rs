@@ -10,7 +10,8 @@ pub enum LossCause {
     /// It was nested deeper than the recorder follows: a scope that was still open at the end, or a
     /// Python call.
     Depth,
-    /// A Python call that another tool kept the recorder from seeing. At least as many: only those
+    /// A Python call that the recorder could not see: another tool has the interpreter's hook, or
+    /// the call had begun on another thread before the hook was there. At least as many: only those
     /// are counted that were still running when an operator looked.
     Unseen,
     /// A kernel that was launched, and that the device's own recorder did not report.
@@ -44,7 +45,7 @@ impl LossCause {
             Self::Budget => "over the byte budget",
             Self::Names => "with names over the byte budget",
             Self::Depth => "nested too deep",
-            Self::Unseen => "in Python calls that another tool hides",
+            Self::Unseen => "in Python calls that another tool hides or that had begun before",
             Self::Unreported => "that a device did not report",
             Self::Damaged => "in a damaged part of the file",
             Self::Workers => "of workers that died or were late, at least one each",

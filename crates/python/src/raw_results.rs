@@ -23,6 +23,7 @@ use crate::enter::Enter;
 use crate::py_cache::accessor_names;
 
 mod accessors;
+mod callers;
 mod inputs;
 mod launches;
 mod native;

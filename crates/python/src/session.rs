@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mindprof_formats::{ReadOptions, read_trace_from};
-use mindprof_model::{LossCause, Metadata, Part};
+use mindprof_model::{HostTotals, LossCause, Metadata, Part};
 use mindprof_pytorch::{Attachment, MemoryReport, Wanted as WantedOfTorch};
 use mindprof_record::{Calls, Capture, Options, Session as Window, ThreadKey};
 use pyo3::prelude::*;
@@ -143,6 +143,9 @@ impl Session {
         let attachment = observer()?.attach(WantedOfTorch { inputs, memory });
         let attachment = attachment.map_err(Error::from)?;
         let is_heard = !matches!(attachment.memory(), Some(MemoryReport::SlotTaken));
+        if memory && is_heard {
+            HostTotals::SinceFirstProfiler.write(&mut state.facts);
+        }
         state.attachment = Some(attachment);
         Ok(is_heard)
     }

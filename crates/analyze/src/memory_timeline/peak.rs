@@ -1,6 +1,6 @@
 //! When the most memory was in use, and who held it then.
 
-use mindprof_model::{Nanos, StackId, StringId};
+use mindprof_model::{HostTotals, Nanos, StackId, StringId};
 use rustc_hash::FxHashMap;
 
 use super::{
@@ -145,10 +145,12 @@ impl MemoryPeak {
             unseen.at_end = at_end;
             unseen.is_from_before = range.is_none_or(|(least, highest)| least == highest);
         }
-        // The host's allocator counts from the first window on unless it also tells where tensors
-        // lie, which torch's does not.
-        let is_host_partial =
-            place.device == MemoryDevice::HOST && analysis.profile().storages().is_empty();
+        // torch's own traces never tell where tensors lie, and its host's allocator counts from the
+        // first profiler on.
+        let profile = analysis.profile();
+        let is_host_partial = place.device == MemoryDevice::HOST
+            && (profile.storages().is_empty()
+                || HostTotals::read(profile.metadata()) == Some(HostTotals::SinceFirstProfiler));
         peak.is_lower_bound = is_host_partial
             || peak.untimed.blocks > 0
             || peak.unseen.is_none_or(|unseen| !unseen.is_from_before);

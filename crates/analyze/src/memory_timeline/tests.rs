@@ -1,8 +1,8 @@
 //! Tests of the timeline: lives of blocks, versions, categories, the peak.
 
 use mindprof_model::{
-    Category, DType, DeviceKind, Event, InputsEncoder, MemoryRecord, Nanos, Part, Profile,
-    RoleRecord, ScopeKind, StackId, StringTable, TensorRole, Thread, ThreadId,
+    Category, DType, DeviceKind, Event, HostTotals, InputsEncoder, MemoryRecord, Nanos, Part,
+    Profile, RoleRecord, ScopeKind, StackId, StringTable, TensorRole, Thread, ThreadId,
 };
 use proptest::prelude::*;
 use rustc_hash::FxHashMap;
@@ -94,12 +94,17 @@ impl Draw {
     }
 
     fn memory(&mut self, address: u64, bytes: i64) {
+        self.counted_memory(address, bytes, 0);
+    }
+
+    /// Adds memory after which the allocator says that `total_allocated` is in use.
+    fn counted_memory(&mut self, address: u64, bytes: i64, total_allocated: u64) {
         let time = self.tick();
         self.builder.add_memory(MemoryRecord {
             time,
             address,
             bytes,
-            total_allocated: 0,
+            total_allocated,
             total_reserved: 0,
             thread: self.thread,
             stack: StackId::NONE,
@@ -372,23 +377,9 @@ fn each_process_has_blocks_of_its_own_at_the_same_address() {
         name: StringTable::EMPTY,
         device: DeviceKind::Cpu,
     });
-    let mut record = |bytes, total_allocated, thread| {
-        let time = draw.tick();
-        draw.builder.add_memory(MemoryRecord {
-            time,
-            address: 1,
-            bytes,
-            total_allocated,
-            total_reserved: 0,
-            thread,
-            stack: StackId::NONE,
-            device: DeviceKind::Cpu,
-            device_index: -1,
-        });
-    };
-    record(8, 108, ThreadId::from_raw(0));
-    record(4, 54, other);
-    record(-8, 100, ThreadId::from_raw(0));
+    draw.counted_memory(1, 8, 108);
+    draw.on(other, |draw| draw.counted_memory(1, 4, 54));
+    draw.counted_memory(1, -8, 100);
     let analysis = draw.finish();
     let timeline = analysis.memory_timeline();
     let places = timeline.places_by_peak(&analysis);
@@ -425,23 +416,29 @@ fn blocks_that_no_allocator_counts_leave_the_total_as_it_was() {
         (3, -4, 108),
         (5, -6, 0),
     ] {
-        let time = draw.tick();
-        draw.builder.add_memory(MemoryRecord {
-            time,
-            address,
-            bytes,
-            total_allocated,
-            total_reserved: 0,
-            thread: ThreadId::from_raw(0),
-            stack: StackId::NONE,
-            device: DeviceKind::Cpu,
-            device_index: -1,
-        });
+        draw.counted_memory(address, bytes, total_allocated);
     }
     let analysis = draw.finish();
     let timeline = analysis.memory_timeline();
     let peak = timeline.peak(&analysis, timeline.places()[0]);
     assert_eq!((peak.total(), peak.total_at_end()), (142, 108));
+}
+
+#[test]
+fn what_the_host_had_before_is_not_known_where_its_allocator_began_to_count_late() {
+    let told = |is_late: bool| {
+        let mut draw = Draw::new();
+        draw.op("aten::neg", &[1], |draw| draw.counted_memory(2, 8, 8));
+        if is_late {
+            HostTotals::SinceFirstProfiler.write(&mut draw.builder.metadata);
+        }
+        let analysis = draw.finish();
+        analysis
+            .memory_timeline()
+            .peak(&analysis, HOST)
+            .is_lower_bound
+    };
+    assert_eq!((told(false), told(true)), (false, true));
 }
 
 // A file may say anything.
@@ -454,18 +451,7 @@ fn totals_that_no_machine_has_are_no_panic() {
         (3, i64::MAX, i64::MAX as u64),
         (4, i64::MIN, 0),
     ] {
-        let time = draw.tick();
-        draw.builder.add_memory(MemoryRecord {
-            time,
-            address,
-            bytes,
-            total_allocated,
-            total_reserved: 0,
-            thread: ThreadId::from_raw(0),
-            stack: StackId::NONE,
-            device: DeviceKind::Cpu,
-            device_index: -1,
-        });
+        draw.counted_memory(address, bytes, total_allocated);
     }
     let analysis = draw.finish();
     let timeline = analysis.memory_timeline();

@@ -4,6 +4,7 @@
 //! its position.
 
 use std::cmp::Reverse;
+use std::mem;
 use std::ops::ControlFlow;
 
 use mindprof_analyze::{MEMORY_KEY, OUT_OF_MEMORY_KEY};
@@ -16,6 +17,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 
+use super::callers::{Caller, Callers};
 use super::launches::Launches;
 use super::source::{RawEvent, RawEvents};
 
@@ -150,6 +152,7 @@ struct Reader<'a, S> {
     numbers: LinkNumbers,
     inputs: InputsEncoder,
     launches: Launches,
+    callers: Callers,
     events: Vec<Entry>,
     /// Backward nodes, by their places in `events`, with the threads of their forward operators.
     forward_threads: Vec<(usize, u64)>,
@@ -207,6 +210,7 @@ impl<'a, S: RawEvents> Reader<'a, S> {
             numbers: LinkNumbers::default(),
             inputs: InputsEncoder::default(),
             launches: Launches::default(),
+            callers: Callers::default(),
             events: Vec::with_capacity(source.len()),
             forward_threads: Vec::new(),
             memory: Vec::new(),
@@ -223,7 +227,7 @@ impl<'a, S: RawEvents> Reader<'a, S> {
             bytes: self.source.bytes(position)?,
             total_allocated: 0,
             total_reserved: 0,
-            thread: self.counted_thread(raw),
+            thread: self.numbered_thread(raw),
             stack,
             device: raw.device,
             device_index: i16::try_from(raw.device_index).unwrap_or(-1),
@@ -263,12 +267,11 @@ impl<'a, S: RawEvents> Reader<'a, S> {
         }
         let text = self.part.strings.text(name);
         let (category, is_scope) = (raw.category(text), raw.is_scope(text));
+        let times = (self.since_zero(raw.start_ns), self.since_zero(raw.end_ns));
         let thread = if raw.device != DeviceKind::Cpu {
             self.track(raw.device, raw.device_index as u64, raw.resource as u64)
-        } else if is_scope || raw.linked != 0 || raw.resource == 0 {
-            self.counted_thread(raw)
         } else {
-            self.calling_thread(raw)
+            self.host_thread(raw, is_scope, times)
         };
         let mut event = Event::new(category, name, thread, Nanos::ZERO, Nanos::ZERO);
         event.scope = scope(raw.scope);
@@ -309,7 +312,6 @@ impl<'a, S: RawEvents> Reader<'a, S> {
             let place = self.events.len();
             self.forward_threads.push((place, raw.forward_thread));
         }
-        let times = (self.since_zero(raw.start_ns), self.since_zero(raw.end_ns));
         self.events.push(Entry::new(position, event, links, times));
         Ok(())
     }
@@ -327,27 +329,63 @@ impl<'a, S: RawEvents> Reader<'a, S> {
         since.clamp(i64::MIN.into(), i64::MAX.into()) as i64
     }
 
-    /// Returns the thread of a call that no scope asked for: the one that made it. torch counts it
-    /// to the thread that began the collection, whichever it was.
-    fn calling_thread(&mut self, raw: &RawEvent) -> ThreadId {
-        match self.options.threads {
-            ThreadIdentity::Counted => self.counted_thread(raw),
-            ThreadIdentity::System => {
-                let process = std::process::id().into();
-                self.track(DeviceKind::Cpu, process, raw.resource as u64)
-            }
+    /// Returns the host's thread of the event that is read next.
+    fn host_thread(&mut self, raw: &RawEvent, is_scope: bool, times: (i64, i64)) -> ThreadId {
+        if self.options.threads == ThreadIdentity::Counted {
+            return self.counted_thread(raw);
+        }
+        if is_scope {
+            let thread = self.numbered_thread(raw);
+            self.callers.add_work(thread, times);
+            return thread;
+        }
+        if raw.linked != 0 {
+            let thread = self.counted_thread(raw);
+            self.callers.add_linked(thread, raw.resource, times);
+            return thread;
+        }
+        // torch counts all else to the thread that began the collection, whichever made it.
+        if raw.resource == 0 {
+            return self.collector_thread();
+        }
+        // It is set when all is read.
+        self.callers
+            .add_unlinked(self.events.len(), raw.resource, times.0);
+        ThreadId::from_raw(0)
+    }
+
+    /// Returns a thread for what the collector itself did, of which it is not told where.
+    fn collector_thread(&mut self) -> ThreadId {
+        let id = self.track(DeviceKind::Cpu, std::process::id().into(), 0);
+        self.threads[id.index()].name = self.part.strings.intern(COLLECTOR_THREAD);
+        id
+    }
+
+    /// Sets the threads of calls that no scope asked for. Those of which no more is known have one
+    /// by the number that they tell.
+    fn set_callers(&mut self) {
+        let process = std::process::id().into();
+        for (place, caller) in mem::take(&mut self.callers).into_threads() {
+            self.events[place].event.thread = match caller {
+                Caller::Known(thread) => thread,
+                Caller::Numbered(number) => self.track(DeviceKind::Cpu, process, number as u64),
+            };
         }
     }
 
+    /// Returns the thread of torch's count.
     fn counted_thread(&mut self, raw: &RawEvent) -> ThreadId {
-        let id = self.track(DeviceKind::Cpu, HOST_PROCESS, raw.start_thread);
-        let thread = &mut self.threads[id.index()];
+        self.track(DeviceKind::Cpu, HOST_PROCESS, raw.start_thread)
+    }
+
+    /// Returns the thread of torch's count of something that tells the system's number too.
+    fn numbered_thread(&mut self, raw: &RawEvent) -> ThreadId {
+        let id = self.counted_thread(raw);
         // Not all that ran on a thread tells the system's number of it.
-        if self.options.threads == ThreadIdentity::System && thread.process == HOST_PROCESS {
+        if self.options.threads == ThreadIdentity::System && raw.resource != 0 {
+            let thread = &mut self.threads[id.index()];
             thread.native = raw.resource as u64;
-            if raw.resource != 0 {
-                thread.process = std::process::id().into();
-            }
+            thread.process = std::process::id().into();
         }
         id
     }
@@ -402,6 +440,7 @@ impl<'a, S: RawEvents> Reader<'a, S> {
         let since = |time: i64| Nanos(time.abs_diff(zero));
         let reference = self.options.time_zero + i128::from(zero);
         self.part.reference_unix_ns = u64::try_from(reference).unwrap_or(0);
+        self.set_callers();
         let threads = self.settled_threads();
         for &(place, number) in &self.forward_threads {
             let thread = self.tracks.get(&(DeviceKind::Cpu, HOST_PROCESS, number));
@@ -441,6 +480,9 @@ impl<'a, S: RawEvents> Reader<'a, S> {
         }
     }
 }
+
+/// What the thread is called of what a collector does itself.
+const COLLECTOR_THREAD: &str = "collector of torch";
 
 /// The process of threads of which no more is known than torch's count.
 const HOST_PROCESS: u64 = 0;

@@ -1,7 +1,7 @@
 //! What a device's memory is divided into for eyes: the categories, or one "not known" where a
 //! trace tells none, and what only the allocator knows of.
 
-use mindprof_analyze::{MemoryCategory, MemoryPeak};
+use mindprof_analyze::{MemoryCategory, MemoryOrigin, MemoryPeak};
 use mindprof_formats::{memory_category_name, unseen_name};
 
 use crate::number::memory_text;
@@ -81,11 +81,23 @@ pub(super) fn bound_texts(peak: &MemoryPeak) -> Vec<String> {
         Some(unseen) if !unseen.is_from_before => {
             "at least: some memory was taken where nobody recorded, as on other threads"
         }
-        Some(_) => {
-            "at least: the host's allocator counts only what was taken while someone profiled"
-        }
+        Some(_) => return uncounted_texts(peak),
     };
     vec![reason.into()]
+}
+
+/// Says what is not known where the host's allocator does not count all of its memory.
+fn uncounted_texts(peak: &MemoryPeak) -> Vec<String> {
+    let reason = "at least: the host's allocator counts only what was taken while someone profiled";
+    let mut texts = vec![reason.into()];
+    let mut origins = peak.holders.iter().map(|holder| holder.origin);
+    if origins.any(|origin| origin == MemoryOrigin::Before) {
+        texts.push(
+            "blocks of before the window count until their release is told, which torch does not always do"
+                .into(),
+        );
+    }
+    texts
 }
 
 /// Says what is not known of blocks that threads may have taken or given back whose memory nobody
