@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,6 +64,79 @@ def run(folder: Path, program: str, *words: str) -> subprocess.CompletedProcess[
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
+
+
+def trace_of(folder: Path) -> list[dict[str, Any]]:
+    """Returns the events with a duration that a run left."""
+    with gzip.open(folder / "out/trace.json.gz", "rt") as file:
+        events: list[dict[str, Any]] = json.load(file)["traceEvents"]
+    return [event for event in events if event["ph"] == "X"]
+
+
+DERIVED = """
+import torch
+
+class Derived(torch.optim.SGD):
+    def step(self, closure=None):
+        return super().step(closure)
+
+model = torch.nn.Linear(4, 2)
+optimizer = Derived(model.parameters(), lr=0.1)
+torch.optim.SGD(model.parameters(), lr=0.1)
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 2)
+for _ in range(6):
+    model(torch.ones(3, 4)).sum().backward()
+    optimizer.step()
+    scheduler.step()
+"""
+
+
+@pytest.mark.parametrize("backend", ["observer", "kineto"])
+@pytest.mark.parametrize("program", [SCRIPT.replace("range(4)", "range(6)"), DERIVED])
+def test_the_last_step_of_a_window_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str, program: str
+) -> None:
+    monkeypatch.setenv("MINDPROF_TORCH_BACKEND", backend)
+    done = run(tmp_path, program, "--wait", "1", "--active", "2", "--repeat", "1")
+    assert done.returncode == 0, done.stderr
+    events = trace_of(tmp_path)
+    steps = [event for event in events if event["name"].startswith("Optimizer.step#")]
+    windows = [event for event in events if event["name"].startswith("ProfilerStep#")]
+    assert len(windows) == 2
+    inside = [
+        [
+            event["name"]
+            for event in events
+            if event["name"].startswith("aten::")
+            and step["ts"] <= event["ts"]
+            and event["ts"] + event["dur"] <= step["ts"] + step["dur"]
+        ]
+        for step in steps
+    ]
+    assert inside[0]
+    assert inside[0] == inside[-1]
+
+
+COMPILED = """
+import torch
+
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+step = torch.compile(optimizer.step, backend="eager")
+for _ in range(6):
+    model(torch.ones(3, 4)).sum().backward()
+    step()
+print("trained")
+"""
+
+
+def test_a_step_that_is_compiled_counts(tmp_path: Path) -> None:
+    done = run(tmp_path, COMPILED, "--wait", "1", "--active", "2", "--repeat", "1", "--no-stacks")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "trained\n"
+    names = [event["name"] for event in trace_of(tmp_path)]
+    assert sum(name.startswith("ProfilerStep#") for name in names) == 2
+    assert names.count("aten::addmm") == 2
 
 
 LOADING = """

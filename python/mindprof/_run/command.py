@@ -77,7 +77,8 @@ class _Run:
             on_trace_ready=results.save,
         )
         self.imports = Imports(self._meet_host, results.import_log)
-        self.steps = OptimizerSteps(self.profiler.step)
+        # Only then does anything begin or end with a step.
+        self.steps = OptimizerSteps(self.profiler.step, when_over=bool(arguments.active))
 
     def go(self) -> int:
         """Runs the program, and returns the exit status."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
+import threading
 import weakref
 from collections.abc import Callable
 from types import ModuleType
@@ -14,20 +16,29 @@ from mindprof._import_watch import ImportWatch
 #: Where optimizers come from, in torch and in the runtime that comes with the package.
 MODULES = ("torch.optim.optimizer", "mindtorch_v2.optim.optimizer")
 
+#: torch's method that makes a `step` of one that opens no range and calls no hooks.
+_MAKER = "profile_hook_step"
+
 
 class OptimizerSteps:
     """Calls back after each step of the first optimizer that steps.
 
     Others, such as the second one of two networks that train against each other, belong to its
     steps.
+
+    Args:
+        after_step: What is called.
+        when_over: Whether it is called when a step of torch has returned rather than at its end,
+            within its range: a window that ends there has the range only in part.
     """
 
-    def __init__(self, after_step: Callable[[], None]) -> None:
+    def __init__(self, after_step: Callable[[], None], when_over: bool = False) -> None:
         self.count = 0
         self._process = os.getpid()
         self._after_step = after_step
         self._first: weakref.ref[Any] | None = None
         self._handles: list[Any] = []
+        self._outside = _Outside(after_step) if when_over else None
         self._imports = ImportWatch(MODULES, self._watch)
 
     def start(self) -> None:
@@ -42,11 +53,15 @@ class OptimizerSteps:
         self._imports.stop()
         while self._handles:
             self._handles.pop().remove()
+        if self._outside is not None:
+            self._outside.remove()
 
     def _watch(self, module: ModuleType) -> None:
         register = vars(module).get("register_optimizer_step_post_hook")
         if register is not None:
             self._handles.append(register(self._note))
+        if self._outside is not None:
+            self._outside.add(module)
 
     def _note(self, optimizer: Any, *_: Any) -> None:
         if os.getpid() != self._process:
@@ -58,4 +73,72 @@ class OptimizerSteps:
         elif first is not optimizer:
             return
         self.count += 1
-        self._after_step()
+        if self._outside is None or not self._outside.postpone():
+            self._after_step()
+
+
+class _Outside:
+    """Stands around the functions in which torch opens the range of a step and calls its hooks.
+
+    torch makes one for each class of optimizers, when the first one of the class is made.
+    """
+
+    def __init__(self, after_step: Callable[[], None]) -> None:
+        self._after_step = after_step
+        self._inside = _Inside()
+        self._replaced: list[tuple[type, staticmethod[..., Any], staticmethod[..., Any]]] = []
+
+    def add(self, module: ModuleType) -> None:
+        """Has steps return through here, of classes of which no optimizer was made yet."""
+        optimizer = vars(module).get("Optimizer", object)
+        theirs = vars(optimizer).get(_MAKER)
+        if isinstance(theirs, staticmethod):
+            ours = staticmethod(self._maker(theirs.__func__, vars(module).get("torch")))
+            setattr(optimizer, _MAKER, ours)
+            self._replaced.append((optimizer, theirs, ours))
+
+    def remove(self) -> None:
+        """Puts back what was there, unless something else stands there by now."""
+        while self._replaced:
+            optimizer, theirs, ours = self._replaced.pop()
+            if vars(optimizer).get(_MAKER) is ours:
+                setattr(optimizer, _MAKER, theirs)
+
+    def postpone(self) -> bool:
+        """Has the call made when this thread's step returns; false if it is in none of ours."""
+        self._inside.is_over = self._inside.depth > 0
+        return self._inside.is_over
+
+    def _maker(self, theirs: Callable[..., Any], torch: Any) -> Callable[..., Any]:
+        def profile_hook_step(func: Callable[..., Any]) -> Callable[..., Any]:
+            return self._around(theirs(func), torch)
+
+        return profile_hook_step
+
+    def _around(self, hooked: Callable[..., Any], torch: Any) -> Callable[..., Any]:
+        inside = self._inside
+
+        @functools.wraps(hooked)
+        def step(*args: Any, **kwargs: Any) -> Any:
+            compiler = getattr(torch, "compiler", None)
+            if compiler is not None and compiler.is_compiling():
+                # What is compiled stays whole.
+                return hooked(*args, **kwargs)
+            # A step may call that of the class it is derived from.
+            inside.depth += 1
+            try:
+                return hooked(*args, **kwargs)
+            finally:
+                inside.depth -= 1
+                if inside.is_over and not inside.depth:
+                    inside.is_over = False
+                    self._after_step()
+
+        return step
+
+
+class _Inside(threading.local):
+    """How many steps a thread is in, and whether the step that counts has ended."""
+
+    depth = 0
+    is_over = False
