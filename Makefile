@@ -215,11 +215,17 @@ target/torch-%/ready:
 	target/torch-$*/bin/pip install --quiet --disable-pip-version-check torch==$* numpy pytest
 	touch $@
 
+# Run once more where there is a device. The others are about the way that is taken without one.
+DEVICE_TESTS := tests/pytorch/test_kineto.py tests/pytorch/test_kineto_safety.py
+
 .PHONY: test-pytorch
 test-pytorch: build $(TORCHES_READY) ## Record real PyTorch: TORCH_PYTHONS=... are interpreters that have it
 	@status=0; for python in $(TORCH_PYTHONS); do \
 		echo "$$python: torch $$($$python -c 'import torch; print(torch.__version__)')"; \
-		PYTHONPATH=python $$python -m pytest -q tests/pytorch || status=1; \
+		CUDA_VISIBLE_DEVICES= PYTHONPATH=python $$python -m pytest -q tests/pytorch || status=1; \
+		if $$python -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then \
+			PYTHONPATH=python $$python -m pytest -q $(DEVICE_TESTS) || status=1; \
+		fi; \
 	done; exit $$status
 
 # An interpreter with the trainers: one that the target makes itself, or one that is given.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -90,7 +91,30 @@ def torch_events(result: Any, device: str, options: dict[str, Any]) -> Any:
         with_flops=options.get("with_flops", False),
     )
     events._build_tree()
+    for event in events:
+        if overlap(event.cpu_children):
+            event.__class__ = Covered
     return events
+
+
+class Covered(torch.autograd.profiler_util.FunctionEvent):  # type: ignore[misc]
+    """An event whose children overlap: what they cover counts once."""
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """Returns the time that no child covers, in microseconds."""
+        time: float = self.cpu_time_total
+        end = self.time_range.start
+        for child in sorted(self.cpu_children, key=lambda child: child.time_range.start):
+            time -= max(child.time_range.end - max(child.time_range.start, end), 0)
+            end = max(end, child.time_range.end)
+        return time
+
+
+def overlap(events: list[Any]) -> bool:
+    """Returns whether some begin before others have ended."""
+    spans = sorted((event.time_range.start, event.time_range.end) for event in events)
+    return any(start < end for (_, end), (start, _) in itertools.pairwise(spans))
 
 
 def correct_calls(events: list[Any], result: Any) -> None:
@@ -146,7 +170,7 @@ class Lives:
 
         Its number alone does not tell: those of threads that have ended are used again.
         """
-        time = call.time_range.start
+        time: float = call.time_range.start
 
         def distance(thread: int) -> float:
             first, last = self._spans[thread]

@@ -18,6 +18,8 @@ import torch  # type: ignore[import-not-found]
 from mindprof import ExperimentalConfig
 from mindprof._hosts.present import present_host
 
+from tests.pytorch.one_collection import is_call
+
 CPU = [torch.profiler.ProfilerActivity.CPU]
 BUSY = r"recorded for another profiler, in a way that is not for two: this recording has"
 
@@ -31,6 +33,11 @@ def _by_kineto(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def counts(prof: Any) -> Counter[str]:
     return Counter({row.key: row.count for row in prof.key_averages()})
+
+
+def threads_of(prof: Any) -> set[int]:
+    """Returns the threads of what the program ran: the collector's own work has another one."""
+    return {event.thread for event in prof.events() if not is_call(event.name)}
 
 
 def python(program: str, *words: str) -> subprocess.CompletedProcess[str]:
@@ -61,7 +68,7 @@ def test_ranges_of_both_worlds_and_operators_nest() -> None:
     assert parents["theirs"] == "ours"
     assert parents["innermost"] == "theirs"
     assert parents["aten::neg"] == "innermost"
-    assert len({event.thread for event in prof.events()}) == 1
+    assert len(threads_of(prof)) == 1
 
 
 def test_all_threads_are_recorded_on_threads_of_their_own() -> None:
@@ -77,7 +84,7 @@ def test_all_threads_are_recorded_on_threads_of_their_own() -> None:
     assert counts(prof)["aten::add"] == 2
     [inside] = [e for e in prof.events() if e.name == "aten::add" and e.cpu_parent is not None]
     assert inside.cpu_parent.name == "worker"
-    assert len({event.thread for event in prof.events()}) == 2
+    assert len(threads_of(prof)) == 2
 
 
 @pytest.mark.parametrize("memory", [False, True])
@@ -441,3 +448,41 @@ def test_the_host_says_what_it_is() -> None:
     host = present_host()
     assert type(host).__name__ == "KinetoHost"
     assert host.has_device("cuda") == torch.cuda.is_available()
+
+
+UNENDED = """
+import atexit, builtins, sys, threading
+import mindprof, torch
+
+def stop():
+    prof.stop()
+    print(next(row.count for row in prof.key_averages() if row.key == "aten::add"))
+
+words = sys.argv[1:]
+if "stopped" in words:
+    atexit.register(stop)
+prof = mindprof.profile(profile_memory="memory" in words, with_stack="stacks" in words)
+if "kept" in words:
+    builtins.prof = prof
+if "elsewhere" in words:
+    thread = threading.Thread(target=prof.start)
+    thread.start()
+    thread.join()
+else:
+    prof.start()
+torch.ones(2) + 1
+"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [[], ["memory"], ["stacks"], ["kept"], ["elsewhere"], ["memory", "elsewhere"]],
+    ids=" ".join,
+)
+def test_a_recording_that_nobody_ends_does_not_crash_at_exit(words: list[str]) -> None:
+    python(UNENDED, *words)
+
+
+def test_a_recording_that_is_ended_at_exit_is_whole() -> None:
+    # Called after ours, as it was registered before.
+    assert python(UNENDED, "stopped").stdout.split() == ["1"]

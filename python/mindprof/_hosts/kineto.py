@@ -7,6 +7,7 @@ itself. There is one Kineto in a process, so that of several recordings at a tim
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import threading
@@ -34,6 +35,7 @@ from mindprof._hosts.torch_sessions import (
     is_collected,
     kineto_is_claimed,
     observed,
+    running_collection,
     tell_torch,
 )
 from mindprof._profiler.activity import DEVICE_NAMES, ProfilerActivity
@@ -139,14 +141,14 @@ class KinetoHost:
 
     def stop(self, session: _core.Session) -> _core.Profile:
         """Ends a recording."""
-        own = collection_of(session)
-        if own is None:
-            return self._observer.stop(session)
         torch = sys.modules["torch"]
-        _wait_for_devices(torch, own.options)
-        result = _result(torch)
-        # Where Kineto still runs, on another thread, torch itself says so from now on.
-        give_kineto_back()
+        ended = _ended.pop(session, None)
+        if ended is None:
+            own = collection_of(session)
+            if own is None:
+                return self._observer.stop(session)
+            ended = _end(torch, own)
+        own, result = ended
         if result is None:
             _leave(own)
         try:
@@ -234,6 +236,37 @@ def _wait_for_devices(torch: ModuleType, options: SessionOptions) -> None:
         device = getattr(torch, DEVICE_NAMES.get(group, ""), None)
         if device is not None and getattr(device, "is_initialized", lambda: True)():
             device.synchronize()
+
+
+def _end(torch: ModuleType, own: Collection) -> tuple[Collection, Any]:
+    """Ends what Kineto collects, and returns it with what it hands over."""
+    _wait_for_devices(torch, own.options)
+    result = _result(torch)
+    # Where Kineto still runs, on another thread, torch itself says so from now on.
+    give_kineto_back()
+    return own, result
+
+
+# What was ended because the interpreter ends, for those that are stopped still later.
+_ended: weakref.WeakKeyDictionary[_core.Session, tuple[Collection, Any]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+@atexit.register
+def _end_at_exit() -> None:
+    """Ends a recording that nobody stopped: torch crashes when it is unloaded while it records.
+
+    Early to be registered, and so late to be called: a program may stop its profilers at its exit.
+    """
+    own = running_collection()
+    torch = sys.modules.get("torch")
+    if own is None or torch is None:
+        return
+    session = own.session()
+    ended = _end(torch, own)
+    if session is not None:
+        _ended[session] = ended
 
 
 def _let_go(own: Collection) -> None:

@@ -64,6 +64,11 @@ def kineto_is_claimed() -> bool:
     return bool(_collections)
 
 
+def running_collection() -> Collection | None:
+    """Returns what Kineto collects at the time, None if it does not for us."""
+    return _collections.get("kineto")
+
+
 def is_collected(own: Collection) -> bool:
     """Returns whether Kineto collects that at the time, and nothing else."""
     return _collections.get("kineto") is own
