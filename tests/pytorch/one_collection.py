@@ -129,13 +129,12 @@ def correct_calls(events: list[Any], result: Any) -> None:
     calls = [event for event in host if is_call(event.name)]
     made = {id(event) for event in calls}
     scopes = [event for event in host if id(event) not in made]
-    # By the system's number, which every scope has.
-    threads = {event.device_resource_id: event.thread for event in scopes}
     asked = asking_threads(result)
     lives = Lives()
+    behind: dict[int, set[int]] = {}
     for event in scopes:
         lives.add(event.thread, event)
-    behind: dict[int, set[int]] = {}
+        behind.setdefault(event.device_resource_id, set()).add(event.thread)
     for call in calls:
         call.kernels.clear()
         if (thread := asked.get(moment(call))) is not None:
@@ -146,11 +145,11 @@ def correct_calls(events: list[Any], result: Any) -> None:
         number = call.device_resource_id
         if moment(call) in asked:
             continue
-        if number in behind:
+        if number and number in behind:
             call.thread = lives.nearest(behind[number], call)
         else:
             # What the collector itself did has none, and lies on no thread of the program.
-            call.thread = threads.get(number, -number) if number else NO_THREAD
+            call.thread = -number if number else NO_THREAD
 
 
 class Lives:

@@ -47,6 +47,10 @@ _IS_LOST = (
 )
 
 
+_ENDED_BEFORE = (
+    "torch was recorded until the interpreter began to exit: what it ran after that is missing."
+)
+
 _TOGGLES_ALL_THREADS = (2, 15)
 _CANNOT_BE_TOGGLED = (
     "collection goes on: this torch cannot toggle it for all threads. Record the thread alone, by "
@@ -142,13 +146,15 @@ class KinetoHost:
     def stop(self, session: _core.Session) -> _core.Profile:
         """Ends a recording."""
         torch = sys.modules["torch"]
-        ended = _ended.pop(session, None)
-        if ended is None:
-            own = collection_of(session)
-            if own is None:
-                return self._observer.stop(session)
-            ended = _end(torch, own)
-        own, result = ended
+        if session in _ended:
+            own, result = _ended.pop(session)
+            _warn(_ENDED_BEFORE)
+        elif (found := collection_of(session)) is not None:
+            own = found
+            _wait_for_devices(torch, own.options)
+            result = _end(torch)
+        else:
+            return self._observer.stop(session)
         if result is None:
             _leave(own)
         try:
@@ -238,13 +244,12 @@ def _wait_for_devices(torch: ModuleType, options: SessionOptions) -> None:
             device.synchronize()
 
 
-def _end(torch: ModuleType, own: Collection) -> tuple[Collection, Any]:
-    """Ends what Kineto collects, and returns it with what it hands over."""
-    _wait_for_devices(torch, own.options)
+def _end(torch: ModuleType) -> Any:
+    """Ends what Kineto collects for us, and returns what it hands over."""
     result = _result(torch)
     # Where Kineto still runs, on another thread, torch itself says so from now on.
     give_kineto_back()
-    return own, result
+    return result
 
 
 # What was ended because the interpreter ends, for those that are stopped still later.
@@ -263,10 +268,12 @@ def _end_at_exit() -> None:
     torch = sys.modules.get("torch")
     if own is None or torch is None:
         return
-    session = own.session()
-    ended = _end(torch, own)
+    with suppress(RuntimeError):
+        # A device that has failed says so again.
+        _wait_for_devices(torch, own.options)
+    session, result = own.session(), _end(torch)
     if session is not None:
-        _ended[session] = ended
+        _ended[session] = own, result
 
 
 def _let_go(own: Collection) -> None:

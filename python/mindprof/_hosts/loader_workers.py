@@ -128,7 +128,9 @@ class LoaderWorkers:
             if self._profilers:
                 return
             module = sys.modules.get(_MODULE)
-            if self._loop is not None and isinstance(getattr(module, _LOOP), loader_worker.Loop):
+            if self._loop is not None and isinstance(
+                getattr(module, _LOOP, None), loader_worker.Loop
+            ):
                 setattr(module, _LOOP, self._loop)
             self._loop = None
             if self._listener is not None and not self._live_workers():

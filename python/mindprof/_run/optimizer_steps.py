@@ -38,7 +38,7 @@ class OptimizerSteps:
         self._after_step = after_step
         self._first: weakref.ref[Any] | None = None
         self._handles: list[Any] = []
-        self._outside = _Outside(after_step) if when_over else None
+        self._outside = _Outside(self._step) if when_over else None
         self._imports = ImportWatch(MODULES, self._watch)
 
     def start(self) -> None:
@@ -72,9 +72,12 @@ class OptimizerSteps:
             self._first = weakref.ref(optimizer)
         elif first is not optimizer:
             return
-        self.count += 1
         if self._outside is None or not self._outside.postpone():
-            self._after_step()
+            self._step()
+
+    def _step(self) -> None:
+        self.count += 1
+        self._after_step()
 
 
 class _Outside:

@@ -1,9 +1,9 @@
 //! The threads that called into a device's runtime where no scope asked for it.
 //!
 //! CUPTI knows threads by numbers that are used again once a thread has ended, and Kineto puts the
-//! system's number of the first such thread in their place, however many have had it since. What
-//! scopes asked for is known by the scope, and so tells which threads stood behind a number, and
-//! when.
+//! system's number of the first such thread in their place, however many have had it since. Scopes
+//! tell the system's number of their thread, and what they asked for is known by them: so it is told
+//! which threads stood behind a number, and when.
 
 use mindprof_model::ThreadId;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -13,8 +13,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub(super) struct Callers {
     /// When scopes and their calls ran, by thread.
     lives: FxHashMap<ThreadId, Life>,
-    /// Numbers that calls had, with the threads that made these.
+    /// Numbers that scopes and their calls had, with their threads.
     known: FxHashSet<(i128, ThreadId)>,
+    /// The one of them that was met last: mostly the next is the same.
+    last: Option<(i128, ThreadId)>,
     unlinked: Vec<UnlinkedCall>,
 }
 
@@ -38,7 +40,7 @@ impl Life {
 /// Who made a call that no scope asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Caller {
-    /// A thread that also made calls with this number for its scopes.
+    /// A thread whose scopes, or their calls, have this number.
     Known(ThreadId),
     /// One of which no more is known than the number.
     Numbered(i128),
@@ -53,17 +55,14 @@ struct UnlinkedCall {
 }
 
 impl Callers {
-    /// Notes that a thread was at work.
-    pub(super) fn add_work(&mut self, thread: ThreadId, (start, end): (i64, i64)) {
+    /// Notes a scope of a thread, or a call that one asked for, and the number that it has.
+    pub(super) fn add_work(&mut self, thread: ThreadId, number: i128, (start, end): (i64, i64)) {
         let life = self.lives.entry(thread).or_insert(Life { start, end });
         life.start = life.start.min(start);
         life.end = life.end.max(end);
-    }
-
-    /// Notes a call with a number that a scope of a thread asked for.
-    pub(super) fn add_linked(&mut self, thread: ThreadId, number: i128, times: (i64, i64)) {
-        self.add_work(thread, times);
-        self.known.insert((number, thread));
+        if self.last.replace((number, thread)) != Some((number, thread)) {
+            self.known.insert((number, thread));
+        }
     }
 
     /// Notes a call with a number that no scope asked for.
@@ -110,10 +109,10 @@ mod tests {
     fn a_call_is_of_the_thread_that_was_nearest_with_its_number() {
         let mut callers = Callers::default();
         let threads = [3, 5, 6].map(ThreadId::from_raw);
-        callers.add_linked(threads[1], 7, (50, 60));
-        callers.add_work(threads[1], (48, 90));
-        callers.add_linked(threads[0], 7, (10, 20));
-        callers.add_linked(threads[2], 8, (0, 100));
+        callers.add_work(threads[1], 7, (50, 60));
+        callers.add_work(threads[1], 5, (48, 90));
+        callers.add_work(threads[0], 7, (10, 20));
+        callers.add_work(threads[2], 8, (0, 100));
         for (place, time) in [5, 15, 30, 40, 70, 95].into_iter().enumerate() {
             callers.add_unlinked(place, 7, time);
         }

@@ -268,10 +268,10 @@ impl<'a, S: RawEvents> Reader<'a, S> {
         let text = self.part.strings.text(name);
         let (category, is_scope) = (raw.category(text), raw.is_scope(text));
         let times = (self.since_zero(raw.start_ns), self.since_zero(raw.end_ns));
-        let thread = if raw.device != DeviceKind::Cpu {
-            self.track(raw.device, raw.device_index as u64, raw.resource as u64)
-        } else {
+        let thread = if raw.device == DeviceKind::Cpu {
             self.host_thread(raw, is_scope, times)
+        } else {
+            self.track(raw.device, raw.device_index as u64, raw.resource as u64)
         };
         let mut event = Event::new(category, name, thread, Nanos::ZERO, Nanos::ZERO);
         event.scope = scope(raw.scope);
@@ -336,12 +336,12 @@ impl<'a, S: RawEvents> Reader<'a, S> {
         }
         if is_scope {
             let thread = self.numbered_thread(raw);
-            self.callers.add_work(thread, times);
+            self.callers.add_work(thread, raw.resource, times);
             return thread;
         }
         if raw.linked != 0 {
             let thread = self.counted_thread(raw);
-            self.callers.add_linked(thread, raw.resource, times);
+            self.callers.add_work(thread, raw.resource, times);
             return thread;
         }
         // torch counts all else to the thread that began the collection, whichever made it.
