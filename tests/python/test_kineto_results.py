@@ -131,8 +131,8 @@ def test_numbers_of_the_runtime_are_not_those_of_scopes() -> None:
     assert found["cudaDeviceSynchronize"].device_time_total == 0
     assert found["urEnqueueUSMFill"].device_time_total == 0
     assert found["Activity Buffer Request"].device_time_total == 0
-    # It ran on the thread of the operator, whose number it does not know.
-    assert found["aten::mm"].self_cpu_time_total == pytest.approx(7.9)
+    # Where the collector did that is not told: it takes no time from an operator.
+    assert found["aten::mm"].self_cpu_time_total == 8
 
 
 def test_a_call_that_nobody_asked_for_is_on_the_thread_that_made_it() -> None:
