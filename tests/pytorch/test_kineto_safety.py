@@ -452,14 +452,16 @@ def test_the_host_says_what_it_is() -> None:
 
 UNENDED = """
 import atexit, builtins, sys, threading
-import mindprof, torch
 
 def stop():
     prof.stop()
     print(next(row.count for row in prof.key_averages() if row.key == "aten::add"))
 
 words = sys.argv[1:]
-if "stopped" in words:
+if "first" in words:
+    atexit.register(stop)
+import mindprof, torch
+if "last" in words:
     atexit.register(stop)
 prof = mindprof.profile(profile_memory="memory" in words, with_stack="stacks" in words)
 if "kept" in words:
@@ -484,5 +486,10 @@ def test_a_recording_that_nobody_ends_does_not_crash_at_exit(words: list[str]) -
 
 
 def test_a_recording_that_is_ended_at_exit_is_whole() -> None:
-    # Called after ours, as it was registered before.
-    assert python(UNENDED, "stopped").stdout.split() == ["1"]
+    done = python(UNENDED, "last")
+    assert done.stdout.split() == ["1"]
+    assert "began to exit" not in done.stderr
+    # What was registered first is called after ours, which has ended it by then.
+    done = python(UNENDED, "first")
+    assert done.stdout.split() == ["1"]
+    assert "torch was recorded until the interpreter began to exit" in done.stderr
