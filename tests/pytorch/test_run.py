@@ -117,6 +117,12 @@ def test_the_last_step_of_a_window_is_whole(
     assert inside[0] == inside[-1]
 
 
+def test_a_step_within_a_step_is_no_second_one(tmp_path: Path) -> None:
+    done = run(tmp_path, DERIVED, "--wait", "10", "--active", "1", "--no-stacks")
+    assert done.returncode == 0, done.stderr
+    assert "nothing was recorded: the program made 6 optimizer steps" in done.stderr
+
+
 COMPILED = """
 import torch
 
