@@ -16,6 +16,7 @@ from mindtorch_v2.nn import functional
 LEFT_OUT = {
     "set_printoptions",
     "manual_seed",
+    "set_num_threads",
     "numpy",
     "from_numpy",
     "backward",

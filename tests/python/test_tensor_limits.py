@@ -91,3 +91,14 @@ def test_printing_looks_at_what_it_shows() -> None:
         "216",
         "True",
     ]
+
+
+def test_there_are_no_more_threads_than_processors() -> None:
+    script = """
+    import os
+    before = len(os.listdir("/proc/self/task"))
+    torch.set_num_threads(100_000)
+    torch.ones(1000, 1000).exp()
+    print(len(os.listdir("/proc/self/task")) - before <= os.cpu_count())
+    """
+    assert run(script) == ["True"]

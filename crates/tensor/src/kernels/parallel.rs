@@ -16,6 +16,7 @@
     )
 )]
 
+use std::num::NonZero;
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
@@ -96,8 +97,11 @@ pub(crate) fn in_parallel<R>(work: impl FnOnce() -> R) -> R {
 
 /// Sets how many threads large loops may use. Returns whether it could be: once such a loop has
 /// run, the number stays.
+///
+/// There are never more than processors: others would only wait, and all are started at once.
 pub fn set_thread_count(count: usize) -> bool {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(count);
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(count.min(processors));
     pool.build_global().is_ok()
 }
 
