@@ -124,8 +124,11 @@ def test_a_step_within_a_step_is_no_second_one(tmp_path: Path) -> None:
 
 
 COMPILED = """
+import warnings
+
 import torch
 
+warnings.filterwarnings("error", message="(?s).*Dynamo does not know")
 model = torch.nn.Linear(4, 2)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 step = torch.compile(optimizer.step, backend="eager")

@@ -59,7 +59,7 @@ class OptimizerSteps:
     def _watch(self, module: ModuleType) -> None:
         register = vars(module).get("register_optimizer_step_post_hook")
         if register is not None:
-            self._handles.append(register(self._note))
+            self._handles.append(register(_opaque(self._note)))
         if self._outside is not None:
             self._outside.add(module)
 
@@ -78,6 +78,20 @@ class OptimizerSteps:
     def _step(self) -> None:
         self.count += 1
         self._after_step()
+
+
+def _opaque(hook: Callable[..., None]) -> Callable[..., None]:
+    """Returns a hook that torch's compiler calls as it is where a step is compiled.
+
+    It looks into others, and warns of what it cannot follow there.
+    """
+
+    def call(*args: Any) -> None:
+        hook(*args)
+
+    # What `torch.compiler.disable` sets, which would import the compiler.
+    call._torchdynamo_disable = True  # type: ignore[attr-defined]
+    return call
 
 
 class _Outside:
