@@ -22,7 +22,9 @@ use crate::analysis::Analysis;
 use blocks::Blocks;
 use categories::Categories;
 use flow::Flow;
-pub use peak::{MemoryHolder, MemoryOrigin, MemoryPeak, UnseenMemory, UntimedMemory};
+pub use peak::{
+    MemoryHolder, MemoryOrigin, MemoryPeak, MemoryPrecision, UnseenMemory, UntimedMemory,
+};
 use presence::Presence;
 pub use totals::AllocatorTotals;
 

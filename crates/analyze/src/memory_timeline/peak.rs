@@ -22,12 +22,35 @@ pub struct MemoryPeak {
     pub unseen: Option<UnseenMemory>,
     /// The blocks that are counted only where they were seen.
     pub untimed: UntimedMemory,
-    /// Whether more may have been in use than is known.
-    pub is_lower_bound: bool,
+    /// How the amounts are meant.
+    pub precision: MemoryPrecision,
     /// Whether the profile tells of any block what it was for.
     pub are_categories_known: bool,
     /// Who held it, the largest first.
     pub holders: Vec<MemoryHolder>,
+}
+
+/// What is known of an amount.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MemoryPrecision {
+    /// So much was in use.
+    #[default]
+    Exact,
+    /// More may have been in use.
+    AtLeast,
+    /// More may have been in use, or less: some of what is counted may have been given back.
+    About,
+}
+
+impl MemoryPrecision {
+    /// Returns what people and programs read.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::AtLeast => "at least",
+            Self::About => "about",
+        }
+    }
 }
 
 /// Memory that an allocator counted but that lies in no block of the profile.
@@ -145,20 +168,56 @@ impl MemoryPeak {
             unseen.at_end = at_end;
             unseen.is_from_before = range.is_none_or(|(least, highest)| least == highest);
         }
-        // torch's own traces never tell where tensors lie, and its host's allocator counts from the
-        // first profiler on.
-        let profile = analysis.profile();
-        let is_host_partial = place.device == MemoryDevice::HOST
-            && (profile.storages().is_empty()
-                || HostTotals::read(profile.metadata()) == Some(HostTotals::SinceFirstProfiler));
-        peak.is_lower_bound = is_host_partial
-            || peak.untimed.blocks > 0
-            || peak.unseen.is_none_or(|unseen| !unseen.is_from_before);
+        peak.precision = peak.find_precision(timeline, analysis, place, &changes);
         peak.are_categories_known = changes.iter().any(|change| {
             [change.category, change.after] != [MemoryCategory::Unknown, MemoryCategory::Unknown]
         });
         peak.holders = holders(timeline, analysis, &changes[..upto]);
         peak
+    }
+
+    /// Finds how the amounts are meant once all else is known.
+    fn find_precision(
+        &self,
+        timeline: &MemoryTimeline,
+        analysis: &Analysis,
+        place: MemoryPlace,
+        changes: &[&MemoryChange],
+    ) -> MemoryPrecision {
+        let profile = analysis.profile();
+        let is_host = place.device == MemoryDevice::HOST;
+        // What such an allocator never counted it does not miss either: its release is not told.
+        let is_counted_late =
+            is_host && HostTotals::read(profile.metadata()) == Some(HostTotals::SinceFirstProfiler);
+        if is_counted_late
+            && holders(timeline, analysis, changes)
+                .iter()
+                .any(MemoryHolder::may_be_gone)
+        {
+            return MemoryPrecision::About;
+        }
+        // torch's own traces never tell where tensors lie, and its host's allocator counts from the
+        // first profiler on.
+        let is_partial = is_counted_late || is_host && profile.storages().is_empty();
+        if is_partial
+            || self.untimed.blocks > 0
+            || self.unseen.is_none_or(|unseen| !unseen.is_from_before)
+        {
+            return MemoryPrecision::AtLeast;
+        }
+        MemoryPrecision::Exact
+    }
+}
+
+impl MemoryHolder {
+    /// Returns whether blocks that nobody was seen to give back may be gone nevertheless, where
+    /// releases of what was there before are not told. What is trained is taken to stay.
+    fn may_be_gone(&self) -> bool {
+        let is_trained = matches!(
+            self.category,
+            MemoryCategory::Parameter | MemoryCategory::OptimizerState
+        );
+        self.origin == MemoryOrigin::Before && !is_trained
     }
 }
 

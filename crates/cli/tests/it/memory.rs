@@ -49,7 +49,7 @@ fn what_was_there_before_the_window_is_a_band_of_its_own() {
     assert_eq!(device["unseen"]["what"], "before the window");
     assert_eq!(device["peak"]["GRADIENT"], serde_json::Value::Null);
     assert_eq!(device["categories_known"], false);
-    assert_eq!(device["is_lower_bound"], false);
+    assert_eq!(device["precision"], "exact");
     let parts = ["unseen", "peak"].map(|key| {
         let found = &device[key];
         let found = found.get("peak_bytes").or_else(|| found.get("UNKNOWN"));
@@ -295,7 +295,7 @@ fn blocks_of_a_thread_that_tells_no_memory_are_no_leak() {
     }
     let json = memory(&trace, &["--json"]).json();
     let device = &json[0];
-    assert_eq!(device["is_lower_bound"], true);
+    assert_eq!(device["precision"], "at least");
     assert_eq!(
         device["untimed"],
         serde_json::json!({ "blocks": 2, "bytes": 2 << 20 })

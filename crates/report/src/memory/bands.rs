@@ -1,7 +1,7 @@
 //! What a device's memory is divided into for eyes: the categories, or one "not known" where a
 //! trace tells none, and what only the allocator knows of.
 
-use mindprof_analyze::{MemoryCategory, MemoryOrigin, MemoryPeak};
+use mindprof_analyze::{MemoryCategory, MemoryPeak, MemoryPrecision};
 use mindprof_formats::{memory_category_name, unseen_name};
 
 use crate::number::memory_text;
@@ -65,52 +65,55 @@ impl Band {
     }
 }
 
-/// Returns what stands before an amount that is a bound.
-pub(super) fn at_least(peak: &MemoryPeak) -> &'static str {
-    if peak.is_lower_bound { "at least " } else { "" }
+/// Returns what stands before an amount that is not exact.
+pub(super) fn precision_text(peak: &MemoryPeak) -> String {
+    match peak.precision {
+        MemoryPrecision::Exact => String::new(),
+        precision => format!("{} ", precision.name()),
+    }
 }
 
-/// Says why amounts are bounds, if they are.
-pub(super) fn bound_texts(peak: &MemoryPeak) -> Vec<String> {
-    if !peak.is_lower_bound {
+/// Says why amounts are not exact, if they are not.
+pub(super) fn precision_reasons(peak: &MemoryPeak) -> Vec<String> {
+    if peak.precision == MemoryPrecision::Exact {
         return Vec::new();
     }
-    let reason = match peak.unseen {
-        _ if peak.untimed.blocks > 0 => return untimed_texts(peak),
-        None => "at least: the trace does not tell what was in use before the window",
-        Some(unseen) if !unseen.is_from_before => {
-            "at least: some memory was taken where nobody recorded, as on other threads"
-        }
-        Some(_) => return uncounted_texts(peak),
-    };
-    vec![reason.into()]
-}
-
-/// Says what is not known where the host's allocator does not count all of its memory.
-fn uncounted_texts(peak: &MemoryPeak) -> Vec<String> {
-    let reason = "at least: the host's allocator counts only what was taken while someone profiled";
-    let mut texts = vec![reason.into()];
-    let mut origins = peak.holders.iter().map(|holder| holder.origin);
-    if origins.any(|origin| origin == MemoryOrigin::Before) {
-        texts.push(
-            "blocks of before the window count until their release is told, which torch does not always do"
+    let mut reasons = Vec::new();
+    if peak.precision == MemoryPrecision::About {
+        reasons.push(
+            "blocks of before the window count to its end, since torch does not tell when they are given back"
                 .into(),
         );
     }
-    texts
+    match peak.unseen {
+        _ if peak.untimed.blocks > 0 => reasons.extend(untimed_reasons(peak)),
+        None => {
+            reasons.push("the trace does not tell what was in use before the window".into());
+        }
+        Some(unseen) if !unseen.is_from_before => {
+            reasons.push("some memory was taken where nobody recorded, as on other threads".into());
+        }
+        Some(_) => {
+            reasons.push(
+                "the host's allocator counts only what was taken while someone profiled".into(),
+            );
+        }
+    }
+    reasons[0].insert_str(0, &format!("{}: ", peak.precision.name()));
+    reasons
 }
 
 /// Says what is not known of blocks that threads may have taken or given back whose memory nobody
 /// recorded.
-fn untimed_texts(peak: &MemoryPeak) -> Vec<String> {
+fn untimed_reasons(peak: &MemoryPeak) -> [String; 2] {
     let bytes = memory_text(peak.untimed.bytes as i64);
     let (blocks, are) = match peak.untimed.blocks {
         1 => ("1 block".into(), "is"),
         blocks => (format!("{blocks} blocks"), "are"),
     };
-    vec![
+    [
         format!(
-            "at least: {blocks} ({}) {are} counted only while seen in use, and may have been there for longer",
+            "{blocks} ({}) {are} counted only while seen in use, and may have been there for longer",
             bytes.trim()
         ),
         "when they were taken or given back is not known: torch does not tell of memory of all threads"

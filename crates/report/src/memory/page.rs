@@ -8,7 +8,7 @@ use mindprof_analyze::{Analysis, MemoryHolder, MemoryPeak, MemoryPlace};
 use mindprof_formats::{MemoryPoints, Result, frame_texts, holder_name, memory_place_name};
 use serde_json::json;
 
-use super::bands::{Band, at_least, bound_texts};
+use super::bands::{Band, precision_reasons, precision_text};
 use crate::number::memory_text;
 
 const PAGE: &str = include_str!("page/page.html");
@@ -48,7 +48,11 @@ pub fn write_memory_timeline_html(
             "script" => SCRIPT.trim_end().into(),
             "data" => data(analysis, &detail, &peak),
             "device" => escaped(&memory_place_name(analysis, place)),
-            "peak" => format!("{}{}", at_least(&peak), memory_text(peak.total()).trim()),
+            "peak" => format!(
+                "{}{}",
+                precision_text(&peak),
+                memory_text(peak.total()).trim()
+            ),
             "peak_time" => peak.time.map_or_else(
                 || "before the window opened".into(),
                 |time| {
@@ -60,7 +64,7 @@ pub fn write_memory_timeline_html(
             ),
             "end" => format!(
                 "{}{}",
-                at_least(&peak),
+                precision_text(&peak),
                 memory_text(peak.total_at_end()).trim()
             ),
             "notes" => notes(&peak),
@@ -151,7 +155,7 @@ fn amounts_at(bands: &[Band], points: &MemoryPoints, index: usize) -> Vec<i64> {
 
 fn notes(peak: &MemoryPeak) -> String {
     let mut notes = String::new();
-    for text in bound_texts(peak) {
+    for text in precision_reasons(peak) {
         let _ = writeln!(notes, "<p>{}.</p>", sentence(&text));
     }
     let categories = (!peak.are_categories_known).then_some(

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use mindprof_analyze::{Analysis, MemoryPeak, MemoryPlace};
 use mindprof_formats::{frame_texts, holder_name, memory_place_name};
 
-use super::bands::{Band, at_least, bound_texts};
+use super::bands::{Band, precision_reasons, precision_text};
 use crate::number::memory_text;
 use crate::visible::visible;
 
@@ -29,7 +29,7 @@ pub fn memory_summary(analysis: &Analysis, place: MemoryPlace) -> String {
     let amount = |bytes: i64| memory_text(bytes).trim().to_owned();
     line(format_args!(
         "device {name}: peak {0}{1}, {when}; {0}{2} at its end",
-        at_least(&peak),
+        precision_text(&peak),
         amount(peak.total()),
         amount(peak.total_at_end())
     ));
@@ -75,5 +75,5 @@ fn notes(peak: &MemoryPeak) -> impl Iterator<Item = String> {
         "what it was for is not known: the trace does not tell enough of which tensors lay where",
     );
     let categories = categories.map(str::to_owned);
-    bound_texts(peak).into_iter().chain(categories)
+    precision_reasons(peak).into_iter().chain(categories)
 }
