@@ -169,8 +169,8 @@ def test_the_table_is_about_the_training(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     table = (tmp_path / "out/table.txt").read_text()
     assert "import torch" not in table
-    assert "mindprof: imports: " in done.stderr
-    assert "(torch " in done.stderr
+    # Which import takes the longest depends on the machine.
+    assert re.search(r"mindprof: imports: .*[( ]torch \d", done.stderr)
     assert "3 processes: the program and 2 workers" in done.stderr
     assert "the loop waited " in done.stderr
     assert "hint: --wait 2 --active 5 " in done.stderr
