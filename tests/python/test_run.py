@@ -321,6 +321,19 @@ def test_a_schedule_that_begins_too_late_says_so(folder: Path) -> None:
     assert not (folder / "out").exists()
 
 
+POOL = """
+from concurrent.futures import ThreadPoolExecutor
+
+pool = ThreadPoolExecutor(2)
+print(pool.submit(int, "7").result())
+"""
+
+
+def test_a_pool_of_threads_that_is_left_open_ends(folder: Path) -> None:
+    done = run("-o", "out", write(folder, POOL))
+    assert (done.returncode, done.stdout) == (0, "7\n")
+
+
 def test_a_program_that_raises_leaves_its_results(folder: Path) -> None:
     name = write(folder, TRAINING + "\ndef fail():\n    raise ValueError('mine')\nfail()\n")
     alone = subprocess.run([sys.executable, name], capture_output=True, text=True)

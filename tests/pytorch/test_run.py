@@ -117,10 +117,38 @@ def test_the_last_step_of_a_window_is_whole(
     assert inside[0] == inside[-1]
 
 
-def test_a_step_within_a_step_is_no_second_one(tmp_path: Path) -> None:
-    done = run(tmp_path, DERIVED, "--wait", "10", "--active", "1", "--no-stacks")
+@pytest.mark.parametrize("words", [(), ("--active", "9")])
+def test_a_step_within_a_step_is_no_second_one(tmp_path: Path, words: tuple[str, ...]) -> None:
+    done = run(tmp_path, DERIVED, *words, "--no-stacks")
     assert done.returncode == 0, done.stderr
-    assert "nothing was recorded: the program made 6 optimizer steps" in done.stderr
+    said = "the window has 6 of the 9 optimizer steps" if words else ": 6 optimizer steps; "
+    assert said in done.stderr
+
+
+INNER = """
+import torch
+
+inner = torch.optim.SGD(torch.nn.Linear(4, 2).parameters(), lr=0.1)
+
+class Outer(torch.optim.SGD):
+    def step(self, closure=None):
+        for _ in range(3):
+            inner.step()
+
+outer = Outer(torch.nn.Linear(4, 2).parameters(), lr=0.1)
+outer.step()
+outer.step()
+"""
+
+
+@pytest.mark.parametrize("words", [(), ("--active", "9")])
+def test_steps_within_those_of_another_optimizer_count(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    done = run(tmp_path, INNER, *words, "--no-stacks")
+    assert done.returncode == 0, done.stderr
+    said = "the window has 6 of the 9 optimizer steps" if words else ": 6 optimizer steps; "
+    assert said in done.stderr
 
 
 COMPILED = """

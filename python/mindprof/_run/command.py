@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import TextIO
+from typing import Any, TextIO
 
 from mindprof._install.install import install, uninstall
 from mindprof._profiler.metadata import rank_among_several
@@ -77,8 +77,7 @@ class _Run:
             on_trace_ready=results.save,
         )
         self.imports = Imports(self._meet_host, results.import_log)
-        # Only then does anything begin or end with a step.
-        self.steps = OptimizerSteps(self.profiler.step, when_over=bool(arguments.active))
+        self.steps = OptimizerSteps(self.profiler.step)
 
     def go(self) -> int:
         """Runs the program, and returns the exit status."""
@@ -104,8 +103,7 @@ class _Run:
     def _run_program(self) -> int:
         try:
             self.program.run()
-            # As Python does at its end: what threads still do belongs to the program.
-            _join_threads()
+            _end_threads()
             self.results.is_program_done = True
         except SystemExit as ending:
             status = _status_of(ending)
@@ -155,7 +153,16 @@ def _schedule_of(arguments: Arguments) -> Callable[[int], ProfilerAction] | None
         )
 
 
-def _join_threads() -> None:
+def _end_threads() -> None:
+    """Waits for threads as Python does at its end: what they still do belongs to the program."""
+    # Pools of threads are told here that there is nothing to come, in this order.
+    callbacks: list[Callable[[], Any]] = getattr(threading, "_threading_atexits", [])
+    while callbacks:
+        try:
+            callbacks.pop()()
+        except Exception as error:
+            # As at Python's end: it is told, and the program's status stays.
+            _print(error)
     own = threading.current_thread()
     while waiting := [
         thread for thread in threading.enumerate() if thread is not own and not thread.daemon

@@ -24,21 +24,20 @@ class OptimizerSteps:
     """Calls back after each step of the first optimizer that steps.
 
     Others, such as the second one of two networks that train against each other, belong to its
-    steps.
+    steps. A step of torch has returned then: a window that ended within it would have its range
+    only in part, and a step that calls that of a class it is derived from would be two.
 
     Args:
         after_step: What is called.
-        when_over: Whether it is called when a step of torch has returned rather than at its end,
-            within its range: a window that ends there has the range only in part.
     """
 
-    def __init__(self, after_step: Callable[[], None], when_over: bool = False) -> None:
+    def __init__(self, after_step: Callable[[], None]) -> None:
         self.count = 0
         self._process = os.getpid()
         self._after_step = after_step
         self._first: weakref.ref[Any] | None = None
         self._handles: list[Any] = []
-        self._outside = _Outside(self._step) if when_over else None
+        self._outside = _Outside(self._step)
         self._imports = ImportWatch(MODULES, self._watch)
 
     def start(self) -> None:
@@ -53,15 +52,13 @@ class OptimizerSteps:
         self._imports.stop()
         while self._handles:
             self._handles.pop().remove()
-        if self._outside is not None:
-            self._outside.remove()
+        self._outside.remove()
 
     def _watch(self, module: ModuleType) -> None:
         register = vars(module).get("register_optimizer_step_post_hook")
         if register is not None:
             self._handles.append(register(_opaque(self._note)))
-        if self._outside is not None:
-            self._outside.add(module)
+        self._outside.add(module)
 
     def _note(self, optimizer: Any, *_: Any) -> None:
         if os.getpid() != self._process:
@@ -72,7 +69,7 @@ class OptimizerSteps:
             self._first = weakref.ref(optimizer)
         elif first is not optimizer:
             return
-        if self._outside is None or not self._outside.postpone():
+        if not self._outside.postpone(optimizer):
             self._step()
 
     def _step(self) -> None:
@@ -121,10 +118,11 @@ class _Outside:
             if vars(optimizer).get(_MAKER) is ours:
                 setattr(optimizer, _MAKER, theirs)
 
-    def postpone(self) -> bool:
-        """Has the call made when this thread's step returns; false if it is in none of ours."""
-        self._inside.is_over = self._inside.depth > 0
-        return self._inside.is_over
+    def postpone(self, optimizer: Any) -> bool:
+        """Has the call made when the optimizer's step returns; false if it is in none of ours."""
+        is_inside = any(entered is optimizer for entered in self._inside.entered)
+        self._inside.over = optimizer if is_inside else None
+        return is_inside
 
     def _maker(self, theirs: Callable[..., Any], torch: Any) -> Callable[..., Any]:
         def profile_hook_step(func: Callable[..., Any]) -> Callable[..., Any]:
@@ -141,21 +139,25 @@ class _Outside:
             if compiler is not None and compiler.is_compiling():
                 # What is compiled stays whole.
                 return hooked(*args, **kwargs)
-            # A step may call that of the class it is derived from.
-            inside.depth += 1
+            optimizer = args[0] if args else kwargs.get("self")
+            inside.entered.append(optimizer)
             try:
                 return hooked(*args, **kwargs)
             finally:
-                inside.depth -= 1
-                if inside.is_over and not inside.depth:
-                    inside.is_over = False
+                inside.entered.pop()
+                # One step may lie in another of the same optimizer.
+                is_outermost = all(entered is not optimizer for entered in inside.entered)
+                if inside.over is not None and inside.over is optimizer and is_outermost:
+                    inside.over = None
                     self._after_step()
 
         return step
 
 
 class _Inside(threading.local):
-    """How many steps a thread is in, and whether the step that counts has ended."""
+    """The optimizers whose steps a thread is in, and that whose step has ended and counts."""
 
-    depth = 0
-    is_over = False
+    over: Any = None
+
+    def __init__(self) -> None:
+        self.entered: list[Any] = []

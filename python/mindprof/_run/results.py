@@ -65,7 +65,7 @@ class Results:
             self._show(self._table(summary, self.arguments.limit))
         if steps is not None and steps < self.arguments.active:
             wanted = f"the {self.arguments.active} optimizer steps that were asked for"
-            self.say(f"the window has {steps} of {wanted}: the program made no more")
+            self.say(f"the window has {steps} of {wanted}: the first optimizer made no more")
         for cause, count in _core.profile_loss(prof.recording).items():
             self.say(f"events lost: {count:,} {cause}")
         for path in written:
