@@ -174,7 +174,7 @@ sanitize-memory: nightly setup ## Run the tests of what is unsafe under AddressS
 # Not run, because Miri cannot: the feature `loaded` (an instruction of its own), hooks around forks, the time stamp counter, huge pages.
 # The other unsafe crates call C, which Miri does not know: `sanitize-memory` is for them.
 MIRI_RECORD := budget chunk clock diffing_writer fast_thread_local name nesting open::tests::plain::a_snapshot open::tests::plain::closing raw
-MIRI_RECORD_SKIP := functions_are_bounded
+MIRI_RECORD_SKIP := functions_are_bounded scopes_that_the_budget_has_no_slots_for
 
 .PHONY: sanitize-miri
 sanitize-miri: nightly ## Run under Miri what it can run of the recorder and the model

@@ -76,8 +76,8 @@ pub use keys::Keys;
 pub use lanes::{Lanes, OverflowTrack};
 pub use memory_timeline::{
     AllocatorTotals, CategoryBytes, MemoryAction, MemoryBlock, MemoryCategory, MemoryChange,
-    MemoryDevice, MemoryHolder, MemoryOrigin, MemoryPeak, MemoryPlace, MemoryPrecision,
-    MemoryTimeline, UnseenMemory, UntimedMemory,
+    MemoryDevice, MemoryDoubt, MemoryHolder, MemoryOrigin, MemoryPeak, MemoryPlace,
+    MemoryPrecision, MemoryTimeline, UnseenMemory, UntimedMemory,
 };
 pub use memory_use::{Bytes, MemoryUse};
 pub use merge::merge;

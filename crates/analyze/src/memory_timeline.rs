@@ -22,8 +22,10 @@ use crate::analysis::Analysis;
 use blocks::Blocks;
 use categories::Categories;
 use flow::Flow;
+use peak::is_counted_late;
 pub use peak::{
-    MemoryHolder, MemoryOrigin, MemoryPeak, MemoryPrecision, UnseenMemory, UntimedMemory,
+    MemoryDoubt, MemoryHolder, MemoryOrigin, MemoryPeak, MemoryPrecision, UnseenMemory,
+    UntimedMemory,
 };
 use presence::Presence;
 pub use totals::AllocatorTotals;
@@ -241,9 +243,10 @@ impl MemoryTimeline {
     }
 
     /// Returns what the allocator of a place said; nothing if it did not, or if it is the host's and
-    /// did not hear of all that was taken and given back.
+    /// does not count all that was taken and given back.
     pub fn totals(&self, analysis: &Analysis, place: MemoryPlace) -> Option<AllocatorTotals> {
-        let is_partial = place.device == MemoryDevice::HOST && self.untimed(place).blocks > 0;
+        let is_partial = is_counted_late(analysis.profile(), place)
+            || place.device == MemoryDevice::HOST && self.untimed(place).blocks > 0;
         let totals = (!is_partial).then(|| AllocatorTotals::build(analysis.profile(), place));
         totals.flatten()
     }

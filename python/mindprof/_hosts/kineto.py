@@ -145,11 +145,12 @@ class KinetoHost:
 
     def stop(self, session: _core.Session) -> _core.Profile:
         """Ends a recording."""
-        torch = sys.modules["torch"]
+        # None when the interpreter is about to be gone; it had the collection ended before.
+        torch = sys.modules.get("torch")
         if session in _ended:
             own, result = _ended.pop(session)
             _warn(_ENDED_BEFORE)
-        elif (found := collection_of(session)) is not None:
+        elif torch is not None and (found := collection_of(session)) is not None:
             own = found
             _wait_for_devices(torch, own.options)
             result = _end(torch)
@@ -160,7 +161,8 @@ class KinetoHost:
         try:
             profile = session.stop_with(result, own.options.with_stack)
         finally:
-            _tell_end(torch)
+            if torch is not None:
+                _tell_end(torch)
         if result is None:
             _warn(_IS_LOST)
         return profile
@@ -252,10 +254,9 @@ def _end(torch: ModuleType) -> Any:
     return result
 
 
-# What was ended because the interpreter ends, for those that are stopped still later.
-_ended: weakref.WeakKeyDictionary[_core.Session, tuple[Collection, Any]] = (
-    weakref.WeakKeyDictionary()
-)
+# What was ended because the interpreter ends, for those that are stopped still later. No weak
+# references: they know nothing any more where modules are being taken down.
+_ended: dict[_core.Session, tuple[Collection, Any]] = {}
 
 
 @atexit.register

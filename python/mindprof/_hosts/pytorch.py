@@ -106,7 +106,10 @@ def _let_go() -> None:
 
 def _leave() -> None:
     """Puts back what stood in torch's places."""
-    torch = sys.modules["torch"]
+    torch = sys.modules.get("torch")
+    if torch is None:
+        # The interpreter is about to be gone, and most of its modules are.
+        return
     fast_ranges.restore(torch)
     optimizer_watch.restore(torch)
     if not torch.autograd._profiler_enabled():

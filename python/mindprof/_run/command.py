@@ -158,17 +158,21 @@ def _end_threads() -> None:
     # Pools of threads are told here that there is nothing to come, in this order.
     callbacks: list[Callable[[], Any]] = getattr(threading, "_threading_atexits", [])
     while callbacks:
-        try:
-            callbacks.pop()()
-        except Exception as error:
-            # As at Python's end: it is told, and the program's status stays.
-            _print(error)
+        _call_at_end(callbacks.pop())
     own = threading.current_thread()
     while waiting := [
         thread for thread in threading.enumerate() if thread is not own and not thread.daemon
     ]:
         for thread in waiting:
             thread.join()
+
+
+def _call_at_end(callback: Callable[[], Any]) -> None:
+    try:
+        callback()
+    except Exception as error:
+        # As at Python's end: it is told, and the program's status stays.
+        _print(error)
 
 
 def _status_of(ending: SystemExit) -> int:

@@ -1,6 +1,6 @@
 //! When the most memory was in use, and who held it then.
 
-use mindprof_model::{HostTotals, Nanos, StackId, StringId};
+use mindprof_model::{HostTotals, LossCause, Nanos, Profile, StackId, StringId};
 use rustc_hash::FxHashMap;
 
 use super::{
@@ -22,24 +22,50 @@ pub struct MemoryPeak {
     pub unseen: Option<UnseenMemory>,
     /// The blocks that are counted only where they were seen.
     pub untimed: UntimedMemory,
-    /// How the amounts are meant.
-    pub precision: MemoryPrecision,
+    /// Why the amounts are not exact.
+    pub doubts: Vec<MemoryDoubt>,
     /// Whether the profile tells of any block what it was for.
     pub are_categories_known: bool,
     /// Who held it, the largest first.
     pub holders: Vec<MemoryHolder>,
 }
 
-/// What is known of an amount.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What is not known of amounts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryDoubt {
+    /// Blocks of before the window are counted to its end, and may be gone: nobody tells.
+    OldBlocks,
+    /// Events were lost, among which blocks may have been taken or given back.
+    LostEvents,
+    /// The allocator had handed out less than is known: something was given back unseen.
+    MissingReleases,
+    /// Blocks are counted only while they were seen, and may have been there for longer.
+    Untimed,
+    /// What was in use before the window is not told.
+    Before,
+    /// Something was taken where nobody recorded.
+    Unrecorded,
+}
+
+impl MemoryDoubt {
+    /// Returns whether less may have been in use than is counted, beside more.
+    const fn may_be_too_much(self) -> bool {
+        matches!(
+            self,
+            Self::OldBlocks | Self::LostEvents | Self::MissingReleases
+        )
+    }
+}
+
+/// How amounts are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryPrecision {
     /// So much was in use.
-    #[default]
     Exact,
     /// More may have been in use.
     AtLeast,
-    /// More may have been in use, or less: some of what is counted may have been given back.
-    About,
+    /// More may have been in use, or less.
+    AsFarAsKnown,
 }
 
 impl MemoryPrecision {
@@ -48,7 +74,7 @@ impl MemoryPrecision {
         match self {
             Self::Exact => "exact",
             Self::AtLeast => "at least",
-            Self::About => "about",
+            Self::AsFarAsKnown => "as far as known",
         }
     }
 }
@@ -114,6 +140,17 @@ impl MemoryPeak {
         self.at_end.iter().sum::<i64>() + self.unseen.map_or(0, |unseen| unseen.at_end)
     }
 
+    /// Returns how the amounts are meant.
+    pub fn precision(&self) -> MemoryPrecision {
+        if self.doubts.is_empty() {
+            MemoryPrecision::Exact
+        } else if self.doubts.iter().any(|doubt| doubt.may_be_too_much()) {
+            MemoryPrecision::AsFarAsKnown
+        } else {
+            MemoryPrecision::AtLeast
+        }
+    }
+
     /// Finds the peak: the first moment after whose changes the most is in use.
     ///
     /// ```text
@@ -135,6 +172,7 @@ impl MemoryPeak {
         let mut most = 0;
         let mut range: Option<(i64, i64)> = None;
         let mut at_end = 0;
+        let mut is_missing_releases = false;
         for (index, change) in changes.iter().enumerate() {
             change.apply(&mut bytes);
             let is_moment_over = changes
@@ -143,9 +181,11 @@ impl MemoryPeak {
             if !is_moment_over {
                 continue;
             }
-            let unseen = totals
+            let beyond = totals
                 .as_ref()
                 .map(|totals| totals.beyond(change.time, &bytes));
+            is_missing_releases |= beyond.is_some_and(|beyond| beyond < 0);
+            let unseen = beyond.map(|beyond| beyond.max(0));
             if let Some(unseen) = unseen {
                 let (least, highest) = range.unwrap_or((unseen, unseen));
                 range = Some((least.min(unseen), highest.max(unseen)));
@@ -168,7 +208,17 @@ impl MemoryPeak {
             unseen.at_end = at_end;
             unseen.is_from_before = range.is_none_or(|(least, highest)| least == highest);
         }
-        peak.precision = peak.find_precision(timeline, analysis, place, &changes);
+        peak.doubts = peak.find_doubts(analysis.profile());
+        if is_missing_releases {
+            peak.doubts.insert(0, MemoryDoubt::MissingReleases);
+        }
+        if is_counted_late(analysis.profile(), place)
+            && holders(timeline, analysis, &changes)
+                .iter()
+                .any(MemoryHolder::may_be_gone)
+        {
+            peak.doubts.insert(0, MemoryDoubt::OldBlocks);
+        }
         peak.are_categories_known = changes.iter().any(|change| {
             [change.category, change.after] != [MemoryCategory::Unknown, MemoryCategory::Unknown]
         });
@@ -176,37 +226,30 @@ impl MemoryPeak {
         peak
     }
 
-    /// Finds how the amounts are meant once all else is known.
-    fn find_precision(
-        &self,
-        timeline: &MemoryTimeline,
-        analysis: &Analysis,
-        place: MemoryPlace,
-        changes: &[&MemoryChange],
-    ) -> MemoryPrecision {
-        let profile = analysis.profile();
-        let is_host = place.device == MemoryDevice::HOST;
-        // What such an allocator never counted it does not miss either: its release is not told.
-        let is_counted_late =
-            is_host && HostTotals::read(profile.metadata()) == Some(HostTotals::SinceFirstProfiler);
-        if is_counted_late
-            && holders(timeline, analysis, changes)
-                .iter()
-                .any(MemoryHolder::may_be_gone)
-        {
-            return MemoryPrecision::About;
+    /// Finds what is not known once all else is.
+    fn find_doubts(&self, profile: &Profile) -> Vec<MemoryDoubt> {
+        let mut doubts = Vec::new();
+        let loss = profile.loss();
+        if loss.count(LossCause::Budget) + loss.count(LossCause::Damaged) > 0 {
+            doubts.push(MemoryDoubt::LostEvents);
         }
-        // torch's own traces never tell where tensors lie, and its host's allocator counts from the
-        // first profiler on.
-        let is_partial = is_counted_late || is_host && profile.storages().is_empty();
-        if is_partial
-            || self.untimed.blocks > 0
-            || self.unseen.is_none_or(|unseen| !unseen.is_from_before)
-        {
-            return MemoryPrecision::AtLeast;
+        match self.unseen {
+            _ if self.untimed.blocks > 0 => doubts.push(MemoryDoubt::Untimed),
+            None => doubts.push(MemoryDoubt::Before),
+            Some(unseen) if !unseen.is_from_before => doubts.push(MemoryDoubt::Unrecorded),
+            Some(_) => {}
         }
-        MemoryPrecision::Exact
+        doubts
     }
+}
+
+/// Returns whether a place is that of an allocator that counts what was taken while someone
+/// profiled, and of that only what was given back meanwhile: torch's of the host. Its totals tell
+/// nothing of other times. torch's own traces are known by this: they never tell where tensors lie.
+pub(super) fn is_counted_late(profile: &Profile, place: MemoryPlace) -> bool {
+    let since = HostTotals::read(profile.metadata());
+    place.device == MemoryDevice::HOST
+        && (profile.storages().is_empty() || since == Some(HostTotals::SinceFirstProfiler))
 }
 
 impl MemoryHolder {

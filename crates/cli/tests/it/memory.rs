@@ -64,9 +64,10 @@ fn what_is_a_bound_is_said_to_be_one() {
     let text = memory(&trace, &[]).printed();
     assert!(text.contains("device cuda:0: peak at least 161."), "{text}");
     assert!(text.contains("\nnot in the trace "), "{text}");
+    // torch's totals of the host still hold what was taken while it profiled before: 2.85 MB.
     let host = memory(&golden_of("mlp-full", "trace.json.gz"), &[]).printed();
     assert!(
-        host.starts_with("device cpu: peak at least 2.85 MB"),
+        host.starts_with("device cpu: peak at least 64.04 KB"),
         "{host}"
     );
 }
@@ -103,8 +104,8 @@ fn json_has_the_peak_and_who_held_it() {
         .map(|holder| holder["bytes"].as_i64().unwrap())
         .sum();
     assert!(held > 0);
-    let unseen = devices[0]["unseen"]["peak_bytes"].as_i64().unwrap();
-    assert_eq!(held + unseen, peak);
+    assert_eq!(devices[0]["unseen"], serde_json::Value::Null);
+    assert_eq!(held, peak);
 }
 
 #[test]

@@ -26,7 +26,7 @@ impl MemoryPoints {
         for point in points_of(analysis, || timeline.certain_changes_in(place)) {
             let unseen = totals
                 .as_ref()
-                .map(|totals| totals.beyond(point.last, &point.bytes));
+                .map(|totals| totals.beyond(point.last, &point.bytes).max(0));
             points.times.push(point.time);
             points.bytes.push(point.bytes);
             points.unseen.push(unseen.unwrap_or_default());

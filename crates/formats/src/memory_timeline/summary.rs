@@ -37,7 +37,7 @@ pub fn memory_summary_json(analysis: &Analysis, place: MemoryPlace) -> Value {
         "peak_bytes": peak.total(),
         "end": by_category(&peak, &peak.at_end),
         "end_bytes": peak.total_at_end(),
-        "precision": peak.precision.name(),
+        "precision": peak.precision().name(),
         "categories_known": peak.are_categories_known,
         "unseen": peak.unseen.map(|unseen| json!({
             "what": unseen_name(unseen),

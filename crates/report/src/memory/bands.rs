@@ -1,7 +1,7 @@
 //! What a device's memory is divided into for eyes: the categories, or one "not known" where a
 //! trace tells none, and what only the allocator knows of.
 
-use mindprof_analyze::{MemoryCategory, MemoryPeak, MemoryPrecision};
+use mindprof_analyze::{MemoryCategory, MemoryDoubt, MemoryPeak, MemoryPrecision};
 use mindprof_formats::{memory_category_name, unseen_name};
 
 use crate::number::memory_text;
@@ -65,47 +65,52 @@ impl Band {
     }
 }
 
-/// Returns what stands before an amount that is not exact.
-pub(super) fn precision_text(peak: &MemoryPeak) -> String {
-    match peak.precision {
-        MemoryPrecision::Exact => String::new(),
-        precision => format!("{} ", precision.name()),
+/// Returns an amount as far as it is known.
+pub(super) fn amount_text(peak: &MemoryPeak, bytes: i64) -> String {
+    let amount = memory_text(bytes);
+    let amount = amount.trim();
+    let precision = peak.precision();
+    match precision {
+        MemoryPrecision::Exact => amount.into(),
+        MemoryPrecision::AtLeast => format!("{} {amount}", precision.name()),
+        MemoryPrecision::AsFarAsKnown => format!("{amount} {}", precision.name()),
     }
 }
 
 /// Says why amounts are not exact, if they are not.
-pub(super) fn precision_reasons(peak: &MemoryPeak) -> Vec<String> {
-    if peak.precision == MemoryPrecision::Exact {
-        return Vec::new();
+pub(super) fn doubt_texts(peak: &MemoryPeak) -> Vec<String> {
+    let mut texts: Vec<String> = Vec::new();
+    for doubt in &peak.doubts {
+        let text = match doubt {
+            MemoryDoubt::OldBlocks => {
+                "blocks of before the window count to its end, since torch does not tell when they are given back"
+            }
+            MemoryDoubt::LostEvents => {
+                "events were lost: blocks that were taken or given back may be among them"
+            }
+            MemoryDoubt::MissingReleases => {
+                "the allocator had handed out less: some memory was given back where nobody recorded"
+            }
+            MemoryDoubt::Untimed => {
+                texts.extend(untimed_texts(peak));
+                continue;
+            }
+            MemoryDoubt::Before => "the trace does not tell what was in use before the window",
+            MemoryDoubt::Unrecorded => {
+                "some memory was taken where nobody recorded, as on other threads"
+            }
+        };
+        texts.push(text.into());
     }
-    let mut reasons = Vec::new();
-    if peak.precision == MemoryPrecision::About {
-        reasons.push(
-            "blocks of before the window count to its end, since torch does not tell when they are given back"
-                .into(),
-        );
+    if let Some(first) = texts.first_mut() {
+        first.insert_str(0, &format!("{}: ", peak.precision().name()));
     }
-    match peak.unseen {
-        _ if peak.untimed.blocks > 0 => reasons.extend(untimed_reasons(peak)),
-        None => {
-            reasons.push("the trace does not tell what was in use before the window".into());
-        }
-        Some(unseen) if !unseen.is_from_before => {
-            reasons.push("some memory was taken where nobody recorded, as on other threads".into());
-        }
-        Some(_) => {
-            reasons.push(
-                "the host's allocator counts only what was taken while someone profiled".into(),
-            );
-        }
-    }
-    reasons[0].insert_str(0, &format!("{}: ", peak.precision.name()));
-    reasons
+    texts
 }
 
 /// Says what is not known of blocks that threads may have taken or given back whose memory nobody
 /// recorded.
-fn untimed_reasons(peak: &MemoryPeak) -> [String; 2] {
+fn untimed_texts(peak: &MemoryPeak) -> [String; 2] {
     let bytes = memory_text(peak.untimed.bytes as i64);
     let (blocks, are) = match peak.untimed.blocks {
         1 => ("1 block".into(), "is"),

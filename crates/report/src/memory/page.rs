@@ -8,7 +8,7 @@ use mindprof_analyze::{Analysis, MemoryHolder, MemoryPeak, MemoryPlace};
 use mindprof_formats::{MemoryPoints, Result, frame_texts, holder_name, memory_place_name};
 use serde_json::json;
 
-use super::bands::{Band, precision_reasons, precision_text};
+use super::bands::{Band, amount_text, doubt_texts};
 use crate::number::memory_text;
 
 const PAGE: &str = include_str!("page/page.html");
@@ -48,11 +48,7 @@ pub fn write_memory_timeline_html(
             "script" => SCRIPT.trim_end().into(),
             "data" => data(analysis, &detail, &peak),
             "device" => escaped(&memory_place_name(analysis, place)),
-            "peak" => format!(
-                "{}{}",
-                precision_text(&peak),
-                memory_text(peak.total()).trim()
-            ),
+            "peak" => amount_text(&peak, peak.total()),
             "peak_time" => peak.time.map_or_else(
                 || "before the window opened".into(),
                 |time| {
@@ -62,11 +58,7 @@ pub fn write_memory_timeline_html(
                     )
                 },
             ),
-            "end" => format!(
-                "{}{}",
-                precision_text(&peak),
-                memory_text(peak.total_at_end()).trim()
-            ),
+            "end" => amount_text(&peak, peak.total_at_end()),
             "notes" => notes(&peak),
             "loss" => loss(analysis),
             "categories" => category_rows(&peak),
@@ -155,7 +147,7 @@ fn amounts_at(bands: &[Band], points: &MemoryPoints, index: usize) -> Vec<i64> {
 
 fn notes(peak: &MemoryPeak) -> String {
     let mut notes = String::new();
-    for text in precision_reasons(peak) {
+    for text in doubt_texts(peak) {
         let _ = writeln!(notes, "<p>{}.</p>", sentence(&text));
     }
     let categories = (!peak.are_categories_known).then_some(

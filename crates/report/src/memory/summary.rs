@@ -6,7 +6,7 @@ use std::fmt::Write;
 use mindprof_analyze::{Analysis, MemoryPeak, MemoryPlace};
 use mindprof_formats::{frame_texts, holder_name, memory_place_name};
 
-use super::bands::{Band, precision_reasons, precision_text};
+use super::bands::{Band, amount_text, doubt_texts};
 use crate::number::memory_text;
 use crate::visible::visible;
 
@@ -28,10 +28,9 @@ pub fn memory_summary(analysis: &Analysis, place: MemoryPlace) -> String {
     };
     let amount = |bytes: i64| memory_text(bytes).trim().to_owned();
     line(format_args!(
-        "device {name}: peak {0}{1}, {when}; {0}{2} at its end",
-        precision_text(&peak),
-        amount(peak.total()),
-        amount(peak.total_at_end())
+        "device {name}: peak {}, {when}; {} at its end",
+        amount_text(&peak, peak.total()),
+        amount_text(&peak, peak.total_at_end())
     ));
     line(format_args!("{:18} {:>12} {:>12}", "", "peak", "end"));
     for band in Band::all(&peak) {
@@ -75,5 +74,5 @@ fn notes(peak: &MemoryPeak) -> impl Iterator<Item = String> {
         "what it was for is not known: the trace does not tell enough of which tensors lay where",
     );
     let categories = categories.map(str::to_owned);
-    precision_reasons(peak).into_iter().chain(categories)
+    doubt_texts(peak).into_iter().chain(categories)
 }
