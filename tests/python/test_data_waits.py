@@ -16,13 +16,13 @@ LATE = "the data is late"
 START = "is the start or the end of workers"
 
 
-def waits(times: Sequence[float], name: str = WORKERS) -> DataWaits:
+def waits(times: Sequence[float], name: str = WORKERS, ends_us: Sequence[float] = ()) -> DataWaits:
     """Returns what a window says whose batches were waited for so long."""
     recording: Any = SimpleNamespace(durations=lambda _: list(times))
     rows = [SimpleNamespace(key="aten::add", cpu_time_total=7.0)]
     if times:
         rows.append(SimpleNamespace(key=name, cpu_time_total=sum(times)))
-    return DataWaits(recording, rows)
+    return DataWaits(recording, rows, ends_us)
 
 
 def hints(found: DataWaits, step_us: float, steps: int, rest_us: float) -> list[str]:
@@ -90,3 +90,14 @@ def test_what_was_waited_is_told() -> None:
     (said,) = waits([50]).said(100)
     assert said == "the loop waited 50.000us for its data: 50% of the time without imports"
     assert list(waits([]).said(100)) == []
+
+
+def test_the_end_of_workers_is_no_wait_for_data() -> None:
+    # An epoch ends with a call that finds no batch; another one's first batch is as slow.
+    found = waits([200_000] + [100] * 19 + [180_100], ends_us=[180_000])
+    ends, waited = found.said(1_000_000)
+    assert ends == "the end of loaders' workers: 180.000ms"
+    assert waited.startswith("the loop waited 201.900ms for its data: 20% ")
+    assert waited.endswith("200.000ms for the longest wait")
+    (hint,) = hints(found, 1000, 20, 1_000_000)
+    assert START in hint

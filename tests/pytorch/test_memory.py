@@ -90,6 +90,26 @@ def test_what_was_there_before_is_not_known(tmp_path: Path) -> None:
     assert "the trace does not tell what was in use before" in told
 
 
+def test_a_recording_holds_nothing_of_those_before(tmp_path: Path) -> None:
+    peaks = []
+    for _ in range(3):
+        with mindprof.profile(
+            activities=[torch.profiler.ProfilerActivity.CPU],
+            record_shapes=True,
+            profile_memory=True,
+        ) as prof:
+            kept = torch.ones(1000)
+        # torch does not see that.
+        del kept
+        prof.export_chrome_trace(str(tmp_path / "trace.json"))
+        command = [sys.executable, "-m", "mindprof", "memory", "--json"]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        told = subprocess.check_output([*command, str(tmp_path / "trace.json")], env=environment)
+        (device,) = json.loads(told)
+        peaks.append((device["peak_bytes"], device["precision"]))
+    assert peaks == [(4000, "at least")] * 3
+
+
 def test_torchs_own_profiler_works_after_a_recording_of_memory() -> None:
     record(mindprof.profile, lambda: torch.ones(8))
     kept = []

@@ -87,6 +87,7 @@ class _Run:
         self.program.prepare()
         self.steps.start()
         self.imports.start()
+        self.results.worker_ends.start()
         if self.arguments.install:
             install()
         # Last, so that little of ours is in the recording.
@@ -123,6 +124,7 @@ class _Run:
 
     def _finish(self) -> None:
         self.steps.stop()
+        self.results.worker_ends.stop()
         self.profiler.stop()
         if self.arguments.install:
             uninstall()

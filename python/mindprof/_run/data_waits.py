@@ -1,12 +1,19 @@
-"""How long a training loop waits for its data: in every step, or once while workers start."""
+"""How long a training loop waits for its data: in every step, or once while workers start.
+
+A loop asks once more than there are batches. That last time it waits for no data: workers end then.
+"""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from time import perf_counter_ns
+from types import ModuleType
 from typing import Any
 
 from mindprof import _core
+from mindprof._import_watch import ImportWatch
 from mindprof._results.format import _format_time as format_time
 
 #: How torch names the range in which a loop gets its next batch, and that of one with workers.
@@ -21,19 +28,83 @@ _MUCH = 0.2
 _TURN = 4
 
 
+#: Where torch has its loaders, the class that has workers, and what ends them.
+_MODULE = "torch.utils.data.dataloader"
+_LOADER = "_MultiProcessingDataLoaderIter"
+_END = "_shutdown_workers"
+
+#: What asks for the next batch, and finds that there is none.
+_ASKING = "_next_data"
+
+
+class WorkerEnds:
+    """When loops that asked for a batch had the workers of their loader end, as there was none."""
+
+    def __init__(self) -> None:
+        #: When that began and ended, by `perf_counter_ns()`.
+        self.spans: list[tuple[int, int]] = []
+        self._replaced: list[tuple[type, Callable[..., Any], Callable[..., Any]]] = []
+        self._imports = ImportWatch([_MODULE], self._watch)
+
+    def start(self) -> None:
+        """Watches the loaders of torch, also if they are still to come."""
+        if _MODULE in sys.modules:
+            self._watch(sys.modules[_MODULE])
+        self._imports.start()
+
+    def stop(self) -> None:
+        """Puts back what was there, unless something else stands there by now."""
+        self._imports.stop()
+        while self._replaced:
+            loader, theirs, ours = self._replaced.pop()
+            if vars(loader).get(_END) is ours:
+                setattr(loader, _END, theirs)
+
+    def _watch(self, module: ModuleType) -> None:
+        loader: Any = vars(module).get(_LOADER)
+        theirs = None if loader is None else vars(loader).get(_END)
+        if theirs is None:
+            return
+        spans = self.spans
+
+        def end(loader: Any) -> Any:
+            began = perf_counter_ns()
+            try:
+                return theirs(loader)
+            finally:
+                # A loader that is let go of ends its workers outside of all waits.
+                if sys._getframe(1).f_code.co_name == _ASKING:
+                    spans.append((began, perf_counter_ns()))
+
+        setattr(loader, _END, end)
+        self._replaced.append((loader, theirs, end))
+
+
 class DataWaits:
     """The waits of a window."""
 
-    def __init__(self, recording: _core.Profile, rows: Sequence[Any]) -> None:
+    def __init__(
+        self, recording: _core.Profile, rows: Sequence[Any], ends_us: Sequence[float] = ()
+    ) -> None:
         """Looks for the waits.
 
         Args:
             recording: What the window recorded.
             rows: Its rows, without the time of imports.
+            ends_us: How long each end of workers took in it.
         """
-        self._waits_us = recording.durations(_NEXT_BATCH)
+        waits_us = recording.durations(_NEXT_BATCH)
         found = [row for row in rows if row.key.startswith(_NEXT_BATCH)]
-        self._total_us = float(sum(row.cpu_time_total for row in found))
+        total_us = float(sum(row.cpu_time_total for row in found))
+        for end_us in sorted(ends_us, reverse=True):
+            # That in which they ended has little else: the shortest that is no shorter.
+            around = min((wait for wait in waits_us if wait >= end_us), default=None)
+            if around is not None:
+                waits_us.remove(around)
+                total_us -= around
+        self._waits_us = waits_us
+        self._ends_us = sum(ends_us)
+        self._total_us = max(total_us, 0.0)
         self._has_workers = any(row.key.startswith(_FROM_WORKERS) for row in found)
 
     def said(self, rest_us: float) -> Iterator[str]:
@@ -42,7 +113,11 @@ class DataWaits:
         Args:
             rest_us: How long the window was, without imports.
         """
-        if self._total_us <= 0 or rest_us <= 0:
+        if rest_us <= 0:
+            return
+        if self._ends_us > 0:
+            yield f"the end of loaders' workers: {format_time(self._ends_us)}"
+        if self._total_us <= 0 or not self._waits_us:
             return
         share = f"{self._total_us / rest_us:.0%} of the time without imports"
         usual, longest = format_time(self._usual_us()), format_time(max(self._waits_us))
@@ -70,8 +145,8 @@ class DataWaits:
         if waited_us > _MUCH * of_us:
             more = "more workers" if self._has_workers else "load it in workers"
             yield f"the data is late{where}: {more} (DataLoader num_workers), or less work per item"
-        elif self._total_us - usual_us > _MUCH * rest_us:
-            yield from self._start_hint(self._total_us - usual_us)
+        elif (rest := self._total_us - usual_us + self._ends_us) > _MUCH * rest_us:
+            yield from self._start_hint(rest)
 
     def _start_hint(self, first_us: float) -> Iterator[str]:
         first = f"{format_time(first_us)} of the wait for data"

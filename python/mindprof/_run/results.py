@@ -12,6 +12,7 @@ from typing import Any, TextIO
 
 from mindprof import _core
 from mindprof._run.arguments import Arguments
+from mindprof._run.data_waits import WorkerEnds
 from mindprof._run.imports import ImportLog
 from mindprof._run.run_profile import RunProfile
 from mindprof._run.summary import Summary
@@ -32,6 +33,7 @@ class Results:
         self.terminal = terminal
         self.windows = 0
         self.import_log = ImportLog()
+        self.worker_ends = WorkerEnds()
         #: Whether the program came to its end by itself.
         self.is_program_done = False
 
@@ -49,7 +51,7 @@ class Results:
         self.say(f"writing what was recorded to {self.folder}")
         many = self.arguments.active > 0 and self.arguments.repeat != 1
         end = f"-{self.windows}" if many else ""
-        summary = Summary(prof, self.import_log)
+        summary = Summary(prof, self.import_log, self.worker_ends)
         prof.add_metadata_json(_RUN_KEY, summary.ranges_json())
         written = []
         for name, write in self._files(prof, summary):

@@ -14,7 +14,7 @@ from mindprof._profiler.profile import PROFILER_STEP_NAME
 from mindprof._results.event_list import EventList
 from mindprof._results.format import _format_time as format_time
 from mindprof._results.lists import key_averages
-from mindprof._run.data_waits import DataWaits
+from mindprof._run.data_waits import DataWaits, WorkerEnds
 from mindprof._run.imports import IMPORT, ImportLog
 from mindprof._run.run_profile import AFTER_LAST, BEFORE_FIRST, RunProfile
 
@@ -35,12 +35,13 @@ class Summary:
     program does.
     """
 
-    def __init__(self, prof: RunProfile, log: ImportLog) -> None:
+    def __init__(self, prof: RunProfile, log: ImportLog, ends: WorkerEnds) -> None:
         """Sorts the rows.
 
         Args:
             prof: A profiler of a run that has stopped.
             log: What was imported while it recorded, or before.
+            ends: When loaders had their workers end, likewise.
         """
         self._prof = prof
         self._log = log
@@ -61,7 +62,8 @@ class Summary:
         self._recorded_us = prof.recorded_us
         # What other threads and processes import takes none of the program's time.
         self._rest_us = self._recorded_us - prof.overlap_us(log.of_main)
-        self._waits = DataWaits(recording, self.rows)
+        ends_us = [prof.overlap_us([span]) for span in ends.spans]
+        self._waits = DataWaits(recording, self.rows, [end_us for end_us in ends_us if end_us])
 
     def _without_apart(self, found: EventList[Any], inside: list[float]) -> EventList[Any]:
         """Returns the rows without imports and steps, and without the time of imports in them."""

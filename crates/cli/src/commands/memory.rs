@@ -154,7 +154,10 @@ fn places(args: &MemoryArgs, analysis: &Analysis) -> anyhow::Result<Vec<MemoryPl
     let path = args.trace.display();
     if known.is_empty() {
         let message = format!("{path}: no memory was recorded");
-        return Err(advised(message, "record with profile_memory=True"));
+        return Err(advised(
+            message,
+            "record with profile_memory=True, or mindprof run --memory --shapes",
+        ));
     }
     let is_wanted = |place: &MemoryPlace| {
         args.device.is_none_or(|device| device == place.device)

@@ -133,8 +133,9 @@ fn what_was_not_recorded_cannot_be_told() {
     let run = memory(&trace, &[]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
     let path = trace.display();
-    let expected =
-        format!("error: {path}: no memory was recorded\nhint: record with profile_memory=True\n");
+    let expected = format!(
+        "error: {path}: no memory was recorded\nhint: record with profile_memory=True, or mindprof run --memory --shapes\n"
+    );
     assert_eq!(run.stderr, expected);
     let run = memory(
         &golden_of("mlp-full", "trace.json.gz"),
