@@ -210,6 +210,13 @@ def test_the_table_is_about_the_training(tmp_path: Path) -> None:
     assert max(shares) <= 100
 
 
+def test_time_outside_of_all_rows_is_told_beside_workers(tmp_path: Path) -> None:
+    done = run(tmp_path, LOADING + "import time; time.sleep(5)", "--no-stacks")
+    assert done.returncode == 0, done.stderr
+    assert " passed outside of all rows, in Python or waiting\n" in done.stderr
+    assert "mindprof: the end of loaders' workers: " in done.stderr
+
+
 @pytest.mark.parametrize(("steps", "is_hinted"), [(6, False), (7, True)])
 def test_a_schedule_is_proposed_to_programs_with_so_many_steps(
     tmp_path: Path, steps: int, is_hinted: bool

@@ -46,6 +46,7 @@ mod memory_timeline;
 mod memory_use;
 mod merge;
 mod metric;
+mod process_time;
 mod python_calls;
 mod shapes;
 mod short_times;
@@ -82,6 +83,7 @@ pub use memory_timeline::{
 pub use memory_use::{Bytes, MemoryUse};
 pub use merge::merge;
 pub use metric::{Amount, Amounts, Metric, Unit, microseconds, nanoseconds};
+pub use process_time::process_time;
 pub use python_calls::{PythonCall, PythonCalls, module_number};
 pub use shapes::dims;
 pub use slim::{Cut, CutReport, Slimmed, slim};

@@ -4,7 +4,9 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use mindprof_analyze::{GroupBy, durations, microseconds, time_inside, without_calls};
+use mindprof_analyze::{
+    GroupBy, durations, microseconds, process_time, time_inside, without_calls,
+};
 use mindprof_formats::read_trace_file;
 use mindprof_model::DeviceKind;
 use mindprof_record::Capture;
@@ -116,6 +118,16 @@ impl Profile {
         py.enter(|| {
             let times = durations(profile, prefix).into_iter();
             Ok::<_, Error>(times.map(microseconds).collect())
+        })
+    }
+
+    /// Returns how many microseconds the threads of a process were in events of other names.
+    fn process_time(&self, py: Python<'_>, process: u64, without: Vec<String>) -> PyResult<f64> {
+        let analysis = &self.analyzed().analysis;
+        py.enter(|| {
+            let without: Vec<&str> = without.iter().map(String::as_str).collect();
+            let time = process_time(analysis, process, &without);
+            Ok::<_, Error>(microseconds(time))
         })
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import sys
 from collections.abc import Iterator
@@ -59,6 +60,9 @@ class Summary:
         #: What the table is made of. Its shares and its total are those of these rows.
         imports = [row.key for row in self._imports]
         self.rows = self._without_apart(found, shown.time_inside(imports, has_calls))
+        # What workers ran is in the rows, beside the time of the program.
+        apart = [*imports, *(row.key for row in self._steps)]
+        self._inside_us = shown.process_time(os.getpid(), apart)
         self._recorded_us = prof.recorded_us
         # What other threads and processes import takes none of the program's time.
         self._rest_us = self._recorded_us - prof.overlap_us(log.of_main)
@@ -140,14 +144,11 @@ class Summary:
         return len(self._prof.step_times) + (self._prof.until_first_us is not None)
 
     def _outside_us(self) -> float:
-        """Returns the time that is in no row, at least: rows of several threads add up to more."""
-        rows = sum(row.self_cpu_time_total for row in self.rows)
-        return float(self._rest_us - rows)
+        """Returns the time that is in no row, at least: several threads add up to more."""
+        return self._rest_us - self._inside_us
 
     def _is_mostly_outside(self) -> bool:
-        # What workers ran is in the rows, beside the time of the program.
-        outside_us = self._outside_us()
-        return self._has_operators and not self._workers and outside_us > self._rest_us / 2
+        return self._has_operators and self._outside_us() > self._rest_us / 2
 
     def hints(self, has_schedule: bool, has_stacks: bool) -> Iterator[str]:
         """Yields what could be done about it.
@@ -158,7 +159,7 @@ class Summary:
         """
         if self._is_mostly_outside():
             place = "the flame graph has it" if has_stacks else "without --no-stacks it is recorded"
-            yield f"most of the time is Python's own: {place}"
+            yield f"most of the time passed in Python or waiting: {place}"
         yield from self._waits.hints(self._prof.step_times, self._step_count, self._rest_us)
         is_much = self._recorded_us - self._rest_us > _MUCH * self._recorded_us
         if has_schedule and is_much:

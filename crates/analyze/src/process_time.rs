@@ -1,0 +1,71 @@
+//! How long a process was inside of anything that was recorded, rather than between.
+
+use mindprof_model::{DeviceKind, EventId, Nanos};
+use rustc_hash::FxHashSet;
+
+use crate::analysis::Analysis;
+
+/// Returns how long the host's threads of a process were in events other than those of these names:
+/// what lies in another counts once, threads add up.
+///
+/// ```text
+/// left out   |-----------------------|
+/// events        |-----|    |--|
+///                |--|
+/// counted       |-----|    |--|
+/// ```
+pub fn process_time(analysis: &Analysis, process: u64, without: &[&str]) -> Nanos {
+    let profile = analysis.profile();
+    let without: FxHashSet<&str> = without.iter().copied().collect();
+    let is_left_out = |name: &str| without.contains(name);
+    let left_out: Vec<bool> = profile.strings().iter().map(is_left_out).collect();
+    let is_here = |thread: usize| {
+        let thread = &profile.threads()[thread];
+        thread.device == DeviceKind::Cpu && thread.process == process
+    };
+    // What is around an event comes before it.
+    let mut is_covered = vec![false; profile.events().len()];
+    let mut time = Nanos::ZERO;
+    for (index, event) in profile.events().iter().enumerate() {
+        let parent = analysis.tree().parent(EventId::from_index(index));
+        is_covered[index] = parent.is_some_and(|parent| is_covered[parent.index()]);
+        if left_out[event.name.index()] || is_covered[index] || !is_here(event.thread.index()) {
+            continue;
+        }
+        is_covered[index] = true;
+        time = time + event.duration;
+    }
+    time
+}
+
+#[cfg(test)]
+mod tests {
+    use mindprof_model::Timeline;
+
+    use super::*;
+
+    // step    |---------------------|     0..100, left out
+    // outer      |---------|  |-|         10..60, 70..80
+    // inner         |---|                 20..50
+    #[test]
+    fn what_lies_in_another_counts_once() {
+        let profile = Timeline::draw(|time| {
+            time.scope("step", |time| {
+                time.idle(10);
+                time.scope("outer", |time| {
+                    time.idle(10);
+                    time.scope("inner", |time| time.idle(30));
+                    time.idle(10);
+                });
+                time.idle(10);
+                time.scope("outer", |time| time.idle(10));
+                time.idle(20);
+            });
+        });
+        let process = profile.threads()[0].process;
+        let analysis = Analysis::build(profile);
+        assert_eq!(process_time(&analysis, process, &["step"]), Nanos(60));
+        assert_eq!(process_time(&analysis, process, &[]), Nanos(100));
+        assert_eq!(process_time(&analysis, process + 1, &[]), Nanos::ZERO);
+    }
+}
