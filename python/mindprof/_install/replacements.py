@@ -22,7 +22,7 @@ class Replacements:
         """Puts a value in the place of an attribute; one that is not there stays so.
 
         Args:
-            owner: A module.
+            owner: A module or a class.
             name: The attribute.
             value: What to put there.
         """

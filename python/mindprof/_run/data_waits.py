@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import statistics
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from time import perf_counter_ns
 from types import ModuleType
 from typing import Any
 
 from mindprof import _core
 from mindprof._import_watch import ImportWatch
+from mindprof._install.replacements import Replacements
 from mindprof._results.format import _format_time as format_time
 
 #: How torch names the range in which a loop gets its next batch, and that of one with workers.
@@ -43,7 +44,7 @@ class WorkerEnds:
     def __init__(self) -> None:
         #: When that began and ended, by `perf_counter_ns()`.
         self.spans: list[tuple[int, int]] = []
-        self._replaced: list[tuple[type, Callable[..., Any], Callable[..., Any]]] = []
+        self._replacements = Replacements()
         self._imports = ImportWatch([_MODULE], self._watch)
 
     def start(self) -> None:
@@ -55,10 +56,7 @@ class WorkerEnds:
     def stop(self) -> None:
         """Puts back what was there, unless something else stands there by now."""
         self._imports.stop()
-        while self._replaced:
-            loader, theirs, ours = self._replaced.pop()
-            if vars(loader).get(_END) is ours:
-                setattr(loader, _END, theirs)
+        self._replacements.undo()
 
     def _watch(self, module: ModuleType) -> None:
         loader: Any = vars(module).get(_LOADER)
@@ -76,8 +74,7 @@ class WorkerEnds:
                 if sys._getframe(1).f_code.co_name == _ASKING:
                     spans.append((began, perf_counter_ns()))
 
-        setattr(loader, _END, end)
-        self._replaced.append((loader, theirs, end))
+        self._replacements.replace(loader, _END, end)
 
 
 class DataWaits:

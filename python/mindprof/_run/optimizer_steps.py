@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from mindprof._import_watch import ImportWatch
+from mindprof._install.replacements import Replacements
 
 #: Where optimizers come from, in torch and in the runtime that comes with the package.
 MODULES = ("torch.optim.optimizer", "mindtorch_v2.optim.optimizer")
@@ -100,7 +101,7 @@ class _Outside:
     def __init__(self, after_step: Callable[[], None]) -> None:
         self._after_step = after_step
         self._inside = _Inside()
-        self._replaced: list[tuple[type, staticmethod[..., Any], staticmethod[..., Any]]] = []
+        self._replacements = Replacements()
 
     def add(self, module: ModuleType) -> None:
         """Has steps return through here, of classes of which no optimizer was made yet."""
@@ -108,15 +109,11 @@ class _Outside:
         theirs = vars(optimizer).get(_MAKER)
         if isinstance(theirs, staticmethod):
             ours = staticmethod(self._maker(theirs.__func__, vars(module).get("torch")))
-            setattr(optimizer, _MAKER, ours)
-            self._replaced.append((optimizer, theirs, ours))
+            self._replacements.replace(optimizer, _MAKER, ours)
 
     def remove(self) -> None:
         """Puts back what was there, unless something else stands there by now."""
-        while self._replaced:
-            optimizer, theirs, ours = self._replaced.pop()
-            if vars(optimizer).get(_MAKER) is ours:
-                setattr(optimizer, _MAKER, theirs)
+        self._replacements.undo()
 
     def postpone(self, optimizer: Any) -> bool:
         """Has the call made when the optimizer's step returns; false if it is in none of ours."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import sys
 from collections.abc import Iterator
@@ -62,7 +61,7 @@ class Summary:
         self.rows = self._without_apart(found, shown.time_inside(imports, has_calls))
         # What workers ran is in the rows, beside the time of the program.
         apart = [*imports, *(row.key for row in self._steps)]
-        self._inside_us = shown.process_time(os.getpid(), apart)
+        self._inside_us = shown.process_time(recording.own_process(), apart)
         self._recorded_us = prof.recorded_us
         # What other threads and processes import takes none of the program's time.
         self._rest_us = self._recorded_us - prof.overlap_us(log.of_main)
