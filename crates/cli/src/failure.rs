@@ -1,8 +1,9 @@
 //! What the user sees when something went wrong: one line, and one more where there is advice.
 
-use std::fmt;
-use std::io;
-use std::path::Path;
+use std::borrow::Cow;
+use std::io::ErrorKind::IsADirectory;
+use std::path::{Path, PathBuf};
+use std::{fmt, fs, io};
 
 use mindprof_formats::{Error, Format};
 
@@ -100,7 +101,10 @@ pub(crate) fn report(error: &anyhow::Error, code: u8) -> u8 {
 /// Returns what is said about an error.
 fn describe(error: &anyhow::Error) -> String {
     let of_formats = error.downcast_ref::<Error>().and_then(hint);
-    let own = || error.downcast_ref::<Advised>().map(|own| own.hint.as_str());
+    let own = || {
+        let own = error.downcast_ref::<Advised>();
+        own.map(|own| own.hint.as_str().into())
+    };
     match of_formats.or_else(own) {
         Some(hint) => format!("error: {error}\nhint: {hint}"),
         None => format!("error: {error}"),
@@ -130,12 +134,31 @@ fn own_format(path: &Path, error: &Error) -> Option<&'static str> {
         .then_some("such files are written for other tools; give the trace that it was made of")
 }
 
-fn hint(error: &Error) -> Option<&'static str> {
+/// Says which file of a folder may be meant.
+fn in_folder(path: &Path, error: &Error) -> Option<Cow<'static, str>> {
+    let is_folder = io_cause(error).is_some_and(|cause| cause.kind() == IsADirectory);
+    let files = fs::read_dir(path).ok().filter(|_| is_folder)?;
+    let paths = files.filter_map(|file| Some(file.ok()?.path()));
+    let is_trace = |path: &PathBuf| Format::of(path).is_some_and(Format::is_read);
+    let first = paths.filter(is_trace).min();
+    Some(match first {
+        Some(trace) => format!("give one file in it, such as {}", trace.display()).into(),
+        None => "give the path of one file in it".into(),
+    })
+}
+
+fn hint(error: &Error) -> Option<Cow<'static, str>> {
+    if let Error::File { path, source } = error {
+        let of_format = own_format(path, source).map(Cow::Borrowed);
+        return of_format
+            .or_else(|| in_folder(path, source))
+            .or_else(|| hint(source));
+    }
+    hint_without_place(error).map(Cow::Borrowed)
+}
+
+const fn hint_without_place(error: &Error) -> Option<&'static str> {
     match error {
-        Error::File { path, source } => own_format(path, source).or_else(|| hint(source)),
-        Error::Io(source) if source.kind() == io::ErrorKind::IsADirectory => {
-            Some("give the path of one file in it")
-        }
         Error::Empty | Error::Truncated { .. } | Error::Compressed(_) | Error::TooLong { .. } => {
             Some("the program that wrote it may have ended too early; record again or copy it anew")
         }

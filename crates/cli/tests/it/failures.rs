@@ -60,6 +60,19 @@ fn a_directory_is_no_trace() {
 }
 
 #[test]
+fn a_directory_with_a_trace_is_told_where_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["table.txt", "trace.json.gz", "memory.html"] {
+        fs::write(folder.path().join(name), "").unwrap();
+    }
+    let run = table(folder.path(), &[]);
+    let trace = folder.path().join("trace.json.gz");
+    let hint = format!("hint: give one file in it, such as {}\n", trace.display());
+    assert!(run.stderr.ends_with(&hint), "{}", run.stderr);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+}
+
+#[test]
 fn an_unknown_sort_key_is_named() {
     let run = table("trace.json".as_ref(), &["--sort-by", "colour"]);
     let known = "expected one of self_cpu_time_total, cpu_time_total, cpu_time, ";
