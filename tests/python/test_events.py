@@ -322,6 +322,17 @@ def test_percentiles_are_attributes_and_columns() -> None:
     assert FunctionEventAvg().p50 is None
 
 
+@pytest.mark.parametrize("width", [40, 80, 0])
+def test_a_table_is_as_wide_as_asked_for(width: int) -> None:
+    by_hand = EventList([event("a" * 60, 0, 4)])
+    by_hand._tree_built = True
+    for rows in (recorded().key_averages(), by_hand.key_averages(), by_hand):
+        lines = rows.table(max_width=width or None).splitlines()
+        widest = max(len(line.rstrip()) for line in lines)
+        assert (widest <= width) == (width > 0)
+        assert "Self CPU" in "".join(lines)
+
+
 def test_percentiles_of_rows_made_by_hand() -> None:
     events = EventList([event("a", 0, length) for length in (4, 1, 3, 2)])
     events._tree_built = True

@@ -19,6 +19,7 @@ from_dict! {
         top_level_events_only: bool,
         time_unit: Option<String>,
         percentiles: bool,
+        max_width: Option<i64>,
     }
 }
 
@@ -42,7 +43,8 @@ impl TableArguments {
             time_unit: self
                 .time_unit
                 .and_then(|unit| unit.parse::<TimeUnit>().ok()),
-            ..TableOptions::default()
+            columns: None,
+            max_width: width(self.max_width),
         })
     }
 }

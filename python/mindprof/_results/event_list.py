@@ -114,6 +114,7 @@ class EventList(EventFrames[Entry], EventFiles[Entry]):
         time_unit: str | None = None,
         *,
         percentiles: bool = False,
+        max_width: int | None = None,
     ) -> str:
         """Returns the items as a table.
 
@@ -127,6 +128,8 @@ class EventList(EventFrames[Entry], EventFiles[Entry]):
             top_level_events_only: Leave out rows whose first event ran inside another one.
             time_unit: 's', 'ms' or 'us' for all times; each chooses its own if None.
             percentiles: Have columns for how the times of a row are spread.
+            max_width: The widest that the table gets: columns become as narrow as what they show,
+                and the less telling ones are left out. As torch lays it out if None.
 
         Raises:
             AttributeError: The items have nothing called `sort_by`.
@@ -141,6 +144,7 @@ class EventList(EventFrames[Entry], EventFiles[Entry]):
             "top_level_events_only": top_level_events_only,
             "time_unit": time_unit,
             "percentiles": percentiles,
+            "max_width": max_width,
         }
         source = self._untouched()
         if source is not None and (sort_by is None or of_any_device(sort_by) in _SORT_KEYS):
