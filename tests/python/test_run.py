@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import gzip
 import json
 import os
+import pty
 import re
 import shlex
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import textwrap
 import time
 from collections import Counter
@@ -76,6 +81,46 @@ def test_a_program_is_what_it_is_alone(folder: Path) -> None:
     alone = subprocess.run([sys.executable, name, "--memory", "x"], capture_output=True, text=True)
     done = run(name, "--memory", "x")
     assert (done.returncode, done.stdout) == (0, alone.stdout)
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+def test_the_table_fits_the_terminal(folder: Path, columns: int) -> None:
+    name = write(folder, TRAINING)
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
+    process = subprocess.Popen([*COMMAND, "-o", "out", name], stderr=theirs)
+    os.close(theirs)
+    text = b""
+    # A terminal that nobody writes to any more fails to be read.
+    with contextlib.suppress(OSError):
+        while read := os.read(ours, 65536):
+            text += read
+    os.close(ours)
+    assert process.wait(timeout=60) == 0
+    lines = text.decode().splitlines()
+    rules = [number for number, line in enumerate(lines) if line.startswith("---")]
+    table = [line.rstrip() for line in lines[rules[0] : rules[-1]]]
+    assert 60 < max(map(len, table)) <= columns
+    in_file = (folder / "out/table.txt").read_text(encoding="utf-8").splitlines()
+    assert len(in_file[0]) > 80
+
+
+def test_a_large_trace_is_told_how_to_be_smaller(folder: Path) -> None:
+    name = write(folder, TRAINING)
+    assert "hint: the trace is large" not in run("-o", "out", name).stderr
+    code = "import mindprof._run.results as r; r._LARGE_TRACE = 1"
+    code += "; import sys; from mindprof._run.command import run; sys.exit(run(sys.argv[1:]))"
+    ways = {
+        (): "--active N records N optimizer steps alone, --no-stacks leaves Python's calls out",
+        ("--active", "2"): "--no-stacks leaves Python's calls out",
+        ("--no-stacks",): "--active N records N optimizer steps alone",
+        ("--no-stacks", "--active", "2"): None,
+    }
+    for options, expected in ways.items():
+        words = [sys.executable, "-c", code, "-o", "out", *options, name]
+        done = subprocess.run(words, capture_output=True, text=True, check=True)
+        hint = [line for line in done.stderr.splitlines() if "the trace is large" in line]
+        assert hint == ([f"hint: the trace is large: {expected}"] if expected else [])
 
 
 def test_results_are_in_a_folder_of_their_own(folder: Path) -> None:
@@ -475,9 +520,11 @@ def test_a_forked_child_ends_by_a_signal_as_it_would_alone(folder: Path) -> None
     assert run("-q", "-o", "out", write(folder, program)).stdout == "-15\n"
 
 
-def test_threads_that_go_on_belong_to_the_program(folder: Path) -> None:
-    program = """
-        import threading, time
+@pytest.mark.parametrize("status", [0, 3])
+@pytest.mark.parametrize("ending", ["", "sys.exit"])
+def test_threads_that_go_on_belong_to_the_program(folder: Path, ending: str, status: int) -> None:
+    program = f"""
+        import sys, threading, time
         import mindtorch_v2 as torch
 
         def late():
@@ -485,8 +532,31 @@ def test_threads_that_go_on_belong_to_the_program(folder: Path) -> None:
             torch.maximum(torch.ones(2), torch.ones(2))
 
         threading.Thread(target=late).start()
+        {ending}({status})
         """
-    assert run("-q", "-o", "out", write(folder, program)).returncode == 0
+    done = run("-q", "-o", "out", write(folder, program))
+    assert done.returncode == (status if ending else 0)
+    assert names_of(folder / "out/trace.json.gz")["aten::maximum"] == 1
+
+
+def test_a_signal_does_not_wait_for_threads(folder: Path) -> None:
+    program = """
+        import os, signal, threading, time
+        import mindtorch_v2 as torch
+
+        torch.maximum(torch.ones(2), torch.ones(2))
+        released = threading.Event()
+        threading.Thread(target=released.wait, args=(60,)).start()
+        # Once the results are there the thread may end, and with it the process.
+        def release():
+            while not os.path.exists("out/trace.json.gz"):
+                time.sleep(0.05)
+            released.set()
+        threading.Thread(target=release).start()
+        os.kill(os.getpid(), signal.SIGTERM)
+        """
+    done = run("-q", "-o", "out", write(folder, program))
+    assert done.returncode == 143
     assert names_of(folder / "out/trace.json.gz")["aten::maximum"] == 1
 
 

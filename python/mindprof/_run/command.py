@@ -21,7 +21,13 @@ from mindprof._run.optimizer_steps import OptimizerSteps
 from mindprof._run.program import Program, ProgramError
 from mindprof._run.results import Results, make_folder
 from mindprof._run.run_profile import RunProfile
-from mindprof._run.termination import SIGNALLED, end_as_alone, exit_on_termination, patience
+from mindprof._run.termination import (
+    SIGNALLED,
+    Terminated,
+    end_as_alone,
+    exit_on_termination,
+    patience,
+)
 
 
 def run(words: Sequence[str]) -> int:
@@ -103,19 +109,28 @@ class _Run:
 
     def _run_program(self) -> int:
         try:
-            self.program.run()
+            status = self._run_main()
             _end_threads()
-            self.results.is_program_done = True
-        except SystemExit as ending:
-            status = _status_of(ending)
             self.results.is_program_done = status == 0
             return status
+        except SystemExit as ending:
+            # By a signal, or by what a pool of threads does at its end.
+            return _status_of(ending)
         except KeyboardInterrupt as error:
             _print(error)
             return SIGNALLED + signal.SIGINT
         except BaseException as error:
             _print(error)
             return 1
+
+    def _run_main(self) -> int:
+        """Runs the program's main thread, and returns its exit status."""
+        try:
+            self.program.run()
+        except Terminated:
+            raise
+        except SystemExit as ending:
+            return _status_of(ending)
         return 0
 
     def _meet_host(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import shlex
 import warnings
 from collections.abc import Callable
@@ -22,6 +23,9 @@ _RUN_KEY = "mindprof_run"
 
 #: A table for a file has every row.
 _ALL_ROWS = -1
+
+#: From how many bytes on viewers take long to open a trace.
+_LARGE_TRACE = 100_000_000
 
 
 class Results:
@@ -64,7 +68,7 @@ class Results:
             else:
                 written.append(path)
         if not self.arguments.quiet:
-            self._show(self._table(summary, self.arguments.limit))
+            self._show(self._table(summary, self.arguments.limit, self._width()))
         if steps is not None and steps < self.arguments.active:
             wanted = f"the {self.arguments.active} optimizer steps that were asked for"
             self.say(f"the window has {steps} of {wanted}: the first optimizer made no more")
@@ -82,18 +86,34 @@ class Results:
         """Returns how many optimizer steps the window has; None if it has no use for them."""
         return len(prof.step_times) if self.arguments.active else None
 
-    def _table(self, summary: Summary, limit: int) -> str:
-        return summary.rows.table(sort_by=self.arguments.sort, row_limit=limit)
+    def _table(self, summary: Summary, limit: int, width: int | None = None) -> str:
+        return summary.rows.table(self.arguments.sort, row_limit=limit, max_width=width)
+
+    def _width(self) -> int | None:
+        """Returns how many columns the terminal has; None of a file, and of one that cannot say."""
+        try:
+            return os.get_terminal_size(self.terminal.fileno()).columns or None
+        except OSError:
+            return None
 
     def _hint(self, summary: Summary, written: list[Path], end: str) -> None:
         stacks = self.arguments.stacks
         for hint in summary.hints(has_schedule=self.arguments.active > 0, has_stacks=stacks):
             self._show(f"hint: {hint}")
         trace = self.folder / f"trace{end}.json.gz"
-        if trace in written and stacks:
+        if trace not in written:
+            return
+        if trace.stat().st_size >= _LARGE_TRACE and (ways := self._ways_to_record_less()):
+            self._show(f"hint: the trace is large: {ways}")
+        if stacks:
             place = shlex.quote(str(trace))
             command = f"mindprof table {place} --group-by stack:3"
             self._show(f"hint: for the lines that rows come from: {command}")
+
+    def _ways_to_record_less(self) -> str:
+        active = "" if self.arguments.active else "--active N records N optimizer steps alone"
+        calls = "--no-stacks leaves Python's calls out" if self.arguments.stacks else ""
+        return ", ".join(way for way in (active, calls) if way)
 
     def say(self, text: str) -> None:
         """Says a line beside the program's own output."""

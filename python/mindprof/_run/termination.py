@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,8 +18,12 @@ _DEADLY = (signal.SIGHUP, signal.SIGTERM) if hasattr(signal, "SIGHUP") else (sig
 _forking = threading.local()
 
 
+class Terminated(SystemExit):
+    """The end of a program by a signal."""
+
+
 def exit_on_termination() -> None:
-    """Has SIGTERM and SIGHUP raise `SystemExit`, unless the program's surroundings see to them.
+    """Has SIGTERM and SIGHUP raise `Terminated`, unless the program's surroundings see to them.
 
     Children that the program forks end by them as they would have alone.
     """
@@ -67,7 +70,7 @@ def patience(say: Callable[[str], None]) -> Iterator[None]:
 
 
 def _exit(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-    sys.exit(SIGNALLED + number)
+    raise Terminated(SIGNALLED + number)
 
 
 def _hold_back() -> None:
