@@ -47,15 +47,17 @@ pub(crate) struct Callback {
 }
 
 impl Callback {
-    /// Makes a callback for scopes of all kinds that a torch of a release has: types of kernels (3)
-    /// and features of a build (5) are told by builds of their own alone. Each kind costs whenever
-    /// torch gives a thread the state of another.
+    /// Makes a callback for scopes of all kinds that a torch of a release has: types of kernels (3),
+    /// classes (4) and features of a build (5) are told by builds of their own alone. Each kind
+    /// costs whenever torch gives a thread the state of another.
     pub(crate) const fn new(start: StartCallback, end: EndCallback, needs_inputs: bool) -> Self {
         Self {
             start,
             end,
             sampling_probability: 1.0,
-            scopes: [true, true, true, false, true, false, true, true, true, true],
+            scopes: [
+                true, true, true, false, false, false, true, true, true, true,
+            ],
             needs_inputs,
             needs_outputs: false,
             needs_ids: false,
