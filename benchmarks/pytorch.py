@@ -1,31 +1,50 @@
 """What recording real PyTorch costs, beside torch.profiler on the same work in the same process.
 
-Each round runs the work without a profiler, under ours, and under torch's, in turn: once to warm
-up, then a few times, of which the best counts, without Python's collector of garbage. What is
-compared is the processor time of the thread beyond that of the same round without a profiler, by
-the medians of the rounds. Run it with a Python that has torch, on an idle machine:
-`make bench-pytorch TORCH_PYTHON=…`.
+Each round runs the work without a profiler, with a profiler of ours that is paused, under ours, and
+under torch's, one right after the other, because the machine's speed changes from second to second:
+once to warm up, then a few times, of which the best counts, without Python's collector of garbage.
+What is compared is the processor time of the thread beyond that of the same round without a
+profiler, by the medians of the rounds. What a paused profiler costs is torch's price for any
+observer: it tells of each operator, and ours does nothing. Run it with a Python that has torch, on
+an idle machine: `make bench-pytorch TORCH_PYTHON=…`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import mindprof
 import torch  # type: ignore[import-not-found]
 
-ROUNDS = 25
-RUNS = 5
-ADDITIONS = 2_000
-STEPS = 20
+ROUNDS = 60
+RUNS = 4
+ADDITIONS = 500
+STEPS = 5
 EVENTS = 100_000
 
 CPU = [torch.profiler.ProfilerActivity.CPU]
-PROFILERS = {"mindprof": mindprof.profile, "torch": torch.profiler.profile}
+
+
+@contextlib.contextmanager
+def paused(**options: Any) -> Iterator[None]:
+    """Profiles and collects nothing."""
+    with mindprof.profile(**options) as prof:
+        prof.toggle_collection_dynamic(False, CPU)
+        yield
+
+
+PROFILERS: dict[str, Callable[..., Any]] = {
+    "mindprof": mindprof.profile,
+    "torch": torch.profiler.profile,
+}
+# Memory and calls are followed also while operators are not: what torch takes for them itself a
+# paused profiler does not tell.
+OBSERVED = "plain", "shapes"
 OPTIONS: dict[str, dict[str, Any]] = {
     "plain": {},
     "shapes": {"record_shapes": True},
@@ -63,13 +82,8 @@ def training() -> Callable[[], None]:
 
 def best(work: Callable[[], None]) -> int:
     """Returns the least processor time of several runs, in nanoseconds."""
-    gc.collect()
-    gc.disable()
-    try:
-        work()
-        return min(timed(work) for _ in range(RUNS))
-    finally:
-        gc.enable()
+    work()
+    return min(timed(work) for _ in range(RUNS))
 
 
 def timed(action: Callable[[], Any]) -> int:
@@ -79,38 +93,45 @@ def timed(action: Callable[[], Any]) -> int:
     return time.thread_time_ns() - started
 
 
-def extra(work: Callable[[], None], options: dict[str, Any]) -> dict[str, list[int]]:
-    """Returns by profiler what each round took beyond the work itself."""
-    found: dict[str, list[int]] = {name: [] for name in PROFILERS}
+def extra(work: Callable[[], None], name: str) -> dict[str, float]:
+    """Returns by profiler what the work took beyond itself, in the median of the rounds."""
+    profilers = PROFILERS | ({"paused": paused} if name in OBSERVED else {})
+    found: dict[str, list[int]] = {profiler: [] for profiler in profilers}
     for number in range(ROUNDS + 1):
+        gc.collect()
+        gc.disable()
         plain = best(work)
         # Whoever comes first in one round comes last in the next.
-        for name in sorted(PROFILERS, reverse=bool(number % 2)):
-            with PROFILERS[name](activities=CPU, **options):
+        for profiler in sorted(profilers, reverse=bool(number % 2)):
+            with profilers[profiler](activities=CPU, **OPTIONS[name]):
                 taken = best(work)
             # The first round warms up.
             if number > 0:
-                found[name].append(taken - plain)
-    return found
+                found[profiler].append(taken - plain)
+        gc.enable()
+    return {profiler: statistics.median(times) for profiler, times in found.items()}
 
 
 def compare_recording(title: str, work: Callable[[], None], count: int) -> None:
     """Prints the ratio of what the profilers cost while they record."""
-    for name, options in OPTIONS.items():
-        found = extra(work, options)
-        ours, theirs = (statistics.median(times) / count for times in found.values())
-        print(
-            f"{title:12} {name:15} mindprof +{ours:9.0f} ns   torch.profiler +{theirs:9.0f} ns   "
-            f"ratio {ours / theirs:.2f}"
+    for name in OPTIONS:
+        taken = extra(work, name)
+        theirs = taken["torch"]
+        line = (
+            f"{title:12} {name:15} mindprof +{taken['mindprof'] / count:9.0f} ns   "
+            f"torch.profiler +{theirs / count:9.0f} ns   ratio {taken['mindprof'] / theirs:.2f}"
         )
+        if "paused" in taken:
+            line += f"   of which for any observer {taken['paused'] / theirs:.2f}"
+        print(line, flush=True)
 
 
 def compare_results() -> None:
     """Prints how long stopping and the first averages take."""
     x = torch.ones(4, 4)
     taken = {}
-    for name, profile in PROFILERS.items():
-        prof = profile(activities=CPU)
+    for name, profiler in PROFILERS.items():
+        prof = profiler(activities=CPU)
         prof.start()
         for _ in range(EVENTS):
             x + x
