@@ -1,4 +1,4 @@
-"""What a run says about waiting for data: late in every step, or slow at the start alone."""
+"""What a run says about waiting for data: late all the time, or slow at the start alone."""
 
 from __future__ import annotations
 
@@ -16,13 +16,19 @@ LATE = "the data is late"
 START = "is the start or the end of workers"
 
 
-def waits(times: Sequence[float], name: str = WORKERS, ends_us: Sequence[float] = ()) -> DataWaits:
+def waits(
+    times: Sequence[float],
+    name: str = WORKERS,
+    ends_us: Sequence[float] = (),
+    starts: int = 0,
+    workers: int | None = None,
+) -> DataWaits:
     """Returns what a window says whose batches were waited for so long."""
     recording: Any = SimpleNamespace(durations=lambda _: list(times))
     rows = [SimpleNamespace(key="aten::add", cpu_time_total=7.0)]
     if times:
         rows.append(SimpleNamespace(key=name, cpu_time_total=sum(times)))
-    return DataWaits(recording, rows, ends_us)
+    return DataWaits(recording, rows, ends_us, starts, workers)
 
 
 def hints(found: DataWaits, step_us: float, steps: int, rest_us: float) -> list[str]:
@@ -32,7 +38,7 @@ def hints(found: DataWaits, step_us: float, steps: int, rest_us: float) -> list[
 
 def test_waiting_in_every_step_is_late() -> None:
     (hint,) = hints(waits([900] * 40), 1000, 40, 50_000)
-    late = "the data is late in every step, 900.000us of 1.000ms: "
+    late = "the data is late, 900.000us of the 1.000ms of a step on average: "
     assert hint == f"{late}more workers (DataLoader num_workers), or less work per item"
     (hint,) = hints(waits([900] * 40, SINGLE), 1000, 40, 50_000)
     assert hint.startswith(f"{late}load it in workers (DataLoader num_workers), ")
@@ -45,8 +51,49 @@ def test_workers_that_finish_in_turns_are_late(workers: int) -> None:
     assert LATE in hint
 
 
+@pytest.mark.parametrize(
+    ("times", "workers"),
+    [
+        ([400, 291_700, 500], 2),
+        ([8_300, 4_300, 192_300, 8_200, 400], 4),
+        ([251_000, 6_000, 312_000], 2),
+        ([291_700], 2),
+    ],
+)
+def test_workers_that_ran_before_the_window_do_not_start_in_it(
+    times: list[float], workers: int
+) -> None:
+    step_us, steps = sum(times) / len(times) + 1000, len(times)
+    (hint,) = hints(waits(times, workers=workers), step_us, steps, step_us * steps)
+    assert LATE in hint
+    assert START not in hint
+
+
+def test_one_late_batch_is_no_start_of_workers() -> None:
+    (hint,) = hints(waits([10] * 20 + [60_000] + [10] * 19, workers=2), 1000, 40, 100_000)
+    assert START not in hint
+    assert "is for few batches" in hint
+
+
+def test_late_data_is_seen_through_the_start_of_workers() -> None:
+    times = [429_000, 4_000, 304_000, 3_900, 336_000, 2_900, 325_000, 2_600, 348_000, 3_700]
+    found = waits(times, starts=1, workers=2)
+    step_times = [30_000, 382_000] * 4 + [30_000]
+    (hint,) = found.hints(step_times, 10, 2_300_000)
+    assert hint.startswith("the data is late, 169.450ms of the 186.444ms of a step on average: ")
+    # Spawned workers take long, each for its first batch.
+    slow = waits([5_000_000, 3_000_000, 9, 9, 9, 9], starts=1, workers=2)
+    (hint,) = hints(slow, 1000, 6, 9_000_000)
+    assert START in hint
+
+
+def test_a_wait_longer_than_a_step_is_not_told_as_its_part() -> None:
+    (hint,) = hints(waits([900] * 40, workers=2), 500, 10, 50_000)
+    assert hint.startswith("the data is late: more workers")
+
+
 def test_waiting_for_the_first_batch_alone_is_the_start_of_workers() -> None:
-    (hint,) = hints(waits([60_000] + [10] * 39), 1000, 40, 100_000)
+    (hint,) = hints(waits([60_000] + [10] * 39, starts=1), 1000, 40, 100_000)
     assert START in hint
     assert LATE not in hint
     assert "persistent_workers=True" in hint
@@ -54,7 +101,7 @@ def test_waiting_for_the_first_batch_alone_is_the_start_of_workers() -> None:
 
 
 def test_each_epoch_pays_for_the_start() -> None:
-    (hint,) = hints(waits(([20_000] + [10] * 19) * 3), 1000, 60, 120_000)
+    (hint,) = hints(waits(([20_000] + [10] * 19) * 3, starts=3), 1000, 60, 120_000)
     assert START in hint
 
 
@@ -85,7 +132,7 @@ def test_what_was_waited_is_told() -> None:
     (said,) = waits([60_000] + [10] * 39).said(100_000)
     assert said == (
         "the loop waited 60.390ms for its data: 60% of the time without imports; "
-        "10.000us for a usual batch, 60.000ms for the longest wait"
+        "about 10.000us for a batch, 60.000ms for the longest wait"
     )
     (said,) = waits([50]).said(100)
     assert said == "the loop waited 50.000us for its data: 50% of the time without imports"

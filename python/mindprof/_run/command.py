@@ -93,7 +93,7 @@ class _Run:
         self.program.prepare()
         self.steps.start()
         self.imports.start()
-        self.results.worker_ends.start()
+        self.results.loader_workers.start()
         if self.arguments.install:
             install()
         # Last, so that little of ours is in the recording.
@@ -139,7 +139,7 @@ class _Run:
 
     def _finish(self) -> None:
         self.steps.stop()
-        self.results.worker_ends.stop()
+        self.results.loader_workers.stop()
         self.profiler.stop()
         if self.arguments.install:
             uninstall()

@@ -1,20 +1,12 @@
-"""How long a training loop waits for its data: in every step, or once while workers start.
-
-A loop asks once more than there are batches. That last time it waits for no data: workers end then.
-"""
+"""How long a training loop waits for its data: all the time, or once while workers start."""
 
 from __future__ import annotations
 
 import statistics
-import sys
 from collections.abc import Iterator, Sequence
-from time import perf_counter_ns
-from types import ModuleType
 from typing import Any
 
 from mindprof import _core
-from mindprof._import_watch import ImportWatch
-from mindprof._install.replacements import Replacements
 from mindprof._results.format import _format_time as format_time
 
 #: How torch names the range in which a loop gets its next batch, and that of one with workers.
@@ -24,64 +16,20 @@ _FROM_WORKERS = f"{_NEXT_BATCH}_MultiProcessing"
 #: From which share of the time on waiting is worth a hint.
 _MUCH = 0.2
 
-#: Workers finish in turns, so that one long wait is followed by short ones: so many together are
-#: even.
-_TURN = 4
-
-
-#: Where torch has its loaders, the class that has workers, and what ends them.
-_MODULE = "torch.utils.data.dataloader"
-_LOADER = "_MultiProcessingDataLoaderIter"
-_END = "_shutdown_workers"
-
-#: What asks for the next batch, and finds that there is none.
-_ASKING = "_next_data"
-
-
-class WorkerEnds:
-    """When loops that asked for a batch had the workers of their loader end, as there was none."""
-
-    def __init__(self) -> None:
-        #: When that began and ended, by `perf_counter_ns()`.
-        self.spans: list[tuple[int, int]] = []
-        self._replacements = Replacements()
-        self._imports = ImportWatch([_MODULE], self._watch)
-
-    def start(self) -> None:
-        """Watches the loaders of torch, also if they are still to come."""
-        if _MODULE in sys.modules:
-            self._watch(sys.modules[_MODULE])
-        self._imports.start()
-
-    def stop(self) -> None:
-        """Puts back what was there, unless something else stands there by now."""
-        self._imports.stop()
-        self._replacements.undo()
-
-    def _watch(self, module: ModuleType) -> None:
-        loader: Any = vars(module).get(_LOADER)
-        theirs = None if loader is None else vars(loader).get(_END)
-        if theirs is None:
-            return
-        spans = self.spans
-
-        def end(loader: Any) -> Any:
-            began = perf_counter_ns()
-            try:
-                return theirs(loader)
-            finally:
-                # A loader that is let go of ends its workers outside of all waits.
-                if sys._getframe(1).f_code.co_name == _ASKING:
-                    spans.append((began, perf_counter_ns()))
-
-        self._replacements.replace(loader, _END, end)
+#: How many workers a loader has of which that is not known.
+_SOME_WORKERS = 4
 
 
 class DataWaits:
     """The waits of a window."""
 
     def __init__(
-        self, recording: _core.Profile, rows: Sequence[Any], ends_us: Sequence[float] = ()
+        self,
+        recording: _core.Profile,
+        rows: Sequence[Any],
+        ends_us: Sequence[float] = (),
+        starts: int = 0,
+        workers: int | None = None,
     ) -> None:
         """Looks for the waits.
 
@@ -89,6 +37,8 @@ class DataWaits:
             recording: What the window recorded.
             rows: Its rows, without the time of imports.
             ends_us: How long each end of workers took in it.
+            starts: How many loaders had their workers start in it.
+            workers: How many workers a loader has, if that is known.
         """
         waits_us = recording.durations(_NEXT_BATCH)
         found = [row for row in rows if row.key.startswith(_NEXT_BATCH)]
@@ -103,6 +53,8 @@ class DataWaits:
         self._ends_us = sum(ends_us)
         self._total_us = max(total_us, 0.0)
         self._has_workers = any(row.key.startswith(_FROM_WORKERS) for row in found)
+        self._starts = starts
+        self._workers = workers or _SOME_WORKERS
 
     def said(self, rest_us: float) -> Iterator[str]:
         """Yields what the loop waited.
@@ -118,7 +70,7 @@ class DataWaits:
             return
         share = f"{self._total_us / rest_us:.0%} of the time without imports"
         usual, longest = format_time(self._usual_us()), format_time(max(self._waits_us))
-        batches = f"; {usual} for a usual batch, {longest} for the longest wait"
+        batches = f"; about {usual} for a batch, {longest} for the longest wait"
         few = len(self._waits_us) < 2
         total = format_time(self._total_us)
         yield f"the loop waited {total} for its data: {share}{'' if few else batches}"
@@ -137,8 +89,11 @@ class DataWaits:
         # What a run did before its steps makes their data no earlier.
         waited_us, of_us, where = usual_us, rest_us, ""
         if step_times:
-            waited_us, of_us = usual_us / steps, statistics.median(step_times)
-            where = f" in every step, {format_time(waited_us)} of {format_time(of_us)}"
+            # Those that wait and those that do not take turns too.
+            waited_us, of_us = usual_us / steps, statistics.mean(step_times)
+        # Loops without an optimizer wait outside of steps.
+        if step_times and waited_us < of_us:
+            where = f", {format_time(waited_us)} of the {format_time(of_us)} of a step on average"
         if waited_us > _MUCH * of_us:
             more = "more workers" if self._has_workers else "load it in workers"
             yield f"the data is late{where}: {more} (DataLoader num_workers), or less work per item"
@@ -147,7 +102,7 @@ class DataWaits:
 
     def _start_hint(self, first_us: float) -> Iterator[str]:
         first = f"{format_time(first_us)} of the wait for data"
-        if self._has_workers:
+        if self._has_workers and (self._starts > 0 or self._ends_us > 0):
             yield (
                 f"{first} is the start or the end of workers, other batches come in time; "
                 "if every epoch pays it, DataLoader persistent_workers=True keeps them"
@@ -156,8 +111,15 @@ class DataWaits:
             yield f"{first} is for few batches: something that the dataset does once"
 
     def _usual_us(self) -> float:
-        """Returns how long a batch was waited for through the window, whatever the first took."""
-        waits = self._waits_us
-        turn = max(1, min(_TURN, len(waits) // 3))
+        """Returns how long a batch was waited for through the window, whatever the first took.
+
+        Workers finish in turns, so that one long wait is followed by short ones: as many waits
+        together as there are workers are even.
+        """
+        waits, turn = self._waits_us, self._workers
+        if self._starts == 1 and len(waits) > turn:
+            # Each worker starts with a batch.
+            waits = waits[turn:]
+        turn = min(turn, len(waits))
         ends = range(turn, len(waits) + 1)
         return statistics.median(sum(waits[end - turn : end]) / turn for end in ends)

@@ -14,8 +14,9 @@ from mindprof._profiler.profile import PROFILER_STEP_NAME
 from mindprof._results.event_list import EventList
 from mindprof._results.format import _format_time as format_time
 from mindprof._results.lists import key_averages
-from mindprof._run.data_waits import DataWaits, WorkerEnds
+from mindprof._run.data_waits import DataWaits
 from mindprof._run.imports import IMPORT, ImportLog
+from mindprof._run.loader_workers import LoaderWorkers
 from mindprof._run.run_profile import AFTER_LAST, BEFORE_FIRST, RunProfile
 
 #: The schedule that a hint proposes, in optimizer steps.
@@ -35,13 +36,13 @@ class Summary:
     program does.
     """
 
-    def __init__(self, prof: RunProfile, log: ImportLog, ends: WorkerEnds) -> None:
+    def __init__(self, prof: RunProfile, log: ImportLog, workers: LoaderWorkers) -> None:
         """Sorts the rows.
 
         Args:
             prof: A profiler of a run that has stopped.
             log: What was imported while it recorded, or before.
-            ends: When loaders had their workers end, likewise.
+            workers: When loaders had workers start and end, likewise.
         """
         self._prof = prof
         self._log = log
@@ -65,8 +66,9 @@ class Summary:
         self._recorded_us = prof.recorded_us
         # What other threads and processes import takes none of the program's time.
         self._rest_us = self._recorded_us - prof.overlap_us(log.of_main)
-        ends_us = [prof.overlap_us([span]) for span in ends.spans]
-        self._waits = DataWaits(recording, self.rows, [end_us for end_us in ends_us if end_us])
+        ends_us = [end_us for span in workers.ends if (end_us := prof.overlap_us([span]))]
+        starts = sum(prof.overlap_us([span]) > 0 for span in workers.starts)
+        self._waits = DataWaits(recording, self.rows, ends_us, starts, workers.count)
 
     def _without_apart(self, found: EventList[Any], inside: list[float]) -> EventList[Any]:
         """Returns the rows without imports and steps, and without the time of imports in them."""

@@ -1,0 +1,76 @@
+"""When the loaders of torch have their workers start and end, for what is said of waiting."""
+
+from __future__ import annotations
+
+import sys
+from time import perf_counter_ns
+from types import ModuleType
+from typing import Any
+
+from mindprof._import_watch import ImportWatch
+from mindprof._install.replacements import Replacements
+
+#: Where torch has its loaders, and the class of those with workers.
+_MODULE = "torch.utils.data.dataloader"
+_LOADER = "_MultiProcessingDataLoaderIter"
+
+#: What starts them, what ends them, and how many there are.
+_START = "__init__"
+_END = "_shutdown_workers"
+_COUNT = "_num_workers"
+
+#: What asks for the next batch, and finds that there is none.
+_ASKING = "_next_data"
+
+
+class LoaderWorkers:
+    """The workers of a program's loaders.
+
+    A loop asks once more than there are batches. That last time it waits for no data: workers end
+    then.
+    """
+
+    def __init__(self) -> None:
+        #: When they were started, by `perf_counter_ns()`.
+        self.starts: list[tuple[int, int]] = []
+        #: When loops that asked for a batch had them end, as there was none.
+        self.ends: list[tuple[int, int]] = []
+        #: How many the last loader has; None if there was none.
+        self.count: int | None = None
+        self._replacements = Replacements()
+        self._imports = ImportWatch([_MODULE], self._watch)
+
+    def start(self) -> None:
+        """Watches the loaders of torch, also if they are still to come."""
+        if _MODULE in sys.modules:
+            self._watch(sys.modules[_MODULE])
+        self._imports.start()
+
+    def stop(self) -> None:
+        """Puts back what was there, unless something else stands there by now."""
+        self._imports.stop()
+        self._replacements.undo()
+
+    def _watch(self, module: ModuleType) -> None:
+        loader: Any = vars(module).get(_LOADER)
+        if loader is None or not {_START, _END} <= vars(loader).keys():
+            return
+        their_start, their_end = vars(loader)[_START], vars(loader)[_END]
+
+        def start(loader: Any, *args: Any, **kwargs: Any) -> None:
+            began = perf_counter_ns()
+            their_start(loader, *args, **kwargs)
+            self.starts.append((began, perf_counter_ns()))
+            self.count = getattr(loader, _COUNT, None)
+
+        def end(loader: Any) -> Any:
+            began = perf_counter_ns()
+            try:
+                return their_end(loader)
+            finally:
+                # A loader that is let go of ends its workers outside of all waits.
+                if sys._getframe(1).f_code.co_name == _ASKING:
+                    self.ends.append((began, perf_counter_ns()))
+
+        self._replacements.replace(loader, _START, start)
+        self._replacements.replace(loader, _END, end)
