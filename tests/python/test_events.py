@@ -333,6 +333,28 @@ def test_a_table_is_as_wide_as_asked_for(width: int) -> None:
         assert "Self CPU" in "".join(lines)
 
 
+def test_a_narrow_table_has_what_it_is_sorted_by() -> None:
+    rows = recorded().key_averages()
+    assert "CPU time avg" not in rows.table(max_width=60)
+    assert "CPU time avg" in rows.table("cpu_time", max_width=60)
+
+
+def test_shapes_that_are_cut_say_so() -> None:
+    one = event("a", 0, 4)
+    one.input_shapes = [[64, 1024], [1024, 2048]]
+    rows = EventList([one])
+    rows._tree_built = True
+    averages = rows.key_averages(group_by_input_shapes=True)
+    assert "[[64, 1024], ..." in averages.table(max_width=80)
+    assert "[[64, 1024], [1024, 2048]]" in averages.table(max_width=200)
+
+
+@pytest.mark.parametrize("width", [0, -1])
+def test_no_width_is_no_limit(width: int) -> None:
+    rows = recorded().key_averages()
+    assert rows.table(max_width=width) == rows.table()
+
+
 def test_percentiles_of_rows_made_by_hand() -> None:
     events = EventList([event("a", 0, length) for length in (4, 1, 3, 2)])
     events._tree_built = True

@@ -545,19 +545,64 @@ def test_a_signal_does_not_wait_for_threads(folder: Path) -> None:
         import mindtorch_v2 as torch
 
         torch.maximum(torch.ones(2), torch.ones(2))
-        released = threading.Event()
-        threading.Thread(target=released.wait, args=(60,)).start()
-        # Once the results are there the thread may end, and with it the process.
-        def release():
-            while not os.path.exists("out/trace.json.gz"):
-                time.sleep(0.05)
-            released.set()
-        threading.Thread(target=release).start()
+        threading.Thread(target=threading.Event().wait).start()
+        print("said", end="")
         os.kill(os.getpid(), signal.SIGTERM)
         """
     done = run("-q", "-o", "out", write(folder, program))
-    assert done.returncode == 143
+    assert (done.returncode, done.stdout) == (143, "said")
     assert names_of(folder / "out/trace.json.gz")["aten::maximum"] == 1
+    assert (folder / "out/flamegraph.svg").exists()
+
+
+@pytest.mark.parametrize("ending", ["", "sys.exit(0)"])
+def test_threads_see_that_the_main_thread_has_ended(folder: Path, ending: str) -> None:
+    program = f"""
+        import sys, threading
+
+        def wait():
+            threading.main_thread().join()
+            print("it has")
+
+        threading.Thread(target=wait).start()
+        {ending}
+        """
+    done = run("-q", "-o", "out", write(folder, program))
+    assert (done.returncode, done.stdout) == (0, "it has\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_while_results_are_written_is_heard_after_that(
+    folder: Path, number: signal.Signals
+) -> None:
+    # It comes as the second file is begun.
+    code = f"""
+        import os, sys
+        from mindprof._run import results
+        from mindprof._run.command import run
+
+        theirs = results.Results._files
+
+        def files(*words):
+            found = theirs(*words)
+            name, write = found[1]
+
+            def write_later(path):
+                os.kill(os.getpid(), {number:d})
+                write(path)
+
+            found[1] = name, write_later
+            return found
+
+        results.Results._files = files
+        sys.exit(run(sys.argv[1:]))
+        """
+    words = [sys.executable, write(folder, code, "own.py"), "-q", "-o", "out"]
+    done = subprocess.run([*words, write(folder, TRAINING)], capture_output=True, text=True)
+    assert done.returncode == 0
+    files = {path.name for path in (folder / "out").iterdir()}
+    assert files == {"trace.json.gz", "table.txt", "stacks.folded", "flamegraph.svg"}
+    assert "the results are being written" in done.stderr
 
 
 def test_a_folder_with_a_main_is_a_program(folder: Path) -> None:

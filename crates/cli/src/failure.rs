@@ -139,8 +139,15 @@ fn in_folder(path: &Path, error: &Error) -> Option<Cow<'static, str>> {
     let is_folder = io_cause(error).is_some_and(|cause| cause.kind() == IsADirectory);
     let files = fs::read_dir(path).ok().filter(|_| is_folder)?;
     let paths = files.filter_map(|file| Some(file.ok()?.path()));
-    let is_trace = |path: &PathBuf| Format::of(path).is_some_and(Format::is_read);
-    let first = paths.filter(is_trace).min();
+    let is_trace = |path: &PathBuf| {
+        let is_shown = !path.to_string_lossy().contains(char::is_control);
+        is_shown && path.is_file() && Format::of(path).is_some_and(Format::is_read)
+    };
+    // Other tools leave files of the same endings.
+    let is_named = |path: &PathBuf| path.to_string_lossy().contains("trace");
+    let first = paths
+        .filter(is_trace)
+        .min_by_key(|path| (!is_named(path), path.clone()));
     Some(match first {
         Some(trace) => format!("give one file in it, such as {}", trace.display()).into(),
         None => "give the path of one file in it".into(),

@@ -44,7 +44,7 @@ impl TableArguments {
                 .time_unit
                 .and_then(|unit| unit.parse::<TimeUnit>().ok()),
             columns: None,
-            max_width: width(self.max_width),
+            max_width: width(self.max_width).filter(|&width| width > 0),
         })
     }
 }

@@ -129,7 +129,7 @@ class EventList(EventFrames[Entry], EventFiles[Entry]):
             time_unit: 's', 'ms' or 'us' for all times; each chooses its own if None.
             percentiles: Have columns for how the times of a row are spread.
             max_width: The widest that the table gets: columns become as narrow as what they show,
-                and the less telling ones are left out. As torch lays it out if None.
+                and the less telling ones are left out. As torch lays it out if None or 0.
 
         Raises:
             AttributeError: The items have nothing called `sort_by`.

@@ -73,6 +73,8 @@ class _Run:
         self.program = program
         self.results = results
         self.process = os.getpid()
+        #: Whether a signal ended the program.
+        self.is_terminated = False
         self.profiler = RunProfile(
             record_shapes=arguments.shapes or arguments.memory,
             profile_memory=arguments.memory,
@@ -99,13 +101,16 @@ class _Run:
         # Last, so that little of ours is in the recording.
         self.profiler.start()
         try:
-            return self._run_program()
+            status = self._run_program()
         finally:
             # A child that the program forked comes by here too.
             if os.getpid() == self.process:
                 with patience(self.results.say):
                     self._finish()
                 end_as_alone()
+        if self.is_terminated and os.getpid() == self.process:
+            _leave_threads(status)
+        return status
 
     def _run_program(self) -> int:
         try:
@@ -115,6 +120,7 @@ class _Run:
             return status
         except SystemExit as ending:
             # By a signal, or by what a pool of threads does at its end.
+            self.is_terminated = isinstance(ending, Terminated)
             return _status_of(ending)
         except KeyboardInterrupt as error:
             _print(error)
@@ -176,12 +182,29 @@ def _end_threads() -> None:
     callbacks: list[Callable[[], Any]] = getattr(threading, "_threading_atexits", [])
     while callbacks:
         _call_at_end(callbacks.pop())
-    own = threading.current_thread()
-    while waiting := [
-        thread for thread in threading.enumerate() if thread is not own and not thread.daemon
-    ]:
+    shut_down: Callable[[], Any] | None = getattr(threading, "_shutdown", None)
+    if shut_down is not None and threading.current_thread() is threading.main_thread():
+        # The main thread has ended for all others then, which may wait for that.
+        shut_down()
+    while waiting := _other_threads():
         for thread in waiting:
             thread.join()
+
+
+def _other_threads() -> list[threading.Thread]:
+    """Returns the threads that Python waits for at its end."""
+    others = (one for one in threading.enumerate() if one is not threading.current_thread())
+    return [one for one in others if not one.daemon and one is not threading.main_thread()]
+
+
+def _leave_threads(status: int) -> None:
+    """Ends the process where a thread runs on, as the signal would have that ended the program."""
+    if not _other_threads():
+        return
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):
+            stream.flush()
+    os._exit(status)
 
 
 def _call_at_end(callback: Callable[[], Any]) -> None:

@@ -56,17 +56,25 @@ def patience(say: Callable[[str], None]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.getsignal(signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, *_DEADLY)}
 
     def warn(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
         signal.signal(signal.SIGINT, signal.default_int_handler)
         say("the results are being written; Ctrl-C once more ends without them")
 
+    def go_on(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        say("the results are being written, and the program ends after that")
+
     signal.signal(signal.SIGINT, warn)
+    for number in _DEADLY:
+        # What surroundings ignore, or the program sees to, stays so.
+        if before[number] is _exit:
+            signal.signal(number, go_on)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _exit(number: int, frame: FrameType | None) -> None:  # noqa: ARG001

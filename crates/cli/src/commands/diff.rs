@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use mindprof_analyze::{Analysis, Diff, DiffOptions, Measure, Side, is_python_alone};
-use mindprof_formats::{Repair, Repairs, diff_json};
+use mindprof_formats::{Repair, Repairs, RunRanges, diff_json};
 use mindprof_model::{Nanos, Profile};
 use mindprof_report::{DiffLayout, diff_text, visible};
 
@@ -148,6 +148,12 @@ pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Outcome> {
         options.python_functions = true;
         tell("the traces have no operators, so Python functions are compared");
     }
+    if [&before, &after].into_iter().any(has_imports) {
+        tell(
+            "imports are compared too, which tables of `mindprof run` leave out; with --wait 1 \
+             --active N it records optimizer steps alone",
+        );
+    }
     let diff = Diff::build(&before, &after, options);
     if args.json {
         print_line(&diff_json(&diff))?;
@@ -173,6 +179,11 @@ fn are_python_alone(before: &Analysis, after: &Analysis) -> bool {
     let sides = [before, after].map(Analysis::profile);
     let nothing_else = |profile: &&Profile| is_python_alone(profile) || profile.events().is_empty();
     sides.iter().all(nothing_else) && sides.into_iter().any(is_python_alone)
+}
+
+/// Returns whether a trace is of a run that has imported something.
+fn has_imports(analysis: &Analysis) -> bool {
+    RunRanges::read(analysis.profile()).is_some_and(|ranges| !ranges.imports.is_empty())
 }
 
 /// Refuses to hold a trace against a limit that is not all there: what is missing cannot grow.

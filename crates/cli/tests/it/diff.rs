@@ -1,5 +1,6 @@
 //! `mindprof diff`: what changed, and by the exit code whether it is too much.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::program::{Run, device_golden, golden_of, run, write_trace};
@@ -46,6 +47,25 @@ Span: 200.000us -> 210.000us (+5.0%)
     );
     let limited = diff(&before, &after, &["--row-limit", "1"]).printed();
     assert!(limited.contains("\nmm ") && limited.contains("\n... and 3 more rows that changed\n"));
+}
+
+#[test]
+fn imports_of_a_run_are_said_to_be_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let (before, after) = pair(folder.path());
+    assert_eq!(diff(&before, &after, &[]).stderr, "");
+    let text = fs::read_to_string(&after).unwrap();
+    let mut trace: serde_json::Value = serde_json::from_str(&text).unwrap();
+    for (imports, is_said) in [(vec!["import torch"], true), (vec![], false)] {
+        trace["mindprof_run"] = serde_json::json!({ "imports": imports, "steps": [] });
+        fs::write(&after, trace.to_string()).unwrap();
+        let said = diff(&before, &after, &[]).stderr;
+        assert_eq!(
+            said.starts_with("imports are compared too"),
+            is_said,
+            "{said}"
+        );
+    }
 }
 
 #[test]
@@ -153,8 +173,8 @@ fn what_is_empty_or_cut_off_is_held_against_no_limit() {
     let none = folder.path().join("none.json");
     write_trace(&none, &[]);
     let cut = folder.path().join("cut.json");
-    let text = std::fs::read_to_string(&after).unwrap();
-    std::fs::write(&cut, &text[..text.len() - 40]).unwrap();
+    let text = fs::read_to_string(&after).unwrap();
+    fs::write(&cut, &text[..text.len() - 40]).unwrap();
     for (trace, what) in [
         (&none, "has no events, and cannot be held against a limit"),
         (
@@ -239,7 +259,7 @@ fn write_calls(path: &Path, functions: &[(&str, u64)]) {
         start += duration;
     }
     let trace = serde_json::json!({ "traceEvents": events });
-    std::fs::write(path, trace.to_string()).unwrap();
+    fs::write(path, trace.to_string()).unwrap();
 }
 
 #[test]

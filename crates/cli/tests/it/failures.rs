@@ -62,9 +62,16 @@ fn a_directory_is_no_trace() {
 #[test]
 fn a_directory_with_a_trace_is_told_where_it_is() {
     let folder = tempfile::tempdir().unwrap();
-    for name in ["table.txt", "trace.json.gz", "memory.html"] {
+    let others = [
+        "table.txt",
+        "config.json",
+        "line\nbreak.trace.json",
+        "memory.html",
+    ];
+    for name in others.iter().chain(&["trace.json.gz"]) {
         fs::write(folder.path().join(name), "").unwrap();
     }
+    fs::create_dir(folder.path().join("a.trace.json")).unwrap();
     let run = table(folder.path(), &[]);
     let trace = folder.path().join("trace.json.gz");
     let hint = format!("hint: give one file in it, such as {}\n", trace.display());

@@ -1,7 +1,7 @@
 //! The columns of a table, from left to right, and which of them are shown.
 
 use mindprof_analyze::{Metric, Percentiles, microseconds};
-use mindprof_formats::Row;
+use mindprof_formats::{Row, SortBy};
 use mindprof_model::Nanos;
 
 use super::{SPACING, Sheet, capped};
@@ -123,6 +123,13 @@ fn fitting(sheet: &Sheet<'_>, mut columns: Vec<Column>, width: usize) -> Vec<Col
         } else {
             widest
         };
+        if column.key == "input_shapes" {
+            let width = column.width;
+            column.cell = Box::new(move |_, row| {
+                let shapes = row.shapes.as_deref().unwrap_or_default();
+                cut(shapes, Some(width))
+            });
+        }
     }
     let room = |columns: &[Column]| {
         let others = columns.iter().filter(|column| column.key != "name");
@@ -130,7 +137,12 @@ fn fitting(sheet: &Sheet<'_>, mut columns: Vec<Column>, width: usize) -> Vec<Col
         // Lines end in the spacing of their last column.
         width.saturating_sub(taken + SPACING)
     };
-    let rank = |column: &Column| TABLE_COLUMNS.iter().position(|key| *key == column.key);
+    let sorted_by = sheet.options.rows.sort_by.map(SortBy::name);
+    let rank = |column: &Column| {
+        // What the order comes from says more than any other number.
+        let is_kept = sorted_by == Some(column.key);
+        (!is_kept).then(|| TABLE_COLUMNS.iter().position(|key| *key == column.key))
+    };
     while sheet.options.columns.is_none() && columns.len() > 2 && room(&columns) < LEAST_NAME_WIDTH
     {
         let least = (0..columns.len()).max_by_key(|&index| rank(&columns[index]));
