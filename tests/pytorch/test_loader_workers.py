@@ -200,17 +200,10 @@ def test_the_memory_timeline_is_that_of_the_process_that_records(tmp_path: Path)
     points = json.loads((tmp_path / "own.json").read_text())[0]
     assert own["points"] == len(points)
     # Workers made rows of twelve bytes, and each of them less than what is kept here.
-    assert seen_peak(own) >= 4000
-    assert all(0 < seen_peak(entry) < 4000 for entry in told.values())
-    # Where a thread that sends batches gives one back, what there is in all is not known.
-    unseen = [entry["unseen"] for entry in told.values() if not entry["untimed"]["blocks"]]
-    assert all(known["peak_bytes"] >= 20_000 for known in (own["unseen"], *unseen))
-
-
-def seen_peak(entry: dict[str, Any]) -> int:
-    """Returns what blocks of the trace held at the peak, without what was there before."""
-    unseen = entry["unseen"] or {"peak_bytes": 0}
-    return int(entry["peak_bytes"] - unseen["peak_bytes"])
+    assert own["peak_bytes"] >= 4000
+    assert all(0 < entry["peak_bytes"] < 4000 for entry in told.values())
+    # What torch counts in all misses what is given back between recordings: it is left out.
+    assert all(entry["unseen"] is None for entry in (own, *told.values()))
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
