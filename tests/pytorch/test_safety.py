@@ -152,6 +152,25 @@ def test_a_range_may_end_on_another_thread() -> None:
     assert event.is_async
 
 
+def test_a_range_in_the_place_of_one_that_ended_on_another_thread_is_recorded() -> None:
+    # From here on torch may tell of a scope twice, and the second time is left out.
+    with mindprof.profile(), mindprof.profile(record_shapes=True):
+        torch.ones(2).neg()
+    for number in range(20):
+        scope = torch.profiler.record_function("handed over")
+        with mindprof.profile() as prof:
+            scope.__enter__()
+            worker = threading.Thread(target=scope.__exit__, args=(None, None, None))
+            worker.start()
+            worker.join()
+            # torch gives the same memory to the next one.
+            del scope, worker
+            next_one = torch.profiler.record_function("next")
+            next_one.__enter__()
+            next_one.__exit__(None, None, None)
+        assert (counts(prof)["handed over"], counts(prof)["next"]) == (1, 1), number
+
+
 def test_scopes_that_end_after_the_recording_do_no_harm() -> None:
     scope = torch.profiler.record_function("late")
     with mindprof.profile() as prof:

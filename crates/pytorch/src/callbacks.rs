@@ -15,7 +15,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 use mindprof_record::{
-    InputsRewriter, MAX_SEQUENCE, NameKind, OpenScope, is_recording, open_range, open_with,
+    InputsRewriter, MAX_SEQUENCE, NameKind, OpenScope, ThreadKey, is_recording, open_range,
+    open_with,
 };
 
 use crate::context::Context;
@@ -24,7 +25,7 @@ use crate::ivalue::{Value, slice};
 use crate::layout::record_scope;
 use crate::observer::Observer;
 use crate::symbols::RecordFunction;
-use crate::threads::{ThreadState, key_of, with_state};
+use crate::threads::{ThreadState, count_end_elsewhere, key_of, with_state};
 
 /// Is called when a scope begins; the context that it hands out comes back when it ends.
 pub(crate) unsafe extern "C" fn start(
@@ -62,6 +63,9 @@ pub(crate) unsafe extern "C" fn end(_record: *const RecordFunction, context: *mu
         }
         // SAFETY: torch gives back what `start` handed out, before it destroys it.
         if let Some(scope) = unsafe { Context::take(context) } {
+            if Observer::may_hear_twice() && scope.thread() != ThreadKey::current() {
+                count_end_elsewhere();
+            }
             scope.close();
         }
     };

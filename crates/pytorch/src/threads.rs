@@ -30,8 +30,8 @@ pub(crate) struct ThreadState {
     pub(crate) texts: Cell<u64>,
     /// torch's number of the thread; zero until it is known.
     number: Cell<u64>,
-    /// The scope that began last, unless one has ended since.
-    last: Cell<*const RecordFunction>,
+    /// The scope that began last, unless one has ended here since, and how many had ended elsewhere.
+    last: Cell<(*const RecordFunction, u64)>,
 }
 
 impl ThreadState {
@@ -42,19 +42,20 @@ impl ThreadState {
             evaluation: Cell::new(ptr::null_mut()),
             texts: Cell::new(0),
             number: Cell::new(0),
-            last: Cell::new(ptr::null()),
+            last: Cell::new((ptr::null(), 0)),
         }
     }
 
     /// Returns whether a scope that torch tells of is the one that it told of last. Another one at its
     /// place would come after its end.
     pub(crate) fn hears_again(&self, record: *const RecordFunction) -> bool {
-        self.last.replace(record) == record
+        let now = (record, ENDS_ELSEWHERE.load(Ordering::Relaxed));
+        self.last.replace(now) == now
     }
 
     /// Says that a scope ends.
     pub(crate) fn forget_last(&self) {
-        self.last.set(ptr::null());
+        self.last.set((ptr::null(), 0));
     }
 
     /// Has the thread found by torch's number of it.
@@ -72,6 +73,16 @@ impl ThreadState {
         // Relaxed: a number and its key are one word, and carry nothing else.
         slot(number).store(entry(number, ThreadKey::current()), Ordering::Relaxed);
     }
+}
+
+/// How many scopes have ended on another thread than they began on. Relaxed: whoever begins another
+/// scope in the place of such a one has learnt of its end by other means.
+static ENDS_ELSEWHERE: AtomicU64 = AtomicU64::new(0);
+
+/// Says that a scope ends which began on another thread: that one does not hear of it.
+#[cold]
+pub(crate) fn count_end_elsewhere() {
+    ENDS_ELSEWHERE.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Calls `action` with what the calling thread holds, unless the thread is ending.
