@@ -141,13 +141,18 @@ def test_workers_of_a_data_loader_are_left_alone() -> None:
     assert len(ranges) == 1
 
 
+def end_elsewhere(scope: Any) -> None:
+    """Ends a range on another thread."""
+    worker = threading.Thread(target=scope.__exit__, args=(None, None, None))
+    worker.start()
+    worker.join()
+
+
 def test_a_range_may_end_on_another_thread() -> None:
     scope = torch.profiler.record_function("handed over")
     with mindprof.profile() as prof:
         scope.__enter__()
-        worker = threading.Thread(target=scope.__exit__, args=(None, None, None))
-        worker.start()
-        worker.join()
+        end_elsewhere(scope)
     [event] = [event for event in prof.events() if event.name == "handed over"]
     assert event.is_async
 
@@ -160,11 +165,9 @@ def test_a_range_in_the_place_of_one_that_ended_on_another_thread_is_recorded() 
         scope = torch.profiler.record_function("handed over")
         with mindprof.profile() as prof:
             scope.__enter__()
-            worker = threading.Thread(target=scope.__exit__, args=(None, None, None))
-            worker.start()
-            worker.join()
+            end_elsewhere(scope)
             # torch gives the same memory to the next one.
-            del scope, worker
+            del scope
             next_one = torch.profiler.record_function("next")
             next_one.__enter__()
             next_one.__exit__(None, None, None)

@@ -95,7 +95,7 @@ class _Run:
         self.program.prepare()
         self.steps.start()
         self.imports.start()
-        self.results.loader_workers.start()
+        self.results.worker_times.start()
         if self.arguments.install:
             install()
         # Last, so that little of ours is in the recording.
@@ -145,7 +145,7 @@ class _Run:
 
     def _finish(self) -> None:
         self.steps.stop()
-        self.results.loader_workers.stop()
+        self.results.worker_times.stop()
         self.profiler.stop()
         if self.arguments.install:
             uninstall()

@@ -14,9 +14,9 @@ from typing import Any, TextIO
 from mindprof import _core
 from mindprof._run.arguments import Arguments
 from mindprof._run.imports import ImportLog
-from mindprof._run.loader_workers import LoaderWorkers
 from mindprof._run.run_profile import RunProfile
 from mindprof._run.summary import Summary
+from mindprof._run.worker_times import WorkerTimes
 
 #: The key under which a trace says that it is of a run.
 _RUN_KEY = "mindprof_run"
@@ -37,7 +37,7 @@ class Results:
         self.terminal = terminal
         self.windows = 0
         self.import_log = ImportLog()
-        self.loader_workers = LoaderWorkers()
+        self.worker_times = WorkerTimes()
         #: Whether the program came to its end by itself.
         self.is_program_done = False
 
@@ -55,7 +55,7 @@ class Results:
         self.say(f"writing what was recorded to {self.folder}")
         many = self.arguments.active > 0 and self.arguments.repeat != 1
         end = f"-{self.windows}" if many else ""
-        summary = Summary(prof, self.import_log, self.loader_workers)
+        summary = Summary(prof, self.import_log, self.worker_times)
         prof.add_metadata_json(_RUN_KEY, summary.ranges_json())
         written = []
         for name, write in self._files(prof, summary):

@@ -16,8 +16,8 @@ from mindprof._results.format import _format_time as format_time
 from mindprof._results.lists import key_averages
 from mindprof._run.data_waits import DataWaits
 from mindprof._run.imports import IMPORT, ImportLog
-from mindprof._run.loader_workers import LoaderWorkers
 from mindprof._run.run_profile import AFTER_LAST, BEFORE_FIRST, RunProfile
+from mindprof._run.worker_times import WorkerTimes
 
 #: The schedule that a hint proposes, in optimizer steps.
 _WAIT, _ACTIVE = 2, 5
@@ -36,7 +36,7 @@ class Summary:
     program does.
     """
 
-    def __init__(self, prof: RunProfile, log: ImportLog, workers: LoaderWorkers) -> None:
+    def __init__(self, prof: RunProfile, log: ImportLog, workers: WorkerTimes) -> None:
         """Sorts the rows.
 
         Args:

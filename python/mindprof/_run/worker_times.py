@@ -23,8 +23,8 @@ _COUNT = "_num_workers"
 _ASKING = "_next_data"
 
 
-class LoaderWorkers:
-    """The workers of a program's loaders.
+class WorkerTimes:
+    """The times at which workers of a program's loaders start and end.
 
     A loop asks once more than there are batches. That last time it waits for no data: workers end
     then.
