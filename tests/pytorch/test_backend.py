@@ -164,6 +164,80 @@ print("choice", torch_backend.chosen_backend(torch))
     assert "name='kineto'" not in forced
 
 
+def test_what_is_tried_of_memory_is_in_no_recording() -> None:
+    middle = """
+with mindprof.profile() as outer:
+    with mindprof.profile(profile_memory=True):
+        x * x
+print("outer", [event.name for event in outer.events()])
+"""
+    assert "outer ['aten::mul']" in run(middle=middle)
+
+
+SLOW_PROBE = """
+import os, threading, time
+from mindprof._hosts import torch_backend
+begun, calls, probe = threading.Event(), [], torch_backend.probe
+def slow_probe(torch):
+    calls.append(os.getpid())
+    begun.set()
+    # Time enough for the others to come, if they do not wait.
+    time.sleep(0.2)
+    probe(torch)
+torch_backend.probe = slow_probe
+"""
+
+
+def test_torch_is_probed_before_anything_is_recorded() -> None:
+    middle = """
+torch_backend.supported_devices = lambda torch: {"cuda"}
+torch_backend.chosen_backend(torch, "cuda")
+print("probed", len(calls))
+"""
+    assert "probed 1" in run(middle=SLOW_PROBE + middle)
+
+
+def test_two_first_profilers_wait_for_one_probe() -> None:
+    middle = """
+def work():
+    with mindprof.profile() as prof:
+        barrier.wait()
+        x * x
+        barrier.wait()
+    found.append(sorted(event.name for event in prof.events()))
+found, barrier = [], threading.Barrier(2)
+threads = [threading.Thread(target=work) for _ in range(2)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print("found", found, len(calls))
+"""
+    both = ["aten::mul", "aten::mul"]
+    assert f"found {[both, both]} 1" in run(middle=SLOW_PROBE + middle)
+
+
+def test_a_child_that_is_forked_during_the_probe_has_its_own() -> None:
+    middle = """
+prober = threading.Thread(target=mindprof.supported_activities)
+prober.start()
+begun.wait()
+child = os.fork()
+if child == 0:
+    with mindprof.profile() as prof:
+        x * x
+    print("child", [event.name for event in prof.events()], flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+prober.join()
+"""
+    said = run(
+        before="import warnings; warnings.simplefilter('ignore')", middle=SLOW_PROBE + middle
+    )
+    assert "child ['aten::mul']" in said
+    assert RECORDED in said
+
+
 def test_an_unknown_way_is_refused() -> None:
     expected = "ValueError: MINDPROF_TORCH_BACKEND must be observer, kineto or off, got 'cuda'"
     assert expected in run(backend="cuda")

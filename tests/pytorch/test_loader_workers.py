@@ -307,17 +307,22 @@ def test_torchs_loop_is_there_again_afterwards() -> None:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_signal_while_workers_are_waited_for_loses_no_operator_of_the_program() -> None:
     program = """
-import os, signal, threading, time, warnings
+import os, signal, time, warnings
+from multiprocessing import Event, connection
 import mindprof
 import torch
 from torch.utils.data import DataLoader
+
+is_busy = Event()
 
 class Slow(torch.utils.data.Dataset):
     def __len__(self):
         return 4
 
     def __getitem__(self, index):
-        time.sleep(60 * (index > 1))
+        if index > 0:
+            is_busy.set()
+            time.sleep(60)
         return torch.ones(3)
 
 warnings.simplefilter("ignore")
@@ -326,7 +331,8 @@ try:
         torch.ones(3).mul(2)
         batches = iter(DataLoader(Slow(), num_workers=1))
         next(batches)
-        threading.Timer(2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        is_busy.wait()
+        connection.wait = lambda *_: os.kill(os.getpid(), signal.SIGINT)
 except KeyboardInterrupt:
     print("interrupted")
 print(sum(event.name == "aten::mul" for event in prof.events()), prof.lost_events)

@@ -78,11 +78,22 @@ unsafe extern "C" fn report_usage(
     if device as u8 != 0 {
         return;
     }
-    if CHECKS.load(Ordering::Relaxed) != 0 && bytes > 0 && CHECKED_BYTES.get() == bytes {
-        CHECKED_BYTES.set(-bytes);
+    if CHECKS.load(Ordering::Relaxed) != 0 && is_checked(bytes) {
+        return;
     }
     // A panic never reaches torch: what it was about is not told.
     let _ = catch_unwind(|| memory(address, bytes, || total));
+}
+
+/// Returns whether what is told of is the block that a check takes or gives back, which is no block
+/// of the program's.
+#[cold]
+fn is_checked(bytes: i64) -> bool {
+    if bytes == 0 || CHECKED_BYTES.get() != bytes {
+        return false;
+    }
+    CHECKED_BYTES.set(-bytes.abs());
+    true
 }
 
 /// On how many threads it is checked that memory is told of: asking that is cheaper than asking for
@@ -90,7 +101,8 @@ unsafe extern "C" fn report_usage(
 static CHECKS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// While it is checked that memory is told of: of how many bytes; below zero once it was.
+    /// While it is checked that memory is told of: of how many bytes; below zero once it was, as
+    /// the block is told of when it is given back.
     static CHECKED_BYTES: Cell<i64> = const { Cell::new(0) };
 
     /// How many sessions want the memory of this thread.

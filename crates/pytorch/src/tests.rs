@@ -388,6 +388,22 @@ fn memory_that_is_not_told_of_is_found_out() {
 }
 
 #[test]
+fn the_block_that_is_checked_is_in_no_recording() {
+    let profile = record(MEMORY, || {
+        let check = observer().check_memory(77, || {
+            stand_in::allocate(1, 77, 77, 0);
+            stand_in::allocate(2, 64, 141, 0);
+            stand_in::allocate(1, -77, 64, 0);
+        });
+        assert_eq!(check, Ok(()));
+        stand_in::allocate(3, 77, 141, 0);
+    });
+    let told = profile.memory().iter();
+    let told: Vec<_> = told.map(|record| (record.address, record.bytes)).collect();
+    assert_eq!(told, [(2, 64), (3, 77)]);
+}
+
+#[test]
 fn roles_are_of_storages_on_the_host() {
     let wanted = Wanted {
         inputs: true,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -24,8 +25,9 @@ _OLDEST = (2, 7)
 _CHECKED_BYTES = 12_345
 
 _probed: Backend | None = None
+_tells_memory = False
 _said: set[Backend] = set()
-_memory: bool | None = None
+_lock = threading.RLock()
 
 
 class Backend(NamedTuple):
@@ -62,14 +64,15 @@ def chosen_backend(torch: ModuleType, device: str | None = None) -> Backend:
         if not has_kineto(torch):
             raise RuntimeError(f"{VARIABLE}=kineto: this torch was built without it")
         return _say(Backend("kineto", f"{VARIABLE} says so"))
+    # Also where the observer is not needed now: beside a recording it could not be tried.
+    probed = _probe_once(torch)
     if not forced and device in recorded_devices(torch):
         return _say(Backend("kineto", f"{device} is among the activities"))
-    backend = _probe_once(torch)
-    if forced and backend.name != forced:
-        raise RuntimeError(f"{VARIABLE}=observer: {backend.reason}")
-    if backend.name == "off" and has_kineto(torch):
-        return _say(Backend("kineto", f"the observer cannot be used: {backend.reason}"))
-    return _say(backend)
+    if forced and probed.name != forced:
+        raise RuntimeError(f"{VARIABLE}=observer: {probed.reason}")
+    if probed.name == "off" and has_kineto(torch):
+        return _say(Backend("kineto", f"the observer cannot be used: {probed.reason}"))
+    return _say(probed)
 
 
 def observer_works(torch: ModuleType) -> bool:
@@ -100,17 +103,48 @@ def recorded_devices(torch: ModuleType) -> set[str]:
 
 
 def memory_is_told(torch: ModuleType) -> bool:
-    """Returns whether torch tells the observer of memory, having tried it once."""
-    global _memory
-    if _memory is None:
-        try:
-            on_plain_thread(lambda: _check_memory(torch))
-        except _core.ProfilerError as error:
-            inform("torch's memory is not recorded: %s", error)
-            _memory = False
-        else:
-            _memory = True
-    return _memory
+    """Returns whether torch tells the observer of memory."""
+    return observer_works(torch) and _tells_memory
+
+
+def _probe_once(torch: ModuleType) -> Backend:
+    """Returns the observer if it is right for this torch; what was found out once is kept.
+
+    All that is tried is tried before the first recording, and whoever comes meanwhile waits for it:
+    a recording beside it would hold operators that are not the program's.
+    """
+    global _probed, _tells_memory
+    with _lock:
+        if _probed is None:
+            reason = _obstacle(torch) or _probe_failure(torch)
+            if reason:
+                _probed = Backend("off", reason)
+            else:
+                _core.name_module_calls(torch.nn.Module.__call__)
+                _core.name_torch_tensors([torch.Tensor, torch.nn.Parameter])
+                _tells_memory = _try_memory(torch)
+                _probed = Backend("observer", "its layout was probed and is as expected")
+        return _probed
+
+
+def _begin_child() -> None:
+    """Has a forked child try for itself what another thread of its parent was trying."""
+    global _lock
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_child)
+
+
+def _try_memory(torch: ModuleType) -> bool:
+    """Returns whether the observer hears of an allocation."""
+    try:
+        on_plain_thread(lambda: _check_memory(torch))
+    except _core.ProfilerError as error:
+        inform("torch's memory is not recorded: %s", error)
+        return False
+    return True
 
 
 def _check_memory(torch: ModuleType) -> None:
@@ -118,20 +152,6 @@ def _check_memory(torch: ModuleType) -> None:
     _core.check_torch_memory(
         _CHECKED_BYTES, lambda: empty(_CHECKED_BYTES, dtype=kind, device="cpu")
     )
-
-
-def _probe_once(torch: ModuleType) -> Backend:
-    """Returns the observer if it is right for this torch; what was found out once is kept."""
-    global _probed
-    if _probed is None:
-        reason = _obstacle(torch) or _probe_failure(torch)
-        if reason:
-            _probed = Backend("off", reason)
-        else:
-            _probed = Backend("observer", "its layout was probed and is as expected")
-            _core.name_module_calls(torch.nn.Module.__call__)
-            _core.name_torch_tensors([torch.Tensor, torch.nn.Parameter])
-    return _probed
 
 
 def _obstacle(torch: ModuleType) -> str | None:
