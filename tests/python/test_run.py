@@ -711,6 +711,32 @@ def test_time_in_python_is_told_beside_the_table(
     assert f"hint: most of the time passed in Python or waiting: {place}" in done.stderr
 
 
+def test_what_was_lost_is_not_told_as_time_in_python(folder: Path) -> None:
+    long = TRAINING + "for _ in range(20_000):\n    model.weight.sum()\n"
+    done = run("--no-stacks", "--budget", "64KiB", "-o", "out", write(folder, long))
+    assert re.search(r"mindprof: events lost: [\d,]+ over the byte budget", done.stderr)
+    assert "mindprof: what ran when the budget was full is in no row: " in done.stderr
+    assert "hint: the budget was full: --budget SIZE gives it more room, --active N " in done.stderr
+    assert "in Python or waiting" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("end", "why"),
+    [
+        ("", "the first optimizer made no more"),
+        ("raise SystemExit(3)", "the program was ended"),
+    ],
+)
+def test_a_window_with_too_few_steps_says_why(folder: Path, end: str, why: str) -> None:
+    done = run("--active", "9", "-o", "out", write(folder, TRAINING + end))
+    assert f"the window has 6 of the 9 optimizer steps that were asked for: {why}" in done.stderr
+
+
+def test_a_window_without_an_optimizer_says_so(folder: Path) -> None:
+    done = run("--active", "9", "-o", "out", write(folder, "print(1)"))
+    assert "asked for: no optimizer made one\n" in done.stderr
+
+
 def test_time_in_ranges_is_in_the_table(folder: Path) -> None:
     waiting = """
     import time

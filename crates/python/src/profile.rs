@@ -4,9 +4,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use mindprof_analyze::{
-    GroupBy, durations, microseconds, process_time, time_inside, without_calls,
-};
+use mindprof_analyze::{GroupBy, microseconds, process_time, spans, time_inside, without_calls};
 use mindprof_formats::read_trace_file;
 use mindprof_model::DeviceKind;
 use mindprof_record::Capture;
@@ -112,12 +110,18 @@ impl Profile {
         })
     }
 
-    /// Returns how many microseconds each event took whose name begins so, in time order.
-    fn durations(&self, py: Python<'_>, prefix: &str) -> PyResult<Vec<f64>> {
+    /// Returns when each event ran whose name begins so, in time order: its begin and its end, in
+    /// nanoseconds since the Unix epoch, and its thread.
+    fn spans(&self, py: Python<'_>, prefix: &str) -> PyResult<Vec<(u64, u64, u64)>> {
         let profile = self.analyzed().analysis.profile();
         py.enter(|| {
-            let times = durations(profile, prefix).into_iter();
-            Ok::<_, Error>(times.map(microseconds).collect())
+            let zero = profile.reference_unix_ns();
+            let spans = spans(profile, prefix).into_iter();
+            let found = spans.map(|span| {
+                let times = [span.begin, span.end].map(|time| zero.saturating_add(time.0));
+                (times[0], times[1], span.thread.native)
+            });
+            Ok::<_, Error>(found.collect())
         })
     }
 

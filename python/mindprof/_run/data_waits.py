@@ -3,58 +3,70 @@
 from __future__ import annotations
 
 import statistics
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from typing import Any
+from itertools import accumulate
+from typing import NamedTuple
 
-from mindprof import _core
 from mindprof._results.format import _format_time as format_time
+from mindprof._run.span import Span
 
 #: How torch names the range in which a loop gets its next batch, and that of one with workers.
-_NEXT_BATCH = "enumerate(DataLoader)#"
-_FROM_WORKERS = f"{_NEXT_BATCH}_MultiProcessing"
+NEXT_BATCH = "enumerate(DataLoader)#"
+FROM_WORKERS = f"{NEXT_BATCH}_MultiProcessing"
 
 #: From which share of the time on waiting is worth a hint.
 _MUCH = 0.2
 
-#: How many workers a loader has of which that is not known.
-_SOME_WORKERS = 4
+#: Batches are few if they are such a share of all, and have such a share of the time.
+_FEW = 0.05
+_MOST = 0.8
+
+
+class LoopTimes(NamedTuple):
+    """What is known of the loop that waits.
+
+    Args:
+        rest_us: How long the window was, without imports.
+        steps: When its optimizer steps ran of which it is known when they began; None without any.
+        step_times: How long each of them took.
+    """
+
+    rest_us: float
+    steps: Span | None = None
+    step_times: Sequence[float] = ()
 
 
 class DataWaits:
-    """The waits of a window."""
+    """The waits of the loop in a window."""
 
     def __init__(
         self,
-        recording: _core.Profile,
-        rows: Sequence[Any],
-        ends_us: Sequence[float] = (),
-        starts: int = 0,
-        workers: int | None = None,
+        waits: Sequence[Span],
+        starts: Sequence[Span] = (),
+        ends: Sequence[Span] = (),
+        has_workers: bool = False,
     ) -> None:
-        """Looks for the waits.
+        """Sorts the waits.
 
         Args:
-            recording: What the window recorded.
-            rows: Its rows, without the time of imports.
-            ends_us: How long each end of workers took in it.
-            starts: How many loaders had their workers start in it.
-            workers: How many workers a loader has, if that is known.
+            waits: When the loop asked for batches, in time order.
+            starts: When loaders had their workers start.
+            ends: When loops that asked for a batch had them end, as there was none.
+            has_workers: Whether a loader has any.
         """
-        waits_us = recording.durations(_NEXT_BATCH)
-        found = [row for row in rows if row.key.startswith(_NEXT_BATCH)]
-        total_us = float(sum(row.cpu_time_total for row in found))
-        for end_us in sorted(ends_us, reverse=True):
-            # That in which they ended has little else: the shortest that is no shorter.
-            around = min((wait for wait in waits_us if wait >= end_us), default=None)
-            if around is not None:
-                waits_us.remove(around)
-                total_us -= around
-        self._waits_us = waits_us
-        self._ends_us = sum(ends_us)
-        self._total_us = max(total_us, 0.0)
-        self._has_workers = any(row.key.startswith(_FROM_WORKERS) for row in found)
-        self._starts = starts
-        self._workers = workers or _SOME_WORKERS
+        begins = [wait.begin_ns for wait in waits]
+        # The wait that comes after workers were started is for them.
+        firsts = {bisect_left(begins, start.end_ns) for start in starts}
+        # That in which they ended found no batch.
+        found = [(bisect_right(begins, end.begin_ns) - 1, end) for end in ends]
+        lasts = {at for at, end in found if at >= 0 and _is_within(end, waits[at])}
+        self._waits = [wait for at, wait in enumerate(waits) if at not in lasts]
+        later = set(range(len(waits))) - lasts - firsts
+        self._later = [waits[at] for at in sorted(later)]
+        self._firsts_us = _sum_us(self._waits) - _sum_us(self._later)
+        self._ends_us = _sum_us(ends)
+        self._has_workers = has_workers
 
     def said(self, rest_us: float) -> Iterator[str]:
         """Yields what the loop waited.
@@ -66,60 +78,65 @@ class DataWaits:
             return
         if self._ends_us > 0:
             yield f"the end of loaders' workers: {format_time(self._ends_us)}"
-        if self._total_us <= 0 or not self._waits_us:
+        times = [wait.us for wait in self._waits]
+        total_us = min(sum(times), rest_us)
+        if total_us <= 0:
             return
-        share = f"{self._total_us / rest_us:.0%} of the time without imports"
-        usual, longest = format_time(self._usual_us()), format_time(max(self._waits_us))
-        batches = f"; about {usual} for a batch, {longest} for the longest wait"
-        few = len(self._waits_us) < 2
-        total = format_time(self._total_us)
-        yield f"the loop waited {total} for its data: {share}{'' if few else batches}"
+        waited = f"the loop waited {format_time(total_us)} for its data: "
+        share = f"{total_us / rest_us:.0%} of the time without imports"
+        middle, longest = format_time(statistics.median(times)), format_time(max(times))
+        batches = f"; {middle} for a batch (median), {longest} for the longest wait"
+        yield waited + share + (batches if len(times) > 1 else "")
 
-    def hints(self, step_times: Sequence[float], steps: int, rest_us: float) -> Iterator[str]:
-        """Yields what could be done about it.
-
-        Args:
-            step_times: How long steps took, as far as that is known.
-            steps: How many there were.
-            rest_us: How long the window was, without imports.
-        """
-        if not self._waits_us or rest_us <= 0:
+    def hints(self, loop: LoopTimes) -> Iterator[str]:
+        """Yields what could be done about it."""
+        if not self._waits or loop.rest_us <= 0:
             return
-        usual_us = self._usual_us() * len(self._waits_us)
+        start_us = self._firsts_us + self._ends_us
+        found = [*self._late(loop)]
+        if start_us > _MUCH * loop.rest_us:
+            start = f"{format_time(start_us)} is the wait for workers that start, or their end; "
+            epochs = "if every epoch pays it, DataLoader persistent_workers=True keeps them"
+            found.append((start_us, start + epochs))
+        for _, hint in sorted(found, reverse=True):
+            yield hint
+
+    def _late(self, loop: LoopTimes) -> Iterator[tuple[float, str]]:
+        """Yields hints on data that is late, each with the time that it is about."""
+        more = "more workers" if self._has_workers else "load it in workers"
+        cure = f"{more} (DataLoader num_workers), or less work per item"
+        later_us, steps_us = _sum_us(self._later), sum(loop.step_times)
+        if loop.steps is None or not steps_us:
+            if later_us > _MUCH * loop.rest_us:
+                yield later_us, f"the data is late{_mostly(self._later)}: {cure}"
+            return
         # What a run did before its steps makes their data no earlier.
-        waited_us, of_us, where = usual_us, rest_us, ""
-        if step_times:
-            # Those that wait and those that do not take turns too.
-            waited_us, of_us = usual_us / steps, statistics.mean(step_times)
-        # Loops without an optimizer wait outside of steps.
-        if step_times and waited_us < of_us:
-            where = f", {format_time(waited_us)} of the {format_time(of_us)} of a step on average"
-        if waited_us > _MUCH * of_us:
-            more = "more workers" if self._has_workers else "load it in workers"
-            yield f"the data is late{where}: {more} (DataLoader num_workers), or less work per item"
-        elif (rest := self._total_us - usual_us + self._ends_us) > _MUCH * rest_us:
-            yield from self._start_hint(rest)
+        inside = [wait for wait in self._later if _is_within(wait, loop.steps)]
+        inside_us, count = _sum_us(inside), len(loop.step_times)
+        if inside_us > _MUCH * steps_us:
+            waited, step = format_time(inside_us / count), format_time(steps_us / count)
+            where = f"{waited} of the {step} of a step on average{_mostly(inside)}"
+            yield inside_us, f"the data is late, {where}: {cure}"
+        outside_us = later_us - inside_us
+        if outside_us > _MUCH * loop.rest_us:
+            where = "outside of the optimizer steps, as in a first batch or an evaluation"
+            yield outside_us, f"{format_time(outside_us)} of the wait for data is {where}: {cure}"
 
-    def _start_hint(self, first_us: float) -> Iterator[str]:
-        first = f"{format_time(first_us)} of the wait for data"
-        if self._has_workers and (self._starts > 0 or self._ends_us > 0):
-            yield (
-                f"{first} is the start or the end of workers, other batches come in time; "
-                "if every epoch pays it, DataLoader persistent_workers=True keeps them"
-            )
-        else:
-            yield f"{first} is for few batches: something that the dataset does once"
 
-    def _usual_us(self) -> float:
-        """Returns how long a batch was waited for through the window, whatever the first took.
+def _sum_us(waits: Sequence[Span]) -> float:
+    return sum(wait.us for wait in waits)
 
-        Workers finish in turns, so that one long wait is followed by short ones: as many waits
-        together as there are workers are even.
-        """
-        waits, turn = self._waits_us, self._workers
-        if self._starts == 1 and len(waits) > turn:
-            # Each worker starts with a batch.
-            waits = waits[turn:]
-        turn = min(turn, len(waits))
-        ends = range(turn, len(waits) + 1)
-        return statistics.median(sum(waits[end - turn : end]) / turn for end in ends)
+
+def _is_within(inner: Span, outer: Span) -> bool:
+    return outer.begin_ns <= inner.begin_ns and inner.end_ns <= outer.end_ns
+
+
+def _mostly(waits: Sequence[Span]) -> str:
+    """Returns of how many waits most of the time is, if these are few."""
+    times = sorted((wait.us for wait in waits), reverse=True)
+    few = int(_FEW * len(times))
+    if not few or sum(times[:few]) < _MOST * sum(times):
+        return ""
+    most_us = _MOST * sum(times)
+    count = 1 + sum(so_far < most_us for so_far in accumulate(times))
+    return f", mostly for {count} of {len(times)} batches"

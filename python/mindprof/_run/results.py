@@ -24,8 +24,9 @@ _RUN_KEY = "mindprof_run"
 #: A table for a file has every row.
 _ALL_ROWS = -1
 
-#: From how many bytes on viewers take long to open a trace.
-_LARGE_TRACE = 100_000_000
+#: From how many packed bytes on viewers take long to open a trace: unpacked it is 10 to 30 times
+#: as large.
+_LARGE_TRACE = 10_000_000
 
 
 class Results:
@@ -71,7 +72,7 @@ class Results:
             self._show(self._table(summary, self.arguments.limit, self._width()))
         if steps is not None and steps < self.arguments.active:
             wanted = f"the {self.arguments.active} optimizer steps that were asked for"
-            self.say(f"the window has {steps} of {wanted}: the first optimizer made no more")
+            self.say(f"the window has {steps} of {wanted}: {self._why_no_more(prof)}")
         for cause, count in _core.profile_loss(prof.recording).items():
             self.say(f"events lost: {count:,} {cause}")
         for path in written:
@@ -85,6 +86,11 @@ class Results:
     def _steps_of(self, prof: RunProfile) -> int | None:
         """Returns how many optimizer steps the window has; None if it has no use for them."""
         return len(prof.step_times) if self.arguments.active else None
+
+    def _why_no_more(self, prof: RunProfile) -> str:
+        if not self.is_program_done:
+            return "the program was ended"
+        return "the first optimizer made no more" if prof.step_num else "no optimizer made one"
 
     def _table(self, summary: Summary, limit: int, width: int | None = None) -> str:
         return summary.rows.table(self.arguments.sort, row_limit=limit, max_width=width)

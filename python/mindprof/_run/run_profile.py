@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
-from time import perf_counter_ns
+from time import perf_counter_ns, time_ns
 
 from mindprof import _core
 from mindprof._profiler.profile import PROFILER_STEP_NAME, profile
 from mindprof._profiler.schedule import ProfilerAction
+from mindprof._run.span import Span
 
 #: What the last range is called, in which the optimizer makes no step.
 AFTER_LAST = "after the last optimizer step"
@@ -27,6 +29,8 @@ class RunProfile(profile):
 
     #: How long the recorded steps of the present window took, in microseconds.
     step_times: list[float]
+    #: The thread that makes the steps, by the number that the system gives it.
+    _loop_thread: int | None = None
 
     _range: _core.StepRange | None = None
     _step_began_ns = 0
@@ -83,6 +87,27 @@ class RunProfile(profile):
         assert self.profiler is not None
         return (self.profiler.profiling_end_time_ns - self._last_end_ns) / 1000
 
+    @property
+    def steps_span(self) -> Span | None:
+        """When the steps of `step_times` ran; None if there are none."""
+        if not self.step_times:
+            return None
+        assert self.profiler is not None
+        return Span(self._first_end_ns or self.profiler.profiling_start_time_ns, self._last_end_ns)
+
+    def loop_spans(self, prefix: str) -> list[Span]:
+        """Returns when ranges of the last window ran whose names begin so, in time order.
+
+        Those of the thread that makes the steps count; without any, those of the main thread.
+        """
+        thread = self._loop_thread or threading.main_thread().native_id
+        to_counter_ns = perf_counter_ns() - time_ns()
+        return [
+            Span(begin_ns + to_counter_ns, end_ns + to_counter_ns)
+            for begin_ns, end_ns, its_thread in self.recording.spans(prefix)
+            if its_thread == thread
+        ]
+
     def start(self) -> None:
         """Begins with the first action of the schedule, or to record if there is none."""
         self.step_times = []
@@ -97,6 +122,7 @@ class RunProfile(profile):
 
     def step(self) -> None:
         """Says that a step has ended, and the next begins."""
+        self._loop_thread = threading.get_native_id()
         if self.record_steps:
             self._next_step()
             return
@@ -131,4 +157,5 @@ class RunProfile(profile):
             self._range.close()
             self._range = None
             if self.current_action in _RECORDING:
-                self.step_times.append((perf_counter_ns() - self._step_began_ns) / 1000)
+                self._last_end_ns = perf_counter_ns()
+                self.step_times.append((self._last_end_ns - self._step_began_ns) / 1000)

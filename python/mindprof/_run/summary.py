@@ -14,7 +14,7 @@ from mindprof._profiler.profile import PROFILER_STEP_NAME
 from mindprof._results.event_list import EventList
 from mindprof._results.format import _format_time as format_time
 from mindprof._results.lists import key_averages
-from mindprof._run.data_waits import DataWaits
+from mindprof._run.data_waits import FROM_WORKERS, NEXT_BATCH, DataWaits, LoopTimes
 from mindprof._run.imports import IMPORT, ImportLog
 from mindprof._run.run_profile import AFTER_LAST, BEFORE_FIRST, RunProfile
 from mindprof._run.worker_times import WorkerTimes
@@ -24,6 +24,9 @@ _WAIT, _ACTIVE = 2, 5
 
 #: From which share of the time on something is worth a word.
 _MUCH = 0.1
+
+#: How a recording says that it had no room for events.
+_NO_ROOM = "over the byte budget"
 
 #: How many of the imported modules are named.
 _NAMED_MODULES = 3
@@ -63,12 +66,16 @@ class Summary:
         # What workers ran is in the rows, beside the time of the program.
         apart = [*imports, *(row.key for row in self._steps)]
         self._inside_us = shown.process_time(recording.own_process(), apart)
+        self._is_cut = any(_NO_ROOM in cause for cause in _core.profile_loss(recording))
         self._recorded_us = prof.recorded_us
         # What other threads and processes import takes none of the program's time.
         self._rest_us = self._recorded_us - prof.overlap_us(log.of_main)
-        ends_us = [end_us for span in workers.ends if (end_us := prof.overlap_us([span]))]
-        starts = sum(prof.overlap_us([span]) > 0 for span in workers.starts)
-        self._waits = DataWaits(recording, self.rows, ends_us, starts, workers.count)
+        starts, ends = (
+            [span for span in spans if prof.overlap_us([span]) > 0]
+            for spans in (workers.starts, workers.ends)
+        )
+        waits, has_workers = prof.loop_spans(NEXT_BATCH), bool(prof.loop_spans(FROM_WORKERS))
+        self._waits = DataWaits(waits, starts, ends, has_workers)
 
     def _without_apart(self, found: EventList[Any], inside: list[float]) -> EventList[Any]:
         """Returns the rows without imports and steps, and without the time of imports in them."""
@@ -102,7 +109,11 @@ class Summary:
         if others_us:
             yield f"imports on other threads: {format_time(others_us)} of that"
         yield from self._steps_said()
-        yield from self._waits.said(self._rest_us)
+        # Waits are events too, of which some may be lost.
+        if not self._is_cut:
+            yield from self._waits.said(self._rest_us)
+        if self._is_cut:
+            yield "what ran when the budget was full is in no row: times and counts are too low"
         if self._is_mostly_outside():
             outside = format_time(self._outside_us())
             yield f"{outside} passed outside of all rows, in Python or waiting"
@@ -149,7 +160,8 @@ class Summary:
         return self._rest_us - self._inside_us
 
     def _is_mostly_outside(self) -> bool:
-        return self._has_operators and self._outside_us() > self._rest_us / 2
+        # What was lost would be rows too.
+        return self._has_operators and not self._is_cut and self._outside_us() > self._rest_us / 2
 
     def hints(self, has_schedule: bool, has_stacks: bool) -> Iterator[str]:
         """Yields what could be done about it.
@@ -158,10 +170,15 @@ class Summary:
             has_schedule: Whether steps are recorded, in place of the whole run.
             has_stacks: Whether Python's calls are recorded.
         """
+        if self._is_cut:
+            less = "" if has_schedule else ", --active N records N optimizer steps alone"
+            yield f"the budget was full: --budget SIZE gives it more room{less}"
         if self._is_mostly_outside():
             place = "the flame graph has it" if has_stacks else "without --no-stacks it is recorded"
             yield f"most of the time passed in Python or waiting: {place}"
-        yield from self._waits.hints(self._prof.step_times, self._step_count, self._rest_us)
+        if not self._is_cut:
+            steps, step_times = self._prof.steps_span, self._prof.step_times
+            yield from self._waits.hints(LoopTimes(self._rest_us, steps, step_times))
         is_much = self._recorded_us - self._rest_us > _MUCH * self._recorded_us
         if has_schedule and is_much:
             yield "the first step begins with the program: --wait 1 leaves it and the imports out"

@@ -9,15 +9,15 @@ from typing import Any
 
 from mindprof._import_watch import ImportWatch
 from mindprof._install.replacements import Replacements
+from mindprof._run.span import Span
 
 #: Where torch has its loaders, and the class of those with workers.
 _MODULE = "torch.utils.data.dataloader"
 _LOADER = "_MultiProcessingDataLoaderIter"
 
-#: What starts them, what ends them, and how many there are.
+#: What starts them, and what ends them.
 _START = "__init__"
 _END = "_shutdown_workers"
-_COUNT = "_num_workers"
 
 #: What asks for the next batch, and finds that there is none.
 _ASKING = "_next_data"
@@ -31,12 +31,10 @@ class WorkerTimes:
     """
 
     def __init__(self) -> None:
-        #: When they were started, by `perf_counter_ns()`.
-        self.starts: list[tuple[int, int]] = []
+        #: When they were started.
+        self.starts: list[Span] = []
         #: When loops that asked for a batch had them end, as there was none.
-        self.ends: list[tuple[int, int]] = []
-        #: How many the last loader has; None if there was none.
-        self.count: int | None = None
+        self.ends: list[Span] = []
         self._replacements = Replacements()
         self._imports = ImportWatch([_MODULE], self._watch)
 
@@ -60,8 +58,7 @@ class WorkerTimes:
         def start(loader: Any, *args: Any, **kwargs: Any) -> None:
             began = perf_counter_ns()
             their_start(loader, *args, **kwargs)
-            self.starts.append((began, perf_counter_ns()))
-            self.count = getattr(loader, _COUNT, None)
+            self.starts.append(Span(began, perf_counter_ns()))
 
         def end(loader: Any) -> Any:
             began = perf_counter_ns()
@@ -70,7 +67,7 @@ class WorkerTimes:
             finally:
                 # A loader that is let go of ends its workers outside of all waits.
                 if sys._getframe(1).f_code.co_name == _ASKING:
-                    self.ends.append((began, perf_counter_ns()))
+                    self.ends.append(Span(began, perf_counter_ns()))
 
         self._replacements.replace(loader, _START, start)
         self._replacements.replace(loader, _END, end)
