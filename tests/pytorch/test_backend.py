@@ -238,6 +238,42 @@ prober.join()
     assert RECORDED in said
 
 
+def test_a_signal_handler_waits_for_the_probe_that_it_interrupted() -> None:
+    middle = """
+import signal
+handled = []
+def handle(*_):
+    handled.append(mindprof.profile())
+    handled[0].start()
+signal.signal(signal.SIGUSR1, handle)
+unsignalled = torch_backend.probe
+def signalling_probe(torch):
+    os.kill(os.getpid(), signal.SIGUSR1)
+    unsignalled(torch)
+torch_backend.probe = signalling_probe
+mindprof.supported_activities()
+x * x
+handled[0].stop()
+print("handled", [event.name for event in handled[0].events()], len(calls))
+"""
+    assert "handled ['aten::mul'] 1" in run(middle=SLOW_PROBE + middle)
+
+
+def test_a_torch_that_is_half_imported_is_not_probed() -> None:
+    middle = """
+said = torch.compiled_with_cxx11_abi
+del torch.compiled_with_cxx11_abi
+torch.__spec__._initializing = True
+with mindprof.profile():
+    pass
+torch.__spec__._initializing = False
+torch.compiled_with_cxx11_abi = said
+"""
+    said = run(middle=middle)
+    assert "is recorded by: observer" in said
+    assert RECORDED in said
+
+
 def test_an_unknown_way_is_refused() -> None:
     expected = "ValueError: MINDPROF_TORCH_BACKEND must be observer, kineto or off, got 'cuda'"
     assert expected in run(backend="cuda")

@@ -82,8 +82,11 @@ impl FromPyObject<'_, '_> for SessionOptions {
 
 #[pymethods]
 impl Session {
+    /// If it `hears_torch`, torch tells of its operators from the first moment on, with all that is
+    /// wanted of them; of memory, [`Session::observe_torch`] has it told.
     #[new]
-    fn new(py: Python<'_>, options: SessionOptions) -> PyResult<Self> {
+    #[pyo3(signature = (options, hears_torch=false))]
+    fn new(py: Python<'_>, options: SessionOptions, hears_torch: bool) -> PyResult<Self> {
         let mut facts = Metadata::default();
         let said = [
             ("profile_memory", options.profile_memory),
@@ -110,6 +113,17 @@ impl Session {
             calls: wanted.calls,
             budget_bytes: options.budget_bytes,
         };
+        // Before the window opens: other threads' operators are in it from then on, and those that
+        // another session is told of may come without inputs.
+        let attachment = if hears_torch {
+            let wanted = WantedOfTorch {
+                inputs: options.inputs,
+                memory: false,
+            };
+            Some(observer()?.attach(wanted).map_err(Error::from)?)
+        } else {
+            None
+        };
         let window = Window::start(options);
         let following = if wanted.calls == Calls::None {
             None
@@ -119,7 +133,7 @@ impl Session {
         let state = State {
             window: Some(window),
             following,
-            attachment: None,
+            attachment,
             wants_inputs: options.inputs,
             capture: None,
             attached: Vec::new(),

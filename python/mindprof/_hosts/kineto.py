@@ -29,6 +29,7 @@ from mindprof._hosts.torch_sessions import (
     IS_BUSY,
     WITHOUT_TORCH,
     Collection,
+    changes,
     claim_kineto,
     collection_of,
     give_kineto_back,
@@ -101,22 +102,26 @@ class KinetoHost:
 
     def start(self, options: SessionOptions) -> _core.Session:
         """Begins a recording."""
-        # Before there is a session: from then on torch's own profiler cannot be told from ours.
-        if not _is_busy():
-            # Python's calls are followed by one of the two alone, or else each call is there twice.
-            session = _core.Session(options.without_stack())
-            if self._collect(session, options):
-                return session
-            session.stop()
-        # Beside a recording by Kineto there is no probe: what it runs would be in that.
-        can_observe = not kineto_is_claimed() and observer_works(sys.modules["torch"])
+        with changes:
+            # Before there is a session: from then on torch's own profiler cannot be told from ours.
+            if not _is_busy():
+                # Python's calls are followed by one of the two alone, or else each call is there
+                # twice.
+                session = _core.Session(options.without_stack())
+                if self._collect(session, options):
+                    return session
+                session.stop()
+            # Beside a recording by Kineto there is no probe: what it runs would be in that.
+            can_observe = not kineto_is_claimed() and observer_works(sys.modules["torch"])
         _warn(IS_BUSY.format(rest=BY_OBSERVER if can_observe else WITHOUT_TORCH))
         return self._observer.start(options) if can_observe else _core.Session(options)
 
     def join(self, session: _core.Session, options: SessionOptions) -> None:
         """Has a recording that began before torch was there hold what torch runs from now on."""
-        # It follows Python's calls already.
-        if _is_busy() or not self._collect(session, options.without_stack()):
+        with changes:
+            # It follows Python's calls already.
+            has_kineto = not _is_busy() and self._collect(session, options.without_stack())
+        if not has_kineto:
             _warn(IS_BUSY.format(rest=WITHOUT_TORCH))
 
     def _collect(self, session: _core.Session, options: SessionOptions) -> bool:

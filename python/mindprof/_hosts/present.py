@@ -9,7 +9,7 @@ from mindprof._hosts.frameworks import framework_activities
 from mindprof._hosts.host import Host
 from mindprof._hosts.kineto import KinetoHost
 from mindprof._hosts.pytorch import PyTorchHost
-from mindprof._hosts.torch_backend import chosen_backend, recorded_devices
+from mindprof._hosts.torch_backend import chosen_backend, is_loaded, recorded_devices
 from mindprof._profiler.activity import DEVICE_NAMES, ProfilerActivity
 
 _EMBEDDED = EmbeddedHost()
@@ -27,8 +27,7 @@ def present_host(device: str | None = None) -> Host:
         RuntimeError: The environment forces a way to record torch that is not there.
     """
     torch = sys.modules.get("torch")
-    # One that is still being imported runs no operators yet.
-    if torch is None or getattr(torch.__spec__, "_initializing", False):
+    if torch is None or not is_loaded(torch):
         return _EMBEDDED
     hosts: dict[str, Host] = {"observer": _PYTORCH, "kineto": _KINETO}
     return hosts.get(chosen_backend(torch, device).name, _EMBEDDED)

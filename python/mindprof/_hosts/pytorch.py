@@ -14,6 +14,7 @@ from mindprof._hosts.torch_backend import memory_is_told
 from mindprof._hosts.torch_sessions import (
     IS_BUSY,
     WITHOUT_TORCH,
+    changes,
     kineto_is_claimed,
     observed,
     tell_torch,
@@ -47,19 +48,18 @@ class PyTorchHost:
 
     def start(self, options: SessionOptions) -> _core.Session:
         """Begins a recording."""
-        if kineto_is_claimed():
-            warnings.warn(IS_BUSY.format(rest=WITHOUT_TORCH), stacklevel=level_outside())
-            return _core.Session(options)
-        # First: it runs operators of its own, which no recording is to see.
-        memory = options.profile_memory and memory_is_told(sys.modules["torch"])
-        session = _core.Session(options)
-        self._observe(session, options, memory)
-        return session
+        with changes:
+            if not kineto_is_claimed():
+                session = _core.Session(options, hears_torch=True)
+                self._observe(session, options)
+                return session
+        warnings.warn(IS_BUSY.format(rest=WITHOUT_TORCH), stacklevel=level_outside())
+        return _core.Session(options)
 
     def join(self, session: _core.Session, options: SessionOptions) -> None:
         """Has a recording that began before torch was there hold what torch runs from now on."""
-        memory = options.profile_memory and memory_is_told(sys.modules["torch"])
-        self._observe(session, options, memory)
+        with changes:
+            self._observe(session, options)
 
     def toggle(
         self, session: _core.Session, enabled: bool, activities: Iterable[ProfilerActivity]
@@ -68,11 +68,12 @@ class PyTorchHost:
         if ProfilerActivity.CPU in activities:
             session.resume() if enabled else session.pause()
 
-    def _observe(self, session: _core.Session, options: SessionOptions, memory: bool) -> None:
+    def _observe(self, session: _core.Session, options: SessionOptions) -> None:
+        torch = sys.modules["torch"]
+        memory = options.profile_memory and memory_is_told(torch)
         _add(session)
         if not session.observe_torch(memory):
             warnings.warn(_MEMORY_IS_TAKEN, stacklevel=level_outside())
-        torch = sys.modules["torch"]
         fast_ranges.replace(torch)
         if memory and options.record_shapes:
             # What memory is for is concluded from operators and what they were given.
@@ -81,12 +82,13 @@ class PyTorchHost:
 
     def stop(self, session: _core.Session) -> _core.Profile:
         """Ends a recording."""
-        profile = session.stop()
-        end = observed.pop(session, None)
-        if end is not None:
-            end.detach()
-        if not _core.is_profiling():
-            _leave()
+        with changes:
+            profile = session.stop()
+            end = observed.pop(session, None)
+            if end is not None:
+                end.detach()
+            if not _core.is_profiling():
+                _leave()
         return profile
 
 
@@ -99,9 +101,16 @@ def _add(session: _core.Session) -> None:
 
 def _let_go() -> None:
     """Leaves torch as it was, if that recording was the last one."""
-    # The engine still has a recording whose object is about to go.
-    if not list(observed) and not kineto_is_claimed():
-        _leave()
+    # It may be called anywhere, also where waiting would be for ever: who begins or ends at this
+    # very moment leaves torch as it is to be.
+    if not changes.acquire(blocking=False):
+        return
+    try:
+        # The engine still has a recording whose object is about to go.
+        if not list(observed) and not kineto_is_claimed():
+            _leave()
+    finally:
+        changes.release()
 
 
 def _leave() -> None:

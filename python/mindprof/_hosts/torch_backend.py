@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from mindprof import _core
-from mindprof._hosts.plain_thread import on_plain_thread
+from mindprof._hosts.plain_thread import PlainThread
 from mindprof._profiler.activity import DEVICE_NAMES
 from mindprof._results.logger import inform
 
@@ -24,8 +24,7 @@ _OLDEST = (2, 7)
 # So many bytes as no other allocation is likely to have.
 _CHECKED_BYTES = 12_345
 
-_probed: Backend | None = None
-_tells_memory = False
+_trial: PlainThread[Trial] | None = None
 _said: set[Backend] = set()
 _lock = threading.RLock()
 
@@ -40,6 +39,18 @@ class Backend(NamedTuple):
 
     name: str
     reason: str
+
+
+class Trial(NamedTuple):
+    """What was found out about the observer by trying it.
+
+    Args:
+        backend: The observer, or `off` if it is not right for this torch.
+        tells_memory: Whether it hears of memory.
+    """
+
+    backend: Backend
+    tells_memory: bool
 
 
 def chosen_backend(torch: ModuleType, device: str | None = None) -> Backend:
@@ -65,7 +76,7 @@ def chosen_backend(torch: ModuleType, device: str | None = None) -> Backend:
             raise RuntimeError(f"{VARIABLE}=kineto: this torch was built without it")
         return _say(Backend("kineto", f"{VARIABLE} says so"))
     # Also where the observer is not needed now: beside a recording it could not be tried.
-    probed = _probe_once(torch)
+    probed = _tried(torch).backend
     if not forced and device in recorded_devices(torch):
         return _say(Backend("kineto", f"{device} is among the activities"))
     if forced and probed.name != forced:
@@ -77,7 +88,7 @@ def chosen_backend(torch: ModuleType, device: str | None = None) -> Backend:
 
 def observer_works(torch: ModuleType) -> bool:
     """Returns whether the observer is right for this torch."""
-    return _probe_once(torch).name == "observer"
+    return _tried(torch).backend.name == "observer"
 
 
 def has_kineto(torch: ModuleType) -> bool:
@@ -104,54 +115,62 @@ def recorded_devices(torch: ModuleType) -> set[str]:
 
 def memory_is_told(torch: ModuleType) -> bool:
     """Returns whether torch tells the observer of memory."""
-    return observer_works(torch) and _tells_memory
+    return _tried(torch).tells_memory
 
 
-def _probe_once(torch: ModuleType) -> Backend:
-    """Returns the observer if it is right for this torch; what was found out once is kept.
+def is_loaded(torch: ModuleType) -> bool:
+    """Returns whether torch is there as a whole: while it is imported it runs no operators."""
+    return not getattr(torch.__spec__, "_initializing", False)
+
+
+def _tried(torch: ModuleType) -> Trial:
+    """Returns whether the observer is right for this torch; what was found out once is kept.
 
     All that is tried is tried before the first recording, and whoever comes meanwhile waits for it:
     a recording beside it would hold operators that are not the program's.
     """
-    global _probed, _tells_memory
+    global _trial
     with _lock:
-        if _probed is None:
-            reason = _obstacle(torch) or _probe_failure(torch)
-            if reason:
-                _probed = Backend("off", reason)
-            else:
-                _core.name_module_calls(torch.nn.Module.__call__)
-                _core.name_torch_tensors([torch.Tensor, torch.nn.Parameter])
-                _tells_memory = _try_memory(torch)
-                _probed = Backend("observer", "its layout was probed and is as expected")
-        return _probed
+        if _trial is None:
+            _trial = PlainThread(lambda: _try_out(torch))
+            _trial.start()
+        trial = _trial
+    return trial.result()
 
 
 def _begin_child() -> None:
-    """Has a forked child try for itself what another thread of its parent was trying."""
-    global _lock
+    """Has a forked child try for itself what a thread of its parent was trying."""
+    global _trial, _lock
     _lock = threading.RLock()
+    if _trial is not None and not _trial.is_done:
+        _trial = None
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_child)
 
 
+def _try_out(torch: ModuleType) -> Trial:
+    reason = _obstacle(torch) or _probe_failure(torch)
+    if reason:
+        return Trial(Backend("off", reason), tells_memory=False)
+    _core.name_module_calls(torch.nn.Module.__call__)
+    _core.name_torch_tensors([torch.Tensor, torch.nn.Parameter])
+    observer = Backend("observer", "its layout was probed and is as expected")
+    return Trial(observer, _try_memory(torch))
+
+
 def _try_memory(torch: ModuleType) -> bool:
     """Returns whether the observer hears of an allocation."""
+    empty, kind = torch.empty, torch.uint8
     try:
-        on_plain_thread(lambda: _check_memory(torch))
+        _core.check_torch_memory(
+            _CHECKED_BYTES, lambda: empty(_CHECKED_BYTES, dtype=kind, device="cpu")
+        )
     except _core.ProfilerError as error:
         inform("torch's memory is not recorded: %s", error)
         return False
     return True
-
-
-def _check_memory(torch: ModuleType) -> None:
-    empty, kind = torch.empty, torch.uint8
-    _core.check_torch_memory(
-        _CHECKED_BYTES, lambda: empty(_CHECKED_BYTES, dtype=kind, device="cpu")
-    )
 
 
 def _obstacle(torch: ModuleType) -> str | None:
@@ -178,7 +197,7 @@ def torch_version(torch: ModuleType) -> tuple[int, ...]:
 def _probe_failure(torch: ModuleType) -> str | None:
     """Makes the observer. Returns why that failed, None if it did not."""
     try:
-        on_plain_thread(lambda: probe(torch))
+        probe(torch)
     # Whatever an unknown torch does to the probe's operators, the program goes on without it.
     except Exception as error:
         return str(error) or type(error).__name__

@@ -45,6 +45,10 @@ observed: weakref.WeakKeyDictionary[_core.Session, weakref.finalize[..., _core.S
     weakref.WeakKeyDictionary()
 )
 
+#: Held where a recording begins or ends to hear of torch: what others hear of is looked at, and
+#: changed, in one step.
+changes = threading.RLock()
+
 # Under one key, or empty: of several threads the one that sets it has Kineto.
 _collections: dict[str, Collection] = {}
 
@@ -90,6 +94,8 @@ def tell_torch(torch: ModuleType, is_profiling: bool) -> None:
 
 def _forget() -> None:
     """Forgets the recordings of the parent: a forked child has none, and torch believes in none."""
+    # A thread that the child does not have may hold it.
+    changes._at_fork_reinit()  # type: ignore[attr-defined]
     torch = sys.modules.get("torch")
     if torch is not None and (_collections or observed):
         tell_torch(torch, is_profiling=False)

@@ -9,7 +9,7 @@ from types import ModuleType
 from mindprof._hosts.call_level import level_outside
 from mindprof._hosts.embedded import EmbeddedHost
 from mindprof._hosts.host import Host
-from mindprof._hosts.torch_backend import chosen_backend
+from mindprof._hosts.torch_backend import chosen_backend, is_loaded
 
 _TEXT = (
     "torch is loaded, but its operators are not in this recording: {reason}. Record them with "
@@ -28,6 +28,7 @@ def warn_of_unseen_torch(host: Host) -> None:
     if (
         _said
         or torch is None
+        or not is_loaded(torch)
         or not isinstance(host, EmbeddedHost)
         or "mindtorch_v2" in sys.modules
     ):
