@@ -100,28 +100,6 @@ def test_a_profiler_with_shapes_takes_nothing_from_one_without() -> None:
     assert counts(prof)["aten::neg_"] == count
 
 
-def test_a_profiler_with_shapes_has_them_from_its_first_operator_on() -> None:
-    """Also those of threads whose operators one without shapes is told of."""
-    x, is_over = torch.ones(3, 5), threading.Event()
-
-    def work() -> None:
-        while not is_over.is_set():
-            torch.mul(x, 2)
-
-    with mindprof.profile():
-        worker = threading.Thread(target=work)
-        worker.start()
-        found = []
-        for _ in range(300):
-            with mindprof.profile(record_shapes=True) as prof:
-                time.sleep(1e-4)
-            found += [event.input_shapes for event in prof.events() if event.name == "aten::mul"]
-        is_over.set()
-        worker.join()
-    assert found
-    assert [shapes for shapes in found if shapes != [[3, 5], []]] == []
-
-
 # Python from 3.12 on warns of forks beside other threads, which torch has.
 FORKS = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 
