@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 from mindprof._run.data_waits import DataWaits, LoopTimes
 from mindprof._run.span import Span
+from mindprof._run.worker_times import WorkersStart
 
 LATE = "the data is late"
 START = "is the wait for workers that start, or their end"
@@ -67,7 +68,7 @@ def test_few_late_batches_are_told_as_few() -> None:
 
 
 def test_waiting_for_the_first_batch_alone_is_the_start_of_workers() -> None:
-    start = span(0, 500)
+    start = WorkersStart(span(0, 500), 1)
     waits = spans([60_000] + [10] * 39, 501)
     found = DataWaits(waits, [start], has_workers=True)
     (hint,) = hints(waits, found)
@@ -78,7 +79,7 @@ def test_waiting_for_the_first_batch_alone_is_the_start_of_workers() -> None:
 def test_each_epoch_pays_for_the_start() -> None:
     starts, waits, begin_us = [], [], 0.0
     for _ in range(3):
-        starts.append(span(begin_us, 500))
+        starts.append(WorkersStart(span(begin_us, 500), 1))
         waits += spans([20_000] + [10] * 19, begin_us + 500)
         begin_us = waits[-1].end_ns / 1000 + WORK_US
     (hint,) = hints(waits, DataWaits(waits, starts, has_workers=True))
@@ -86,7 +87,7 @@ def test_each_epoch_pays_for_the_start() -> None:
 
 
 def test_late_data_is_seen_through_the_start_of_workers_and_the_longer_comes_first() -> None:
-    start = span(0, 500)
+    start = WorkersStart(span(0, 500), 1)
     waits = spans([9_000] + [900] * 5, 501)
     slow_start, late = hints(waits, DataWaits(waits, [start], has_workers=True))
     assert START in slow_start
@@ -94,6 +95,21 @@ def test_late_data_is_seen_through_the_start_of_workers_and_the_longer_comes_fir
     waits = spans([900] * 1 + [9_000] * 5, 501)
     (late,) = hints(waits, DataWaits(waits, [start], has_workers=True))
     assert late.startswith(LATE)
+
+
+def test_each_worker_starts_with_a_batch() -> None:
+    """Spawned workers take long, each for its first one."""
+    start = WorkersStart(span(0, 500), 2)
+    waits = spans([5_000_000, 3_000_000, 9, 9, 9, 9], 501)
+    (hint,) = hints(waits, DataWaits(waits, [start], has_workers=True))
+    assert hint.startswith(f"8.000s {START}; ")
+    late = [429_000, 4_000, 304_000, 3_900, 336_000, 2_900, 325_000, 2_600, 348_000, 3_700]
+    waits = spans(late, 501)
+    hint, _ = hints(waits, DataWaits(waits, [start], has_workers=True))
+    assert hint.startswith(LATE)
+    # Two batches of two workers may be late as well.
+    waits = spans([5_000, 3_000], 501)
+    assert any(LATE in hint for hint in hints(waits, DataWaits(waits, [start])))
 
 
 def test_workers_that_started_before_the_window_do_not_start_in_it() -> None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from mindprof._results.format import _format_time as format_time
 from mindprof._run.span import Span
+from mindprof._run.worker_times import WorkersStart
 
 #: How torch names the range in which a loop gets its next batch, and that of one with workers.
 NEXT_BATCH = "enumerate(DataLoader)#"
@@ -43,7 +44,7 @@ class DataWaits:
     def __init__(
         self,
         waits: Sequence[Span],
-        starts: Sequence[Span] = (),
+        starts: Sequence[WorkersStart] = (),
         ends: Sequence[Span] = (),
         has_workers: bool = False,
     ) -> None:
@@ -56,8 +57,12 @@ class DataWaits:
             has_workers: Whether a loader has any.
         """
         begins = [wait.begin_ns for wait in waits]
-        # The wait that comes after workers were started is for them.
-        firsts = {bisect_left(begins, start.end_ns) for start in starts}
+        firsts: set[int] = set()
+        for start in starts:
+            first = bisect_left(begins, start.span.end_ns)
+            # Each worker starts with a batch. Where nothing comes after, data may be late as well.
+            rest = first + start.workers
+            firsts |= set(range(first, rest)) if rest < len(waits) else {first}
         # That in which they ended found no batch.
         found = [(bisect_right(begins, end.begin_ns) - 1, end) for end in ends]
         lasts = {at for at, end in found if at >= 0 and _is_within(end, waits[at])}

@@ -70,10 +70,8 @@ class Summary:
         self._recorded_us = prof.recorded_us
         # What other threads and processes import takes none of the program's time.
         self._rest_us = self._recorded_us - prof.overlap_us(log.of_main)
-        starts, ends = (
-            [span for span in spans if prof.overlap_us([span]) > 0]
-            for spans in (workers.starts, workers.ends)
-        )
+        starts = [start for start in workers.starts if prof.overlap_us([start.span]) > 0]
+        ends = [span for span in workers.ends if prof.overlap_us([span]) > 0]
         waits, has_workers = prof.loop_spans(NEXT_BATCH), bool(prof.loop_spans(FROM_WORKERS))
         self._waits = DataWaits(waits, starts, ends, has_workers)
 

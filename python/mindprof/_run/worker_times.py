@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from time import perf_counter_ns
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from mindprof._import_watch import ImportWatch
 from mindprof._install.replacements import Replacements
@@ -15,12 +15,25 @@ from mindprof._run.span import Span
 _MODULE = "torch.utils.data.dataloader"
 _LOADER = "_MultiProcessingDataLoaderIter"
 
-#: What starts them, and what ends them.
+#: What starts them, what ends them, and how many there are.
 _START = "__init__"
 _END = "_shutdown_workers"
+_COUNT = "_num_workers"
 
 #: What asks for the next batch, and finds that there is none.
 _ASKING = "_next_data"
+
+
+class WorkersStart(NamedTuple):
+    """A loader that has its workers start.
+
+    Args:
+        span: When.
+        workers: How many there are.
+    """
+
+    span: Span
+    workers: int
 
 
 class WorkerTimes:
@@ -32,7 +45,7 @@ class WorkerTimes:
 
     def __init__(self) -> None:
         #: When they were started.
-        self.starts: list[Span] = []
+        self.starts: list[WorkersStart] = []
         #: When loops that asked for a batch had them end, as there was none.
         self.ends: list[Span] = []
         self._replacements = Replacements()
@@ -58,7 +71,8 @@ class WorkerTimes:
         def start(loader: Any, *args: Any, **kwargs: Any) -> None:
             began = perf_counter_ns()
             their_start(loader, *args, **kwargs)
-            self.starts.append(Span(began, perf_counter_ns()))
+            span = Span(began, perf_counter_ns())
+            self.starts.append(WorkersStart(span, getattr(loader, _COUNT, 1)))
 
         def end(loader: Any) -> Any:
             began = perf_counter_ns()
