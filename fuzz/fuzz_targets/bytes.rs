@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mindprof_formats::{ReadOptions, Repair, read_trace_with, write_trace};
+use mindprof_trace::{ReadOptions, Repair, read_trace_with, write_trace};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(reading) = read_trace_with(bytes, &ReadOptions::default()) else {

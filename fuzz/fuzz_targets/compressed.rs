@@ -7,7 +7,7 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use libfuzzer_sys::fuzz_target;
-use mindprof_formats::{ReadOptions, read_trace_with};
+use mindprof_trace::{ReadOptions, read_trace_with};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 fn packed(text: &[u8], by_zstd: bool) -> Vec<u8> {

@@ -4,7 +4,7 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use mindprof_formats::{ARGUMENT_KEYS, EVENT_KEYS, ReadOptions, read_trace_with, write_trace};
+use mindprof_trace::{ARGUMENT_KEYS, EVENT_KEYS, ReadOptions, read_trace_with, write_trace};
 use mindprof_model::{PassthroughKind, Profile};
 
 #[derive(Arbitrary, Debug)]

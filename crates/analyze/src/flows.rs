@@ -1,10 +1,12 @@
 //! The arrows of a trace: from forward operators to the backward nodes they led to, and from calls
 //! of a device's runtime to what the device did for them.
 
-use mindprof_model::{Category, DeviceKind, Event, EventId, ForwardThread, Profile, ScopeKind};
+use mindprof_model::{
+    Category, DeviceKind, Event, EventId, ForwardThread, Profile, ScopeKind, is_backward_wrapper,
+};
 use rustc_hash::FxHashMap;
 
-use crate::forward::{Forwards, is_backward_wrapper};
+use crate::forward::Forwards;
 
 /// Which events arrows leave and reach.
 ///

@@ -18,6 +18,10 @@ mod roots;
 #[cfg(test)]
 mod tests;
 
+/// How many levels of a path are written; what is below counts where they end. A line names a whole
+/// path, so that without an end they take room by the square of the depth.
+pub const PATH_LEVELS: usize = 500;
+
 /// What a stack is weighed by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum StackMetric {

@@ -7,19 +7,6 @@
 use mindprof_model::{EventId, ForwardThread, Profile, ThreadId};
 use rustc_hash::FxHashMap;
 
-/// How torch names the scope around a backward node; the node's own name follows.
-const BACKWARD_WRAPPER: &str = "autograd::engine::evaluate_function";
-
-/// Returns whether an event is the wrapper around a node of the backward graph.
-pub fn is_backward_wrapper(name: &str) -> bool {
-    name.starts_with(BACKWARD_WRAPPER)
-}
-
-/// Returns the name of the node that a wrapper of this name is around.
-pub fn wrapped_node(name: &str) -> Option<&str> {
-    name.strip_prefix(BACKWARD_WRAPPER)?.strip_prefix(": ")
-}
-
 /// What there is to know of forward operators, by thread and sequence number, while the events of a
 /// profile come by in start order.
 ///

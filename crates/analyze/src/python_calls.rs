@@ -1,11 +1,8 @@
 //! Numbers for the calls of Python functions: which call is which, which one made it, and of which
 //! module it is.
 
-use mindprof_model::{Category, Event, EventId, Nanos, Profile, StackId};
+use mindprof_model::{Category, Event, EventId, Nanos, Profile, StackId, module_number};
 use rustc_hash::FxHashMap;
-
-/// How calls of a module are named: the class, and which of its instances it is.
-const MODULE: &str = "nn.Module: ";
 
 /// The numbers of one call of a Python function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,12 +86,6 @@ impl PythonCalls {
     }
 }
 
-/// Returns which instance of its class a call of this name is of, if it is one of a module.
-pub fn module_number(name: &str) -> Option<u32> {
-    let (_, number) = name.strip_prefix(MODULE)?.rsplit_once('_')?;
-    number.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use mindprof_model::{Event, Part, StringTable, Thread};
@@ -132,13 +123,5 @@ mod tests {
         );
         let lines = [0, 1, 2, 3].map(|index| calls[&EventId::from_index(index)].has_line);
         assert_eq!(lines, [false, true, true, true]);
-    }
-
-    #[test]
-    fn a_module_is_numbered_by_the_end_of_its_name() {
-        assert_eq!(module_number("nn.Module: Linear_12"), Some(12));
-        assert_eq!(module_number("nn.Module: My_Block_0"), Some(0));
-        assert_eq!(module_number("train.py(3): step_1"), None);
-        assert_eq!(module_number("nn.Module: Linear"), None);
     }
 }

@@ -5,7 +5,9 @@ use std::io::ErrorKind::IsADirectory;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
 
-use mindprof_formats::{Error, Format};
+use mindprof_formats::{Error as FormatError, Format};
+use mindprof_report::Error as ReportError;
+use mindprof_trace::Error as TraceError;
 
 use crate::output::tell;
 
@@ -98,45 +100,113 @@ pub(crate) fn report(error: &anyhow::Error, code: u8) -> u8 {
     }
 }
 
-/// Returns what is said about an error.
+/// Returns the message for an error, with a hint on a second line if there is one.
 fn describe(error: &anyhow::Error) -> String {
-    let of_formats = error.downcast_ref::<Error>().and_then(hint);
+    let of_library = Cause::of(error).and_then(Cause::hint);
     let own = || {
         let own = error.downcast_ref::<Advised>();
         own.map(|own| own.hint.as_str().into())
     };
-    match of_formats.or_else(own) {
+    match of_library.or_else(own) {
         Some(hint) => format!("error: {error}\nhint: {hint}"),
         None => format!("error: {error}"),
     }
 }
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    let is_closed = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
-    let of_file = error.downcast_ref::<Error>().and_then(io_cause);
+    let of_library = Cause::of(error).and_then(|cause| cause.kind.io());
     let own = error.downcast_ref::<io::Error>();
-    own.or(of_file).is_some_and(is_closed)
+    own.or(of_library)
+        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-fn io_cause(error: &Error) -> Option<&io::Error> {
-    match error {
-        Error::File { source, .. } => io_cause(source),
-        Error::Io(source) => Some(source),
-        _ => None,
+/// The innermost library error behind an error, and the file that it concerns.
+///
+/// Each library crate wraps the errors of those below it, so the cause may lie several layers
+/// deep.
+#[derive(Clone, Copy)]
+struct Cause<'a> {
+    path: Option<&'a Path>,
+    kind: CauseKind<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum CauseKind<'a> {
+    Io(&'a io::Error),
+    Trace(&'a TraceError),
+    Other,
+}
+
+impl<'a> CauseKind<'a> {
+    const fn io(self) -> Option<&'a io::Error> {
+        match self {
+            Self::Io(error) => Some(error),
+            Self::Trace(_) | Self::Other => None,
+        }
     }
 }
 
-/// Says of a file in a format that is written and not read that it is one.
-fn own_format(path: &Path, error: &Error) -> Option<&'static str> {
-    let is_other = matches!(error, Error::NotJson { .. } | Error::NotATrace { .. });
+impl<'a> Cause<'a> {
+    fn of(error: &'a anyhow::Error) -> Option<Self> {
+        if let Some(error) = error.downcast_ref::<TraceError>() {
+            return Some(Self::of_trace(None, error));
+        }
+        if let Some(error) = error.downcast_ref::<FormatError>() {
+            return Some(Self::of_format(None, error));
+        }
+        match error.downcast_ref::<ReportError>()? {
+            ReportError::Format(error) => Some(Self::of_format(None, error)),
+            _ => None,
+        }
+    }
+
+    fn of_trace(path: Option<&'a Path>, error: &'a TraceError) -> Self {
+        let kind = match error {
+            TraceError::File { path, source } => return Self::of_trace(Some(path), source),
+            TraceError::Io(error) => CauseKind::Io(error),
+            error => CauseKind::Trace(error),
+        };
+        Self { path, kind }
+    }
+
+    fn of_format(path: Option<&'a Path>, error: &'a FormatError) -> Self {
+        let kind = match error {
+            FormatError::File { path, source } => return Self::of_format(Some(path), source),
+            FormatError::Trace(error) => return Self::of_trace(path, error),
+            FormatError::Io(error) => CauseKind::Io(error),
+            _ => CauseKind::Other,
+        };
+        Self { path, kind }
+    }
+
+    fn hint(self) -> Option<Cow<'static, str>> {
+        let of_place = self.path.and_then(|path| match self.kind {
+            CauseKind::Trace(error) => own_format(path, error).map(Cow::Borrowed),
+            CauseKind::Io(error) => in_folder(path, error),
+            CauseKind::Other => None,
+        });
+        let of_trace = || match self.kind {
+            CauseKind::Trace(error) => hint_without_place(error).map(Cow::Borrowed),
+            CauseKind::Io(_) | CauseKind::Other => None,
+        };
+        of_place.or_else(of_trace)
+    }
+}
+
+/// Returns the hint for a file in a format that is written but not read.
+fn own_format(path: &Path, error: &TraceError) -> Option<&'static str> {
+    let is_other = matches!(
+        error,
+        TraceError::NotJson { .. } | TraceError::NotATrace { .. }
+    );
     let is_own = Format::of(path).is_some_and(|format| !format.is_read());
     (is_other && is_own)
         .then_some("such files are written for other tools; give the trace that it was made of")
 }
 
 /// Says which file of a folder may be meant.
-fn in_folder(path: &Path, error: &Error) -> Option<Cow<'static, str>> {
-    let is_folder = io_cause(error).is_some_and(|cause| cause.kind() == IsADirectory);
+fn in_folder(path: &Path, error: &io::Error) -> Option<Cow<'static, str>> {
+    let is_folder = error.kind() == IsADirectory;
     let files = fs::read_dir(path).ok().filter(|_| is_folder)?;
     let paths = files.filter_map(|file| Some(file.ok()?.path()));
     let is_trace = |path: &PathBuf| {
@@ -154,29 +224,22 @@ fn in_folder(path: &Path, error: &Error) -> Option<Cow<'static, str>> {
     })
 }
 
-fn hint(error: &Error) -> Option<Cow<'static, str>> {
-    if let Error::File { path, source } = error {
-        let of_format = own_format(path, source).map(Cow::Borrowed);
-        return of_format
-            .or_else(|| in_folder(path, source))
-            .or_else(|| hint(source));
-    }
-    hint_without_place(error).map(Cow::Borrowed)
-}
-
-const fn hint_without_place(error: &Error) -> Option<&'static str> {
+const fn hint_without_place(error: &TraceError) -> Option<&'static str> {
     match error {
-        Error::Empty | Error::Truncated { .. } | Error::Compressed(_) | Error::TooLong { .. } => {
+        TraceError::Empty
+        | TraceError::Truncated { .. }
+        | TraceError::Compressed(_)
+        | TraceError::TooLong { .. } => {
             Some("the program that wrote it may have ended too early; record again or copy it anew")
         }
-        Error::NotJson { .. } | Error::NotATrace { .. } => {
+        TraceError::NotJson { .. } | TraceError::NotATrace { .. } => {
             Some("give a file that export_chrome_trace wrote")
         }
-        Error::Packed { .. } => Some("unpack it first, and give the file that was in it"),
-        Error::TooMuch { .. } => {
+        TraceError::Packed { .. } => Some("unpack it first, and give the file that was in it"),
+        TraceError::TooMuch { .. } => {
             Some("if the trace is one that you trust, allow more with --max-bytes, such as 20GiB")
         }
-        Error::TooLarge { .. } => Some("allow more bytes, or end the name in .gz"),
+        TraceError::TooLarge { .. } => Some("allow more bytes, or end the name in .gz"),
         _ => None,
     }
 }

@@ -5,7 +5,8 @@ use std::io::{IsTerminal, stdout};
 use std::path::Path;
 
 use clap::builder::PossibleValue;
-use mindprof_formats::{Compression, Format};
+use mindprof_formats::Format;
+use mindprof_trace::Compression;
 
 use crate::failure::{misused, refused_name};
 use crate::output::Output;

@@ -6,11 +6,11 @@ use std::io;
 use std::path::Path;
 
 use mindprof_analyze::Analysis;
-use mindprof_formats::{
-    ReadOptions, Reading, Repairs, Result, UnknownArgs, read_trace_file_with, read_trace_from,
-};
-
 use mindprof_report::visible;
+use mindprof_trace::{
+    FileError, ReadOptions, Reading, Repairs, Result, UnknownArgs, read_trace_file_with,
+    read_trace_from,
+};
 
 use crate::failure::advised;
 use crate::output::{Output, tell};

@@ -7,8 +7,10 @@ use std::io::{self, IsTerminal, StdoutLock, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use mindprof_formats::{Compression, Effort, Error, Result, write_compressed, write_file_with};
 use mindprof_report::{memory_text, visible_lines};
+use mindprof_trace::{
+    Compression, Effort, Error, FileError, Result, write_compressed, write_file_with,
+};
 
 use crate::progress::Busy;
 
@@ -51,11 +53,11 @@ impl Output {
 
     /// Writes what `write` writes; a file is compressed as its name says. Returns what `write`
     /// returns, and how many bytes there are.
-    pub(crate) fn write<T>(
+    pub(crate) fn write<T, E: FileError + From<Error>>(
         &self,
         compression: Option<Compression>,
-        write: impl FnOnce(&mut dyn Write) -> Result<T>,
-    ) -> Result<(T, u64)> {
+        write: impl FnOnce(&mut dyn Write) -> Result<T, E>,
+    ) -> Result<(T, u64), E> {
         let _busy = Busy::new(format!("writing {}", self.name()));
         match self {
             Self::File(path) => write_file_with(path, Effort::Small, write),

@@ -17,7 +17,7 @@ use self::events::EventColumns;
 pub use self::events::external_id;
 use self::texts::{IntListColumn, TextColumn, TextListColumn};
 pub use self::texts::{int_list_values, text_list_values, text_values};
-use crate::device::device_type_name;
+use mindprof_trace::device_type_name;
 
 /// One column.
 #[derive(Clone, Debug, PartialEq)]

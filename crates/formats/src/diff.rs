@@ -4,7 +4,7 @@ use mindprof_analyze::{Change, Diff, Measure, Sums, Whole, microseconds};
 use mindprof_model::DeviceKind;
 use serde::Serialize;
 
-use crate::device::device_name;
+use mindprof_trace::device_name;
 
 /// Returns the difference as JSON: all rows, with both sides and what changed. Times are
 /// microseconds.

@@ -10,7 +10,7 @@ use mindprof_analyze::{Analysis, StackMetric, shown_frames, stack_weights};
 use mindprof_model::{Profile, StackId};
 
 use crate::error::{Error, Result};
-use crate::whole_file::write_file;
+use mindprof_trace::write_file;
 
 /// torch's names for what stacks are weighed by.
 pub const STACK_METRICS: [&str; 4] = [

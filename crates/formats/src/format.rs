@@ -6,19 +6,18 @@
 use std::io::Write;
 use std::path::Path;
 
-use mindprof_analyze::{Analysis, StackMetric};
+use mindprof_analyze::{Analysis, PATH_LEVELS, StackMetric};
 use mindprof_model::{DeviceKind, Event, EventId, Profile};
+use mindprof_trace::{
+    Compression, EventOrder, TraceFormat, TraceOptions, write_perfetto, write_trace_with,
+};
 
 use crate::arrow::write_arrow;
-use crate::chrome::{EventOrder, TraceOptions, write_trace_with};
-use crate::compression::Compression;
 use crate::csv::write_csv;
 use crate::error::{Error, Result};
 use crate::parquet::write_parquet;
-use crate::paths::{PATH_LEVELS, write_callers, write_paths};
-use crate::perfetto::{write_perfetto, write_perfetto_with};
+use crate::paths::{write_callers, write_paths};
 use crate::speedscope::write_speedscope;
-use crate::whole_file::write_file;
 
 /// A format of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -89,9 +88,13 @@ impl Format {
         matches!(self, Self::Chrome)
     }
 
-    /// Returns whether it holds a whole profile, as other tools for traces open it.
-    pub const fn is_trace(self) -> bool {
-        matches!(self, Self::Chrome | Self::Perfetto)
+    /// Returns the trace format, if it holds a whole profile as trace viewers open it.
+    pub const fn trace(self) -> Option<TraceFormat> {
+        match self {
+            Self::Chrome => Some(TraceFormat::Chrome),
+            Self::Perfetto => Some(TraceFormat::Perfetto),
+            Self::Speedscope | Self::Folded | Self::Parquet | Self::Arrow | Self::Csv => None,
+        }
     }
 
     /// Returns whether it is text that a terminal can show.
@@ -104,12 +107,8 @@ impl Format {
 
     const fn entry(self) -> Entry {
         let (name, endings, description): (_, &[_], _) = match self {
-            Self::Chrome => ("json", &[".json"], "a Chrome trace"),
-            Self::Perfetto => (
-                "pftrace",
-                &[".pftrace", ".perfetto-trace"],
-                "Perfetto's own",
-            ),
+            Self::Chrome => ("json", TraceFormat::Chrome.endings(), "a Chrome trace"),
+            Self::Perfetto => ("pftrace", TraceFormat::Perfetto.endings(), "Perfetto's own"),
             Self::Speedscope => ("speedscope", &[".speedscope.json"], "speedscope"),
             Self::Folded => (
                 "folded",
@@ -275,31 +274,6 @@ pub const NO_STACKS: &str = "has no stacks (record with with_stack=True), scopes
 /// Says that not all levels of paths are shown.
 pub fn cut_levels(levels: usize) -> String {
     format!("has {levels} levels, the first {PATH_LEVELS} are shown, with all below them")
-}
-
-/// Writes a profile to a file as the trace that its name says: Perfetto's, or else Chrome's.
-///
-/// # Errors
-/// When the file cannot be written; the error names it.
-pub fn write_named_trace_file(
-    profile: &Profile,
-    options: &TraceOptions,
-    path: &Path,
-) -> Result<()> {
-    write_file(path, |out| write_named_trace(profile, options, path, out))
-}
-
-/// As [`write_named_trace_file`], to wherever the bytes of the file go.
-pub(crate) fn write_named_trace(
-    profile: &Profile,
-    options: &TraceOptions,
-    path: &Path,
-    out: &mut dyn Write,
-) -> Result<()> {
-    match Format::of(path) {
-        Some(Format::Perfetto) => write_perfetto_with(profile, options, out),
-        _ => write_trace_with(profile, &path.to_string_lossy(), options, out),
-    }
 }
 
 #[cfg(test)]

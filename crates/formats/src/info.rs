@@ -9,9 +9,9 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
-use crate::chrome::{PhaseCounts, Repairs, category_name, json_value, loss_key};
-use crate::device::device_name;
-use crate::execution_trace::ExecutionTraceCheck;
+use mindprof_trace::ExecutionTraceCheck;
+use mindprof_trace::device_name;
+use mindprof_trace::{PhaseCounts, Repairs, category_name, json_value, loss_key};
 
 /// A profile, its numbers, and what had to be put right when it was read.
 #[derive(Clone, Copy, Debug)]

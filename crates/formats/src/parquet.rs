@@ -15,7 +15,7 @@ use parquet::schema::types::Type;
 
 use crate::columns::{Column, Values, event_columns};
 use crate::error::Result;
-use crate::whole_file::write_file;
+use mindprof_trace::write_file;
 
 /// Readers take a group of rows at a time: this many are some megabytes.
 const GROUP: usize = 1 << 20;

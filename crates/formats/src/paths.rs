@@ -6,16 +6,12 @@
 
 use std::io::Write;
 
-use mindprof_analyze::{Analysis, Folded, StackMetric, microseconds};
+use mindprof_analyze::{Analysis, Folded, PATH_LEVELS, StackMetric, microseconds};
 use mindprof_model::Nanos;
 use serde::Serialize;
 
 use crate::error::Result;
 use crate::folded::folded_frame;
-
-/// How many levels of a path are written; what is below counts where they end. A line names a whole
-/// path, so that without an end they take room by the square of the depth.
-pub const PATH_LEVELS: usize = 500;
 
 /// What a text of folded stacks holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

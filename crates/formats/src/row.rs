@@ -12,9 +12,9 @@ use mindprof_analyze::{
 use mindprof_model::{InputsId, StackId};
 use rustc_hash::FxHashMap;
 
-use crate::device::is_device_work;
 use crate::shapes::shapes_text;
 use crate::sort::SortBy;
+use mindprof_trace::is_device_work;
 
 /// One row of a table. Times are microseconds.
 #[derive(Clone, Debug, Default)]

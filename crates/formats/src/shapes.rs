@@ -2,21 +2,13 @@
 
 use mindprof_analyze::dims;
 use mindprof_model::{InputsId, InputsTable};
+use mindprof_trace::integers_text;
 
 /// Returns the shapes of a list of inputs: dims for a tensor, `[]` for everything else.
 pub fn shapes_text(inputs: &InputsTable, id: InputsId) -> String {
     let shapes = inputs.inputs(id).map(|input| integers_text(dims(&input)));
     let shapes: Vec<String> = shapes.collect();
     format!("[{}]", shapes.join(", "))
-}
-
-/// Returns two's-complement words as a list of integers: `[3, -8]`.
-pub(crate) fn integers_text(words: &[u64]) -> String {
-    let texts: Vec<String> = words
-        .iter()
-        .map(|&word| (word as i64).to_string())
-        .collect();
-    format!("[{}]", texts.join(", "))
 }
 
 #[cfg(test)]

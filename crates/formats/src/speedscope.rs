@@ -13,9 +13,9 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
 
-use crate::device::device_name;
 use crate::error::Result;
-use crate::whole_file::write_file;
+use mindprof_trace::device_name;
+use mindprof_trace::write_file;
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 

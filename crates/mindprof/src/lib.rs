@@ -35,12 +35,11 @@ mod profile;
 mod scope;
 
 pub use mindprof_analyze::{Analysis, Average, Averages, GroupBy, Metric, Sums, averages};
-pub use mindprof_formats::{
-    Error, Result, RowOptions, SortBy, read_trace_file, write_perfetto_file, write_trace_file,
-};
+pub use mindprof_formats::{RowOptions, SortBy};
 pub use mindprof_model::{Event, Loss, LossCause, Nanos, Profile};
 pub use mindprof_record::{Options, Scope, Session};
 pub use mindprof_report::{TableOptions, TimeUnit};
+pub use mindprof_trace::{Error, Result, read_trace_file, write_perfetto_file, write_trace_file};
 pub use profile::{profile, table};
 
 /// What [`scope!`] expands to: not an interface.

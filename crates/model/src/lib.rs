@@ -54,6 +54,7 @@ mod strings;
 mod thread;
 mod time;
 mod timeline;
+mod torch_names;
 mod word_sink;
 
 pub use builder::{Kinship, ProfileBuilder};
@@ -87,4 +88,5 @@ pub use strings::StringTable;
 pub use thread::Thread;
 pub use time::Nanos;
 pub use timeline::Timeline;
+pub use torch_names::{is_backward_wrapper, module_number, wrapped_node};
 pub use word_sink::WordSink;

@@ -5,6 +5,7 @@ use std::io;
 use mindprof_formats::Error as FormatError;
 use mindprof_pytorch::Error as PytorchError;
 use mindprof_report::Error as ReportError;
+use mindprof_trace::Error as TraceError;
 use mindtorch_tensor::{Error as TensorError, Exception};
 use pyo3::PyErr;
 use pyo3::exceptions::{
@@ -28,6 +29,8 @@ pub(crate) enum Error {
     Pytorch(PytorchError),
     /// From laying out a text.
     Report(ReportError),
+    /// From reading or writing a trace.
+    Trace(TraceError),
     /// From an operator of the runtime.
     Tensor(TensorError),
 }
@@ -50,6 +53,12 @@ impl From<ReportError> for Error {
     }
 }
 
+impl From<TraceError> for Error {
+    fn from(error: TraceError) -> Self {
+        Self::Trace(error)
+    }
+}
+
 impl From<TensorError> for Error {
     fn from(error: TensorError) -> Self {
         Self::Tensor(error)
@@ -62,6 +71,7 @@ impl From<Error> for PyErr {
             Error::Format(error) => format_error(&error),
             Error::Pytorch(error) => ProfilerError::new_err(error.to_string()),
             Error::Report(error) => report_error(&error),
+            Error::Trace(error) => trace_error(&error),
             Error::Tensor(error) => tensor_error(&error),
         }
     }
@@ -71,6 +81,7 @@ fn format_error(error: &FormatError) -> PyErr {
     let message = error.to_string();
     match cause(error) {
         FormatError::Io(error) => io_error(error, message),
+        FormatError::Trace(error) => trace_error(error),
         // torch looks the sort key up as an attribute of the row.
         FormatError::UnknownSortKey { name, .. } => PyAttributeError::new_err(format!(
             "'FunctionEventAvg' object has no attribute '{name}'"
@@ -82,10 +93,19 @@ fn format_error(error: &FormatError) -> PyErr {
     }
 }
 
+fn trace_error(error: &TraceError) -> PyErr {
+    let message = error.to_string();
+    match error.io_cause() {
+        Some(cause) => io_error(cause, message),
+        None => ProfilerError::new_err(message),
+    }
+}
+
 fn report_error(error: &ReportError) -> PyErr {
     let message = error.to_string();
     match error {
         ReportError::UnknownTimeUnit { .. } => PyValueError::new_err(message),
+        ReportError::Format(error) => format_error(error),
         _ => ProfilerError::new_err(message),
     }
 }

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use mindprof_formats::{
-    event_columns, stack_metric, write_event_list_file, write_folded_file, write_parquet_file,
-    write_speedscope_file,
+    event_columns, stack_metric, write_folded_file, write_parquet_file, write_speedscope_file,
 };
 use mindprof_report::write_flamegraph_file;
+use mindprof_trace::write_event_list_file;
 use pyo3::prelude::*;
 
 use crate::arrow::ArrowTable;

@@ -16,9 +16,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mindprof_analyze::{Analysis, Average, Flops, GroupBy, Item, MEMORY_KEY, event_number};
-use mindprof_formats::is_device_work;
 use mindprof_model::{EventId, Flags, Nanos};
 use mindprof_report::events_table;
+use mindprof_trace::is_device_work;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};

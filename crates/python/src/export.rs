@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use mindprof_formats::{
+use mindprof_model::{Category, Metadata};
+use mindprof_trace::{
     ExecutionTraceOptions, TraceOptions, write_execution_trace_file, write_named_trace_file,
 };
-use mindprof_model::{Category, Metadata};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 

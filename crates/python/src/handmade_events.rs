@@ -11,11 +11,12 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use mindprof_analyze::{Amount, Amounts, Correlation, Keys, Tree, Unit, sum_by_key};
-use mindprof_formats::{Row, is_device_work};
+use mindprof_formats::Row;
 use mindprof_model::{
     Category, DeviceKind, Event, EventId, Links, Part, StringTable, Thread, ThreadId,
 };
 use mindprof_report::table_of_rows;
+use mindprof_trace::is_device_work;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -122,7 +123,7 @@ pub(crate) fn given_tree(events: Vec<Bound<'_, PyAny>>) -> PyResult<Vec<(Option<
 fn relations(count: usize, part: Part) -> PyResult<Vec<(Option<usize>, bool)>> {
     let profile = part
         .into_profile()
-        .map_err(|error| Error::from(mindprof_formats::Error::from(error)))?;
+        .map_err(|error| Error::from(mindprof_trace::Error::from(error)))?;
     let keys = Keys::build(profile.strings());
     let tree = Tree::build(&profile, &keys, &Correlation::default());
     let position = |id: EventId| {

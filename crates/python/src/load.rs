@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mindprof_formats::{ReadOptions, Reading, read_trace_file_with, read_trace_from};
 use mindprof_model::LossCause;
+use mindprof_trace::{FileError, ReadOptions, Reading, read_trace_file_with, read_trace_from};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 
 use crate::py_cache::classes;
 
-pub(crate) use mindprof_formats::device_name;
+pub(crate) use mindprof_trace::device_name;
 
 /// Returns the number of a scope among torch's.
 pub(crate) const fn scope_number(scope: ScopeKind) -> u8 {

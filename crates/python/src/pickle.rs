@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use mindprof_analyze::Item;
-use mindprof_formats::{read_trace, write_trace};
 use mindprof_model::EventId;
+use mindprof_trace::{read_trace, write_trace};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};

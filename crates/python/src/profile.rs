@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mindprof_analyze::{GroupBy, microseconds, process_time, spans, time_inside, without_calls};
-use mindprof_formats::read_trace_file;
 use mindprof_model::DeviceKind;
 use mindprof_record::Capture;
+use mindprof_trace::read_trace_file;
 use pyo3::prelude::*;
 
 use crate::analyzed::Analyzed;

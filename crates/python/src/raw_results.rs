@@ -68,7 +68,7 @@ pub(crate) fn raw_events<'py>(
     let part = results.part;
     let analysis = py.enter(move || {
         let profile = part.into_profile()?;
-        Ok::<_, mindprof_formats::Error>(Analysis::build(profile))
+        Ok::<_, mindprof_trace::Error>(Analysis::build(profile))
     })?;
     let events = MadeEvents {
         analysis: &analysis,

@@ -2,10 +2,10 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mindprof_formats::{ReadOptions, read_trace_from};
 use mindprof_model::{HostTotals, LossCause, Metadata, Part};
 use mindprof_pytorch::{Attachment, MemoryReport, Wanted as WantedOfTorch};
 use mindprof_record::{Calls, Capture, Options, Session as Window, ThreadKey};
+use mindprof_trace::{ReadOptions, read_trace_from};
 use pyo3::prelude::*;
 
 use crate::enter::Enter;
@@ -220,7 +220,7 @@ impl Session {
                 let part = loss_beside(&capture, LossCause::Workers, missing);
                 capture.attach_process(part)?;
             }
-            Ok::<_, mindprof_formats::Error>(capture)
+            Ok::<_, mindprof_trace::Error>(capture)
         })?;
         self.lock().capture = Some(capture.clone());
         Ok(Profile::from_capture(capture))
@@ -243,7 +243,7 @@ impl Session {
         };
         capture
             .attach(part)
-            .map_err(mindprof_formats::Error::from)
+            .map_err(mindprof_trace::Error::from)
             .map_err(Error::from)?;
         self.lock().capture = Some(capture.clone());
         Ok(Profile::from_capture(capture))

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use mindprof_formats::{stack_metric, write_file, write_folded_with_short, write_speedscope_file};
+use mindprof_formats::{stack_metric, write_folded_with_short, write_speedscope_file};
 use mindprof_report::write_flamegraph_file;
+use mindprof_trace::write_file;
 use pyo3::prelude::*;
 
 use crate::enter::Enter;
@@ -36,8 +37,7 @@ pub(crate) fn write_paths(
     py.enter(move || {
         let (metric, analysis) = (stack_metric(&metric)?, &profile.analyzed().analysis);
         write_file(&path, |out| {
-            mindprof_formats::write_paths(analysis, metric, out)?;
-            Ok(())
+            mindprof_formats::write_paths(analysis, metric, out).map(drop)
         })
     })
 }

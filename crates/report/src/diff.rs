@@ -1,8 +1,8 @@
 //! The difference of two profiles as text.
 
 use mindprof_analyze::{Change, Diff, Measure, Sums, microseconds};
-use mindprof_formats::device_name;
 use mindprof_model::{DeviceKind, Nanos};
+use mindprof_trace::device_name;
 
 use crate::grid::{Align, characters, cut, grid, push_line, push_wrapped};
 use crate::number::time_text;

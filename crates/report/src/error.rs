@@ -1,20 +1,48 @@
-//! What can go wrong when a text is laid out. What goes wrong with a file is an error of `formats`,
-//! which writes it.
+//! The errors of laying out text, pictures and pages.
 
-/// The reasons for which a text cannot be laid out as asked for.
+use std::io;
+use std::path::Path;
+
+use mindprof_trace::FileError;
+
+/// The reasons why a report cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Rows have device times, and nothing says of which device.
+    /// Rows have device times, but the device is not known.
     #[error("use_device is None, but there is device performance data.")]
     UnknownDevice,
     /// There is no such unit of time.
     #[error("unknown time unit `{name}`, expected one of s, ms, us")]
     UnknownTimeUnit {
-        /// The unit that was asked for.
+        /// The requested unit.
         name: String,
     },
+    /// The data behind the report could not be written, or there is none.
+    #[error(transparent)]
+    Format(#[from] mindprof_formats::Error),
 }
 
-/// The result of laying out a text.
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::Format(error.into())
+    }
+}
+
+impl From<mindprof_trace::Error> for Error {
+    fn from(error: mindprof_trace::Error) -> Self {
+        Self::Format(error.into())
+    }
+}
+
+impl FileError for Error {
+    fn at(self, path: &Path) -> Self {
+        match self {
+            Self::Format(error) => Self::Format(error.at(path)),
+            Self::UnknownDevice | Self::UnknownTimeUnit { .. } => self,
+        }
+    }
+}
+
+/// The result of writing a report.
 pub type Result<T> = std::result::Result<T, Error>;

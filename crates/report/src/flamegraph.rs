@@ -5,10 +5,11 @@ use std::path::Path;
 
 use inferno::flamegraph::color::{MultiPalette, Palette};
 use inferno::flamegraph::{Options, from_lines};
-use mindprof_analyze::{Analysis, Folded, StackMetric};
-use mindprof_formats::{Error, PATH_LEVELS, Result, write_file};
+use mindprof_analyze::{Analysis, Folded, PATH_LEVELS, StackMetric};
 use mindprof_model::{Category, Nanos, Profile, StringId, StringTable};
+use mindprof_trace::write_file;
 
+use crate::error::Result;
 use crate::visible::visible;
 
 /// How many levels are drawn: as many as are written, and nobody looks at more.
@@ -31,7 +32,7 @@ pub fn write_flamegraph(analysis: &Analysis, metric: StackMetric, out: impl Writ
         .map(|(path, weight)| line(&folded.frames(path), weight.0, &names))
         .collect();
     if lines.is_empty() {
-        return Err(Error::NothingSpent);
+        return Err(mindprof_formats::Error::NothingSpent.into());
     }
     let mut options = Options::default();
     options.title = match metric {
@@ -207,6 +208,9 @@ mod tests {
     fn a_profile_in_which_nothing_was_spent_has_no_picture() {
         let analysis = Analysis::build(Timeline::draw(|_| {}));
         let found = write_flamegraph(&analysis, StackMetric::SelfCpuTime, Vec::new());
-        assert!(matches!(found, Err(Error::NothingSpent)));
+        assert!(matches!(
+            found,
+            Err(crate::Error::Format(mindprof_formats::Error::NothingSpent))
+        ));
     }
 }

@@ -1,8 +1,9 @@
 //! What a trace holds, as text: steps, threads, devices, counts, loss, repairs, metadata.
 
 use mindprof_analyze::{Step, Track, microseconds};
-use mindprof_formats::{Info, device_name};
+use mindprof_formats::Info;
 use mindprof_model::{DeviceKind, LossCause, Nanos, Profile};
+use mindprof_trace::device_name;
 
 use crate::grid::{Align, cut, grid, push_line};
 use crate::number::time_text;

@@ -25,7 +25,7 @@
 //! let mut picture = Vec::new();
 //! write_flamegraph(&analysis, StackMetric::SelfCpuTime, &mut picture)?;
 //! assert!(String::from_utf8_lossy(&picture).contains("aten::mul"));
-//! # Ok::<(), mindprof_formats::Error>(())
+//! # Ok::<(), mindprof_report::Error>(())
 //! ```
 
 mod diff;

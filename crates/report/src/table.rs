@@ -6,8 +6,9 @@
 use std::fmt::Write;
 
 use mindprof_analyze::{Analysis, Averages, GroupBy, Metric, Unit};
-use mindprof_formats::{Row, RowOptions, device_name, event_rows, self_totals};
+use mindprof_formats::{Row, RowOptions, event_rows, self_totals};
 use mindprof_model::{Loss, LossCause};
+use mindprof_trace::device_name;
 
 pub use self::columns::TABLE_COLUMNS;
 use self::columns::{Column, shown_columns};

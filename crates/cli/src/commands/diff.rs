@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use mindprof_analyze::{Analysis, Diff, DiffOptions, Measure, Side, is_python_alone};
-use mindprof_formats::{Repair, Repairs, RunRanges, diff_json};
+use mindprof_formats::{RunRanges, diff_json};
 use mindprof_model::{Nanos, Profile};
 use mindprof_report::{DiffLayout, diff_text, visible};
+use mindprof_trace::{Repair, Repairs};
 
 use crate::failure::{Outcome, advised};
 use crate::input::{ReadLimits, read_repaired};

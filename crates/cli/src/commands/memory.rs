@@ -127,8 +127,8 @@ fn write(
     choice: Choice<Timeline>,
 ) -> anyhow::Result<()> {
     let ((), bytes) = out.write(choice.compression, |out| match choice.form.kind {
-        Timeline::Points => write_memory_timeline(analysis, place, out),
-        Timeline::Changes => write_memory_timeline_raw(analysis, place, out),
+        Timeline::Points => Ok(write_memory_timeline(analysis, place, out)?),
+        Timeline::Changes => Ok(write_memory_timeline_raw(analysis, place, out)?),
         Timeline::Page => write_memory_timeline_html(analysis, place, out),
     })?;
     out.tell_written(

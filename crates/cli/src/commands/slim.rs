@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use mindprof_analyze::{Cut, CutReport, Slimmed, steps};
-use mindprof_formats::{Format, SlimForm, fitting_slim, slim_json, write_slim};
+use mindprof_formats::Format;
 use mindprof_model::{Nanos, Profile, ThreadId};
+use mindprof_trace::{FileError, SlimForm, TraceFormat, fitting_slim, slim_json, write_slim};
 
 use crate::failure::{Outcome, advised, misused};
 use crate::form::{Form, choose, values};
@@ -16,7 +17,9 @@ use crate::target::{Target, refuse_json};
 use crate::units;
 
 fn forms() -> Vec<Form<Format>> {
-    let traces = Format::ALL.into_iter().filter(|format| format.is_trace());
+    let traces = Format::ALL
+        .into_iter()
+        .filter(|format| format.trace().is_some());
     traces.map(Form::of).collect()
 }
 
@@ -99,7 +102,7 @@ pub(crate) fn run(args: &SlimArgs) -> anyhow::Result<Outcome> {
     };
     let name = out.name();
     let form = SlimForm {
-        format: choice.form.kind,
+        format: choice.form.kind.trace().unwrap_or(TraceFormat::Chrome),
         compression: choice.compression,
         name: &name,
     };
@@ -119,7 +122,7 @@ fn refuse_other(args: &SlimArgs, out: &Output) -> anyhow::Result<()> {
     let Output::File(path) = out else {
         return Ok(());
     };
-    match Format::of(path).filter(|format| !format.is_trace()) {
+    match Format::of(path).filter(|format| format.trace().is_none()) {
         Some(format) if args.to.is_none() => {
             let (out, what) = (path.display(), format.description());
             let message = format!("{out}: the name says {what}, and a part of a trace is a trace");

@@ -5,12 +5,12 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use mindprof_analyze::{Analysis, StackMetric};
+use mindprof_analyze::{Analysis, PATH_LEVELS, StackMetric};
 use mindprof_formats::{
-    Error, FoldedLines, Format, NO_STACKS, PATH_LEVELS, Result, STACK_METRICS, cut_levels,
-    paths_json, stack_metric, write_callers, write_paths, write_speedscope,
+    Error, FoldedLines, Format, NO_STACKS, Result, STACK_METRICS, cut_levels, paths_json,
+    stack_metric, write_callers, write_paths, write_speedscope,
 };
-use mindprof_report::write_flamegraph;
+use mindprof_report::{Error as ReportError, write_flamegraph};
 
 use crate::failure::Outcome;
 use crate::form::{Choice, Form, choose, values};
@@ -149,7 +149,7 @@ fn write(
     let name = out.name();
     let (what, bytes) = out.write(choice.compression, |file| match choice.form.kind {
         Stacks::Lines => match write_stacks(args, analysis, file)?.lines {
-            0 => Err(Error::NothingSpent),
+            0 => Err(ReportError::from(Error::NothingSpent)),
             lines => Ok(count(lines, "stack")),
         },
         Stacks::Picture => {
@@ -157,7 +157,7 @@ fn write(
             Ok("a flame graph".into())
         }
         Stacks::Speedscope => match analysis.profile().events().len() as u64 {
-            0 => Err(Error::NothingSpent),
+            0 => Err(Error::NothingSpent.into()),
             events => {
                 write_speedscope(analysis, &name, file)?;
                 Ok(count(events, "event"))

@@ -2,12 +2,10 @@
 
 use std::path::PathBuf;
 
-use mindprof_formats::{
-    ExecutionTraceCheck, Reading, check_execution_trace_file, verify_execution_trace_json,
-    verify_json,
-};
+use mindprof_formats::{verify_execution_trace_json, verify_json};
 use mindprof_model::LossCause;
 use mindprof_report::visible;
+use mindprof_trace::{ExecutionTraceCheck, Reading, check_execution_trace_file};
 
 use crate::failure::Outcome;
 use crate::input::{ReadLimits, read_quietly};

@@ -5,8 +5,8 @@ use mindprof_model::{Category, DeviceKind, EventId, ThreadId};
 
 use super::texts::TextColumn;
 use super::{Column, Values, column};
-use crate::chrome::category_name;
 use crate::place::Place;
+use mindprof_trace::category_name;
 
 /// The columns while they are filled.
 pub(super) struct EventColumns<'a> {

@@ -9,7 +9,7 @@ use mindprof_model::StackId;
 use serde_json::{Value, json};
 
 use super::points::{memory_category_name, points};
-use crate::device::memory_device_name;
+use crate::memory_device::memory_device_name;
 
 /// Returns what there is to say of a process's memory on a device as JSON.
 pub fn memory_summary_json(analysis: &Analysis, place: MemoryPlace) -> Value {

@@ -1,8 +1,9 @@
 //! torch's own trace in, torch's own rows out.
 
 use mindprof_analyze::{Analysis, Average, GroupBy, Metric, averages};
-use mindprof_formats::{ReadOptions, average_rows, event_rows, read_trace_file_with, shapes_text};
+use mindprof_formats::{average_rows, event_rows, shapes_text};
 use mindprof_model::DeviceKind;
+use mindprof_trace::{ReadOptions, read_trace_file_with};
 use serde_json::Value;
 
 use crate::corpus::Session;

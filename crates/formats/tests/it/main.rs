@@ -1,18 +1,11 @@
-//! Tests of the formats on real traces and on files.
+//! Tests of rows, stacks and the memory timeline on recorded traces.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod categories;
+#[expect(dead_code, reason = "tests of other crates use the rest")]
+#[path = "../../../trace/tests/it/corpus.rs"]
 mod corpus;
-mod damage;
-mod files;
 mod goldens;
-mod kept;
 mod memory;
-mod parts;
-mod passthrough;
-mod perfetto;
-mod plain;
-mod round_trip;
 mod stacks;
 mod torchs_view;

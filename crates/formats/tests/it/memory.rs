@@ -5,7 +5,8 @@
 //! window.
 
 use mindprof_analyze::{Analysis, MemoryCategory, MemoryPlace};
-use mindprof_formats::{MemoryPoints, memory_device, read_trace_file};
+use mindprof_formats::{MemoryPoints, memory_device};
+use mindprof_trace::read_trace_file;
 
 use crate::corpus::Session;
 

@@ -8,10 +8,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use mindprof_analyze::{Analysis, GroupBy, Item, averages_of, shown_frames};
-use mindprof_formats::{read_trace_file, shapes_text};
+use mindprof_formats::shapes_text;
 use mindprof_model::{
     Category, DeviceKind, Event, EventId, Nanos, Part, Profile, StackId, ThreadId,
 };
+use mindprof_trace::read_trace_file;
 
 use crate::corpus::Session;
 

@@ -1,8 +1,8 @@
 //! What an event was given, and who called it.
 
 use mindprof_analyze::shown_frames;
-use mindprof_formats::input_types;
 use mindprof_model::{StackId, StringId};
+use mindprof_trace::input_types;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 

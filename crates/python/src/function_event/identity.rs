@@ -6,8 +6,9 @@
 )]
 
 use mindprof_analyze::{FlowKind, FlowSide, Item, Keys, event_number};
-use mindprof_formats::{category_name, external_id};
+use mindprof_formats::external_id;
 use mindprof_model::{Category, Flags};
+use mindprof_trace::category_name;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 

@@ -1,7 +1,7 @@
 //! Raw events as objects of Python, each of which answers to torch's accessors.
 
-use mindprof_formats::category_of_name;
 use mindprof_model::{DeviceKind, InputsEncoder, Part, StackId, StringId, StringTable};
+use mindprof_trace::category_of_name;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 

@@ -1,7 +1,7 @@
 //! What one raw event was given, as torch's accessors tell it: lists of one length, side by side.
 
-use mindprof_formats::dtype_of_name;
 use mindprof_model::{DType, InputsEncoder, KeywordValue};
+use mindprof_trace::dtype_of_name;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

@@ -3,11 +3,11 @@
 use std::cell::OnceCell;
 use std::sync::OnceLock;
 
-use mindprof_formats::dtype_of_name;
 use mindprof_model::{DeviceKind, InputsEncoder, Part, StackId, StringId, StringTable};
 use mindprof_pytorch::{
     KinetoEvents, KinetoFacts, KinetoLayout, KinetoValues, KnownValue, read_words,
 };
+use mindprof_trace::dtype_of_name;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyComplex, PyComplexMethods, PyList};

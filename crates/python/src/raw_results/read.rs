@@ -8,11 +8,11 @@ use std::mem;
 use std::ops::ControlFlow;
 
 use mindprof_analyze::{MEMORY_KEY, OUT_OF_MEMORY_KEY};
-use mindprof_formats::is_hidden_name;
 use mindprof_model::{
     Category, DeviceKind, Event, Flags, ForwardThread, InputsEncoder, Links, LossCause,
     MemoryRecord, Nanos, Part, ScopeKind, StackId, StringId, StringTable, Thread, ThreadId,
 };
+use mindprof_trace::is_hidden_name;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;

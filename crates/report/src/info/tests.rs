@@ -1,6 +1,6 @@
 use mindprof_analyze::Summary;
-use mindprof_formats::{PhaseCounts, Repairs};
 use mindprof_model::Timeline;
+use mindprof_trace::{PhaseCounts, Repairs};
 use serde_json::Value;
 
 use super::*;

@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use mindprof_analyze::{Analysis, MemoryPlace};
-use mindprof_formats::{Result, write_file, write_memory_timeline, write_memory_timeline_raw};
+use mindprof_formats::{write_memory_timeline, write_memory_timeline_raw};
+use mindprof_trace::write_file;
+
+use crate::error::Result;
 
 use super::page::write_memory_timeline_html;
 
@@ -22,9 +25,9 @@ pub fn write_memory_timeline_file(
         if name.ends_with(".html") {
             write_memory_timeline_html(analysis, place, out)
         } else if name.ends_with("raw.json.gz") {
-            write_memory_timeline_raw(analysis, place, out)
+            Ok(write_memory_timeline_raw(analysis, place, out)?)
         } else {
-            write_memory_timeline(analysis, place, out)
+            Ok(write_memory_timeline(analysis, place, out)?)
         }
     })
 }

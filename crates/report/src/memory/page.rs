@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use mindprof_analyze::{Analysis, MemoryHolder, MemoryPeak, MemoryPlace};
-use mindprof_formats::{MemoryPoints, Result, frame_texts, holder_name, memory_place_name};
+use mindprof_formats::{MemoryPoints, frame_texts, holder_name, memory_place_name};
 use serde_json::json;
 
 use super::bands::{Band, amount_text, doubt_texts};
+use crate::error::Result;
 use crate::number::memory_text;
 
 const PAGE: &str = include_str!("page/page.html");

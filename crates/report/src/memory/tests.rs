@@ -41,7 +41,7 @@ fn analysis(records: &[(u64, u64, i64)]) -> Analysis {
 }
 
 fn text(
-    write: impl FnOnce(&Analysis, MemoryPlace, &mut dyn std::io::Write) -> mindprof_formats::Result<()>,
+    write: impl FnOnce(&Analysis, MemoryPlace, &mut dyn std::io::Write) -> crate::Result<()>,
     records: &[(u64, u64, i64)],
 ) -> String {
     let mut bytes = Vec::new();

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[expect(dead_code, reason = "the tests of `formats` ask it for more")]
-#[path = "../../../formats/tests/it/corpus.rs"]
+#[path = "../../../trace/tests/it/corpus.rs"]
 mod corpus;
 mod goldens;
 #[path = "../../../formats/tests/it/torchs_view.rs"]

@@ -1,0 +1,81 @@
+//! Devices that hold memory, by the names that torch gives them: `cpu`, `cuda:0`.
+
+use mindprof_analyze::{Analysis, MemoryDevice, MemoryPlace};
+use mindprof_model::DeviceKind;
+use mindprof_trace::{device_name, device_names};
+
+use crate::error::{Error, Result};
+
+/// Returns the device that a text names. Without a number it is the host, or the first device of
+/// its kind.
+///
+/// # Errors
+/// When there is no such kind of device, or the number is none.
+pub fn memory_device(text: &str) -> Result<MemoryDevice> {
+    let (name, number) = match text.split_once(':') {
+        Some((name, number)) => (name, Some(number)),
+        None => (text, None),
+    };
+    if text.is_empty() {
+        return Err(Error::NoDeviceName);
+    }
+    let Some((kind, _)) = device_names().find(|(_, known)| *known == name) else {
+        let known: Vec<_> = device_names().map(|(_, name)| name).collect();
+        return Err(Error::UnknownDeviceKind {
+            name: text.into(),
+            expected: known.join(", "),
+        });
+    };
+    let is_plain = |number: &&str| *number == "0" || !number.starts_with(['0', '+', '-']);
+    let index = match number {
+        Some(number) => Some(number)
+            .filter(is_plain)
+            .and_then(|number| number.parse().ok())
+            .ok_or_else(|| Error::BadDeviceNumber { name: text.into() })?,
+        None if kind == DeviceKind::Cpu => MemoryDevice::HOST.index,
+        None => 0,
+    };
+    Ok(MemoryDevice { kind, index })
+}
+
+/// Returns the name of a device.
+pub fn memory_device_name(device: MemoryDevice) -> String {
+    let name = device_name(device.kind);
+    if device.index < 0 {
+        name.into()
+    } else {
+        format!("{name}:{}", device.index)
+    }
+}
+
+/// Returns the name of a process's memory on a device: that of the device, where one process alone
+/// has memory.
+pub fn memory_place_name(analysis: &Analysis, place: MemoryPlace) -> String {
+    let name = memory_device_name(place.device);
+    let mut places = analysis.memory_timeline().places().into_iter();
+    if places.any(|other| other.process != place.process) {
+        format!("{name} of process {}", place.process)
+    } else {
+        name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_have_torchs_names() {
+        for name in ["cpu", "cuda:0", "cuda:7", "xpu:1", "privateuseone:2"] {
+            assert_eq!(memory_device_name(memory_device(name).unwrap()), name);
+        }
+        assert_eq!(memory_device_name(memory_device("cuda").unwrap()), "cuda:0");
+        let error = |name| memory_device(name).unwrap_err().to_string();
+        assert!(error("foo").starts_with("Expected one of cpu, cuda, ipu, xpu, mkldnn,"));
+        assert!(error("foo").ends_with(" device type at start of device string: foo"));
+        for name in ["cpu:x", "cuda:-1", "cuda:01", "cuda:", "cuda:99999"] {
+            assert_eq!(error(name), format!("Invalid device string: '{name}'"));
+        }
+        assert_eq!(error(""), "Device string must not be empty");
+    }
+}

@@ -1,0 +1,211 @@
+//! What the texts of a trace mean, each understood once.
+
+use mindprof_model::is_backward_wrapper;
+use mindprof_model::{Category, DeviceKind, Part, StackId, StringId, StringTable};
+
+use crate::chrome::category;
+use crate::chrome::event::Texts;
+use crate::chrome::text::call_place;
+use crate::scan::{Fragment, decode, inside_quotes};
+
+/// What is known of fragments so far, by their number.
+#[derive(Default)]
+pub(super) struct Vocabulary {
+    categories: Memo<CategoryMeaning>,
+    names: Memo<NameMeaning>,
+    stacks: Memo<StackId>,
+    /// The frame that the place of a call was found to be the line of.
+    call_places: Memo<StringId>,
+    bad_texts: u64,
+    /// Categories that are not understood, with the number of their events.
+    unknown: Vec<(String, u64)>,
+}
+
+/// What a category stands for.
+#[derive(Clone, Copy)]
+pub(super) struct CategoryMeaning {
+    pub(super) category: Category,
+    pub(super) device: DeviceKind,
+    pub(super) other_device: Option<DeviceKind>,
+    pub(super) is_window: bool,
+    /// The category itself, if profiles know it.
+    pub(super) known: &'static str,
+    /// Whether it is one of 2021, when ranges of users had that of operators.
+    pub(super) is_old: bool,
+    /// Its place among those that are not understood.
+    unknown: Option<usize>,
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy)]
+pub(super) struct NameMeaning {
+    pub(super) string: StringId,
+    pub(super) role: Role,
+}
+
+/// What an event of a certain name is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Nothing that its name would tell.
+    Any,
+    /// The tracer's own work or noise.
+    Hidden,
+    /// Memory that was taken or given back, if it is a moment that says how much.
+    Memory,
+    /// The wrapper around a node of the backward graph.
+    BackwardWrapper,
+    /// Where the window begins or ends, if it is a moment.
+    Mark,
+}
+
+impl Role {
+    fn of(name: &str) -> Self {
+        match name {
+            category::MEMORY => Self::Memory,
+            _ if category::is_hidden(name) => Self::Hidden,
+            _ if is_backward_wrapper(name) => Self::BackwardWrapper,
+            _ if category::is_mark(name) => Self::Mark,
+            _ => Self::Any,
+        }
+    }
+
+    /// Returns whether an event of a category is noise. A user may give a range the name of memory;
+    /// all else of that name is torch's, as what its exporter of event lists writes.
+    pub(super) fn is_hidden(self, category: Category) -> bool {
+        match self {
+            Self::Hidden => true,
+            Self::Memory => category != Category::Annotation,
+            Self::Any | Self::BackwardWrapper | Self::Mark => false,
+        }
+    }
+}
+
+impl Vocabulary {
+    /// Returns how many texts were not written as JSON wants it.
+    pub(super) const fn bad_texts(&self) -> u64 {
+        self.bad_texts
+    }
+
+    /// Takes the categories that were not understood, with the number of their events.
+    pub(super) fn take_unknown(&mut self) -> Vec<(String, u64)> {
+        let mut unknown = std::mem::take(&mut self.unknown);
+        unknown.retain(|(_, count)| *count > 0);
+        unknown
+    }
+
+    /// Counts an event of a category, if that is not understood.
+    pub(super) fn count_unknown(&mut self, meaning: CategoryMeaning) {
+        if let Some(place) = meaning.unknown {
+            self.unknown[place].1 += 1;
+        }
+    }
+
+    pub(super) fn category(&mut self, fragment: Fragment, texts: &Texts) -> CategoryMeaning {
+        if let Some(known) = self.categories.get(fragment) {
+            return known;
+        }
+        let text = decode(inside_quotes(texts.text(fragment)).unwrap_or_default()).0;
+        let written = text;
+        let text = category::present(&written);
+        let (category, device) = category::from_name(text);
+        let unknown = category::is_unknown(text).then(|| {
+            let place = self.unknown.iter().position(|(known, _)| known == text);
+            place.unwrap_or_else(|| {
+                self.unknown.push((text.to_owned(), 0));
+                self.unknown.len() - 1
+            })
+        });
+        let meaning = CategoryMeaning {
+            category,
+            device,
+            other_device: category::other_device(text),
+            is_window: text == category::WINDOW,
+            known: category::known(text),
+            is_old: text != written,
+            unknown,
+        };
+        self.categories.set(fragment, meaning)
+    }
+
+    pub(super) fn name(
+        &mut self,
+        fragment: Fragment,
+        texts: &Texts,
+        strings: &mut StringTable,
+    ) -> NameMeaning {
+        if let Some(known) = self.names.get(fragment) {
+            return known;
+        }
+        let raw = texts.text(fragment);
+        // A name that is no text is called as it is written.
+        let (text, is_sound) = decode(inside_quotes(raw).unwrap_or(raw));
+        self.bad_texts += u64::from(!is_sound);
+        let meaning = NameMeaning {
+            string: strings.intern(&text),
+            role: Role::of(&text),
+        };
+        self.names.set(fragment, meaning)
+    }
+
+    /// Reads a stack: frames with a `;` behind each, innermost first.
+    pub(super) fn stack(&mut self, fragment: Fragment, texts: &Texts, part: &mut Part) -> StackId {
+        if let Some(known) = self.stacks.get(fragment) {
+            return known;
+        }
+        let (text, is_sound) = decode(inside_quotes(texts.text(fragment)).unwrap_or_default());
+        self.bad_texts += u64::from(!is_sound);
+        let mut stack = StackId::NONE;
+        for frame in text.rsplit(';').filter(|frame| !frame.is_empty()) {
+            let frame = part.strings.intern(frame);
+            stack = part.stacks.push(stack, frame);
+        }
+        self.stacks.set(fragment, stack)
+    }
+}
+
+impl Vocabulary {
+    /// Returns whether the place of a call is the line of a frame.
+    pub(super) fn is_line_of(
+        &mut self,
+        fragment: Fragment,
+        texts: &Texts,
+        frame: StringId,
+        strings: &StringTable,
+    ) -> bool {
+        if self.call_places.get(fragment) == Some(frame) {
+            return true;
+        }
+        let place = decode(inside_quotes(texts.text(fragment)).unwrap_or_default()).0;
+        let is_line = call_place(strings.text(frame)).is_some_and(|line| line == place);
+        if is_line {
+            self.call_places.set(fragment, frame);
+        }
+        is_line
+    }
+}
+
+/// A table by fragment that is filled as it is asked.
+struct Memo<T> {
+    values: Vec<Option<T>>,
+}
+
+impl<T: Copy> Memo<T> {
+    #[inline]
+    fn get(&self, fragment: Fragment) -> Option<T> {
+        self.values.get(fragment.index()).copied().flatten()
+    }
+
+    fn set(&mut self, fragment: Fragment, value: T) -> T {
+        if self.values.len() <= fragment.index() {
+            self.values.resize(fragment.index() + 1, None);
+        }
+        self.values[fragment.index()] = Some(value);
+        value
+    }
+}
+
+impl<T> Default for Memo<T> {
+    fn default() -> Self {
+        Self { values: Vec::new() }
+    }
+}

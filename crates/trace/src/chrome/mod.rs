@@ -1,0 +1,30 @@
+//! Chrome traces, as torch's profiler writes them.
+
+mod category;
+mod collect;
+mod event;
+mod event_scanner;
+mod inputs;
+mod integer;
+mod keys;
+mod numbers;
+mod read;
+mod text;
+mod time;
+mod track_facts;
+mod write;
+
+pub use category::loss_key;
+pub(crate) use category::{INSTANT, MEMORY};
+pub use category::{
+    is_hidden as is_hidden_name, of_name as category_of_name, to_name as category_name,
+};
+pub(crate) use collect::each_entry;
+pub(crate) use inputs::{dtype_name, inputs_lists};
+pub use inputs::{dtype_of as dtype_of_name, input_types};
+pub use keys::{ARGUMENT_KEYS, EVENT_KEYS};
+pub(crate) use read::ChromeReader;
+pub(crate) use text::json_string;
+pub use text::json_value;
+pub(crate) use track_facts::{TrackFacts, facts_of};
+pub use write::{EventOrder, TraceOptions, write_trace, write_trace_with};

@@ -1,0 +1,170 @@
+//! The array of events, read window by window; what is no event is passed over and counted.
+
+use crate::chrome::collect::Collector;
+use crate::chrome::event::RawEvent;
+use crate::chrome::event_scanner::EventScanner;
+use crate::error::Error;
+use crate::repairs::Repair;
+use crate::scan::{Cursor, Fault, Stop};
+
+/// The events of a trace so far.
+pub(super) struct Events {
+    pub(super) collector: Collector,
+    scanner: EventScanner,
+    /// How many events were whole.
+    pub(super) whole: u64,
+    /// What is wrong with the first entry that is no event, if that comes before any event.
+    pub(super) first_fault: Option<Fault>,
+    pub(super) first_error: Option<Error>,
+    /// What may come next.
+    expected: Expected,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expected {
+    /// The first event.
+    First,
+    /// An event, after a comma.
+    Event,
+    /// A comma, after an event.
+    Comma,
+    /// The next event wherever it is: the text before is damaged.
+    Anything,
+}
+
+/// Why reading the events stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Paused {
+    /// The window is not enough.
+    More,
+    /// The closing bracket was passed.
+    Closed,
+}
+
+impl Events {
+    pub(super) fn new() -> Self {
+        Self {
+            collector: Collector::default(),
+            scanner: EventScanner::new(),
+            whole: 0,
+            first_fault: None,
+            first_error: None,
+            expected: Expected::First,
+        }
+    }
+
+    /// Returns whether the text is damaged where reading stopped.
+    pub(super) fn is_lost(&self) -> bool {
+        self.expected == Expected::Anything
+    }
+
+    /// Counts a part that could not be read.
+    pub(super) fn damage(&mut self, repair: Repair) {
+        self.collector.add_damage(repair);
+    }
+
+    /// Reads all events of a window. Returns how much of it was passed.
+    pub(super) fn scan(&mut self, window: &[u8]) -> (usize, Paused) {
+        let mut cursor = Cursor::new(window);
+        let mut event = RawEvent::default();
+        loop {
+            if self.expected == Expected::Anything && !cursor.seek(b'{') {
+                return (cursor.at(), Paused::More);
+            }
+            let Ok(byte) = cursor.peek() else {
+                return (cursor.at(), Paused::More);
+            };
+            let begin = cursor.at();
+            let scanned = match byte {
+                b']' => {
+                    cursor.pass();
+                    self.close();
+                    return (cursor.at(), Paused::Closed);
+                }
+                b',' => {
+                    cursor.pass();
+                    self.pass_comma();
+                    Ok(())
+                }
+                b'{' => self.scan_event(&mut cursor, &mut event),
+                _ => cursor.value().map(|_| self.pass_stranger(begin)),
+            };
+            match scanned {
+                Ok(()) => {}
+                Err(Stop::More) => return (begin, Paused::More),
+                Err(stop) => {
+                    self.lose_track(Fault {
+                        at: cursor.at(),
+                        stop,
+                    });
+                    if cursor.at() == begin {
+                        cursor.pass();
+                    }
+                }
+            }
+        }
+    }
+
+    fn scan_event<'w>(
+        &mut self,
+        cursor: &mut Cursor<'w>,
+        event: &mut RawEvent<'w>,
+    ) -> Result<(), Stop> {
+        let begin = cursor.at();
+        self.scanner.scan(cursor, event)?;
+        if event.phase == 0 {
+            if self.expected != Expected::Anything {
+                self.pass_stranger(begin);
+            }
+            return Ok(());
+        }
+        if self.expected == Expected::Comma {
+            self.collector.repairs.add(Repair::Malformed, 1);
+        }
+        let scanner = &self.scanner;
+        self.collector.add(event, &scanner.texts, &scanner.rest);
+        self.whole += 1;
+        self.expected = Expected::Comma;
+        Ok(())
+    }
+
+    fn pass_comma(&mut self) {
+        if self.expected != Expected::Comma {
+            self.collector.repairs.add(Repair::Malformed, 1);
+        }
+        self.expected = Expected::Event;
+    }
+
+    /// Counts an entry that is no event.
+    fn pass_stranger(&mut self, begin: usize) {
+        self.collector.repairs.add(Repair::NotAnEvent, 1);
+        self.note(Fault {
+            at: begin,
+            stop: Stop::Stranger("expected an event, which is an object with a phase \"ph\""),
+        });
+        self.expected = Expected::Comma;
+    }
+
+    fn close(&mut self) {
+        // A comma before the bracket is one too many.
+        if self.expected == Expected::Event {
+            self.collector.repairs.add(Repair::Malformed, 1);
+        }
+        self.expected = Expected::First;
+    }
+
+    /// Counts a damaged part once, however often the next event is looked for.
+    fn lose_track(&mut self, fault: Fault) {
+        if self.expected != Expected::Anything {
+            self.damage(Repair::Malformed);
+        }
+        self.note(fault);
+        self.expected = Expected::Anything;
+    }
+
+    fn note(&mut self, fault: Fault) {
+        if self.whole == 0 && self.first_fault.is_none() {
+            self.first_fault = Some(fault);
+        }
+    }
+}

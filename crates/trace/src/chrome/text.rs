@@ -1,0 +1,70 @@
+//! Pieces of text that traces are made of.
+
+/// Returns a text as a JSON string, with its quotes. Control characters are escaped, letters of any
+/// language stay as they are.
+pub(crate) fn json_string(text: &str) -> String {
+    serde_json::to_string(text).expect("every text is a JSON string")
+}
+
+/// Numbers of more digits are valid JSON, but Python, for one, refuses to read them.
+const MOST_DIGITS: usize = 4_000;
+
+/// Returns whether a text is JSON that every reader takes.
+pub(crate) fn is_json(text: &str) -> bool {
+    serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+        && (text.len() <= MOST_DIGITS || !has_endless_number(text))
+}
+
+/// Returns whether JSON holds a number of too many digits, outside of its texts.
+fn has_endless_number(json: &str) -> bool {
+    let (mut is_inside, mut is_escaped, mut digits) = (false, false, 0);
+    json.bytes().any(|byte| {
+        let ends_text = byte == b'"' && !is_escaped;
+        is_escaped = is_inside && byte == b'\\' && !is_escaped;
+        is_inside ^= ends_text;
+        digits = if byte.is_ascii_digit() && !is_inside {
+            digits + 1
+        } else {
+            0
+        };
+        digits > MOST_DIGITS
+    })
+}
+
+/// Returns a text as it is if it is JSON that every reader takes, else as a JSON string.
+pub fn json_value(text: &str) -> String {
+    if is_json(text) {
+        text.into()
+    } else {
+        json_string(text)
+    }
+}
+
+/// Returns the line of a frame, `file.py:12` of `file.py(12): function`; nothing for what is no such
+/// frame.
+pub(super) fn call_place(frame: &str) -> Option<String> {
+    let (place, _) = frame.rsplit_once("): ")?;
+    let (file, line) = place.rsplit_once('(')?;
+    let is_number = line.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| format!("{file}:{line}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_json_is_kept_as_it_is() {
+        assert_eq!(json_value("{\"a\": 1}"), "{\"a\": 1}");
+        assert_eq!(json_value("1"), "1");
+        assert_eq!(json_value("say \"hi\"\n"), "\"say \\\"hi\\\"\\n\"");
+        assert_eq!(json_value("1 2"), "\"1 2\"");
+        assert_eq!(json_value(""), "\"\"");
+        let long = "1".repeat(MOST_DIGITS + 1);
+        assert_eq!(json_value(&long), format!("\"{long}\""));
+        let text = format!("[\"\\\"{long}\"]");
+        assert_eq!(json_value(&text), text);
+        let number = format!("[\"\\\\\",{long}]");
+        assert_ne!(json_value(&number), number);
+    }
+}

@@ -1,0 +1,127 @@
+//! The errors of reading and writing trace files.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::files::{Compression, FileError};
+
+/// The reasons why reading or writing a trace fails.
+///
+/// Readers and writers return the bare cause; the functions that open a file wrap it in
+/// [`Error::File`], so that every message about a file names it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An error that concerns one file.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: Box<Error>,
+    },
+    /// The operating system reported an error.
+    #[error("{}", io_text(.0))]
+    Io(#[from] io::Error),
+    /// The input has no bytes.
+    #[error("the file is empty, expected a Chrome trace")]
+    Empty,
+    /// The compressed data cannot be decompressed.
+    #[error("the {0} data is damaged or cut off")]
+    Compressed(Compression),
+    /// A single JSON value is longer than any value of a trace.
+    #[error("the value at byte {offset} is longer than {limit} bytes, expected a Chrome trace")]
+    TooLong {
+        /// The offset of the value in the decompressed text.
+        offset: u64,
+        /// The largest length that is accepted.
+        limit: u64,
+    },
+    /// The decompressed text exceeds the limit of the read.
+    #[error("more than {limit} bytes of text, expected at most that; `max_bytes` allows more")]
+    TooMuch {
+        /// The largest number of decompressed bytes that is accepted.
+        limit: u64,
+    },
+    /// The input is packed in a container that is not supported.
+    #[error("found {found}, expected a Chrome trace, plain or compressed once by gzip or zstd")]
+    Packed {
+        /// A description of the container.
+        found: &'static str,
+    },
+    /// The JSON ends before it is complete.
+    #[error("the JSON ends too early, at line {line} column {column}: the file was cut off")]
+    Truncated {
+        /// The line of the end, counted from one.
+        line: usize,
+        /// The column of the end, counted from one.
+        column: usize,
+    },
+    /// The input is not JSON.
+    #[error("not valid JSON at line {line} column {column}: {what}")]
+    NotJson {
+        /// The line of the fault, counted from one.
+        line: usize,
+        /// The column of the fault, counted from one.
+        column: usize,
+        /// What was expected there.
+        what: String,
+    },
+    /// The input is JSON, but not a trace.
+    #[error("not a Chrome trace at line {line} column {column}: {what}")]
+    NotATrace {
+        /// The line of the fault, counted from one.
+        line: usize,
+        /// The column of the fault, counted from one.
+        column: usize,
+        /// What was expected and what was found.
+        what: String,
+    },
+    /// The parts of the trace contradict each other.
+    #[error("the trace is inconsistent: {0}")]
+    Model(#[from] mindprof_model::Error),
+    /// Not even a trace without events fits into the requested size.
+    #[error("at least {least} bytes are needed, expected at most {max_bytes}")]
+    TooLarge {
+        /// The largest number of bytes allowed.
+        max_bytes: u64,
+        /// The size of a trace without events.
+        least: u64,
+    },
+}
+
+impl Error {
+    /// Returns the operating system's error behind this one, if there is one.
+    pub fn io_cause(&self) -> Option<&io::Error> {
+        match self {
+            Self::File { source, .. } => source.io_cause(),
+            Self::Io(source) => Some(source),
+            _ => None,
+        }
+    }
+}
+
+impl FileError for Error {
+    fn at(self, path: &Path) -> Self {
+        Self::File {
+            path: path.to_path_buf(),
+            source: Box::new(self),
+        }
+    }
+}
+
+/// The result of reading or writing a trace.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Describes an error of the operating system, without its number if the kind says it all.
+pub fn io_text(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "no such file or directory".into(),
+        io::ErrorKind::PermissionDenied => "permission denied".into(),
+        io::ErrorKind::IsADirectory => "is a directory, expected a file".into(),
+        io::ErrorKind::StorageFull => "no space left on device".into(),
+        io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".into(),
+        io::ErrorKind::NotADirectory => "a part of the path is a file, expected a directory".into(),
+        _ => error.to_string(),
+    }
+}

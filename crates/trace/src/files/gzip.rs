@@ -1,0 +1,440 @@
+//! Gzip by more than one thread: the text is cut into pieces, which are packed at the same time and
+//! written in their order, as one member that every reader takes.
+//!
+//! The bytes are the same whatever the number of threads. Who writes packs too whenever the helpers
+//! have enough to do, so that no more than a few pieces wait at any time.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, Scope};
+
+use flate2::{Compress, Compression, Crc, FlushCompress, Status};
+
+use super::compression::Effort;
+
+/// As fast as the first level and a quarter smaller; each level after it costs more time than it
+/// saves bytes (`benches/write.rs`).
+const FAST: u32 = 2;
+
+/// The level that torch's files are written at.
+const SMALL: u32 = 9;
+
+/// How much is packed at once.
+const PIECE_BYTES: usize = 1 << 19;
+
+/// How much of the text before it a piece may point back into: as much as the format allows.
+const WINDOW_BYTES: usize = 1 << 15;
+
+/// As many as there is text for: it is put together about four times as fast as one packs it.
+const MOST_HELPERS: usize = 4;
+
+/// A member of gzip without a name or a time, from no system in particular.
+const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
+
+/// Writes what `write` writes to `out`, packed. Text that is shorter than a piece starts no thread.
+///
+/// # Errors
+/// When `write` fails or `out` does not take the bytes.
+pub(super) fn write_gzip<T, E: From<io::Error>>(
+    out: impl Write,
+    effort: Effort,
+    write: impl FnOnce(&mut dyn Write) -> Result<T, E>,
+) -> Result<T, E> {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    write_gzip_with(MOST_HELPERS.min(cores - 1), effort, out, write)
+}
+
+fn write_gzip_with<T, E: From<io::Error>>(
+    most_helpers: usize,
+    effort: Effort,
+    mut out: impl Write,
+    write: impl FnOnce(&mut dyn Write) -> Result<T, E>,
+) -> Result<T, E> {
+    out.write_all(&HEADER)?;
+    // The helpers end with the writer that gives them work, however that ends.
+    thread::scope(|scope| {
+        let helpers = Helpers::new(scope, most_helpers, effort);
+        let mut writer = Writer::new(out, effort, helpers);
+        let made = write(&mut writer)?;
+        writer.finish()?;
+        Ok(made)
+    })
+}
+
+/// Takes text and writes it packed. It holds back what does not fill a piece: flushing does not
+/// change that, since it would change the bytes.
+struct Writer<'scope, 'env, W> {
+    out: W,
+    text: Vec<u8>,
+    /// The end of the text before that.
+    before: Vec<u8>,
+    packer: Packer,
+    helpers: Helpers<'scope, 'env>,
+    /// The pieces that are not written yet, in their order.
+    waiting: VecDeque<Waiting>,
+    /// Pieces whose memory can be used again.
+    spare: Vec<Piece>,
+    checksum: Crc,
+}
+
+enum Waiting {
+    Packed(Piece),
+    /// It comes from a helper.
+    Coming(Receiver<io::Result<Piece>>),
+}
+
+impl<'scope, 'env, W: Write> Writer<'scope, 'env, W> {
+    fn new(out: W, effort: Effort, helpers: Helpers<'scope, 'env>) -> Self {
+        Self {
+            out,
+            text: Vec::new(),
+            before: Vec::new(),
+            packer: Packer::new(effort),
+            helpers,
+            waiting: VecDeque::new(),
+            spare: Vec::new(),
+            checksum: Crc::new(),
+        }
+    }
+
+    /// Has the text packed, by a helper if one has time.
+    fn pass_on(&mut self) -> io::Result<()> {
+        let mut piece = self.spare.pop().unwrap_or_default();
+        std::mem::swap(&mut piece.text, &mut self.text);
+        std::mem::swap(&mut piece.before, &mut self.before);
+        self.text.clear();
+        self.before.clear();
+        let window = piece.text.len().saturating_sub(WINDOW_BYTES);
+        self.before.extend_from_slice(&piece.text[window..]);
+        let waiting = match self.helpers.pack(piece) {
+            Ok(coming) => Waiting::Coming(coming),
+            Err(piece) => Waiting::Packed(self.packer.pack(piece, FlushCompress::Sync)?),
+        };
+        self.waiting.push_back(waiting);
+        self.write_packed()
+    }
+
+    /// Writes the pieces that are packed; waits only if too many are not.
+    fn write_packed(&mut self) -> io::Result<()> {
+        let enough = 4 * self.helpers.most;
+        while let Some(first) = self.waiting.pop_front() {
+            let piece = match first {
+                Waiting::Packed(piece) => piece,
+                Waiting::Coming(coming) if self.waiting.len() >= enough => await_piece(&coming)?,
+                Waiting::Coming(coming) => {
+                    let Ok(piece) = coming.try_recv() else {
+                        self.waiting.push_front(Waiting::Coming(coming));
+                        return Ok(());
+                    };
+                    piece?
+                }
+            };
+            self.write_piece(piece)?;
+        }
+        Ok(())
+    }
+
+    fn write_piece(&mut self, piece: Piece) -> io::Result<()> {
+        self.checksum.combine(&piece.checksum);
+        self.out.write_all(&piece.packed)?;
+        self.spare.push(piece);
+        Ok(())
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        let last = Piece {
+            text: std::mem::take(&mut self.text),
+            before: std::mem::take(&mut self.before),
+            ..Piece::default()
+        };
+        let last = self.packer.pack(last, FlushCompress::Finish)?;
+        while let Some(waiting) = self.waiting.pop_front() {
+            let piece = match waiting {
+                Waiting::Packed(piece) => piece,
+                Waiting::Coming(coming) => await_piece(&coming)?,
+            };
+            self.write_piece(piece)?;
+        }
+        self.write_piece(last)?;
+        self.out.write_all(&self.checksum.sum().to_le_bytes())?;
+        self.out.write_all(&self.checksum.amount().to_le_bytes())?;
+        self.out.flush()
+    }
+}
+
+impl<W: Write> Write for Writer<'_, '_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let room = PIECE_BYTES - self.text.len();
+        let taken = room.min(bytes.len());
+        self.text.extend_from_slice(&bytes[..taken]);
+        if self.text.len() == PIECE_BYTES {
+            self.pass_on()?;
+        }
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn await_piece(coming: &Receiver<io::Result<Piece>>) -> io::Result<Piece> {
+    let gone = |_| io::Error::other("the thread that compresses has ended");
+    coming.recv().map_err(gone)?
+}
+
+/// A part of the text, with what it becomes.
+#[derive(Default)]
+struct Piece {
+    text: Vec<u8>,
+    /// What it may point back into.
+    before: Vec<u8>,
+    packed: Vec<u8>,
+    checksum: Crc,
+}
+
+/// Packs pieces, one after the other.
+struct Packer(Compress);
+
+impl Packer {
+    fn new(effort: Effort) -> Self {
+        let level = match effort {
+            Effort::Fast => FAST,
+            Effort::Small => SMALL,
+        };
+        Self(Compress::new(Compression::new(level), false))
+    }
+
+    /// Packs a piece up to a whole byte. With [`FlushCompress::Finish`] none may follow.
+    fn pack(&mut self, mut piece: Piece, flush: FlushCompress) -> io::Result<Piece> {
+        let (text, packed) = (&piece.text, &mut piece.packed);
+        piece.checksum.reset();
+        piece.checksum.update(text);
+        packed.clear();
+        self.0.reset();
+        if !piece.before.is_empty() {
+            self.0.set_dictionary(&piece.before)?;
+        }
+        loop {
+            packed.reserve(text.len() / 8 + 64);
+            let rest = &text[self.0.total_in() as usize..];
+            let status = self.0.compress_vec(rest, packed, flush)?;
+            let is_done = match flush {
+                FlushCompress::Finish => status == Status::StreamEnd,
+                _ => packed.len() < packed.capacity(),
+            };
+            if is_done {
+                return Ok(piece);
+            }
+        }
+    }
+}
+
+/// Threads that pack, started one by one as pieces come.
+struct Helpers<'scope, 'env> {
+    scope: &'scope Scope<'scope, 'env>,
+    most: usize,
+    effort: Effort,
+    started: usize,
+    jobs: SyncSender<Job>,
+    queue: Arc<Mutex<Receiver<Job>>>,
+}
+
+/// A piece, and where it goes when it is packed.
+type Job = (Piece, SyncSender<io::Result<Piece>>);
+
+impl<'scope, 'env> Helpers<'scope, 'env> {
+    fn new(scope: &'scope Scope<'scope, 'env>, most: usize, effort: Effort) -> Self {
+        let (jobs, queue) = sync_channel(most);
+        let queue = Arc::new(Mutex::new(queue));
+        Self {
+            scope,
+            most,
+            effort,
+            started: 0,
+            jobs,
+            queue,
+        }
+    }
+
+    /// Takes a piece and returns where it will come from; gives it back when there is nobody for
+    /// it.
+    fn pack(&mut self, piece: Piece) -> Result<Receiver<io::Result<Piece>>, Piece> {
+        if self.started < self.most {
+            self.start();
+        }
+        if self.started == 0 {
+            return Err(piece);
+        }
+        let (answer, coming) = sync_channel(1);
+        match self.jobs.try_send((piece, answer)) {
+            Ok(()) => Ok(coming),
+            Err(TrySendError::Full(job) | TrySendError::Disconnected(job)) => Err(job.0),
+        }
+    }
+
+    fn start(&mut self) {
+        let (queue, effort) = (Arc::clone(&self.queue), self.effort);
+        let name = format!("mindprof-gzip-{}", self.started);
+        let thread = thread::Builder::new().name(name);
+        match thread.spawn_scoped(self.scope, move || help(&queue, effort)) {
+            Ok(_) => self.started += 1,
+            // The system has no room for another thread: those that are there have to do.
+            Err(_) => self.most = self.started,
+        }
+    }
+}
+
+/// Packs what comes until nothing can come any more.
+fn help(queue: &Mutex<Receiver<Job>>, effort: Effort) {
+    let mut packer = Packer::new(effort);
+    // The lock is held while waiting, and given back before the work.
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+    while let Ok((piece, answer)) = next() {
+        // Who asked may have given up.
+        let _ = answer.send(packer.pack(piece, FlushCompress::Sync));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use flate2::bufread::GzDecoder;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::error::Error;
+
+    fn packed(helpers: usize, parts: &[&[u8]]) -> Vec<u8> {
+        let mut out = Vec::new();
+        let write = |out: &mut dyn Write| {
+            for part in parts {
+                out.write_all(part)?;
+            }
+            out.flush()
+        };
+        write_gzip_with(helpers, Effort::Small, &mut out, write).unwrap();
+        out
+    }
+
+    /// Text that repeats itself here and there, as that of traces does.
+    fn text(bytes: usize) -> Vec<u8> {
+        let numbers = (0_u64..).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40);
+        numbers
+            .flat_map(|number| format!("{{\"name\":\"aten::add\",\"ts\":{number}}}").into_bytes())
+            .take(bytes)
+            .collect()
+    }
+
+    fn unpacked(packed: &[u8]) -> Vec<u8> {
+        // It stops behind the first member.
+        let mut decoder = GzDecoder::new(packed);
+        let mut text = Vec::new();
+        decoder.read_to_end(&mut text).unwrap();
+        assert_eq!(decoder.into_inner(), b"");
+        text
+    }
+
+    #[test]
+    fn text_of_any_length_comes_back_from_one_member() {
+        for bytes in [
+            0,
+            1,
+            PIECE_BYTES - 1,
+            PIECE_BYTES,
+            PIECE_BYTES + 1,
+            5_000_000,
+        ] {
+            let text = text(bytes);
+            assert!(unpacked(&packed(2, &[&text])) == text, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn the_bytes_do_not_depend_on_the_number_of_threads() {
+        let text = text(7 * PIECE_BYTES + 123);
+        let alone = packed(0, &[&text]);
+        for helpers in 1..4 {
+            assert!(packed(helpers, &[&text]) == alone, "{helpers}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_compress_comes_back_too() {
+        let mut state = 1_u64;
+        let noise: Vec<u8> = std::iter::repeat_with(|| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 56) as u8
+        })
+        .take(3 * PIECE_BYTES)
+        .collect();
+        assert!(unpacked(&packed(2, &[&noise])) == noise);
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error_and_ends_the_helpers() {
+        struct Full(usize);
+        impl Write for Full {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                self.0 = self
+                    .0
+                    .checked_sub(bytes.len())
+                    .ok_or(io::ErrorKind::StorageFull)?;
+                Ok(bytes.len())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let text = text(PIECE_BYTES);
+        let endless = |out: &mut dyn Write| -> Result<(), Error> {
+            loop {
+                out.write_all(&text)?;
+            }
+        };
+        let result = write_gzip_with(3, Effort::Fast, Full(1 << 20), endless);
+        assert!(
+            matches!(result, Err(Error::Io(error)) if error.kind() == io::ErrorKind::StorageFull)
+        );
+    }
+
+    #[test]
+    fn a_panic_of_who_writes_ends_the_helpers() {
+        let text = text(6 * PIECE_BYTES);
+        let write = |out: &mut dyn Write| -> Result<(), Error> {
+            out.write_all(&text)?;
+            panic!("on purpose");
+        };
+        let result =
+            std::panic::catch_unwind(|| write_gzip_with(2, Effort::Fast, io::sink(), write));
+        assert!(result.is_err());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn it_does_not_matter_how_text_is_handed_over(
+            cuts in prop::collection::vec(0..3 * PIECE_BYTES, 0..6),
+        ) {
+            let text = text(3 * PIECE_BYTES);
+            let mut cuts = cuts;
+            cuts.sort_unstable();
+            let mut parts = Vec::new();
+            let mut rest = &text[..];
+            for (index, cut) in cuts.iter().enumerate() {
+                let from = if index == 0 { 0 } else { cuts[index - 1] };
+                let (part, after) = rest.split_at(cut - from);
+                parts.push(part);
+                rest = after;
+            }
+            parts.push(rest);
+            prop_assert!(packed(1, &parts) == packed(0, &[&text]));
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Reads traces from files, bytes and streams, whatever their format and compression.
+//!
+//! The content decides which reader of [`crate::readers`] takes the input; names are never looked
+//! at.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use mindprof_model::Profile;
+
+use crate::error::{Error, Result};
+use crate::files::FileError;
+use crate::read_options::ReadOptions;
+use crate::readers::reader_of;
+use crate::reading::Reading;
+use crate::scan::Source;
+
+/// Reads the trace in a file, compressed or not whatever its name.
+///
+/// # Errors
+/// If the file cannot be read or holds no trace; the error names the file.
+pub fn read_trace_file(path: &Path) -> Result<Profile> {
+    Ok(read_trace_file_with(path, &ReadOptions::default())?.profile)
+}
+
+/// Reads the trace in a file with options, and returns what had to be repaired.
+///
+/// # Errors
+/// If the file cannot be read or holds no trace; the error names the file.
+pub fn read_trace_file_with(path: &Path, options: &ReadOptions<'_>) -> Result<Reading> {
+    let read = || {
+        let file = File::open(path)?;
+        let total = file.metadata()?.len();
+        read_from(file, total, options)
+    };
+    read().map_err(|error: Error| error.at(path))
+}
+
+/// Reads a trace from a stream of unknown length, such as a pipe.
+///
+/// # Errors
+/// If the stream cannot be read or holds no trace.
+pub fn read_trace_from(input: impl Read, options: &ReadOptions<'_>) -> Result<Reading> {
+    read_from(input, 0, options)
+}
+
+/// Reads a trace from its bytes, compressed or not.
+///
+/// # Errors
+/// If the bytes are no trace; the error says where that shows.
+pub fn read_trace(bytes: &[u8]) -> Result<Profile> {
+    Ok(read_trace_with(bytes, &ReadOptions::default())?.profile)
+}
+
+/// Reads a trace from its bytes with options, and returns what had to be repaired.
+///
+/// # Errors
+/// If the bytes are no trace; the error says where that shows.
+pub fn read_trace_with(bytes: &[u8], options: &ReadOptions<'_>) -> Result<Reading> {
+    read_from(bytes, bytes.len() as u64, options)
+}
+
+/// Reads a trace from `input`, which has `total` bytes, or zero if that is not known.
+fn read_from(input: impl Read, total: u64, options: &ReadOptions<'_>) -> Result<Reading> {
+    let mut source = Source::open(input, total, options)?;
+    source.pass_mark()?;
+    if source.peek()?.is_none() {
+        return Err(Error::Empty);
+    }
+    match reader_of(source.window()) {
+        Some(reader) => reader.read(source, options)?.into_reading(),
+        None => Err(unreadable(&source)),
+    }
+}
+
+/// Explains why no reader takes the input.
+fn unreadable(source: &Source<'_>) -> Error {
+    const WORDS: [&[u8]; 3] = [b"true", b"false", b"null"];
+    if let Some(error) = source.packed() {
+        return error;
+    }
+    let window = source.window();
+    let is_json = matches!(window.first(), Some(b'"' | b'-' | b'0'..=b'9'))
+        || WORDS.iter().any(|word| window.starts_with(word));
+    if is_json {
+        let what = "expected an object with \"traceEvents\" or an array of events";
+        return source.not_a_trace(0, what);
+    }
+    source.not_json(0, "expected value")
+}

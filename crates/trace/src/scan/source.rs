@@ -1,0 +1,389 @@
+//! The bytes of a file, unpacked, in windows: what was read is let go, so that memory stays bounded.
+//! Files are read and not mapped, though that costs a twentieth of the time that a trace takes:
+//! pages of a map count as memory of the process unless they are let go by unsafe calls, and a file
+//! that shrinks meanwhile would end the process.
+
+use std::cell::Cell;
+use std::io::{self, BufReader, Chain, Read};
+use std::rc::Rc;
+
+use flate2::bufread::MultiGzDecoder;
+
+use super::zstd::ZstdFrames;
+use super::{Cursor, Scan, Stop};
+use crate::error::{Error, Result};
+use crate::files::Compression;
+use crate::read_options::{Progress, ReadOptions, UNPACKED_BYTES, UNPACKED_TIMES};
+
+/// How much is read at a time. It fits into the second cache.
+const CHUNK_BYTES: usize = 256 << 10;
+/// No value, which an event is, may be longer than this.
+const LONGEST_VALUE: usize = 64 << 20;
+
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+const ZIP_MAGIC: &[u8] = b"PK\x03\x04";
+const BYTE_ORDER_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
+
+/// A window onto the bytes of a file, which moves on.
+pub(crate) struct Source<'a> {
+    input: Box<dyn Read + 'a>,
+    compression: Option<Compression>,
+    buffer: Vec<u8>,
+    begin: usize,
+    end: usize,
+    is_over: bool,
+    is_damaged: bool,
+    /// How many bytes were let go, and where in lines that is, while lines are counted.
+    passed: u64,
+    place: Place,
+    counts_lines: bool,
+    done: Rc<Cell<u64>>,
+    total: u64,
+    progress: Option<Progress<'a>>,
+    max_bytes: Option<u64>,
+}
+
+/// What is wrong with the text, and where in the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) at: usize,
+    pub(crate) stop: Stop,
+}
+
+/// A place in a text, both counted from one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    line: usize,
+    column: usize,
+}
+
+impl Place {
+    /// Returns the place of the byte before, or where that is on another line, this one.
+    const fn before(self) -> Self {
+        let column = if self.column > 1 { self.column - 1 } else { 1 };
+        Self { column, ..self }
+    }
+
+    fn after(self, bytes: &[u8]) -> Self {
+        let lines = memchr::memchr_iter(b'\n', bytes).count();
+        match memchr::memrchr(b'\n', bytes) {
+            Some(last) => Self {
+                line: self.line + lines,
+                column: bytes.len() - last,
+            },
+            None => Self {
+                line: self.line,
+                column: self.column + bytes.len(),
+            },
+        }
+    }
+}
+
+impl<'a> Source<'a> {
+    /// Opens what `file` gives: `total` bytes, or zero where that is not known.
+    ///
+    /// # Errors
+    /// When the first bytes cannot be read, or there are none.
+    pub(crate) fn open(
+        file: impl Read + 'a,
+        total: u64,
+        options: &ReadOptions<'a>,
+    ) -> Result<Self> {
+        let done = Rc::new(Cell::new(0));
+        let mut file = Counted {
+            file,
+            done: Rc::clone(&done),
+        };
+        let mut first = Vec::new();
+        file.by_ref()
+            .take(ZSTD_MAGIC.len() as u64)
+            .read_to_end(&mut first)?;
+        if first.is_empty() {
+            return Err(Error::Empty);
+        }
+        let compression = compression_of(&first);
+        let whole = io::Cursor::new(first).chain(file);
+        Ok(Self {
+            input: unpacked(whole, compression),
+            compression,
+            buffer: Vec::new(),
+            begin: 0,
+            end: 0,
+            is_over: false,
+            is_damaged: false,
+            passed: 0,
+            place: Place { line: 1, column: 1 },
+            counts_lines: true,
+            done,
+            total,
+            progress: options.progress,
+            max_bytes: options.max_bytes,
+        })
+    }
+
+    /// Returns the bytes that were read and not passed.
+    pub(crate) fn window(&self) -> &[u8] {
+        &self.buffer[self.begin..self.end]
+    }
+
+    /// Lets go of the first bytes of the window.
+    pub(crate) fn pass(&mut self, bytes: usize) {
+        if self.counts_lines {
+            self.place = self.place.after(&self.buffer[self.begin..][..bytes]);
+        }
+        self.begin += bytes;
+        self.passed += bytes as u64;
+    }
+
+    /// Passes a byte order mark, where the text begins with one.
+    pub(crate) fn pass_mark(&mut self) -> Result<()> {
+        while self.window().len() < BYTE_ORDER_MARK.len() && self.more()? {}
+        if self.window().starts_with(&BYTE_ORDER_MARK) {
+            self.pass(BYTE_ORDER_MARK.len());
+            self.place.column = 1;
+        }
+        Ok(())
+    }
+
+    /// Makes the window longer. Returns whether there was more.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or one value is so long that this cannot be a trace.
+    pub(crate) fn more(&mut self) -> Result<bool> {
+        if self.is_over {
+            return Ok(false);
+        }
+        self.make_room()?;
+        let read = loop {
+            match self.input.read(&mut self.buffer[self.end..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => break read,
+            }
+        };
+        let read = match (read, self.compression) {
+            (Ok(read), _) => read,
+            (Err(error), None) => return Err(error.into()),
+            (Err(_), Some(compression)) => {
+                self.is_damaged = true;
+                if self.passed == 0 && self.window().is_empty() {
+                    return Err(Error::Compressed(compression));
+                }
+                0
+            }
+        };
+        self.end += read;
+        self.is_over = read == 0;
+        self.check_limit()?;
+        if let Some(progress) = self.progress {
+            progress(self.done.get(), self.total);
+        }
+        Ok(read > 0)
+    }
+
+    /// Refuses what is longer than was asked for or, of a packed file, than any trace is.
+    fn check_limit(&self) -> Result<()> {
+        let of_packed = || {
+            let packed = self.compression.map(|_| self.done.get())?;
+            Some(UNPACKED_BYTES.max(packed.saturating_mul(UNPACKED_TIMES)))
+        };
+        let read = self.passed + (self.end - self.begin) as u64;
+        match self.max_bytes.or_else(of_packed) {
+            Some(limit) if read > limit => Err(Error::TooMuch { limit }),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Passes white space, however much there is, and returns what comes after it.
+    ///
+    /// # Errors
+    /// As [`Self::more`].
+    pub(crate) fn peek(&mut self) -> Result<Option<u8>> {
+        loop {
+            let mut cursor = Cursor::new(self.window());
+            let found = cursor.peek().ok();
+            let at = cursor.at();
+            self.pass(at);
+            if found.is_some() || !self.more()? {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Does `scan` on the window, which is made longer until it is enough, and passes what was
+    /// scanned.
+    ///
+    /// The inner error is of the text: it ends too early, or is not what it should be.
+    ///
+    /// # Errors
+    /// As [`Self::more`].
+    pub(crate) fn scan<T>(
+        &mut self,
+        mut scan: impl FnMut(&mut Cursor<'_>) -> Scan<T>,
+    ) -> Result<std::result::Result<T, Fault>> {
+        self.peek()?;
+        loop {
+            let mut cursor = Cursor::new(self.window());
+            match scan(&mut cursor) {
+                Ok(found) => {
+                    let at = cursor.at();
+                    self.pass(at);
+                    return Ok(Ok(found));
+                }
+                Err(Stop::More) => {
+                    if !self.more()? {
+                        let at = self.window().len();
+                        let stop = Stop::More;
+                        return Ok(Err(Fault { at, stop }));
+                    }
+                }
+                Err(stop) => {
+                    let at = cursor.at();
+                    return Ok(Err(Fault { at, stop }));
+                }
+            }
+        }
+    }
+
+    /// Passes everything before the next `text`. Returns whether there is one.
+    ///
+    /// # Errors
+    /// As [`Self::more`].
+    pub(crate) fn seek(&mut self, text: &[u8]) -> Result<bool> {
+        loop {
+            if let Some(found) = memchr::memmem::find(self.window(), text) {
+                self.pass(found);
+                return Ok(true);
+            }
+            // Its beginning may stand at the window's end.
+            self.pass(self.window().len().saturating_sub(text.len() - 1));
+            if !self.more()? {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Returns which part of the file was read, if that is known.
+    pub(crate) fn part_read(&self) -> Option<f64> {
+        (self.total > 0).then(|| self.done.get() as f64 / self.total as f64)
+    }
+
+    /// Stops counting lines, when no error can need them any more.
+    pub(crate) const fn forget_lines(&mut self) {
+        self.counts_lines = false;
+    }
+
+    /// Says what the window begins as, if that is no text but what texts are packed in.
+    pub(crate) fn packed(&self) -> Option<Error> {
+        let window = self.window();
+        let found = match (compression_of(window), self.compression) {
+            (Some(Compression::Gzip), Some(Compression::Gzip)) => "gzip data in gzip data",
+            (Some(_), _) => "compressed data in compressed data",
+            (None, _) if window.starts_with(ZIP_MAGIC) => "a zip archive",
+            (None, _) => return None,
+        };
+        Some(Error::Packed { found })
+    }
+
+    /// Says what is wrong with the text.
+    pub(crate) fn error(&self, fault: Fault) -> Error {
+        match fault.stop {
+            Stop::More => self.cut_off(),
+            Stop::Bad(what) => self.not_json(fault.at, what),
+            Stop::Stranger(what) => self.not_a_trace(fault.at, what),
+        }
+    }
+
+    /// Says that the text ends too early.
+    pub(crate) fn cut_off(&self) -> Error {
+        if let Some(compression) = self.compression.filter(|_| self.is_damaged) {
+            return Error::Compressed(compression);
+        }
+        let Place { line, column } = self.place(self.window().len()).before();
+        Error::Truncated { line, column }
+    }
+
+    /// Says what should stand at `offset` of the window.
+    pub(crate) fn not_json(&self, offset: usize, what: &str) -> Error {
+        let Place { line, column } = self.place(offset);
+        let what = what.into();
+        Error::NotJson { line, column, what }
+    }
+
+    /// Says what should stand at `offset` of the window, of a text that is JSON.
+    pub(crate) fn not_a_trace(&self, offset: usize, what: &str) -> Error {
+        let Place { line, column } = self.place(offset);
+        let what = what.into();
+        Error::NotATrace { line, column, what }
+    }
+
+    /// Says what the text that was passed should have held, of one that is JSON.
+    pub(crate) fn lacks(&self, what: &str) -> Error {
+        let Place { line, column } = self.place.before();
+        let what = what.into();
+        Error::NotATrace { line, column, what }
+    }
+
+    fn place(&self, offset: usize) -> Place {
+        self.place.after(&self.window()[..offset])
+    }
+
+    /// Returns whether the compressed data was damaged or cut off.
+    pub(crate) const fn is_damaged(&self) -> bool {
+        self.is_damaged
+    }
+
+    fn make_room(&mut self) -> Result<()> {
+        let length = self.end - self.begin;
+        if length > LONGEST_VALUE {
+            return Err(Error::TooLong {
+                offset: self.passed,
+                limit: LONGEST_VALUE as u64,
+            });
+        }
+        self.buffer.copy_within(self.begin..self.end, 0);
+        (self.begin, self.end) = (0, length);
+        // A value that does not fit is looked at again from its start: twice the room each time
+        // keeps that linear.
+        let room = (2 * length).max(length + CHUNK_BYTES);
+        if self.buffer.len() < length + CHUNK_BYTES {
+            self.buffer.resize(room, 0);
+        }
+        Ok(())
+    }
+}
+
+fn compression_of(first: &[u8]) -> Option<Compression> {
+    if first.starts_with(&GZIP_MAGIC) {
+        return Some(Compression::Gzip);
+    }
+    first.starts_with(&ZSTD_MAGIC).then_some(Compression::Zstd)
+}
+
+type Whole<F> = Chain<io::Cursor<Vec<u8>>, Counted<F>>;
+
+fn unpacked<'a, F: Read + 'a>(
+    whole: Whole<F>,
+    compression: Option<Compression>,
+) -> Box<dyn Read + 'a> {
+    let buffered = |whole| BufReader::with_capacity(64 << 10, whole);
+    match compression {
+        None => Box::new(whole),
+        Some(Compression::Gzip) => Box::new(MultiGzDecoder::new(buffered(whole))),
+        Some(Compression::Zstd) => Box::new(ZstdFrames::new(buffered(whole))),
+    }
+}
+
+/// A file that counts what was read of it.
+struct Counted<F> {
+    file: F,
+    done: Rc<Cell<u64>>,
+}
+
+impl<F: Read> Read for Counted<F> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.done.set(self.done.get() + read as u64);
+        Ok(read)
+    }
+}
