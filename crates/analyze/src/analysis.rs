@@ -9,10 +9,19 @@ use mindprof_model::{
 
 use rustc_hash::FxHashMap;
 
-use crate::{
-    Bytes, Children, Correlation, DeviceTimes, Flows, HostTotals, Keys, MemoryTimeline, MemoryUse,
-    OUT_OF_MEMORY_KEY, PythonCall, PythonCalls, Sources, StepNumbers, Tree,
-};
+use crate::links::correlate::Correlation;
+use crate::links::device_time::DeviceTimes;
+use crate::links::flows::Flows;
+use crate::memory::host_totals::HostTotals;
+use crate::memory::memory_timeline::MemoryTimeline;
+use crate::memory::memory_use::{Bytes, MemoryUse};
+use crate::rows::averages::OUT_OF_MEMORY_KEY;
+use crate::rows::keys::Keys;
+use crate::stacks::source::Sources;
+use crate::step_numbers::StepNumbers;
+use crate::tree::children::Children;
+use crate::tree::event_tree::Tree;
+use crate::tree::python_calls::{PythonCall, PythonCalls};
 
 /// What a profile asks to be shown, as it says itself in its metadata.
 const ASKED_FOR_FLOPS: &str = "with_flops";

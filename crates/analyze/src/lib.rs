@@ -27,67 +27,45 @@
 //! ```
 
 mod analysis;
-mod averages;
-mod children;
-mod correlate;
-mod device_time;
-mod diff;
-mod execution;
-mod flops;
-mod flows;
-mod folded;
-mod forward;
-mod host_totals;
-mod keys;
-mod lanes;
-mod launchers;
-mod memory_timeline;
-mod memory_use;
-mod merge;
-mod metric;
-mod process_time;
-mod python_calls;
-mod shapes;
-mod short_times;
-mod slim;
-mod source;
-mod spans;
+mod links;
+mod memory;
+mod parts;
+mod rows;
+mod stacks;
 mod step_numbers;
-mod summary;
 mod tree;
-mod without_calls;
 
 pub use analysis::{Analysis, Item};
-pub use averages::{
-    Average, Averages, GroupBy, MEMORY_KEY, OUT_OF_MEMORY_KEY, Percentiles, SummedGroup, Sums,
-    averages, averages_of, elapsed_micros, percentiles, sum_by_key, time_inside,
-};
-pub use children::Children;
-pub use correlate::{Correlation, event_number};
-pub use device_time::DeviceTimes;
-pub use diff::{Change, Diff, DiffOptions, Measure, Side, Whole};
-pub use execution::{ExecutionStep, execution};
-pub use flops::{Flops, uncounted};
-pub use flows::{FlowEnd, FlowKind, FlowSide, Flows};
-pub use folded::{Folded, PATH_LEVELS, StackMetric, stack_weights};
-pub use host_totals::HostTotals;
-pub use keys::Keys;
-pub use lanes::{Lanes, OverflowTrack};
-pub use memory_timeline::{
+pub use links::correlate::{Correlation, event_number};
+pub use links::device_time::DeviceTimes;
+pub use links::execution::{ExecutionStep, execution};
+pub use links::flows::{FlowEnd, FlowKind, FlowSide, Flows};
+pub use memory::host_totals::HostTotals;
+pub use memory::memory_timeline::{
     AllocatorTotals, CategoryBytes, MemoryAction, MemoryBlock, MemoryCategory, MemoryChange,
     MemoryDevice, MemoryDoubt, MemoryHolder, MemoryOrigin, MemoryPeak, MemoryPlace,
     MemoryPrecision, MemoryTimeline, UnseenMemory, UntimedMemory,
 };
-pub use memory_use::{Bytes, MemoryUse};
-pub use merge::merge;
-pub use metric::{Amount, Amounts, Metric, Unit, microseconds, nanoseconds};
-pub use process_time::process_time;
-pub use python_calls::{PythonCall, PythonCalls};
-pub use shapes::dims;
-pub use slim::{Cut, CutReport, Slimmed, slim};
-pub use source::{Sources, is_shown_frame, shown_frames};
-pub use spans::{Span, spans};
+pub use memory::memory_use::{Bytes, MemoryUse};
+pub use parts::merge::merge;
+pub use parts::slim::{Cut, CutReport, Slimmed, slim};
+pub use rows::averages::{
+    Average, Averages, GroupBy, MEMORY_KEY, OUT_OF_MEMORY_KEY, Percentiles, SummedGroup, Sums,
+    averages, averages_of, elapsed_micros, percentiles, sum_by_key, time_inside,
+};
+pub use rows::diff::{Change, Diff, DiffOptions, Measure, Side, Whole};
+pub use rows::flops::{Flops, uncounted};
+pub use rows::keys::Keys;
+pub use rows::metric::{Amount, Amounts, Metric, Unit, microseconds, nanoseconds};
+pub use rows::shapes::dims;
+pub use rows::summary::{Step, Summary, Track, is_python_alone, steps};
+pub use stacks::folded::{Folded, PATH_LEVELS, StackMetric, stack_weights};
+pub use stacks::source::{Sources, is_shown_frame, shown_frames};
 pub use step_numbers::StepNumbers;
-pub use summary::{Step, Summary, Track, is_python_alone, steps};
-pub use tree::Tree;
-pub use without_calls::{stacks_without_calls, without_calls};
+pub use tree::children::Children;
+pub use tree::event_tree::Tree;
+pub use tree::lanes::{Lanes, OverflowTrack};
+pub use tree::process_time::process_time;
+pub use tree::python_calls::{PythonCall, PythonCalls};
+pub use tree::spans::{Span, spans};
+pub use tree::without_calls::{stacks_without_calls, without_calls};

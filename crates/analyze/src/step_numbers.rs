@@ -3,7 +3,7 @@
 
 use mindprof_model::{Category, Nanos, Profile, StepMark};
 
-use crate::Keys;
+use crate::rows::keys::Keys;
 
 /// The steps of a profile, in time order.
 #[derive(Clone, Debug, Default)]

@@ -31,7 +31,7 @@ fn bad_input_is_named_with_the_reason() {
             "other.json",
             Some("{\"rows\": []}"),
             format!(
-                "no Chrome trace at line 1 column 12: expected the key \"traceEvents\" in the object{other}"
+                "not a Chrome trace at line 1 column 12: expected the key \"traceEvents\" in the object{other}"
             ),
         ),
     ] {

@@ -366,23 +366,23 @@ fn errors_say_what_and_where() {
         ),
         (
             "{\"a\": 1}",
-            "no Chrome trace at line 1 column 8: expected the key \"traceEvents\" in the object",
+            "not a Chrome trace at line 1 column 8: expected the key \"traceEvents\" in the object",
         ),
         (
             "{\"traceEvents\": 1}",
-            "no Chrome trace at line 1 column 17: expected an array of events under \"traceEvents\"",
+            "not a Chrome trace at line 1 column 17: expected an array of events under \"traceEvents\"",
         ),
         (
             "\u{feff} 42",
-            "no Chrome trace at line 1 column 2: expected an object with \"traceEvents\" or an array of events",
+            "not a Chrome trace at line 1 column 2: expected an object with \"traceEvents\" or an array of events",
         ),
         (
             "[1]",
-            "no Chrome trace at line 1 column 2: expected an event, which is an object with a phase \"ph\"",
+            "not a Chrome trace at line 1 column 2: expected an event, which is an object with a phase \"ph\"",
         ),
         (
             "[\n{\"a\": 1}]",
-            "no Chrome trace at line 2 column 1: expected an event, which is an object with a phase \"ph\"",
+            "not a Chrome trace at line 2 column 1: expected an event, which is an object with a phase \"ph\"",
         ),
         (
             "PK\u{3}\u{4}",

@@ -1,0 +1,141 @@
+//! Who asked a device for what: kernels and runtime calls find the host scope they belong to.
+//!
+//! Reads the identifiers that a trace file gives its events; a profile without them has nothing to
+//! find.
+
+use mindprof_model::{Category, DeviceKind, Event, EventId, Flags, Profile, ThreadId};
+use rustc_hash::FxHashMap;
+
+use crate::analysis::Analysis;
+use crate::links::launchers::Unnumbered;
+
+const NONE: u32 = u32::MAX;
+
+/// The scope that each kernel and runtime call belongs to.
+#[derive(Clone, Debug, Default)]
+pub struct Correlation {
+    owners: Vec<u32>,
+    /// By correlation, the calls into the runtime. Empty when every kernel belongs to a scope.
+    calls: FxHashMap<u32, EventId>,
+}
+
+impl Correlation {
+    /// Builds it in time linear in the number of events.
+    ///
+    /// ```text
+    /// aten::mm           |------------------|   external id 7
+    /// cudaLaunchKernel        |---|             external id 7: belongs to aten::mm, runs on its thread
+    /// gemm kernel                   |-------|   external id 7: belongs to aten::mm
+    /// ```
+    ///
+    /// Where the ids of a trace are the correlation again, they belong to the operator that was
+    /// running at the time of the call.
+    pub fn build(profile: &Profile) -> Self {
+        let of_devices =
+            |event: &Event| matches!(event.category, Category::Kernel | Category::Runtime);
+        if !profile.has_links() || !profile.events().iter().any(of_devices) {
+            return Self::default();
+        }
+        let ids = || (0..profile.events().len()).map(EventId::from_index);
+        let external = |id: EventId| profile.links(id).map_or(0, |links| links.external);
+        let scopes: FxHashMap<u32, EventId> = ids()
+            .filter(|&id| is_owner(profile, profile.event(id)))
+            .map(|id| (external(id), id))
+            .filter(|&(external, _)| external != 0)
+            .collect();
+        let unnumbered = Unnumbered::find(profile);
+        let by_time = if unnumbered.is_empty() {
+            FxHashMap::default()
+        } else {
+            unnumbered.owners(profile)
+        };
+        let owner = |id: EventId| {
+            if unnumbered.has(profile, profile.event(id)) {
+                by_time.get(&id)
+            } else {
+                scopes.get(&external(id))
+            }
+        };
+        let owners: Vec<u32> = ids()
+            .map(|id| match profile.event(id).category {
+                Category::Kernel | Category::Runtime => {
+                    owner(id).map_or(NONE, |owner| owner.to_raw())
+                }
+                Category::Operator
+                | Category::Annotation
+                | Category::PythonFunction
+                | Category::DeviceAnnotation
+                | Category::Other => NONE,
+            })
+            .collect();
+        let is = |id: EventId, category| profile.event(id).category == category;
+        let is_lone = |id: EventId| is(id, Category::Kernel) && owners[id.index()] == NONE;
+        let calls = if ids().any(is_lone) {
+            ids()
+                .filter(|&id| is(id, Category::Runtime))
+                .filter_map(|id| Some((profile.links(id)?.correlation, id)))
+                .collect()
+        } else {
+            FxHashMap::default()
+        };
+        Self { owners, calls }
+    }
+
+    /// Returns whether the profile had nothing to find, or no identifiers to find it by.
+    pub fn is_empty(&self) -> bool {
+        self.owners.is_empty()
+    }
+
+    /// Returns the scope that a kernel or runtime call belongs to.
+    pub fn owner(&self, id: EventId) -> Option<EventId> {
+        let owner = self.owners.get(id.index()).copied().unwrap_or(NONE);
+        (owner != NONE).then(|| EventId::from_raw(owner))
+    }
+
+    /// Returns the call into the runtime that launched a kernel which belongs to no scope.
+    ///
+    /// ```text
+    /// f (Python)         |------------------|
+    /// cuLaunchKernel        |---|               correlation 9, no external id
+    /// triton kernel                |-------|    correlation 9: launched there
+    /// ```
+    pub fn launch(&self, profile: &Profile, id: EventId) -> Option<EventId> {
+        let correlation = profile.links(id)?.correlation;
+        let call = self.calls.get(&correlation).copied();
+        call.filter(|_| correlation != 0)
+    }
+
+    /// Returns the thread an event is shown on: a runtime call's and a kernel's is their owner's.
+    pub fn thread(&self, profile: &Profile, id: EventId) -> ThreadId {
+        let shown = self.owner(id).unwrap_or(id);
+        profile.event(shown).thread
+    }
+}
+
+fn is_owner(profile: &Profile, event: &Event) -> bool {
+    let scope = matches!(event.category, Category::Operator | Category::Annotation);
+    scope
+        && !event.flags.contains(Flags::ASYNC)
+        && !event.flags.contains(Flags::HIDDEN)
+        && profile.threads()[event.thread.index()].device == DeviceKind::Cpu
+}
+
+/// Returns the number that torch has for an event: its own, or the one that joins a call of a
+/// device's runtime and what the device did for it.
+pub fn event_number(analysis: &Analysis, id: EventId) -> u32 {
+    let links = analysis.profile().links(id).unwrap_or_default();
+    match analysis.profile().event(id).category {
+        Category::PythonFunction => 0,
+        Category::Kernel | Category::Runtime => links.correlation,
+        Category::Operator
+        | Category::Annotation
+        | Category::DeviceAnnotation
+        | Category::Other => {
+            if links.external == 0 {
+                id.to_raw() + 1
+            } else {
+                links.external
+            }
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! The arrows of a trace: from forward operators to the backward nodes they led to, and from calls
+//! of a device's runtime to what the device did for them.
+
+use mindprof_model::{
+    Category, DeviceKind, Event, EventId, ForwardThread, Profile, ScopeKind, is_backward_wrapper,
+};
+use rustc_hash::FxHashMap;
+
+use crate::links::forward::Forwards;
+
+/// Which events arrows leave and reach.
+///
+/// ```text
+/// linear     |-----------|                           sequence 7
+///   t          |--|----------------------.           sequence 7, the last to start: the tail
+/// TBackward0                             '->|---|    sequence 7, backward: the head
+///
+/// cudaLaunchKernel |--|---.                          correlation 12: the tail
+/// kernel                  '---->|-----|              correlation 12: the head
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Flows {
+    /// Where forward operators ran of nodes that do not tell it themselves.
+    forward_threads: FxHashMap<EventId, ForwardThread>,
+    ends: FxHashMap<EventId, FlowEnd>,
+}
+
+/// One end of an arrow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowEnd {
+    /// What the arrow stands for.
+    pub kind: FlowKind,
+    /// Where on the arrow it is.
+    pub side: FlowSide,
+    /// The arrow's number, unique among those of its kind.
+    pub number: u32,
+}
+
+/// What an arrow stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowKind {
+    /// A backward node follows from a forward operator.
+    Backward,
+    /// A device works because the host asked for it.
+    Launch,
+}
+
+/// Where on an arrow an event is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowSide {
+    /// The arrow leaves here.
+    Tail,
+    /// The arrow arrives here.
+    Head,
+}
+
+impl Flows {
+    /// Finds the arrows of a profile. Those to backward nodes are numbered from one in the order of
+    /// the nodes, those to devices by their correlation.
+    pub fn build(profile: &Profile) -> Self {
+        let mut flows = Self::default();
+        flows.find_backward(profile);
+        if profile.has_links() {
+            flows.find_launches(profile);
+        }
+        flows
+    }
+
+    /// Returns where the forward operator of a backward node, or of the wrapper around one, ran;
+    /// none of other events.
+    pub fn forward_thread(&self, profile: &Profile, node: EventId) -> Option<ForwardThread> {
+        let event = profile.event(node);
+        if !is_backward(profile, event) {
+            return None;
+        }
+        let links = profile.links(node).unwrap_or_default();
+        let told = links.forward_thread();
+        Some(self.forward_threads.get(&node).copied().unwrap_or(told))
+    }
+
+    /// Returns the end of the arrow that leaves or reaches an event.
+    pub fn end_at(&self, id: EventId, event: &Event) -> Option<FlowEnd> {
+        let may_have_one = match event.category {
+            Category::Operator => event.sequence().is_some(),
+            Category::Runtime | Category::Kernel | Category::Other => true,
+            Category::Annotation | Category::PythonFunction | Category::DeviceAnnotation => false,
+        };
+        // Most events have none, and need no look into the table to know it.
+        if may_have_one {
+            self.ends.get(&id).copied()
+        } else {
+            None
+        }
+    }
+
+    fn find_backward(&mut self, profile: &Profile) {
+        let mut forwards: Forwards<EventId> = Forwards::default();
+        let mut number = 1;
+        for (index, event) in profile.events().iter().enumerate() {
+            let Some(sequence) = event.sequence() else {
+                continue;
+            };
+            let id = EventId::from_index(index);
+            if !is_backward(profile, event) {
+                if event.scope == ScopeKind::Function {
+                    let place = (event.thread, sequence);
+                    forwards.add(profile, place, id, |_, later| later);
+                }
+                continue;
+            }
+            let (thread, tail) = forwards.find(profile, id);
+            self.forward_threads.insert(id, thread);
+            let tail = tail.filter(|tail| !self.ends.contains_key(tail));
+            if let (Some(tail), ScopeKind::Backward) = (tail, event.scope) {
+                self.add(FlowKind::Backward, number, tail, id);
+                number += 1;
+            }
+        }
+    }
+
+    fn find_launches(&mut self, profile: &Profile) {
+        let mut calls: FxHashMap<u32, EventId> = FxHashMap::default();
+        let mut works = Vec::new();
+        let is_on_device =
+            |event: &Event| profile.threads()[event.thread.index()].device != DeviceKind::Cpu;
+        for (index, event) in profile.events().iter().enumerate() {
+            let id = EventId::from_index(index);
+            let correlation = profile.links(id).map_or(0, |links| links.correlation);
+            match event.category {
+                Category::Runtime if correlation != 0 => {
+                    calls.entry(correlation).or_insert(id);
+                }
+                Category::Kernel if correlation != 0 => works.push((correlation, id)),
+                // A wait for a device is tied to the call that waited.
+                Category::Other if correlation != 0 && is_on_device(event) => {
+                    works.push((correlation, id));
+                }
+                Category::Runtime
+                | Category::Kernel
+                | Category::Operator
+                | Category::Annotation
+                | Category::PythonFunction
+                | Category::DeviceAnnotation
+                | Category::Other => {}
+            }
+        }
+        for (correlation, work) in works {
+            if let Some(&call) = calls.get(&correlation) {
+                self.add(FlowKind::Launch, correlation, call, work);
+            }
+        }
+    }
+
+    fn add(&mut self, kind: FlowKind, number: u32, tail: EventId, head: EventId) {
+        for (id, side) in [(tail, FlowSide::Tail), (head, FlowSide::Head)] {
+            self.ends.insert(id, FlowEnd { kind, side, number });
+        }
+    }
+}
+
+/// Returns whether an event is a node of the backward graph or the wrapper around one.
+fn is_backward(profile: &Profile, event: &Event) -> bool {
+    match event.scope {
+        ScopeKind::Backward => true,
+        ScopeKind::Function | ScopeKind::User => is_backward_wrapper(profile.name(event)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mindprof_model::{DeviceKind, Links, Nanos, Part, StringTable, Thread, ThreadId};
+
+    use super::*;
+    use crate::merge;
+
+    /// A process whose two threads each run a forward operator and its backward node, both with
+    /// sequence number 5, and ask a device for a kernel.
+    ///
+    /// ```text
+    /// thread 0   |op|        |node|
+    /// thread 1      |op|  |node|
+    /// stream              |kernel|     asked for by thread 1
+    /// ```
+    fn part(tells_thread: bool) -> Part {
+        let mut part = Part::new();
+        let name = part.strings.intern("op");
+        let devices = [DeviceKind::Cpu, DeviceKind::Cpu, DeviceKind::Cuda];
+        for (native, device) in (0..).zip(devices) {
+            part.add_thread(Thread {
+                process: 1,
+                native,
+                name: StringTable::EMPTY,
+                device,
+            });
+        }
+        let events = [
+            (0, 0, ScopeKind::Function),
+            (1, 10, ScopeKind::Function),
+            (1, 20, ScopeKind::Backward),
+            (0, 30, ScopeKind::Backward),
+        ];
+        for (thread, start, scope) in events {
+            let thread = ThreadId::from_raw(thread);
+            let (start, duration) = (Nanos(start), Nanos(5));
+            let mut event = Event::new(Category::Operator, name, thread, start, duration);
+            event.scope = scope;
+            event.set_sequence(Some(5));
+            let mut links = Links::default();
+            if scope == ScopeKind::Backward && tells_thread {
+                links.set_forward_thread(ForwardThread::At(thread));
+            }
+            part.add_linked_event(event, links);
+        }
+        for (category, thread) in [(Category::Runtime, 1), (Category::Kernel, 2)] {
+            let thread = ThreadId::from_raw(thread);
+            let event = Event::new(category, name, thread, Nanos(20), Nanos(1));
+            part.add_linked_event(event, Links::new(0, 9));
+        }
+        part
+    }
+
+    /// The arrows as pairs of the threads of their ends and their starts.
+    fn arrows(profile: &Profile, kind: FlowKind) -> Vec<[(u32, u64); 2]> {
+        let flows = Flows::build(profile);
+        let mut found: FxHashMap<u32, [(u32, u64); 2]> = FxHashMap::default();
+        for (index, event) in profile.events().iter().enumerate() {
+            let Some(end) = flows.end_at(EventId::from_index(index), event) else {
+                continue;
+            };
+            if end.kind == kind {
+                let place = &mut found.entry(end.number).or_default()[end.side as usize];
+                *place = (event.thread.to_raw(), event.start.0);
+            }
+        }
+        let mut arrows: Vec<_> = found.into_values().collect();
+        arrows.sort_unstable();
+        arrows
+    }
+
+    #[test]
+    fn arrows_stay_on_the_thread_that_a_number_counts_on() {
+        for tells_thread in [true, false] {
+            let profile = part(tells_thread).into_profile().unwrap();
+            let found = arrows(&profile, FlowKind::Backward);
+            assert_eq!(found, [[(0, 0), (0, 30)], [(1, 10), (1, 20)]]);
+        }
+    }
+
+    #[test]
+    fn a_thread_id_that_is_used_again_leads_to_the_operator_before_the_node() {
+        // op 0, node 0 of the first thread; op 0, node 0 of the next one with its id.
+        let mut part = Part::new();
+        let name = part.strings.intern("op");
+        let thread = part.add_thread(Thread {
+            process: 1,
+            native: 7,
+            name: StringTable::EMPTY,
+            device: DeviceKind::Cpu,
+        });
+        let scopes = [ScopeKind::Function, ScopeKind::Backward];
+        for (place, scope) in (0..).zip([scopes, scopes].concat()) {
+            let (start, duration) = (Nanos(10 * place), Nanos(5));
+            let mut event = Event::new(Category::Operator, name, thread, start, duration);
+            event.scope = scope;
+            event.set_sequence(Some(0));
+            part.add_event(event);
+        }
+        let profile = part.into_profile().unwrap();
+        let found = arrows(&profile, FlowKind::Backward);
+        assert_eq!(found, [[(0, 0), (0, 10)], [(0, 20), (0, 30)]]);
+    }
+
+    #[test]
+    fn a_node_whose_forward_ran_elsewhere_has_no_arrow() {
+        let mut part = part(true);
+        let mut node = *part
+            .clone()
+            .into_profile()
+            .unwrap()
+            .events()
+            .last()
+            .unwrap();
+        assert_eq!(node.scope, ScopeKind::Backward);
+        node.start = Nanos(50);
+        let mut links = Links::default();
+        links.set_forward_thread(ForwardThread::Elsewhere);
+        part.add_linked_event(node, links);
+        let profile = part.into_profile().unwrap();
+        assert_eq!(arrows(&profile, FlowKind::Backward).len(), 2);
+        let flows = Flows::build(&profile);
+        let last = EventId::from_index(profile.events().len() - 1);
+        let forward = flows.forward_thread(&profile, last);
+        assert_eq!(forward, Some(ForwardThread::Elsewhere));
+        assert_eq!(
+            profile
+                .thread_numbers()
+                .forward_number(ForwardThread::Elsewhere),
+            3
+        );
+    }
+
+    #[test]
+    fn arrows_of_merged_ranks_stay_within_their_rank() {
+        let profile = merge([part(false), part(false)]).unwrap();
+        for kind in [FlowKind::Backward, FlowKind::Launch] {
+            let found = arrows(&profile, kind);
+            assert_eq!(found.len(), if kind == FlowKind::Backward { 4 } else { 2 });
+            for [(tail, _), (head, _)] in found {
+                let rank = |thread: u32| profile.rank(ThreadId::from_raw(thread));
+                assert_eq!(rank(tail), rank(head));
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! How much memory the host's allocator had handed out at a moment, from what each record says.
+
+use mindprof_model::{MemoryRecord, Nanos, Profile};
+
+use crate::memory::memory_use::Bytes;
+
+/// What the host's allocator had handed out over time.
+#[derive(Clone, Debug, Default)]
+pub struct HostTotals {
+    /// The total after each record, with its time; in time order.
+    totals: Vec<(Nanos, u64)>,
+    /// The total before the first record.
+    before: u64,
+}
+
+impl HostTotals {
+    /// Collects the totals.
+    pub fn build(profile: &Profile) -> Self {
+        let is_host = |record: &MemoryRecord| Bytes::of(record).host != 0;
+        let mut records = profile.memory().iter().filter(is_host).peekable();
+        let before = records.peek().map_or(0, |first| {
+            first.total_allocated.saturating_add_signed(-first.bytes)
+        });
+        Self {
+            totals: records
+                .map(|record| (record.time, record.total_allocated))
+                .collect(),
+            before,
+        }
+    }
+
+    /// Returns the total just before a moment.
+    pub fn before(&self, moment: Nanos) -> u64 {
+        self.at(self.totals.partition_point(|&(time, _)| time < moment))
+    }
+
+    /// Returns the total just after a moment.
+    pub fn after(&self, moment: Nanos) -> u64 {
+        self.at(self.totals.partition_point(|&(time, _)| time <= moment))
+    }
+
+    fn at(&self, next: usize) -> u64 {
+        match next.checked_sub(1) {
+            Some(last) => self.totals[last].1,
+            None => self.before,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mindprof_model::{DeviceKind, Part, StackId, Thread};
+
+    use super::*;
+
+    // host     +64      -64           100 before, 164 from 10 on, 100 from 30 on
+    // cuda          +8
+    //          10   20   30
+    #[test]
+    fn totals_are_the_hosts_own() {
+        let mut part = Part::new();
+        let name = part.strings.intern("main");
+        let thread = part.add_thread(Thread {
+            process: 1,
+            native: 1,
+            name,
+            device: DeviceKind::Cpu,
+        });
+        let drawn = [
+            (10, 64, 164, DeviceKind::Cpu),
+            (20, 8, 8, DeviceKind::Cuda),
+            (30, -64, 100, DeviceKind::Cpu),
+        ];
+        part.add_memory_records(
+            drawn
+                .into_iter()
+                .map(|(time, bytes, total_allocated, device)| MemoryRecord {
+                    time: Nanos(time),
+                    address: 0,
+                    bytes,
+                    total_allocated,
+                    total_reserved: 0,
+                    thread,
+                    stack: StackId::NONE,
+                    device,
+                    device_index: -1,
+                }),
+        );
+        let totals = HostTotals::build(&part.into_profile().expect("the thread was added"));
+        assert_eq!([0, 10].map(|at| totals.before(Nanos(at))), [100, 100]);
+        assert_eq!([0, 10].map(|at| totals.after(Nanos(at))), [100, 164]);
+        assert_eq!([20, 30].map(|at| totals.before(Nanos(at))), [164, 164]);
+        assert_eq!([20, 30].map(|at| totals.after(Nanos(at))), [164, 100]);
+    }
+
+    #[test]
+    fn without_records_nothing_was_handed_out() {
+        let profile = Part::new().into_profile().expect("nothing was added");
+        assert_eq!(HostTotals::build(&profile).after(Nanos(5)), 0);
+    }
+}

@@ -1,0 +1,5 @@
+//! Memory: which event allocated what, and the timeline of every block.
+
+pub(crate) mod host_totals;
+pub(crate) mod memory_timeline;
+pub(crate) mod memory_use;

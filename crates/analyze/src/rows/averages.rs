@@ -1,0 +1,249 @@
+//! Rows of events that belong together, with their sums.
+//!
+//! Reads an analysis; tables and the Python rows are made from what comes out.
+
+use mindprof_model::{
+    Category, DeviceKind, Event, EventId, Flags, InputsId, Nanos, ScopeKind, StackId,
+};
+
+use self::columns::Columns;
+use self::groups::Groups;
+use self::recursion::OutermostCalls;
+use crate::analysis::is_annotation;
+use crate::analysis::{Analysis, Item};
+use crate::memory::memory_use::Bytes;
+use crate::rows::flops::Flops;
+use crate::rows::keys::Keys;
+
+mod columns;
+mod groups;
+mod percentiles;
+mod recursion;
+mod sums;
+#[cfg(test)]
+mod tests;
+mod time_inside;
+
+pub use percentiles::{Percentiles, percentiles};
+pub use sums::{SummedGroup, Sums, sum_by_key};
+pub use time_inside::time_inside;
+
+/// The name of what a memory record without an event is shown as.
+pub const MEMORY_KEY: &str = "[memory]";
+
+/// The key of moments at which memory was not to be had.
+pub const OUT_OF_MEMORY_KEY: &str = "[OutOfMemory]";
+
+/// What events must share, beside their key, to be in one row, and which events are grouped at all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct GroupBy {
+    /// Rows are told apart by the shapes of the tensors that the events were given.
+    pub input_shapes: bool,
+    /// Rows are told apart by this many of the innermost frames they were called from.
+    pub stack_frames: usize,
+    /// Calls of Python functions get rows too.
+    pub python_functions: bool,
+}
+
+/// One row: events of one key, kind of device and category, summed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Average {
+    /// The key that the events share.
+    pub key: String,
+    /// What they come to together.
+    pub sums: Sums,
+    /// The first of them, which speaks for all where they differ; a sum of rows has none.
+    pub first: Option<EventId>,
+    /// The kind of device they ran on.
+    pub device: DeviceKind,
+    /// The category of the first event. Annotations never share a row with other categories.
+    pub category: Category,
+    /// Which part of the program opened the first event.
+    pub scope: ScopeKind,
+    /// Whether the first event ended on another thread than it began on.
+    pub is_async: bool,
+    /// Whether the first event has no parent.
+    pub is_top_level: bool,
+    /// The inputs whose shapes all events share, when rows are told apart by them.
+    pub inputs: Option<InputsId>,
+    /// The stack whose innermost frames all events share, when rows are told apart by them.
+    pub stack: Option<StackId>,
+}
+
+impl Average {
+    /// Makes a row that counts nothing.
+    fn zero(key: impl Into<String>) -> Self {
+        Self {
+            key: key.into(),
+            sums: Sums::default(),
+            first: None,
+            device: DeviceKind::Cpu,
+            category: Category::Operator,
+            scope: ScopeKind::Function,
+            is_async: false,
+            is_top_level: true,
+            inputs: None,
+            stack: None,
+        }
+    }
+
+    /// Makes the row of one event alone. It leaves the key empty: the event has a name.
+    pub fn of_event(analysis: &Analysis, id: EventId, flops: &mut Flops) -> Self {
+        let event = analysis.profile().event(id);
+        let mut row = Self {
+            inputs: Some(event.inputs),
+            stack: Some(analysis.stack(id)),
+            ..described(analysis, id, String::new())
+        };
+        row.sums
+            .add_event(analysis, Columns::of(analysis), id, flops);
+        row
+    }
+
+    /// Makes the row of one memory record alone.
+    pub fn of_memory(analysis: &Analysis, record: u32) -> Self {
+        let mut row = Self::zero(MEMORY_KEY);
+        row.add_memory(analysis, record);
+        row
+    }
+
+    fn add_memory(&mut self, analysis: &Analysis, record: u32) {
+        let bytes = Bytes::of(&analysis.profile().memory().at(record as usize));
+        self.sums.add(&Sums {
+            count: 1,
+            memory: bytes,
+            self_memory: bytes,
+            ..Sums::default()
+        });
+    }
+}
+
+/// The rows of a profile, in the order in which their first events began.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Averages {
+    /// The rows.
+    pub rows: Vec<Average>,
+}
+
+impl Averages {
+    /// Returns the sum of all rows' own time on the host.
+    pub fn self_cpu_total(&self) -> Nanos {
+        Nanos(self.rows.iter().map(|row| row.sums.self_cpu_total.0).sum())
+    }
+
+    /// Returns one row with the key `Total` that sums all others; of no rows, a row of zeros.
+    pub fn total(&self) -> Average {
+        let mut total = Average::zero("Total");
+        for row in &self.rows {
+            total.sums.add(&row.sums);
+        }
+        total
+    }
+}
+
+/// Groups what a profile shows: its events, and memory records that fall into none.
+pub fn averages(analysis: &Analysis, group_by: GroupBy) -> Averages {
+    // Mostly nothing is hidden, and then nothing has to be looked for.
+    if analysis.shows_every_event() {
+        let ids = (0..analysis.profile().events().len()).map(EventId::from_index);
+        return averages_of(analysis, ids.map(Item::Event), group_by);
+    }
+    averages_of(analysis, analysis.items(), group_by)
+}
+
+/// Groups some of what a profile shows.
+pub fn averages_of(
+    analysis: &Analysis,
+    items: impl IntoIterator<Item = Item>,
+    group_by: GroupBy,
+) -> Averages {
+    let mut groups = Groups::new(analysis, group_by);
+    let mut flops = Flops::new(analysis.profile().strings());
+    let columns = Columns::of(analysis);
+    let mut rows: Vec<Average> = Vec::new();
+    let mut memory_row = None;
+    let mut outermost = OutermostCalls::default();
+    for item in items {
+        match item {
+            Item::Event(id) => {
+                let event = analysis.profile().event(id);
+                if is_left_out(event, group_by) {
+                    continue;
+                }
+                let row = groups.row_of(analysis, id, event, rows.len());
+                if row == rows.len() {
+                    rows.push(first_row(analysis, id, group_by));
+                }
+                let sums = &mut rows[row].sums;
+                if outermost.is_inside(event, row) {
+                    sums.add_inner_call(analysis, columns, id, &mut flops);
+                } else {
+                    sums.add_event(analysis, columns, id, &mut flops);
+                }
+            }
+            Item::Memory(record) => {
+                let row = *memory_row.get_or_insert(rows.len());
+                if row == rows.len() {
+                    rows.push(Average {
+                        inputs: group_by.input_shapes.then_some(InputsId::NONE),
+                        stack: (group_by.stack_frames > 0).then_some(StackId::NONE),
+                        ..Average::zero(MEMORY_KEY)
+                    });
+                }
+                rows[row].add_memory(analysis, record);
+            }
+        }
+    }
+    Averages { rows }
+}
+
+/// Returns how long an event took as torch works it out, with the noise of a difference of two
+/// floating-point numbers.
+pub fn elapsed_micros(event: &Event) -> f64 {
+    float(event.end().0) / 1e3 - float(event.start.0) / 1e3
+}
+
+/// As a cast, with one instruction where eight are needed for numbers that have no sign.
+#[inline]
+fn float(number: u64) -> f64 {
+    match i64::try_from(number) {
+        Ok(signed) => signed as f64,
+        Err(_) => number as f64,
+    }
+}
+
+fn is_left_out(event: &Event, group_by: GroupBy) -> bool {
+    event.category == Category::PythonFunction && !group_by.python_functions
+}
+
+/// Makes the row that an event begins, before the event itself is counted.
+fn first_row(analysis: &Analysis, first: EventId, group_by: GroupBy) -> Average {
+    let profile = analysis.profile();
+    let event = profile.event(first);
+    Average {
+        inputs: group_by.input_shapes.then_some(event.inputs),
+        stack: (group_by.stack_frames > 0).then(|| analysis.stack(first)),
+        ..described(analysis, first, Keys::text(profile.name(event)).into())
+    }
+}
+
+/// Makes a row that counts nothing and is described as an event is.
+fn described(analysis: &Analysis, first: EventId, key: String) -> Average {
+    let event = analysis.profile().event(first);
+    Average {
+        first: Some(first),
+        device: analysis.device(first),
+        category: event.category,
+        scope: event.scope,
+        is_async: event.flags.contains(Flags::ASYNC),
+        is_top_level: analysis.tree().parent(first).is_none(),
+        ..Average::zero(key)
+    }
+}
+
+impl Average {
+    /// Returns whether a user named the events.
+    pub fn is_annotation(&self) -> bool {
+        is_annotation(self.category)
+    }
+}

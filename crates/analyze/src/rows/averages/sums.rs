@@ -1,0 +1,97 @@
+//! What events come to together.
+
+use std::hash::Hash;
+
+use mindprof_model::Nanos;
+use rustc_hash::FxHashMap;
+
+use crate::memory::memory_use::Bytes;
+use crate::rows::metric::Amounts;
+
+/// Counts, times and memory of one event or of many.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sums {
+    /// How many events there are.
+    pub count: u64,
+    /// The time they took on the host, children included.
+    pub cpu_total: Nanos,
+    /// The time they took on the host themselves.
+    pub self_cpu_total: Nanos,
+    /// The time that devices worked for them, children included.
+    pub device_total: Nanos,
+    /// The time that devices worked for them themselves.
+    pub self_device_total: Nanos,
+    /// The memory they took, children included.
+    pub memory: Bytes,
+    /// The memory they took themselves.
+    pub self_memory: Bytes,
+    /// The floating-point operations that are known of.
+    pub flops: u64,
+    /// [`Self::cpu_total`] as a sum of floating-point microseconds. Its noise decides how torch
+    /// rounds a mean that lies halfway between two digits, so whoever shows what torch shows
+    /// needs it.
+    pub cpu_micros: f64,
+    /// [`Self::device_total`] likewise.
+    pub device_micros: f64,
+}
+
+impl Sums {
+    /// Adds others to these.
+    pub fn add(&mut self, other: &Self) {
+        self.count += other.count;
+        self.cpu_total = self.cpu_total + other.cpu_total;
+        self.self_cpu_total = self.self_cpu_total + other.self_cpu_total;
+        self.device_total = self.device_total + other.device_total;
+        self.self_device_total = self.self_device_total + other.self_device_total;
+        self.memory.add(other.memory);
+        self.self_memory.add(other.self_memory);
+        self.flops += other.flops;
+        self.cpu_micros += other.cpu_micros;
+        self.device_micros += other.device_micros;
+    }
+}
+
+/// What shares a key, summed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SummedGroup {
+    /// The positions of what was summed, in order.
+    pub members: Vec<usize>,
+    /// What they come to together.
+    pub amounts: Amounts,
+}
+
+/// Sums what shares a key, in the order in which keys are first met.
+pub fn sum_by_key<K: Eq + Hash>(parts: impl IntoIterator<Item = (K, Amounts)>) -> Vec<SummedGroup> {
+    let mut rows: Vec<SummedGroup> = Vec::new();
+    let mut by_key: FxHashMap<K, usize> = FxHashMap::default();
+    for (position, (key, part)) in parts.into_iter().enumerate() {
+        let row = *by_key.entry(key).or_insert(rows.len());
+        if row == rows.len() {
+            rows.push(SummedGroup::default());
+        }
+        rows[row].members.push(position);
+        rows[row].amounts.add(&part);
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_keys_are_summed_under_their_first() {
+        let part = |count| {
+            Amounts::from(Sums {
+                count,
+                ..Sums::default()
+            })
+        };
+        let rows = sum_by_key([("a", part(1)), ("b", part(2)), ("a", part(4))]);
+        let group = |members: &[usize], count| SummedGroup {
+            members: members.to_vec(),
+            amounts: part(count),
+        };
+        assert_eq!(rows, [group(&[0, 2], 5), group(&[1], 2)]);
+    }
+}

@@ -1,0 +1,199 @@
+//! What a profile holds, in a few numbers: steps, threads, devices, categories.
+
+use mindprof_model::{Category, DeviceKind, Nanos, Profile, ThreadId};
+
+use crate::rows::keys::Keys;
+
+/// Every category, in the order in which they are shown.
+const CATEGORIES: [Category; 7] = [
+    Category::Operator,
+    Category::Annotation,
+    Category::PythonFunction,
+    Category::Runtime,
+    Category::Kernel,
+    Category::DeviceAnnotation,
+    Category::Other,
+];
+
+/// The numbers of a profile.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// How many events there are of each category that has any.
+    pub categories: Vec<(Category, u64)>,
+    /// The threads of the host, in the order of their ids.
+    pub threads: Vec<Track>,
+    /// The streams of devices, in the order of their ids.
+    pub streams: Vec<Track>,
+    /// The steps, by their numbers.
+    pub steps: Vec<Step>,
+}
+
+/// What happened on one thread or stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Track {
+    /// Which.
+    pub thread: ThreadId,
+    /// The kind of device.
+    pub device: DeviceKind,
+    /// How many events it has.
+    pub events: u64,
+    /// How long at least one of them was running. A user's range as a device saw it, and a wait for
+    /// the device, are no work of the device.
+    pub busy: Nanos,
+}
+
+/// One step of a schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Its number.
+    pub number: u64,
+    /// When it began, since the profile's reference time.
+    pub start: Nanos,
+    /// How long it took.
+    pub duration: Nanos,
+}
+
+impl Step {
+    /// Returns when it ended.
+    pub fn end(&self) -> Nanos {
+        self.start + self.duration
+    }
+}
+
+impl Summary {
+    /// Goes over the events once.
+    pub fn build(profile: &Profile) -> Self {
+        let mut counts = [0_u64; CATEGORIES.len()];
+        let threads = profile.threads().iter().enumerate();
+        let mut tracks: Vec<Track> = threads
+            .map(|(index, thread)| Track {
+                thread: ThreadId::from_index(index),
+                device: thread.device,
+                events: 0,
+                busy: Nanos::ZERO,
+            })
+            .collect();
+        // By track, how many events are waits for a device.
+        let mut waits = vec![0_u64; tracks.len()];
+        let mut busy_until = vec![Nanos::ZERO; tracks.len()];
+        for event in profile.events() {
+            counts[event.category as usize] += 1;
+            let track = &mut tracks[event.thread.index()];
+            track.events += 1;
+            if is_wait(track.device, event.category) {
+                waits[event.thread.index()] += 1;
+                continue;
+            }
+            if event.category == Category::DeviceAnnotation {
+                continue;
+            }
+            // Events come by start, so that what lies before the last end is counted already.
+            let until = &mut busy_until[event.thread.index()];
+            let new = event.end().saturating_sub(event.start.max(*until));
+            track.busy = track.busy + new;
+            *until = event.end().max(*until);
+        }
+        let (mut threads, mut streams): (Vec<Track>, Vec<Track>) = tracks
+            .into_iter()
+            .partition(|track| track.device == DeviceKind::Cpu);
+        // What is only kept of a stream, as an arrow, stands on a thread of its numbers.
+        let place = |track: &Track| {
+            let thread = &profile.threads()[track.thread.index()];
+            (thread.process, thread.native)
+        };
+        let is_stream = |track: &Track| streams.iter().any(|stream| place(stream) == place(track));
+        threads.retain(|track| track.events > 0 || !is_stream(track));
+        // Where the host only waited, as for a whole device, nothing ran.
+        let only_waits = |track: &Track| waits[track.thread.index()] == track.events;
+        streams.retain(|track| track.events == 0 || !only_waits(track));
+        let categories = CATEGORIES.into_iter().zip(counts);
+        Self {
+            categories: categories.filter(|(_, count)| *count > 0).collect(),
+            threads,
+            streams,
+            steps: steps(profile),
+        }
+    }
+}
+
+/// Returns whether an event on a device's track is the host's wait for it.
+pub(crate) fn is_wait(device: DeviceKind, category: Category) -> bool {
+    device != DeviceKind::Cpu && category == Category::Other
+}
+
+/// Returns whether calls of Python functions are all that there is to tell of a profile: it has no
+/// operators, and no work of devices.
+pub fn is_python_alone(profile: &Profile) -> bool {
+    let has = |categories: &[Category]| {
+        let mut events = profile.events().iter();
+        events.any(|event| categories.contains(&event.category))
+    };
+    let work = [Category::Operator, Category::Runtime, Category::Kernel];
+    has(&[Category::PythonFunction]) && !has(&work)
+}
+
+/// Returns the steps that the host went through, by number; of two with one number, the first.
+pub fn steps(profile: &Profile) -> Vec<Step> {
+    let numbers: Vec<Option<u64>> = profile.strings().iter().map(Keys::step_number).collect();
+    let annotations = profile.events().iter();
+    let annotations = annotations.filter(|event| event.category == Category::Annotation);
+    let mut steps: Vec<Step> = annotations
+        .filter_map(|event| {
+            Some(Step {
+                number: numbers[event.name.index()]?,
+                start: event.start,
+                duration: event.duration,
+            })
+        })
+        .collect();
+    steps.sort_by_key(|step| step.number);
+    steps.dedup_by_key(|step| step.number);
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use mindprof_model::Timeline;
+
+    use super::*;
+
+    // thread 1  ProfilerStep#2 |--------|            0..30
+    //           op               |--|               10..20
+    //           ProfilerStep#1              |----|   40..50
+    // thread 2  op             |----|                0..15
+    //           op                   |-|            15..20
+    #[test]
+    fn categories_threads_and_steps_are_counted() {
+        let profile = Timeline::draw(|time| {
+            time.annotation("ProfilerStep#2", |time| {
+                time.idle(10);
+                time.op("op", 10);
+                time.idle(10);
+            });
+            time.idle(10);
+            time.annotation("ProfilerStep#1", |time| time.idle(10));
+            time.annotation("ProfilerStep#none", |_| {});
+            time.thread(2);
+            time.op("op", 15);
+            time.op("op", 5);
+        });
+        let summary = Summary::build(&profile);
+        assert_eq!(
+            summary.categories,
+            [(Category::Operator, 3), (Category::Annotation, 3)]
+        );
+        let busy: Vec<_> = summary
+            .threads
+            .iter()
+            .map(|t| (t.events, t.busy.0))
+            .collect();
+        assert_eq!(busy, [(4, 40), (2, 20)]);
+        assert!(summary.streams.is_empty());
+        let steps: Vec<_> = summary
+            .steps
+            .iter()
+            .map(|s| (s.number, s.start.0))
+            .collect();
+        assert_eq!(steps, [(1, 40), (2, 0)]);
+    }
+}

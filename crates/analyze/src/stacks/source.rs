@@ -1,0 +1,207 @@
+//! Where events were called from: the stack that is shown for each, and which of its frames.
+//!
+//! A backward node was called by the engine; what its reader wants to see is the forward line it
+//! belongs to.
+
+use mindprof_model::{Category, Event, EventId, Profile, ScopeKind, StackId, StringId};
+use rustc_hash::FxHashMap;
+
+use crate::links::correlate::Correlation;
+use crate::links::forward::Forwards;
+use crate::tree::event_tree::Tree;
+
+#[cfg(test)]
+mod tests;
+
+/// Frames in which both texts of a pair occur are the framework's own and not shown.
+const OWN_FRAMES: [(&str, &str); 6] = [
+    ("autograd/__init__", "_make_grads"),
+    ("autograd/__init__", "backward"),
+    ("torch/tensor", "backward"),
+    ("_internal/common_utils", "prof_callable"),
+    ("_internal/common_utils", "prof_func_call"),
+    ("_internal/common_utils", "prof_meth_call"),
+];
+
+/// Returns whether a frame is shown.
+pub fn is_shown_frame(frame: &str) -> bool {
+    !OWN_FRAMES
+        .iter()
+        .any(|(file, function)| frame.contains(file) && frame.contains(function))
+}
+
+/// The stack that is shown for each event. Empty when that is each event's own.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    stacks: Vec<StackId>,
+}
+
+impl Sources {
+    /// Builds it: what runs inside a backward node takes the stack of the first forward event of
+    /// the same sequence number and thread.
+    ///
+    /// ```text
+    /// linear       |-----|                      sequence 7, stack train.py(12)
+    ///   t            |-|                        sequence 7, stack linear.py(3): not the first
+    /// TBackward0               |-------|        sequence 7, backward: shows train.py(12)
+    ///   aten::t                  |--|           inside it: shows train.py(12)
+    /// ```
+    pub fn build(profile: &Profile, tree: &Tree, correlation: &Correlation) -> Self {
+        if profile.stacks().is_empty() || profile.events().iter().all(shows_its_own) {
+            return Self::default();
+        }
+        let backward = backward_parents(profile, tree);
+        let own = own_stacks(profile, tree, correlation);
+        let mut forwards: Forwards<StackId> = Forwards::default();
+        // Of each node, what was found when it came by.
+        let mut found: FxHashMap<EventId, StackId> = FxHashMap::default();
+        let mut stacks = own;
+        for (index, event) in profile.events().iter().enumerate() {
+            match backward[index] {
+                Some(node) => {
+                    let stack = *found.entry(node).or_insert_with(|| {
+                        let (_, stack) = forwards.find(profile, node);
+                        stack.unwrap_or(StackId::NONE)
+                    });
+                    stacks[index] = stack;
+                }
+                None => {
+                    if let Some(sequence) = event.sequence() {
+                        let (place, own) = ((event.thread, sequence), stacks[index]);
+                        forwards.add(profile, place, own, |earlier, _| earlier);
+                    }
+                }
+            }
+        }
+        Self { stacks }
+    }
+
+    /// Returns the stack to show for an event.
+    pub fn stack(&self, profile: &Profile, id: EventId) -> StackId {
+        match self.stacks.get(id.index()) {
+            Some(&stack) => stack,
+            None => profile.event(id).stack,
+        }
+    }
+}
+
+/// Returns whether an event shows the stack it was called from, if no other one is a backward node.
+fn shows_its_own(event: &Event) -> bool {
+    let is_known = event.stack != StackId::NONE || event.category == Category::PythonFunction;
+    is_known && event.scope != ScopeKind::Backward
+}
+
+/// Returns the stack that each event was called from. One that has none takes that of what it ran
+/// inside of, or of the scope that asked for it. Parents come before their children.
+fn own_stacks(profile: &Profile, tree: &Tree, correlation: &Correlation) -> Vec<StackId> {
+    let mut stacks: Vec<StackId> = profile.events().iter().map(|event| event.stack).collect();
+    for (index, event) in profile.events().iter().enumerate() {
+        if event.stack != StackId::NONE || event.category == Category::PythonFunction {
+            continue;
+        }
+        let id = EventId::from_index(index);
+        let owner = correlation.owner(id);
+        let of_owner = owner.map(|owner| stacks[owner.index()]);
+        let found = match event.category {
+            // The operator that made the call knows where from; a range only knows its own
+            // beginning.
+            Category::Runtime => {
+                let caller = runtime_caller(profile, tree, id);
+                let of_caller = caller.map(|caller| inside(profile, caller, &stacks));
+                match owner {
+                    Some(owner) if profile.event(owner).category == Category::Operator => of_owner,
+                    Some(_) | None => of_caller.or(of_owner),
+                }
+            }
+            // What a device does runs anywhere: where it was launched is what there is to know.
+            Category::Kernel => {
+                let launch = correlation.launch(profile, id);
+                of_owner.or_else(|| Some(stacks[launch?.index()]))
+            }
+            Category::Operator
+            | Category::Annotation
+            | Category::PythonFunction
+            | Category::DeviceAnnotation
+            | Category::Other => tree
+                .parent(id)
+                .map(|parent| inside(profile, parent, &stacks)),
+        };
+        stacks[index] = found.unwrap_or(StackId::NONE);
+    }
+    stacks
+}
+
+/// Returns the event that a call into the runtime was made from: the nearest operator or Python
+/// function around it. A user's range only says where it was opened, so it speaks where there is
+/// nothing else.
+fn runtime_caller(profile: &Profile, tree: &Tree, id: EventId) -> Option<EventId> {
+    let around = || std::iter::successors(tree.parent(id), |&at| tree.parent(at));
+    let calls = |id: &EventId| profile.event(*id).category != Category::Annotation;
+    around().find(calls).or_else(|| around().next())
+}
+
+/// Returns the stack of what an event calls, which is longer than its own if it is a Python
+/// function.
+fn inside(profile: &Profile, caller: EventId, stacks: &[StackId]) -> StackId {
+    let event = profile.event(caller);
+    if event.category != Category::PythonFunction {
+        return stacks[caller.index()];
+    }
+    let found = profile.stacks().find(event.stack, event.name);
+    found.unwrap_or(StackId::NONE)
+}
+
+/// Returns the nearest backward node that each event is or runs inside of. Parents come before
+/// their children.
+fn backward_parents(profile: &Profile, tree: &Tree) -> Vec<Option<EventId>> {
+    let mut found: Vec<Option<EventId>> = Vec::with_capacity(profile.events().len());
+    for (index, event) in profile.events().iter().enumerate() {
+        let id = EventId::from_index(index);
+        found.push(match event.scope {
+            ScopeKind::Backward => Some(id),
+            ScopeKind::Function | ScopeKind::User => {
+                tree.parent(id).and_then(|parent| found[parent.index()])
+            }
+        });
+    }
+    found
+}
+
+/// Gives stacks that agree in their first frames the same number.
+#[derive(Debug)]
+pub(crate) struct Prefixes {
+    depth: usize,
+    by_stack: Vec<u32>,
+    numbers: FxHashMap<Vec<StringId>, u32>,
+}
+
+const UNSEEN: u32 = u32::MAX;
+
+impl Prefixes {
+    pub(crate) fn new(profile: &Profile, depth: usize) -> Self {
+        Self {
+            depth,
+            by_stack: vec![UNSEEN; profile.stacks().len()],
+            numbers: FxHashMap::default(),
+        }
+    }
+
+    /// Returns the number of the first shown frames of `stack`.
+    pub(crate) fn number(&mut self, profile: &Profile, stack: StackId) -> u32 {
+        let known = self.by_stack[stack.index()];
+        if known != UNSEEN {
+            return known;
+        }
+        let frames = shown_frames(profile, stack).take(self.depth).collect();
+        let next = self.numbers.len() as u32;
+        let number = *self.numbers.entry(frames).or_insert(next);
+        self.by_stack[stack.index()] = number;
+        number
+    }
+}
+
+/// Walks the frames of a stack that are shown, innermost first.
+pub fn shown_frames(profile: &Profile, stack: StackId) -> impl Iterator<Item = StringId> {
+    let frames = profile.stacks().frames(stack);
+    frames.filter(|&frame| is_shown_frame(profile.strings().text(frame)))
+}
