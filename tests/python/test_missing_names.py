@@ -30,7 +30,7 @@ def test_a_missing_name_says_where_to_look(place: str, name: str) -> None:
     with pytest.raises(AttributeError) as raised:
         getattr(module, name)
     text = str(raised.value)
-    for part in (f"has no {name!r}, which torch has", "small runtime", "docs/host.md"):
+    for part in (f"has no {name!r}, which torch has", "small runtime", "docs/runtime.md"):
         assert part in text
     assert "mindprof.load" in text
 
@@ -43,6 +43,6 @@ def test_a_name_that_nobody_has_is_just_not_there() -> None:
 
 
 def test_the_page_lists_what_there_is() -> None:
-    command = [sys.executable, str(ROOT / "tools" / "host_page.py"), "--check"]
+    command = [sys.executable, str(ROOT / "tools" / "runtime_page.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

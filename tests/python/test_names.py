@@ -129,7 +129,7 @@ def test_tensors_modules_and_optimizers_are_pickled() -> None:
 
 def test_second_derivatives_say_what_to_do() -> None:
     x = torch.ones(2, requires_grad=True)
-    with pytest.raises(RuntimeError, match=r"first derivatives only.*docs/host\.md"):
+    with pytest.raises(RuntimeError, match=r"first derivatives only.*docs/runtime\.md"):
         torch.autograd.grad((x * x).sum(), x, create_graph=True)
 
 

@@ -241,7 +241,7 @@ fn refuse_graph(create_graph: bool) -> PyResult<()> {
     if create_graph {
         return Err(PyRuntimeError::new_err(
             "create_graph=True is not supported: this runtime has first derivatives only. Differentiate twice by hand, \
-             with torch.autograd.Function, or profile a real PyTorch (see docs/host.md)",
+             with torch.autograd.Function, or profile a real PyTorch (see docs/runtime.md)",
         ));
     }
     Ok(())

@@ -13,7 +13,7 @@ from mindprof import hosts
 
 from tests.python.documents import ROOT, blocks, missing, run
 
-PAGE = ROOT / "docs" / "hosts.md"
+PAGE = ROOT / "docs" / "frameworks.md"
 PROGRAMS = list(blocks(PAGE))
 CALL = re.compile(r"`([\w.]+)\((.*?)\)`")
 

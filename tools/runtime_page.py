@@ -1,4 +1,7 @@
-"""Writes `docs/host.md`: which of torch's names the embedded runtime has, and which it lacks."""
+"""Writes `docs/runtime.md`: which of torch's names the embedded runtime has.
+
+`python tools/runtime_page.py` writes the page; `--check` fails if the page is out of date.
+"""
 
 from __future__ import annotations
 
@@ -8,28 +11,24 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs/host.md"
+PAGE = ROOT / "docs/runtime.md"
 NAMES = ROOT / "python/mindtorch_v2/_torch_names.json"
-HEAD = """# What the embedded runtime has
+HEAD = """# The embedded runtime
 
-`mindtorch_v2` is a small runtime for trying the profiler where PyTorch is not installed. It works
-on the CPU, in `bfloat16`, `float32`, `float64`, `int32`, `int64` and `bool`. What differs in
-behaviour is in [compat.md](compat.md).
+`mindtorch_v2` is a small tensor library that comes with mindprof, so that you can try the profiler
+without installing PyTorch. It runs on the CPU and supports `bfloat16`, `float32`, `float64`,
+`int32`, `int64` and `bool`. [compat.md](compat.md) lists where it behaves differently from torch.
 
-To profile a real PyTorch, record with `torch.profiler` there and read the trace with this package:
+You do not need it to profile PyTorch. `mindprof.profile` records a real PyTorch live, and
+`mindprof.load` reads traces that `torch.profiler` wrote; see [pytorch.md](pytorch.md).
 
-```python
-prof.export_chrome_trace("trace.json.gz")           # where PyTorch is
-profile = mindprof.load("trace.json.gz")            # anywhere
-```
-
-A name that torch has and that is missing here raises an `AttributeError` that leads to this page.
-`tools/host_page.py` writes it.
+This page lists the names that the runtime provides. Accessing a name that torch has and the
+runtime lacks raises an `AttributeError` that points here. `tools/runtime_page.py` writes this page.
 """
 
 
 def section(place: str, torchs: list[str]) -> str:
-    """Returns the part of the page about one module."""
+    """Returns the section about one module."""
     module = importlib.import_module(place.replace("torch", "mindtorch_v2", 1))
     has = [name for name in torchs if hasattr(module, name)]
     own = getattr(module, "__all__", [])
@@ -37,12 +36,12 @@ def section(place: str, torchs: list[str]) -> str:
     lines = [f"## `{place}`", "", f"{len(has)} of torch's {len(torchs)} names:"]
     lines += ["", ", ".join(f"`{name}`" for name in has)]
     if further:
-        lines += ["", "Further: " + ", ".join(f"`{name}`" for name in further)]
+        lines += ["", "Not in torch's module: " + ", ".join(f"`{name}`" for name in further)]
     return "\n".join(lines) + "\n"
 
 
 def tensor_section() -> str:
-    """Returns the part of the page about tensors."""
+    """Returns the section about tensors."""
     tensor = importlib.import_module("mindtorch_v2").Tensor
     names = sorted(name for name in dir(tensor) if not name.startswith("_"))
     listed = ", ".join(f"`{name}`" for name in names)
@@ -50,7 +49,7 @@ def tensor_section() -> str:
 
 
 def page() -> str:
-    """Returns the page."""
+    """Returns the text of the page."""
     names: dict[str, list[str]] = json.loads(NAMES.read_text())
     parts = [section(place, torchs) for place, torchs in names.items()]
     return "\n".join([HEAD, tensor_section(), *parts])
@@ -58,5 +57,5 @@ def page() -> str:
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--check"]:
-        sys.exit(0 if PAGE.read_text() == page() else "docs/host.md is not up to date")
+        sys.exit(0 if PAGE.read_text() == page() else f"{PAGE.name} is out of date: run this tool")
     PAGE.write_text(page())
