@@ -1,30 +1,73 @@
-"""The README's program for PyTorch runs, and shows what it is said to show."""
+"""Checks what the README shows of PyTorch: its program runs, its output is that of `mindprof run`.
+
+`tools/readme.py` refreshes the output and the flame graphs.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 from tests.python import documents
 
+README = documents.ROOT / "README.md"
+NUMBER = re.compile(r"-?\d[\d.,]*\s?(?:%|ns|us|ms|s|kB|MB|GB)?(?!\w)")
+
+
+def words(line: str) -> list[str]:
+    """Returns the words of a line without its numbers, in an order that does not depend on them."""
+    return sorted(re.findall(r"[^\s(),;]+", NUMBER.sub("N", line)))
+
+
+def run(arguments: list[str], folder: Path) -> str:
+    """Runs Python with the package in a folder, and returns what it prints."""
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(documents.ROOT / "python")},
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
 
 def test_the_first_program(tmp_path: Path) -> None:
-    readme = documents.ROOT / "README.md"
     (program,) = (
         text
-        for language, text in documents.blocks(readme)
+        for language, text in documents.blocks(README)
         if language == "python" and text.startswith("import torch\nimport mindprof\n")
     )
-    environment = {**os.environ, "PYTHONPATH": str(documents.ROOT / "python")}
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env=environment,
-        check=True,
-    )
-    rows = {line.split()[0]: line.split()[-1] for line in done.stdout.splitlines() if line.strip()}
+    printed = run(["-c", program], tmp_path)
+    rows = {line.split()[0]: line.split()[-1] for line in printed.splitlines() if line.strip()}
     assert rows["aten::addmm"] == "20"
+    assert (tmp_path / "trace.json.gz").stat().st_size > 100
+
+
+def test_the_output_of_run(tmp_path: Path) -> None:
+    found = list(documents.blocks(README))
+    (number,) = (n for n, (_, text) in enumerate(found) if text.startswith("mindprof run "))
+    command, shown = found[number][1].split(), found[number + 1][1]
+    (tmp_path / "examples").symlink_to(documents.ROOT / "examples")
+    printed = run(["-m", "mindprof", *command[1:]], tmp_path).replace(f"{tmp_path}/", "")
+    table = (tmp_path / "mindprof-pytorch_train" / "table.txt").read_text()
+    rows = {
+        (line.split("  ")[0], line.split()[-1])
+        for line in map(str.strip, table.splitlines())
+        if line
+    }
+
+    # Times differ from run to run, and with them the order of rows and modules and the advice.
+    texts = [words(line) for line in printed.splitlines()]
+    _, _, rest = shown.partition(" # of Calls\n")
+    shown_rows, _, lines = rest.partition("...\n")
+    for line in shown_rows.splitlines():
+        name, count = line.strip().split("  ")[0].removesuffix("..."), line.split()[-1]
+        assert any(row.startswith(name) and count == calls for row, calls in rows), line
+    for line in lines.splitlines():
+        if not line.startswith("hint:"):
+            assert words(line) in texts, f"{line}\n{printed}"
