@@ -1,4 +1,4 @@
-"""Runs what a document shows, in its order, and compares what comes out."""
+"""Finds the code blocks of a document, runs them and compares their output."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def blocks(document: Path) -> Iterator[tuple[str, str]]:
-    """Yields the language and the text of each block of a document."""
+    """Yields the language and the text of each code block of a document."""
     yield from blocks_of(document.read_text())
 
 
 def blocks_of(text: str) -> Iterator[tuple[str, str]]:
-    """Yields the language and the text of each block of a text."""
+    """Yields the language and the text of each code block of a Markdown text."""
     for found in BLOCK.finditer(text):
         yield found[1], found[2]
 
 
 def run(language: str, text: str, folder: Path) -> str:
-    """Runs a block in a folder, and returns what it prints."""
+    """Runs a code block in a folder and returns its output, stderr included."""
     if language == "sh":
         command = ["bash", "-euc", text]
     else:
@@ -49,7 +49,10 @@ def run(language: str, text: str, folder: Path) -> str:
 
 
 def missing(shown: str, printed: str) -> str | None:
-    """Returns the first shown line that was not printed, in order; columns may be left out."""
+    """Returns the first line of `shown` that is not in `printed`, or `None`.
+
+    Lines are compared in order. A shown line may lack columns, and `...` stands for any lines.
+    """
     lines = iter(printed.splitlines())
     for line in shown.splitlines():
         cells = re.split(r"\s{2,}", line.strip())
@@ -59,6 +62,6 @@ def missing(shown: str, printed: str) -> str | None:
 
 
 def has_cells(line: str, cells: list[str]) -> bool:
-    """Returns whether a line has these cells, in this order."""
+    """Returns whether a line contains these cells in this order."""
     found = iter(re.split(r"\s{2,}", line.strip()))
     return all(any(cell == candidate for candidate in found) for cell in cells)

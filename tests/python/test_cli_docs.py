@@ -1,4 +1,4 @@
-"""The documents of the program are true: its example in Python runs on real traces."""
+"""Checks docs/cli.md: its Python example runs on real traces."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_the_example_in_python_runs(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    # The rows of the trace, what is known of it, and that nothing changed between two copies.
+    # It prints the rows and the metadata of the trace, and two copies do not differ.
     assert "aten::addmm" in run.stdout
     assert "'with_stack'" in run.stdout
     assert run.stderr == ""

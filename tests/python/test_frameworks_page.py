@@ -1,4 +1,4 @@
-"""The page about frameworks is true: programs print what it shows, signatures are the code's."""
+"""Checks docs/frameworks.md: programs print what it shows, signatures match the code."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def rows(title: str) -> Iterator[list[str]]:
 
 
 def find(path: str) -> Any:
-    """Returns what the page names: of the module, or of a class of it."""
+    """Returns the object with a dotted name, in the module or in one of its classes."""
     found: Any = hosts
     for name in path.split("."):
         found = getattr(found, name)
@@ -59,7 +59,7 @@ def test_signatures_are_those_of_the_code() -> None:
 def test_nothing_public_is_left_out() -> None:
     page = " ".join(first for first, *_ in rows("call"))
     named = set(re.findall(r"`([\w.]+)", page))
-    # What is given back to be handed in again, and classes that are there by their members.
+    # A handle that users only pass back, and classes that are listed by their members.
     public = set(hosts.__all__) - {"RangeHandle", "Framework", "Recording"}
     public |= {f"Framework.{name}" for name in vars(hosts.Framework) if name[0] != "_"}
     public |= {f"Recording.{name}" for name in vars(hosts.Recording) if name[0] != "_"}
@@ -72,7 +72,7 @@ def test_nothing_public_is_left_out() -> None:
 def test_the_columns_of_device_events_are_those_of_the_code() -> None:
     shown = [(cells[0].strip("`"), cells[-1]) for cells in rows("argument")]
     assert shown == [
-        (one.name, "has to be given" if one.default is inspect.Parameter.empty else "0")
+        (one.name, "required" if one.default is inspect.Parameter.empty else "0")
         for one in parameters(hosts.Recording.add_device_events)
     ]
 

@@ -1,4 +1,4 @@
-"""The guide is true: all that it shows runs, in its order, and prints what it says."""
+"""Checks the guide: its commands run, in order, and print what it shows."""
 
 from __future__ import annotations
 
