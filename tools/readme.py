@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import pty
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -22,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 EXAMPLE = "examples/pytorch_train.py"
 COMMAND = f"mindprof run {EXAMPLE}"
-COLUMNS = 110
+COLUMNS = 98
 ROWS = 7
 WIDTH = 900
 # How Blink numbers the colour schemes that a page may ask for.
@@ -78,7 +79,8 @@ def main() -> None:
     os.environ["PYTHONPATH"] = str(ROOT / "python")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "examples").symlink_to(ROOT / "examples")
+        (folder / "examples").mkdir()
+        shutil.copy(ROOT / EXAMPLE, folder / EXAMPLE)
         program = [sys.executable, "-m", "mindprof", "run"]
         text = shown(run_in_terminal([*program, EXAMPLE], folder), folder)
         before, fence, after = README.read_text().partition(f"{COMMAND}\n```\n\n```text\n")
