@@ -4,6 +4,7 @@ Nothing in it knows of the profiler. Its dataset has a common flaw, which the pr
 access tokenizes a whole document and then keeps one short window of it.
 """
 
+# mypy: ignore-errors
 from __future__ import annotations
 
 import torch

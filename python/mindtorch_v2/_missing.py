@@ -10,8 +10,8 @@ from typing import Any
 
 _ADVICE = (
     "mindtorch_v2 is a small runtime for trying the profiler without PyTorch. What it has is "
-    "listed in docs/runtime.md. To profile a real PyTorch, use mindprof.profile() in a process that "
-    "has torch, or read a trace that torch.profiler wrote with mindprof.load()"
+    "listed in docs/runtime.md. To profile a real PyTorch, use mindprof.profile() where torch is "
+    "imported, or read a trace that torch.profiler wrote with mindprof.load()"
 )
 
 
