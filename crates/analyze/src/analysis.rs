@@ -18,7 +18,6 @@ use crate::memory::memory_use::{Bytes, MemoryUse};
 use crate::rows::averages::OUT_OF_MEMORY_KEY;
 use crate::rows::keys::Keys;
 use crate::stacks::source::Sources;
-use crate::step_numbers::StepNumbers;
 use crate::tree::children::Children;
 use crate::tree::event_tree::Tree;
 use crate::tree::python_calls::{PythonCall, PythonCalls};
@@ -43,7 +42,6 @@ pub struct Analysis {
     kernels: OnceLock<Kernels>,
     memory_timeline: OnceLock<MemoryTimeline>,
     host_totals: OnceLock<HostTotals>,
-    step_numbers: OnceLock<StepNumbers>,
     python_calls: OnceLock<FxHashMap<EventId, PythonCall>>,
     accelerator: Option<DeviceKind>,
 }
@@ -69,7 +67,6 @@ impl Analysis {
             kernels: OnceLock::new(),
             memory_timeline: OnceLock::new(),
             host_totals: OnceLock::new(),
-            step_numbers: OnceLock::new(),
             python_calls: OnceLock::new(),
             accelerator: accelerator(&profile),
             keys,
@@ -132,12 +129,6 @@ impl Analysis {
     pub fn host_totals(&self) -> &HostTotals {
         let build = || HostTotals::build(&self.profile);
         self.host_totals.get_or_init(build)
-    }
-
-    /// Returns which step of the profiler was under way when. Worked out by the first call.
-    pub fn step_numbers(&self) -> &StepNumbers {
-        let build = || StepNumbers::build(&self.profile);
-        self.step_numbers.get_or_init(build)
     }
 
     /// Returns the stack that is shown for an event. The first call looks for all.

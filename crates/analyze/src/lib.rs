@@ -32,7 +32,6 @@ mod memory;
 mod parts;
 mod rows;
 mod stacks;
-mod step_numbers;
 mod tree;
 
 pub use analysis::{Analysis, Item};
@@ -53,15 +52,12 @@ pub use rows::averages::{
     Average, Averages, GroupBy, MEMORY_KEY, OUT_OF_MEMORY_KEY, Percentiles, SummedGroup, Sums,
     averages, averages_of, elapsed_micros, percentiles, sum_by_key, time_inside,
 };
-pub use rows::diff::{Change, Diff, DiffOptions, Measure, Side, Whole};
 pub use rows::flops::{Flops, uncounted};
 pub use rows::keys::Keys;
 pub use rows::metric::{Amount, Amounts, Metric, Unit, microseconds, nanoseconds};
 pub use rows::shapes::dims;
-pub use rows::summary::{Step, Summary, Track, is_python_alone, steps};
 pub use stacks::folded::{Folded, PATH_LEVELS, StackMetric, stack_weights};
 pub use stacks::source::{Sources, is_shown_frame, shown_frames};
-pub use step_numbers::StepNumbers;
 pub use tree::children::Children;
 pub use tree::event_tree::Tree;
 pub use tree::lanes::{Lanes, OverflowTrack};

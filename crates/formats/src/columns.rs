@@ -5,7 +5,7 @@
 
 use mindprof_analyze::{
     Amount, Analysis, Average, Averages, Flops, GroupBy, Item, Keys, MEMORY_KEY, Metric,
-    Percentiles, Sums, Unit, dims, microseconds, percentiles, shown_frames,
+    Percentiles, Sums, Unit, dims, microseconds, shown_frames,
 };
 use mindprof_model::{InputsId, Nanos, Profile, StackId};
 use rustc_hash::FxHashMap;
@@ -126,7 +126,7 @@ pub fn average_columns(analysis: &Analysis, averages: &Averages, group_by: Group
         shared.add(analysis.profile(), &row.key, row, group_by.stack_frames);
     }
     let mut columns = shared.finish();
-    let spread = percentiles(analysis, group_by);
+    let spread = averages.percentiles(analysis, group_by);
     let times = |name, of: fn(&Percentiles) -> Nanos| {
         let values = spread.iter().map(|found| microseconds(of(found)));
         column(name, Values::Float(values.collect()))

@@ -1,6 +1,7 @@
 //! The difference of two profiles as JSON.
 
-use mindprof_analyze::{Change, Diff, Measure, Sums, Whole, microseconds};
+use mindprof_analyze::{Sums, microseconds};
+use mindprof_answers::{Change, Diff, Measure, Whole};
 use mindprof_model::DeviceKind;
 use serde::Serialize;
 

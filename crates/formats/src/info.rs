@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use mindprof_analyze::{Summary, Track, microseconds};
-use mindprof_model::{Category, Loss, LossCause, PassthroughKind, Profile};
+use mindprof_analyze::{Analysis, GroupBy, microseconds};
+use mindprof_answers::{Summary, Track, Work};
+use mindprof_model::{Category, Loss, LossCause, Nanos, PassthroughKind, Profile};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -28,6 +29,38 @@ pub struct Info<'a> {
     pub left_out: &'a PhaseCounts,
     /// Categories that are not understood, with the number of their events.
     pub unknown_categories: &'a [(String, u64)],
+    /// The work of a trace of `mindprof run`; `None` for other traces, which are all work.
+    pub work: Option<WorkTotals>,
+}
+
+/// What the work of a run comes to, and what its rows leave out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkTotals {
+    /// The self CPU time of all rows.
+    pub self_cpu: Nanos,
+    /// How long imports took, which are left out.
+    pub imports: Nanos,
+    /// The number of ranges of steps that are left out.
+    pub step_ranges: u64,
+}
+
+impl WorkTotals {
+    /// Sums up the rows of a run's work; `None` if the profile is not of a run.
+    pub fn of(analysis: &Analysis) -> Option<Self> {
+        let work = Work::of(analysis);
+        work.side_ranges()?;
+        let group_by = GroupBy {
+            python_functions: work.is_python_alone(analysis.profile()),
+            ..GroupBy::default()
+        };
+        let view = work.view(analysis, group_by);
+        let rows = work.averages(view.as_ref().unwrap_or(analysis), group_by);
+        Some(Self {
+            self_cpu: rows.averages.self_cpu_total(),
+            imports: rows.left_out.import_time(),
+            step_ranges: rows.left_out.step_ranges(),
+        })
+    }
 }
 
 impl Info<'_> {
@@ -67,6 +100,13 @@ impl Info<'_> {
                 .iter()
                 .map(|(name, count)| (name.clone(), (*count).into()))
                 .collect(),
+            work: self.work.map(|work| WorkDocument {
+                self_cpu_time_total: microseconds(work.self_cpu),
+                left_out: LeftOutDocument {
+                    imports_us: microseconds(work.imports),
+                    step_ranges: work.step_ranges,
+                },
+            }),
             metadata: profile
                 .metadata()
                 .iter()
@@ -196,7 +236,21 @@ struct Document<'a> {
     set_aside: Map<String, Value>,
     left_out: Map<String, Value>,
     unknown_categories: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    work: Option<WorkDocument>,
     metadata: BTreeMap<String, Box<RawValue>>,
+}
+
+#[derive(Serialize)]
+struct WorkDocument {
+    self_cpu_time_total: f64,
+    left_out: LeftOutDocument,
+}
+
+#[derive(Serialize)]
+struct LeftOutDocument {
+    imports_us: f64,
+    step_ranges: u64,
 }
 
 #[derive(Serialize)]

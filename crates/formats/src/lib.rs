@@ -18,7 +18,6 @@ mod parquet;
 mod paths;
 mod place;
 mod row;
-mod run_ranges;
 mod shapes;
 mod sort;
 mod speedscope;
@@ -37,7 +36,7 @@ pub use folded::{
     write_folded_with_short,
 };
 pub use format::{Format, NO_STACKS, Written, cut_levels};
-pub use info::{Info, verify_execution_trace_json, verify_json};
+pub use info::{Info, WorkTotals, verify_execution_trace_json, verify_json};
 pub use memory_device::{memory_device, memory_device_name, memory_place_name};
 pub use memory_timeline::{
     MemoryPoints, frame_texts, holder_name, memory_category_name, memory_summary_json, unseen_name,
@@ -47,7 +46,6 @@ pub use parquet::{write_parquet, write_parquet_file};
 pub use paths::{FoldedLines, paths_json, write_callers, write_paths};
 pub use place::Place;
 pub use row::{Row, RowOptions, Texts, average_rows, event_rows, self_totals};
-pub use run_ranges::RunRanges;
 pub use shapes::shapes_text;
 pub use sort::SortBy;
 pub use speedscope::{write_speedscope, write_speedscope_file};

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use mindprof_analyze::{
     Amounts, Analysis, Average, Averages, Flops, GroupBy, Item, Keys, MEMORY_KEY, Metric,
-    Percentiles, percentiles, shown_frames,
+    Percentiles, shown_frames,
 };
 use mindprof_model::{InputsId, StackId};
 use rustc_hash::FxHashMap;
@@ -91,7 +91,8 @@ impl RowOptions {
     ) -> Vec<Row<'a>> {
         let mut rows = average_rows(analysis, averages, group_by);
         if self.percentiles {
-            for (row, found) in rows.iter_mut().zip(percentiles(analysis, group_by)) {
+            let spread = averages.percentiles(analysis, group_by);
+            for (row, found) in rows.iter_mut().zip(spread) {
                 row.percentiles = Some(found);
             }
         }

@@ -1,6 +1,7 @@
 //! The difference of two profiles, as Python holds it.
 
-use mindprof_analyze::{Change, Diff as Difference, DiffOptions, Measure, Sums, Whole};
+use mindprof_analyze::Sums;
+use mindprof_answers::{Change, Diff as Difference, DiffOptions, Measure, Whole};
 use mindprof_formats::{change_state, diff_json, measure_name};
 use mindprof_model::DeviceKind;
 use mindprof_report::{DiffLayout, diff_text};

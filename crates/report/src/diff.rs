@@ -1,6 +1,7 @@
 //! The difference of two profiles as text.
 
-use mindprof_analyze::{Change, Diff, Measure, Sums, microseconds};
+use mindprof_analyze::{Sums, microseconds};
+use mindprof_answers::{Change, Diff, Measure};
 use mindprof_model::{DeviceKind, Nanos};
 use mindprof_trace::device_name;
 

@@ -1,6 +1,7 @@
 //! What a trace holds, as text: steps, threads, devices, counts, loss, repairs, metadata.
 
-use mindprof_analyze::{Step, Track, microseconds};
+use mindprof_analyze::microseconds;
+use mindprof_answers::{Step, Track};
 use mindprof_formats::Info;
 use mindprof_model::{DeviceKind, LossCause, Nanos, Profile};
 use mindprof_trace::device_name;
@@ -31,6 +32,20 @@ pub fn info_text(info: &Info<'_>) -> String {
     push_tracks(&mut text, profile, "Threads", &summary.threads);
     push_tracks(&mut text, profile, "Streams", &summary.streams);
     push_steps(&mut text, &summary.steps);
+    if let Some(work) = info.work {
+        push_line(
+            &mut text,
+            &format!("\nSelf CPU time total: {}", time(work.self_cpu)),
+        );
+        let imports = time(work.imports);
+        push_line(
+            &mut text,
+            &format!(
+                "  left out: imports {imports}, step ranges {}",
+                work.step_ranges
+            ),
+        );
+    }
     let metadata: Vec<_> = profile.metadata().iter().collect();
     if !metadata.is_empty() {
         push_line(&mut text, "\nMetadata:");

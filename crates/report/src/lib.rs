@@ -35,7 +35,9 @@ mod grid;
 mod info;
 mod memory;
 mod number;
+mod run;
 mod table;
+mod verdict;
 mod visible;
 
 pub use diff::{DiffLayout, diff_text};
@@ -44,7 +46,9 @@ pub use flamegraph::{write_flamegraph, write_flamegraph_file};
 pub use info::info_text;
 pub use memory::{memory_summary, write_memory_timeline_file, write_memory_timeline_html};
 pub use number::{TimeUnit, memory_text, share_text, time_text};
+pub use run::{RunOptions, run_facts, run_hints};
 pub use table::{
     NO_EVENTS, TABLE_COLUMNS, TableFacts, TableOptions, events_table, table, table_of_rows,
 };
+pub use verdict::{refusal_hint, refusal_text, verdict_text};
 pub use visible::{visible, visible_lines};

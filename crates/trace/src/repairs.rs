@@ -158,6 +158,16 @@ pub struct Repairs {
 }
 
 impl Repairs {
+    /// Returns whether the trace was damaged or cut off, so that events may be missing.
+    pub fn are_cuts(&self) -> bool {
+        let cuts = [
+            Repair::Truncated,
+            Repair::DamagedCompression,
+            Repair::Malformed,
+        ];
+        cuts.into_iter().any(|cut| self.count(cut) > 0)
+    }
+
     /// Returns how often a kind was found.
     pub const fn count(&self, repair: Repair) -> u64 {
         self.counts[repair as usize]

@@ -123,12 +123,23 @@ impl Average {
 pub struct Averages {
     /// The rows.
     pub rows: Vec<Average>,
+    /// The positions of rows that the grouping has and that were taken out, in ascending order.
+    pub taken_out: Vec<usize>,
 }
 
 impl Averages {
     /// Returns the sum of all rows' own time on the host.
     pub fn self_cpu_total(&self) -> Nanos {
         Nanos(self.rows.iter().map(|row| row.sums.self_cpu_total.0).sum())
+    }
+
+    /// Returns the percentiles of the CPU times of each row, which were grouped by `group_by`.
+    pub fn percentiles(&self, analysis: &Analysis, group_by: GroupBy) -> Vec<Percentiles> {
+        let mut found = percentiles(analysis, group_by);
+        for &position in self.taken_out.iter().rev() {
+            found.remove(position);
+        }
+        found
     }
 
     /// Returns one row with the key `Total` that sums all others; of no rows, a row of zeros.
@@ -194,7 +205,10 @@ pub fn averages_of(
             }
         }
     }
-    Averages { rows }
+    Averages {
+        rows,
+        taken_out: Vec::new(),
+    }
 }
 
 /// Returns how long an event took as torch works it out, with the noise of a difference of two

@@ -1,9 +1,7 @@
-//! Rows: events grouped by key and summed, their metrics, and the difference of two profiles.
+//! Rows: events grouped by key and summed, and their metrics.
 
 pub(crate) mod averages;
-pub(crate) mod diff;
 pub(crate) mod flops;
 pub(crate) mod keys;
 pub(crate) mod metric;
 pub(crate) mod shapes;
-pub(crate) mod summary;

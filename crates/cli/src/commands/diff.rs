@@ -1,13 +1,12 @@
 //! `mindprof diff`: what changed between two traces.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::ValueEnum;
-use mindprof_analyze::{Analysis, Diff, DiffOptions, Measure, Side, is_python_alone};
-use mindprof_formats::{RunRanges, diff_json};
-use mindprof_model::{Nanos, Profile};
-use mindprof_report::{DiffLayout, diff_text, visible};
-use mindprof_trace::{Repair, Repairs};
+use mindprof_analyze::Analysis;
+use mindprof_answers::{Condition, Diff, DiffOptions, FailOn, Limit, Measure, Verdict, Work};
+use mindprof_formats::diff_json;
+use mindprof_report::{DiffLayout, diff_text, refusal_hint, refusal_text, verdict_text};
 
 use crate::failure::{Outcome, advised};
 use crate::input::{ReadLimits, read_repaired};
@@ -48,7 +47,7 @@ pub(crate) struct DiffArgs {
     /// What the limit is for: the whole, or each row, whose growth is told in parts of the whole
     /// of A.
     #[arg(long, value_enum, default_value_t, requires = "fail_over")]
-    fail_on: FailOn,
+    fail_on: FailOnArg,
 
     /// Compares calls of Python functions too; where neither trace has operators they are anyway.
     #[arg(long)]
@@ -105,12 +104,21 @@ enum By {
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum FailOn {
+enum FailOnArg {
     /// The whole.
     #[default]
     Total,
     /// Each row.
     Row,
+}
+
+impl From<FailOnArg> for FailOn {
+    fn from(argument: FailOnArg) -> Self {
+        match argument {
+            FailOnArg::Total => Self::Total,
+            FailOnArg::Row => Self::Row,
+        }
+    }
 }
 
 impl DiffArgs {
@@ -149,129 +157,46 @@ pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Outcome> {
         options.python_functions = true;
         tell("the traces have no operators, so Python functions are compared");
     }
-    if [&before, &after].into_iter().any(has_imports) {
-        tell(
-            "imports are compared too, which tables of `mindprof run` leave out; with --wait 1 \
-             --active N it records optimizer steps alone",
-        );
-    }
     let diff = Diff::build(&before, &after, options);
     if args.json {
         print_line(&diff_json(&diff))?;
     } else {
         print(&diff_text(&diff, &args.layout()))?;
     }
-    let Some(limit) = args.fail_over else {
+    let Some(asked) = args.fail_over else {
         return Ok(Outcome::Fine);
     };
-    refuse_parts(&args.before, &of_before)?;
-    refuse_parts(&args.after, &of_after)?;
-    refuse_nothing(&args.before, &before, diff.before.count)?;
-    refuse_nothing(&args.after, &after, diff.after.count)?;
-    refuse_lost_devices(&args.after, &diff)?;
-    if let Some(warning) = limit.doubt() {
+    let limit = Limit {
+        share: asked.part,
+        fail_on: args.fail_on.into(),
+    };
+    let conditions = [&of_before, &of_after].map(|repairs| Condition {
+        is_damaged: repairs.are_cuts(),
+    });
+    let verdict = Verdict::build(&diff, conditions, limit);
+    if let Verdict::Refused(refusal) = verdict {
+        let trace = if refusal.is_second() {
+            &args.after
+        } else {
+            &args.before
+        };
+        let message = format!("{}: {}", trace.display(), refusal_text(refusal));
+        return Err(advised(message, refusal_hint(refusal)));
+    }
+    if let Some(warning) = asked.doubt() {
         tell(&warning);
     }
-    Ok(judge(&diff, args.fail_on, limit))
+    let Some(exceeded) = verdict_text(&verdict, limit) else {
+        return Ok(Outcome::Fine);
+    };
+    tell(&exceeded);
+    Ok(Outcome::Found)
 }
 
 /// Returns whether Python functions are all that there is to compare; one side may have nothing.
 fn are_python_alone(before: &Analysis, after: &Analysis) -> bool {
-    let sides = [before, after].map(Analysis::profile);
-    let nothing_else = |profile: &&Profile| is_python_alone(profile) || profile.events().is_empty();
-    sides.iter().all(nothing_else) && sides.into_iter().any(is_python_alone)
-}
-
-/// Returns whether a trace is of a run that has imported something.
-fn has_imports(analysis: &Analysis) -> bool {
-    RunRanges::read(analysis.profile()).is_some_and(|ranges| !ranges.imports.is_empty())
-}
-
-/// Refuses to hold a trace against a limit that is not all there: what is missing cannot grow.
-fn refuse_parts(trace: &Path, repairs: &Repairs) -> anyhow::Result<()> {
-    let cuts = [
-        Repair::Truncated,
-        Repair::DamagedCompression,
-        Repair::Malformed,
-    ];
-    if cuts.iter().all(|&cut| repairs.count(cut) == 0) {
-        return Ok(());
-    }
-    let trace = trace.display();
-    let message = format!("{trace}: is damaged or cut off, and cannot be held against a limit");
-    Err(advised(
-        message,
-        "record or copy it anew, or leave --fail-over away",
-    ))
-}
-
-/// Refuses a trace without events: a run that recorded nothing did not get faster.
-fn refuse_nothing(trace: &Path, analysis: &Analysis, count: u64) -> anyhow::Result<()> {
-    if count > 0 {
-        return Ok(());
-    }
-    let what = if analysis.profile().events().is_empty() {
-        "has no events"
-    } else {
-        "has no operators, ranges or work of devices"
-    };
-    let message = format!(
-        "{}: {what}, and cannot be held against a limit",
-        trace.display()
-    );
-    Err(advised(
-        message,
-        "look with `mindprof info` at what was recorded",
-    ))
-}
-
-/// Refuses a second trace in which no device worked, though in the first one some did.
-fn refuse_lost_devices(trace: &Path, diff: &Diff) -> anyhow::Result<()> {
-    if diff.before.device == Nanos::ZERO || diff.after.device != Nanos::ZERO {
-        return Ok(());
-    }
-    let message = format!(
-        "{}: has no work of devices, which the first trace has, and cannot be held against a limit",
-        trace.display()
-    );
-    Err(advised(
-        message,
-        "look with `mindprof info` at what was recorded",
-    ))
-}
-
-/// Says whether something grew over the limit.
-fn judge(diff: &Diff, fail_on: FailOn, limit: Percent) -> Outcome {
-    let (what, growth) = grown(diff, fail_on);
-    if growth <= limit.part {
-        return Outcome::Fine;
-    }
-    let growth = if growth.is_finite() {
-        let of_what = match fail_on {
-            FailOn::Row => " of the whole",
-            FailOn::Total => "",
-        };
-        format!("by {:.1}%{of_what}", growth * 100.0)
-    } else {
-        "from nothing".into()
-    };
-    tell(&format!("{what} grew {growth}, more than {limit}"));
-    Outcome::Found
-}
-
-/// Returns what grew most of what a limit is for, and by which part.
-fn grown(diff: &Diff, fail_on: FailOn) -> (String, f64) {
-    match (fail_on, diff.worst()) {
-        (FailOn::Row, Some(row)) => (visible(&row.key).into_owned(), diff.row_growth(row)),
-        (FailOn::Row, None) => (String::new(), 0.0),
-        (FailOn::Total, _) => {
-            let (side, growth) = diff.most_grown();
-            let what = match side {
-                Side::Host => "the time on the host",
-                Side::Devices => "the time on devices",
-                Side::Events => "the number of events",
-            };
-            (what.into(), growth)
-        }
-    }
+    let sides = [before, after];
+    let is_alone = |side: &Analysis| Work::of(side).is_python_alone(side.profile());
+    let nothing_else = |side: &&Analysis| is_alone(side) || side.profile().events().is_empty();
+    sides.iter().all(nothing_else) && sides.into_iter().any(is_alone)
 }

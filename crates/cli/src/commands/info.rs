@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use mindprof_analyze::Summary;
-use mindprof_formats::Info;
+use mindprof_analyze::Analysis;
+use mindprof_answers::{SideRanges, Summary};
+use mindprof_formats::{Info, WorkTotals};
 use mindprof_report::info_text;
 
 use crate::failure::Outcome;
@@ -34,9 +35,13 @@ pub(crate) struct InfoArgs {
 /// Prints the numbers of a trace.
 pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<Outcome> {
     let reading = read_quietly(&args.trace, args.limits)?;
+    // Only a run leaves something out, and only then is the analysis worth its time.
+    let work = SideRanges::read(&reading.profile)
+        .and_then(|_| WorkTotals::of(&Analysis::build(reading.profile.clone())));
     let info = Info {
         profile: &reading.profile,
         summary: &Summary::build(&reading.profile),
+        work,
         repairs: &reading.repairs,
         set_aside: &reading.set_aside,
         left_out: &reading.left_out,

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use mindprof_analyze::{Cut, CutReport, Slimmed, steps};
+use mindprof_analyze::{Cut, CutReport, Slimmed};
+use mindprof_answers::Steps;
 use mindprof_formats::Format;
 use mindprof_model::{Nanos, Profile, ThreadId};
 use mindprof_trace::{FileError, SlimForm, TraceFormat, fitting_slim, slim_json, write_slim};
@@ -165,18 +166,14 @@ fn window(args: &SlimArgs, profile: &Profile) -> anyhow::Result<Option<(Nanos, N
 }
 
 fn steps_window((first, last): (u64, u64), profile: &Profile) -> anyhow::Result<(Nanos, Nanos)> {
-    let all = steps(profile);
-    let wanted = all
-        .iter()
-        .filter(|step| (first..=last).contains(&step.number));
-    let begin = wanted.clone().map(|step| step.start).min();
-    let end = wanted.map(mindprof_analyze::Step::end).max();
-    let hint = || match (all.first(), all.last()) {
+    let steps = Steps::build(profile);
+    let all = steps.complete();
+    let hint = || match (all.first(), steps.open().as_ref().or(all.last())) {
         (Some(first), Some(last)) => format!("it has steps {} to {}", first.number, last.number),
         _ => "it has no steps at all".into(),
     };
-    begin
-        .zip(end)
+    steps
+        .window(first, last)
         .ok_or_else(|| advised("the trace has none of these steps", hint()))
 }
 

@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use mindprof_analyze::{Analysis, GroupBy, Metric, averages, is_python_alone};
-use mindprof_formats::{RowOptions, RunRanges, SortBy, table_json};
+use mindprof_analyze::{Analysis, Averages, GroupBy, Metric};
+use mindprof_answers::Work;
+use mindprof_formats::{RowOptions, SortBy, average_rows, table_json};
 use mindprof_report::{TABLE_COLUMNS, TableFacts, TableOptions, TimeUnit, table_of_rows};
 
 use crate::failure::Outcome;
 use crate::input::{ReadLimits, read_analysis};
 use crate::known::KnownValues;
+use crate::left_out::tell_left_out;
 use crate::output::{print, print_line, tell};
-use crate::run_ranges::{take_ranges, without_unneeded_calls};
 use crate::terminal::terminal_width;
 
 const EXAMPLE: &str = "\
@@ -245,24 +246,31 @@ pub(crate) fn run(args: &TableArgs) -> anyhow::Result<Outcome> {
             "warning: {trace}: no trace says which overload ran, so rows are not told apart by it"
         ));
     }
+    let work = if args.all_ranges {
+        Work::all()
+    } else {
+        Work::of(&analysis)
+    };
     let mut group_by = args.group_by();
-    if !group_by.python_functions && is_python_alone(analysis.profile()) {
+    if !group_by.python_functions && work.is_python_alone(analysis.profile()) {
         group_by.python_functions = true;
         let trace = args.trace.display();
         tell(&format!(
             "{trace}: has no operators, so Python functions are shown"
         ));
     }
-    let of_run = RunRanges::read(analysis.profile()).filter(|_| !args.all_ranges);
-    if of_run.is_some() {
-        analysis = without_unneeded_calls(analysis, group_by);
+    if let Some(view) = work.view(&analysis, group_by) {
+        analysis = view;
     }
-    let averages = averages(&analysis, group_by);
+    let found = work.averages(&analysis, group_by);
+    tell_left_out(&args.trace, &found.left_out);
     let options = args.table_options(args.sort_by(&analysis));
-    let mut rows = options.rows.rows(&analysis, &averages, group_by);
-    let left_out = of_run.map_or_else(Vec::new, |ranges| {
-        take_ranges(&ranges, (&analysis, group_by), &mut rows, &args.trace)
-    });
+    let rows = options.rows.rows(&analysis, &found.averages, group_by);
+    let left_out = Averages {
+        rows: found.left_out.rows().cloned().collect(),
+        ..Averages::default()
+    };
+    let left_out = average_rows(&analysis, &left_out, group_by);
     if args.row_limit.is_none() {
         tell_of_more(&options.rows, rows.len());
     }

@@ -1,6 +1,7 @@
 //! The columns that events alone have: when and where they ran, and what ties them together.
 
 use mindprof_analyze::{Analysis, Item, event_number, microseconds};
+use mindprof_answers::Steps;
 use mindprof_model::{Category, DeviceKind, EventId, ThreadId};
 
 use super::texts::TextColumn;
@@ -11,6 +12,7 @@ use mindprof_trace::category_name;
 /// The columns while they are filled.
 pub(super) struct EventColumns<'a> {
     analysis: &'a Analysis,
+    step_numbers: Steps,
     places: Vec<Place<'a>>,
     categories: OptionalTexts,
     threads: Vec<i64>,
@@ -27,6 +29,7 @@ impl<'a> EventColumns<'a> {
     pub(super) fn new(analysis: &'a Analysis) -> Self {
         Self {
             analysis,
+            step_numbers: Steps::build(analysis.profile()),
             places: Place::all(analysis.profile()),
             categories: OptionalTexts::default(),
             threads: Vec::new(),
@@ -63,7 +66,7 @@ impl<'a> EventColumns<'a> {
             }
         };
         self.starts.push(microseconds(start));
-        self.steps.push(analysis.step_numbers().at(start) as i64);
+        self.steps.push(self.step_numbers.at(start) as i64);
         // The moment at which memory was not to be had is a memory record that a trace writes as an
         // event.
         let event = match item {

@@ -1,4 +1,5 @@
-use mindprof_analyze::{Analysis, DiffOptions};
+use mindprof_analyze::Analysis;
+use mindprof_answers::DiffOptions;
 use mindprof_model::Timeline;
 
 use super::*;

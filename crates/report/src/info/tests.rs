@@ -1,4 +1,4 @@
-use mindprof_analyze::Summary;
+use mindprof_answers::Summary;
 use mindprof_model::Timeline;
 use mindprof_trace::{PhaseCounts, Repairs};
 use serde_json::Value;
@@ -14,6 +14,8 @@ fn of(profile: &Profile) -> (String, Value) {
         set_aside: &PhaseCounts::default(),
         left_out: &PhaseCounts::default(),
         unknown_categories: &[("FEE".into(), 2)],
+
+        work: None,
     };
     (
         info_text(&info),

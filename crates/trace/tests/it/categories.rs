@@ -1,7 +1,8 @@
 //! Categories of other years and makers: what ran on a device is a device's, and what is not
 //! understood is told.
 
-use mindprof_analyze::{Analysis, GroupBy, averages, steps};
+use mindprof_analyze::{Analysis, GroupBy, averages};
+use mindprof_answers::steps;
 use mindprof_model::{Category, DeviceKind};
 use mindprof_trace::{ReadOptions, Reading, read_trace_with, write_trace};
 

@@ -2,7 +2,7 @@
 
 use mindprof_model::{Category, DeviceKind, Nanos, Profile, ThreadId};
 
-use crate::rows::keys::Keys;
+use crate::steps::{Step, Steps};
 
 /// Every category, in the order in which they are shown.
 const CATEGORIES: [Category; 7] = [
@@ -40,24 +40,6 @@ pub struct Track {
     /// How long at least one of them was running. A user's range as a device saw it, and a wait for
     /// the device, are no work of the device.
     pub busy: Nanos,
-}
-
-/// One step of a schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// Its number.
-    pub number: u64,
-    /// When it began, since the profile's reference time.
-    pub start: Nanos,
-    /// How long it took.
-    pub duration: Nanos,
-}
-
-impl Step {
-    /// Returns when it ended.
-    pub fn end(&self) -> Nanos {
-        self.start + self.duration
-    }
 }
 
 impl Summary {
@@ -111,44 +93,14 @@ impl Summary {
             categories: categories.filter(|(_, count)| *count > 0).collect(),
             threads,
             streams,
-            steps: steps(profile),
+            steps: Steps::build(profile).complete().to_vec(),
         }
     }
 }
 
 /// Returns whether an event on a device's track is the host's wait for it.
-pub(crate) fn is_wait(device: DeviceKind, category: Category) -> bool {
+fn is_wait(device: DeviceKind, category: Category) -> bool {
     device != DeviceKind::Cpu && category == Category::Other
-}
-
-/// Returns whether calls of Python functions are all that there is to tell of a profile: it has no
-/// operators, and no work of devices.
-pub fn is_python_alone(profile: &Profile) -> bool {
-    let has = |categories: &[Category]| {
-        let mut events = profile.events().iter();
-        events.any(|event| categories.contains(&event.category))
-    };
-    let work = [Category::Operator, Category::Runtime, Category::Kernel];
-    has(&[Category::PythonFunction]) && !has(&work)
-}
-
-/// Returns the steps that the host went through, by number; of two with one number, the first.
-pub fn steps(profile: &Profile) -> Vec<Step> {
-    let numbers: Vec<Option<u64>> = profile.strings().iter().map(Keys::step_number).collect();
-    let annotations = profile.events().iter();
-    let annotations = annotations.filter(|event| event.category == Category::Annotation);
-    let mut steps: Vec<Step> = annotations
-        .filter_map(|event| {
-            Some(Step {
-                number: numbers[event.name.index()]?,
-                start: event.start,
-                duration: event.duration,
-            })
-        })
-        .collect();
-    steps.sort_by_key(|step| step.number);
-    steps.dedup_by_key(|step| step.number);
-    steps
 }
 
 #[cfg(test)]

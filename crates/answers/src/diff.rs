@@ -5,12 +5,11 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
+use mindprof_analyze::{Analysis, Average, GroupBy, Sums, dims};
 use mindprof_model::{Category, DeviceKind, InputsId, InputsTable, Nanos, Profile};
 use rustc_hash::FxHashMap;
 
-use crate::analysis::Analysis;
-use crate::rows::averages::{Average, GroupBy, Sums, averages};
-use crate::rows::shapes::dims;
+use crate::work::Work;
 
 #[cfg(test)]
 mod tests;
@@ -125,6 +124,10 @@ pub struct Whole {
     pub device: Nanos,
     /// How long the window was open.
     pub span: Nanos,
+    /// How many events the profile has, compared or not.
+    pub recorded: u64,
+    /// How long imports took, which are not compared: they are no work of the program.
+    pub left_out: Nanos,
 }
 
 /// The difference of two profiles.
@@ -252,12 +255,17 @@ impl Rows {
         group_by: GroupBy,
         side: fn(&mut Change) -> &mut Option<Sums>,
     ) -> Whole {
-        let profile = analysis.profile();
+        let work = Work::of(analysis);
+        let view = work.view(analysis, group_by);
+        let rows = work.averages(view.as_ref().unwrap_or(analysis), group_by);
+        let profile = view.as_ref().unwrap_or(analysis).profile();
         let mut whole = Whole {
+            recorded: analysis.profile().events().len() as u64,
             span: profile.span(),
+            left_out: rows.left_out.import_time(),
             ..Whole::default()
         };
-        for average in &averages(analysis, group_by).rows {
+        for average in &rows.averages.rows {
             whole.count += average.sums.count;
             if average.device == DeviceKind::Cpu {
                 whole.host = whole.host + average.sums.self_cpu_total;

@@ -1,0 +1,41 @@
+//! Conclusions from a profile: which ranges count as work, what a step is, where a training loop
+//! waited, and whether one profile got slower than another.
+//!
+//! Every face of mindprof (the program, the Python package, data frames, `mindprof run`) asks this
+//! crate, so that all of them give the same answer. Conclusions are data; `mindprof_report` puts
+//! them into words and `mindprof_formats` into JSON.
+//!
+//! ```
+//! use mindprof_analyze::{Analysis, GroupBy};
+//! use mindprof_answers::{Steps, Work};
+//! use mindprof_model::Timeline;
+//!
+//! let profile = Timeline::draw(|time| {
+//!     time.annotation("ProfilerStep#0", |time| time.op("aten::mm", 30));
+//!     time.annotation("ProfilerStep#1", |time| time.op("aten::mm", 10));
+//! });
+//! assert_eq!(Steps::build(&profile).complete().len(), 2);
+//!
+//! let analysis = Analysis::build(profile);
+//! let work = Work::of(&analysis);
+//! let rows = work.averages(&analysis, GroupBy::default());
+//! assert_eq!(rows.averages.self_cpu_total().0, 40);
+//! ```
+
+mod diff;
+mod run;
+mod side_ranges;
+mod steps;
+mod summary;
+mod verdict;
+mod waits;
+mod work;
+
+pub use diff::{Change, Diff, DiffOptions, Measure, Side, Whole};
+pub use run::{ImportTime, RunMarks, RunReport, RunSteps};
+pub use side_ranges::{IMPORT_PREFIX, RUN_KEY, SideRanges};
+pub use steps::{Step, Steps};
+pub use summary::{Summary, Track};
+pub use verdict::{Condition, FailOn, Grown, Limit, Refusal, Verdict};
+pub use waits::{DataWaits, LateData, LoopTimes, Span, WaitFinding, WorkersStart};
+pub use work::{LeftOut, Work, WorkRows, is_python_alone};

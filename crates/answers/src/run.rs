@@ -1,0 +1,324 @@
+//! What there is to say about one window of `mindprof run`: its imports, its steps, the waits of its
+//! loop, and how much of it no row explains.
+//!
+//! The launcher hands over its marks and the recording; `mindprof_report` puts the result into
+//! words.
+
+use mindprof_analyze::{Analysis, GroupBy, process_time, spans};
+use mindprof_model::{DeviceKind, LossCause, Nanos, Profile};
+
+use crate::side_ranges::{IMPORT_PREFIX, SideRanges};
+use crate::steps::Steps;
+use crate::waits::{DataWaits, LoopTimes, Span, WaitFinding, WorkersStart};
+use crate::work::{Work, WorkRows};
+
+/// The beginning of the name of the range in which a loop gets its next batch from one of torch's
+/// data loaders, and that of a loader with workers.
+const NEXT_BATCH: &str = "enumerate(DataLoader)#";
+const FROM_WORKERS: &str = "enumerate(DataLoader)#_MultiProcessing";
+
+/// What the launcher of a run knows and its recording does not.
+#[derive(Clone, Debug, Default)]
+pub struct RunMarks {
+    /// How long the window was open.
+    pub recorded: Nanos,
+    /// When the program's main thread imported.
+    pub imports: Vec<Span>,
+    /// When other threads imported.
+    pub other_imports: Vec<Span>,
+    /// When data loaders started their workers.
+    pub worker_starts: Vec<WorkersStart>,
+    /// When the loop found no further batch and ended its workers.
+    pub worker_ends: Vec<Span>,
+    /// The process of the program; others are its workers.
+    pub process: u64,
+    /// The thread that runs the training loop, by its native id.
+    pub loop_thread: u64,
+}
+
+/// How long the imports of one module took.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportTime {
+    /// The module.
+    pub module: String,
+    /// How long.
+    pub time: Nanos,
+}
+
+/// The optimizer steps of a window.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunSteps {
+    /// How long the window was open when its first step ended, if that step began with the window.
+    pub until_first: Option<Nanos>,
+    /// How long each step took whose beginning is known.
+    pub times: Vec<Nanos>,
+    /// How long the window was open after its last step, if steps are marks.
+    pub after_last: Option<Nanos>,
+    /// The ranges before the first and after the last step, if steps are ranges.
+    pub beside: Vec<(String, Nanos)>,
+}
+
+impl RunSteps {
+    /// Returns how many steps ended in the window.
+    pub fn count(&self) -> usize {
+        self.times.len() + usize::from(self.until_first.is_some())
+    }
+}
+
+/// What is concluded from one window of a run.
+#[derive(Clone, Debug)]
+pub struct RunReport {
+    /// How long the window was open.
+    pub recorded: Nanos,
+    /// How long it was open without the main thread's imports.
+    pub rest: Nanos,
+    /// How long imports took, and of each module, the longest first.
+    pub imports: Vec<ImportTime>,
+    /// How long other threads imported.
+    pub other_imports: Nanos,
+    /// The optimizer steps.
+    pub steps: RunSteps,
+    /// Whether the byte budget was full, so that events are missing.
+    pub is_over_budget: bool,
+    /// The waits of the loop.
+    pub waits: DataWaits,
+    /// The findings about them; empty if events are missing.
+    pub wait_findings: Vec<WaitFinding>,
+    /// The time that lies in no row, if it is most of the time.
+    pub outside: Option<Nanos>,
+    /// The number of worker processes that were recorded too.
+    pub workers: usize,
+}
+
+impl RunReport {
+    /// Draws the conclusions from the recording of one window.
+    ///
+    /// `rows` are the rows of its work, and `view` is the analysis that they were made from.
+    pub fn build(analysis: &Analysis, view: &Analysis, rows: &WorkRows, marks: &RunMarks) -> Self {
+        let profile = analysis.profile();
+        let steps = Steps::build(profile);
+        let is_over_budget = profile.loss().count(LossCause::Budget) > 0;
+        // Imports of other threads and processes take none of the program's time.
+        let rest = marks
+            .recorded
+            .saturating_sub(inside(&marks.imports, marks.recorded));
+        let waits = data_waits(profile, marks);
+        let around = LoopTimes {
+            rest,
+            steps: known_steps(&steps),
+            step_times: known_times(&steps),
+        };
+        let wait_findings = if is_over_budget {
+            Vec::new()
+        } else {
+            waits.findings(&around)
+        };
+        Self {
+            recorded: marks.recorded,
+            rest,
+            imports: import_times(rows),
+            other_imports: inside(&marks.other_imports, marks.recorded),
+            steps: run_steps(&steps, rows, around.step_times),
+            is_over_budget,
+            waits,
+            wait_findings,
+            outside: outside(view, rows, marks, rest).filter(|_| !is_over_budget),
+            workers: processes(profile).saturating_sub(1),
+        }
+    }
+
+    /// Returns how long imports took in all.
+    pub fn import_time(&self) -> Nanos {
+        Nanos(self.imports.iter().map(|import| import.time.0).sum())
+    }
+
+    /// Finds the rows of a recording that is not yet a trace: without the side ranges that the
+    /// launcher made, and with Python functions if there is nothing else to show.
+    pub fn grouping(profile: &Profile, side: SideRanges) -> (Work, GroupBy) {
+        let work = Work::without(side);
+        let group_by = GroupBy {
+            python_functions: work.is_python_alone(profile),
+            ..GroupBy::default()
+        };
+        (work, group_by)
+    }
+}
+
+/// Returns how much of some spans lies in the window.
+fn inside(spans: &[Span], window: Nanos) -> Nanos {
+    let inside = spans.iter().map(|span| {
+        let end = span.end.min(window);
+        end.saturating_sub(span.begin).0
+    });
+    Nanos(inside.sum())
+}
+
+fn import_times(rows: &WorkRows) -> Vec<ImportTime> {
+    let mut imports: Vec<ImportTime> = rows
+        .left_out
+        .imports
+        .iter()
+        .map(|row| ImportTime {
+            module: row
+                .key
+                .strip_prefix(IMPORT_PREFIX)
+                .unwrap_or(&row.key)
+                .into(),
+            time: row.sums.self_cpu_total,
+        })
+        .collect();
+    imports.sort_by_key(|import| std::cmp::Reverse(import.time));
+    imports
+}
+
+/// Returns how long each step took whose beginning is known.
+fn known_times(steps: &Steps) -> Vec<Nanos> {
+    let known = steps.complete().iter();
+    known
+        .skip(usize::from(steps.first_of_marks().is_some()))
+        .map(|step| step.duration)
+        .collect()
+}
+
+/// Returns when the steps ran whose beginning is known.
+fn known_steps(steps: &Steps) -> Option<Span> {
+    let skipped = usize::from(steps.first_of_marks().is_some());
+    let known = steps.complete().get(skipped..)?;
+    let begin = known.iter().map(|step| step.start).min()?;
+    let end = known.iter().map(|step| step.end()).max()?;
+    Some(Span { begin, end })
+}
+
+fn run_steps(steps: &Steps, rows: &WorkRows, times: Vec<Nanos>) -> RunSteps {
+    let first = steps.first_of_marks();
+    // A range of steps has its rows under one key; others stand beside the steps.
+    let beside = rows.left_out.steps.iter();
+    let beside = beside.filter(|row| !row.key.ends_with('*'));
+    RunSteps {
+        until_first: first.map(|step| step.duration),
+        times,
+        after_last: first.and(steps.open()).map(|step| step.duration),
+        beside: beside
+            .map(|row| (row.key.clone(), row.sums.cpu_total))
+            .collect(),
+    }
+}
+
+fn data_waits(profile: &Profile, marks: &RunMarks) -> DataWaits {
+    let of_loop = |prefix: &str| -> Vec<Span> {
+        spans(profile, prefix)
+            .into_iter()
+            .filter(|span| span.thread.native == marks.loop_thread)
+            .map(|span| Span {
+                begin: span.begin,
+                end: span.end,
+            })
+            .collect()
+    };
+    let in_window = |span: &Span| inside(&[*span], marks.recorded) > Nanos::ZERO;
+    let starts: Vec<WorkersStart> = marks
+        .worker_starts
+        .iter()
+        .filter(|start| in_window(&start.span))
+        .copied()
+        .collect();
+    let ends: Vec<Span> = marks
+        .worker_ends
+        .iter()
+        .filter(|end| in_window(end))
+        .copied()
+        .collect();
+    let has_workers = !of_loop(FROM_WORKERS).is_empty();
+    DataWaits::new(&of_loop(NEXT_BATCH), &starts, &ends, has_workers)
+}
+
+/// Returns the time of the program that lies in no row, if rows are about operators and it is most
+/// of the time. Threads add up, so there may be more of it.
+fn outside(view: &Analysis, rows: &WorkRows, marks: &RunMarks, rest: Nanos) -> Option<Nanos> {
+    let has_operators = !rows.averages.rows.is_empty() && !has_python_rows(rows);
+    let side: Vec<&str> = rows.left_out.rows().map(|row| row.key.as_str()).collect();
+    let covered = process_time(view, marks.process, &side);
+    let outside = rest.saturating_sub(covered);
+    (has_operators && outside.0 > rest.0 / 2).then_some(outside)
+}
+
+fn has_python_rows(rows: &WorkRows) -> bool {
+    let mut rows = rows.averages.rows.iter();
+    rows.any(|row| row.category == mindprof_model::Category::PythonFunction)
+}
+
+fn processes(profile: &Profile) -> usize {
+    let threads = profile.threads().iter();
+    let cpu = threads.filter(|thread| thread.device == DeviceKind::Cpu);
+    let mut processes: Vec<u64> = cpu.map(|thread| thread.process).collect();
+    processes.sort_unstable();
+    processes.dedup();
+    processes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use mindprof_model::{Part, StepMark, Timeline};
+
+    use super::*;
+
+    fn report(profile: Profile, side: SideRanges, marks: &RunMarks) -> RunReport {
+        let (work, group_by) = RunReport::grouping(&profile, side);
+        let analysis = Analysis::build(profile);
+        let view = work.view(&analysis, group_by);
+        let view = view.as_ref().unwrap_or(&analysis);
+        let rows = work.averages(view, group_by);
+        RunReport::build(&analysis, view, &rows, marks)
+    }
+
+    // import torch |----|                  0..40
+    // mm                  |--|   |--|      50..60, 70..80
+    #[test]
+    fn imports_are_no_part_of_the_rest() {
+        let profile = Timeline::draw(|time| {
+            time.annotation("import torch", |time| time.idle(40));
+            time.idle(10);
+            time.op("mm", 10);
+            time.idle(10);
+            time.op("mm", 10);
+        });
+        let side = SideRanges::find(&profile, &["torch".into()], &[]);
+        let marks = RunMarks {
+            recorded: Nanos(100),
+            imports: vec![Span {
+                begin: Nanos(0),
+                end: Nanos(40),
+            }],
+            process: profile.threads()[0].process,
+            ..RunMarks::default()
+        };
+        let report = report(profile, side, &marks);
+        assert_eq!(report.rest, Nanos(60));
+        assert_eq!(report.import_time(), Nanos(40));
+        assert_eq!(report.imports[0].module, "torch");
+        assert_eq!(report.outside, Some(Nanos(40)));
+        assert_eq!((report.steps.count(), report.workers), (0, 0));
+    }
+
+    // recording |-------|-----|-----|--|   0..100
+    // marks             40    60    80
+    #[test]
+    fn the_first_step_of_marks_is_apart_from_the_others() {
+        let mut part = Part::new();
+        part.span = Nanos(100);
+        part.reference_unix_ns = 7;
+        let marks = [(1, 47), (2, 67), (3, 87)];
+        let marks = marks.map(|(number, unix_ns)| StepMark { number, unix_ns });
+        StepMark::write(&marks, &mut part.metadata);
+        let profile = part.into_profile().expect("nothing was added");
+        let marks = RunMarks {
+            recorded: Nanos(100),
+            ..RunMarks::default()
+        };
+        let steps = report(profile, SideRanges::default(), &marks).steps;
+        assert_eq!(steps.count(), 3);
+        assert_eq!(steps.until_first, Some(Nanos(40)));
+        assert_eq!(steps.times, [Nanos(20), Nanos(20)]);
+        assert_eq!(steps.after_last, Some(Nanos(20)));
+    }
+}

@@ -1,0 +1,257 @@
+//! What a step is: one definition for listings, cuts, data frames and the report of a run.
+//!
+//! A profile tells its steps in one of two ways. `prof.step()` under a schedule opens a range named
+//! `ProfilerStep#N` around each step. Without a schedule, and in `mindprof run`, steps are marks
+//! ([`StepMark`]): a mark ends the step before it and begins the next one.
+
+use mindprof_analyze::Keys;
+use mindprof_model::{Category, Nanos, Profile, StepMark};
+
+/// One step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Its number.
+    pub number: u64,
+    /// When it began, since the profile's reference time.
+    pub start: Nanos,
+    /// How long it took.
+    pub duration: Nanos,
+}
+
+impl Step {
+    /// Returns when it ended.
+    pub fn end(&self) -> Nanos {
+        self.start + self.duration
+    }
+}
+
+/// The steps of a profile.
+///
+/// ```text
+/// marks               1        2        3
+/// recording   |-------|--------|--------|-----|
+/// steps           0        1        2      3 is open: it did not end
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Steps {
+    complete: Vec<Step>,
+    open: Option<Step>,
+    is_marked: bool,
+    /// The steps that began, in time order, with their numbers.
+    starts: Vec<(Nanos, u64)>,
+    /// The number of the step under way before the first start.
+    before: u64,
+}
+
+impl Steps {
+    /// Collects the steps of a profile: from its marks if it has any, otherwise from its ranges.
+    pub fn build(profile: &Profile) -> Self {
+        let marks = StepMark::read(profile.metadata());
+        if marks.is_empty() {
+            Self::of_ranges(profile)
+        } else {
+            Self::of_marks(profile, &marks)
+        }
+    }
+
+    /// Returns the steps that ended, by number.
+    pub fn complete(&self) -> &[Step] {
+        &self.complete
+    }
+
+    /// Returns the step that was under way when the recording ended. Steps told by ranges have
+    /// none: a range that is still open ends with the recording.
+    pub const fn open(&self) -> Option<Step> {
+        self.open
+    }
+
+    /// Returns the first step if it began with the recording, so that nobody knows when it really
+    /// began. It includes imports and all other preparation.
+    pub fn first_of_marks(&self) -> Option<Step> {
+        self.complete.first().filter(|_| self.is_marked).copied()
+    }
+
+    /// Returns the number of the last step that began before `moment`; zero without steps.
+    pub fn at(&self, moment: Nanos) -> u64 {
+        let next = self.starts.partition_point(|&(start, _)| start <= moment);
+        match next.checked_sub(1) {
+            Some(last) => self.starts[last].1,
+            None => self.before,
+        }
+    }
+
+    /// Returns the time from the beginning of step `first` to the end of step `last`, of the steps
+    /// between them that exist; `None` if there are none.
+    pub fn window(&self, first: u64, last: u64) -> Option<(Nanos, Nanos)> {
+        let all = self.complete.iter().chain(&self.open);
+        let wanted = all.filter(|step| (first..=last).contains(&step.number));
+        wanted.fold(None, |window, step| {
+            let (start, end) = window.unwrap_or((step.start, step.end()));
+            Some((start.min(step.start), end.max(step.end())))
+        })
+    }
+
+    fn of_marks(profile: &Profile, marks: &[StepMark]) -> Self {
+        let (reference, span) = (profile.reference_unix_ns(), profile.span());
+        let time = |mark: &StepMark| Nanos(mark.unix_ns.saturating_sub(reference));
+        // A part cut out of a recording keeps the marks of the whole.
+        let earlier = marks.partition_point(|mark| mark.unix_ns < reference);
+        let later = marks.partition_point(|mark| time(mark) <= span);
+        let inside = &marks[earlier..later.max(earlier)];
+        let before = match earlier.checked_sub(1) {
+            Some(last) => marks[last].number,
+            None => marks[0].number.saturating_sub(1),
+        };
+        let starts: Vec<_> = inside
+            .iter()
+            .map(|mark| (time(mark), mark.number))
+            .collect();
+        let mut complete = Vec::with_capacity(starts.len());
+        let (mut start, mut number) = (Nanos::ZERO, before);
+        for &(end, next) in &starts {
+            complete.push(Step {
+                number,
+                start,
+                duration: end.saturating_sub(start),
+            });
+            (start, number) = (end, next);
+        }
+        let open = Step {
+            number,
+            start,
+            duration: span.saturating_sub(start),
+        };
+        Self {
+            complete,
+            open: Some(open),
+            is_marked: true,
+            starts,
+            before,
+        }
+    }
+
+    /// The recording begins just before the range of its first step, so events before that range
+    /// belong to the first step too. Of two ranges with one number, the first counts.
+    fn of_ranges(profile: &Profile) -> Self {
+        let numbers: Vec<_> = profile.strings().iter().map(Keys::step_number).collect();
+        let ranges = profile.events().iter();
+        let ranges = ranges.filter(|event| event.category == Category::Annotation);
+        let mut complete: Vec<Step> = ranges
+            .filter_map(|event| {
+                Some(Step {
+                    number: numbers[event.name.index()]?,
+                    start: event.start,
+                    duration: event.duration,
+                })
+            })
+            .collect();
+        let starts: Vec<_> = complete
+            .iter()
+            .map(|step| (step.start, step.number))
+            .collect();
+        complete.sort_by_key(|step| step.number);
+        complete.dedup_by_key(|step| step.number);
+        Self {
+            complete,
+            open: None,
+            is_marked: false,
+            before: starts.first().map_or(0, |&(_, number)| number),
+            starts,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mindprof_model::{Part, Timeline};
+
+    use super::*;
+
+    fn marked(marks: &[(u64, u64)], span: u64) -> Steps {
+        let mut part = Part::new();
+        part.reference_unix_ns = 1_000;
+        part.span = Nanos(span);
+        let marks: Vec<_> = marks
+            .iter()
+            .map(|&(number, unix_ns)| StepMark { number, unix_ns })
+            .collect();
+        StepMark::write(&marks, &mut part.metadata);
+        Steps::build(&part.into_profile().expect("nothing was added"))
+    }
+
+    fn times(steps: &[Step]) -> Vec<(u64, u64, u64)> {
+        let steps = steps.iter();
+        steps
+            .map(|step| (step.number, step.start.0, step.duration.0))
+            .collect()
+    }
+
+    // ProfilerStep#3   |-----|         10..20
+    // ProfilerStep#4           |----|  25..30
+    #[test]
+    fn a_moment_belongs_to_the_last_step_that_began() {
+        let profile = Timeline::draw(|time| {
+            time.idle(10);
+            time.annotation("ProfilerStep#3", |time| time.op("mm", 10));
+            time.idle(5);
+            time.annotation("ProfilerStep#4", |time| time.op("mm", 5));
+        });
+        let steps = Steps::build(&profile);
+        let at = [0, 10, 22, 25, 99].map(|moment| steps.at(Nanos(moment)));
+        assert_eq!(at, [3, 3, 3, 4, 4]);
+        assert_eq!(times(steps.complete()), [(3, 10, 10), (4, 25, 5)]);
+        assert_eq!(steps.open(), None);
+        assert_eq!(steps.first_of_marks(), None);
+    }
+
+    // recording |--------|---------|------|   0..30
+    // marks              1 at 10   2 at 20
+    #[test]
+    fn a_mark_ends_a_step_and_begins_the_next() {
+        let steps = marked(&[(1, 1_010), (2, 1_020)], 30);
+        let at = [0, 9, 10, 19, 20, 99].map(|moment| steps.at(Nanos(moment)));
+        assert_eq!(at, [0, 0, 1, 1, 2, 2]);
+        assert_eq!(times(steps.complete()), [(0, 0, 10), (1, 10, 10)]);
+        assert_eq!(times(steps.open().as_slice()), [(2, 20, 10)]);
+        assert_eq!(steps.first_of_marks().map(|step| step.number), Some(0));
+    }
+
+    // whole     |----|----|----|----|----|
+    // cut                |--------|           from 1_000, 25 long
+    #[test]
+    fn a_cut_profile_has_the_marks_inside_it() {
+        let steps = marked(&[(1, 980), (2, 990), (3, 1_010), (4, 1_090)], 25);
+        assert_eq!(times(steps.complete()), [(2, 0, 10)]);
+        assert_eq!(times(steps.open().as_slice()), [(3, 10, 15)]);
+        assert_eq!(steps.at(Nanos(3)), 2);
+    }
+
+    #[test]
+    fn a_window_spans_the_steps_that_exist() {
+        let steps = marked(&[(1, 1_010), (2, 1_020)], 30);
+        let window = |first, last| steps.window(first, last).map(|(a, b)| (a.0, b.0));
+        assert_eq!(window(0, 1), Some((0, 20)));
+        assert_eq!(window(1, 9), Some((10, 30)));
+        assert_eq!(window(7, 9), None);
+    }
+
+    #[test]
+    fn of_two_ranges_with_one_number_the_first_counts() {
+        let profile = Timeline::draw(|time| {
+            time.annotation("ProfilerStep#2", |time| time.idle(30));
+            time.annotation("ProfilerStep#1", |time| time.idle(10));
+            time.annotation("ProfilerStep#1", |time| time.idle(5));
+            time.annotation("ProfilerStep#none", |_| {});
+        });
+        let steps = Steps::build(&profile);
+        assert_eq!(times(steps.complete()), [(1, 30, 10), (2, 0, 30)]);
+    }
+
+    #[test]
+    fn without_steps_everything_is_in_step_zero() {
+        let profile = Timeline::draw(|time| time.op("mm", 10));
+        let steps = Steps::build(&profile);
+        assert_eq!(steps.at(Nanos(5)), 0);
+        assert!(steps.complete().is_empty() && steps.open().is_none());
+    }
+}

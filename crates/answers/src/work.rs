@@ -1,0 +1,215 @@
+//! Which events count as work of the program, and their rows.
+//!
+//! A trace of `mindprof run` holds ranges that describe the run ([`SideRanges`]). Rows leave them
+//! out, take the time of imports off the rows around them, and give ranges of the program the time
+//! of the Python calls in them. Any other profile is all work.
+
+use mindprof_analyze::{
+    Analysis, Average, Averages, GroupBy, averages, stacks_without_calls, time_inside,
+    without_calls,
+};
+use mindprof_model::{Category, Nanos, Profile};
+
+use crate::side_ranges::SideRanges;
+
+/// What counts as work in one profile.
+///
+/// Everything that shows rows of a profile, totals or shares asks it, so that they agree.
+#[derive(Clone, Debug, Default)]
+pub struct Work {
+    side: Option<SideRanges>,
+}
+
+/// The rows of a profile's work, and those that were left out.
+#[derive(Clone, Debug, Default)]
+pub struct WorkRows {
+    /// The rows of the work.
+    pub averages: Averages,
+    /// The rows of side ranges.
+    pub left_out: LeftOut,
+}
+
+/// The rows of a profile that are no work.
+#[derive(Clone, Debug, Default)]
+pub struct LeftOut {
+    /// Imports, a row for each module.
+    pub imports: Vec<Average>,
+    /// Steps, and what lies before and after them.
+    pub steps: Vec<Average>,
+}
+
+impl LeftOut {
+    /// Returns all rows that were left out.
+    pub fn rows(&self) -> impl Iterator<Item = &Average> {
+        self.imports.iter().chain(&self.steps)
+    }
+
+    /// Returns whether nothing was left out.
+    pub fn is_empty(&self) -> bool {
+        self.imports.is_empty() && self.steps.is_empty()
+    }
+
+    /// Returns how long imports took, without what was imported on other threads meanwhile.
+    pub fn import_time(&self) -> Nanos {
+        let imports = self.imports.iter();
+        Nanos(imports.map(|row| row.sums.self_cpu_total.0).sum())
+    }
+
+    /// Returns how many ranges of steps there are.
+    pub fn step_ranges(&self) -> u64 {
+        self.steps.iter().map(|row| row.sums.count).sum()
+    }
+}
+
+impl Work {
+    /// Returns what counts as work in a profile, by its own metadata.
+    pub fn of(analysis: &Analysis) -> Self {
+        Self {
+            side: SideRanges::read(analysis.profile()),
+        }
+    }
+
+    /// Counts every range, whatever the profile says of itself.
+    pub const fn all() -> Self {
+        Self { side: None }
+    }
+
+    /// Leaves these ranges out.
+    pub const fn without(side: SideRanges) -> Self {
+        Self { side: Some(side) }
+    }
+
+    /// Returns the ranges that are left out; `None` if the profile is not of a run.
+    pub const fn side_ranges(&self) -> Option<&SideRanges> {
+        self.side.as_ref()
+    }
+
+    /// Returns the analysis that rows of this grouping are made from, if it is not `analysis`
+    /// itself.
+    ///
+    /// In a run, calls of Python functions are removed unless they get rows, so that a range's own
+    /// time includes the Python code in it.
+    pub fn view(&self, analysis: &Analysis, group_by: GroupBy) -> Option<Analysis> {
+        if self.side.is_none() || group_by.python_functions {
+            return None;
+        }
+        Some(Analysis::build(if group_by.stack_frames > 0 {
+            stacks_without_calls(analysis)
+        } else {
+            without_calls(analysis.profile())
+        }))
+    }
+
+    /// Groups the work of a profile. `analysis` is what [`Self::view`] returned, or the profile's
+    /// own analysis.
+    pub fn averages(&self, analysis: &Analysis, group_by: GroupBy) -> WorkRows {
+        let mut all = averages(analysis, group_by);
+        let Some(side) = &self.side else {
+            return WorkRows {
+                averages: all,
+                left_out: LeftOut::default(),
+            };
+        };
+        let imports: Vec<&str> = side.imports.iter().map(String::as_str).collect();
+        let inside = time_inside(analysis, group_by, &imports);
+        for (row, time) in all.rows.iter_mut().zip(inside) {
+            row.sums.cpu_total = row.sums.cpu_total.saturating_sub(time);
+        }
+        let mut rows = WorkRows::default();
+        for (position, row) in all.rows.into_iter().enumerate() {
+            let list = match &row.key {
+                key if side.imports.contains(key) => &mut rows.left_out.imports,
+                key if side.steps.contains(key) => &mut rows.left_out.steps,
+                _ => {
+                    rows.averages.rows.push(row);
+                    continue;
+                }
+            };
+            list.push(row);
+            rows.averages.taken_out.push(position);
+        }
+        rows
+    }
+
+    /// Returns whether calls of Python functions are all that there is to show: the profile has no
+    /// operators and no device work, and in a run no ranges of the program either.
+    pub fn is_python_alone(&self, profile: &Profile) -> bool {
+        let Some(side) = &self.side else {
+            return is_python_alone(profile);
+        };
+        let is_side = |name: &str| {
+            let key = mindprof_analyze::Keys::text(name);
+            side.keys().any(|side| side == key)
+        };
+        let side: Vec<bool> = profile.strings().iter().map(is_side).collect();
+        let mut ranges = profile
+            .events()
+            .iter()
+            .filter(|event| event.category == Category::Annotation && !side[event.name.index()]);
+        is_python_alone(profile) && ranges.next().is_none()
+    }
+}
+
+/// Returns whether a profile has calls of Python functions, but no operators and no device work.
+pub fn is_python_alone(profile: &Profile) -> bool {
+    let has = |categories: &[Category]| {
+        let mut events = profile.events().iter();
+        events.any(|event| categories.contains(&event.category))
+    };
+    let work = [Category::Operator, Category::Runtime, Category::Kernel];
+    has(&[Category::PythonFunction]) && !has(&work)
+}
+
+#[cfg(test)]
+mod tests {
+    use mindprof_model::Timeline;
+
+    use super::*;
+
+    fn keys<'a>(rows: impl IntoIterator<Item = &'a Average>) -> Vec<&'a str> {
+        rows.into_iter().map(|row| row.key.as_str()).collect()
+    }
+
+    // main     |--------------------|   0..100
+    // import       |--|                 20..30
+    // step            |-------------|   30..100
+    #[test]
+    fn imports_and_steps_are_left_out_with_their_time() {
+        let profile = Timeline::draw(|time| {
+            time.scope("main", |time| {
+                time.idle(20);
+                time.annotation("import a", |time| time.idle(10));
+                time.annotation("ProfilerStep#4", |time| time.idle(70));
+            });
+        });
+        let work = Work::without(SideRanges {
+            imports: vec!["import a".into()],
+            steps: vec!["ProfilerStep*".into()],
+        });
+        let analysis = Analysis::build(profile);
+        let rows = work.averages(&analysis, GroupBy::default());
+        assert_eq!(keys(&rows.averages.rows), ["main"]);
+        assert_eq!(keys(rows.left_out.rows()), ["import a", "ProfilerStep*"]);
+        assert_eq!(rows.averages.taken_out, [1, 2]);
+        let main = &rows.averages.rows[0].sums;
+        assert_eq!(
+            (main.cpu_total, main.self_cpu_total),
+            (Nanos(90), Nanos(20))
+        );
+        assert_eq!(rows.left_out.import_time(), Nanos(10));
+        assert_eq!(rows.left_out.step_ranges(), 1);
+    }
+
+    #[test]
+    fn a_profile_that_is_not_of_a_run_is_all_work() {
+        let profile = Timeline::draw(|time| {
+            time.annotation("import a", |time| time.op("aten::mm", 10));
+        });
+        let analysis = Analysis::build(profile);
+        let work = Work::of(&analysis);
+        let rows = work.averages(&analysis, GroupBy::default());
+        assert_eq!(keys(&rows.averages.rows), ["import a", "aten::mm"]);
+        assert!(rows.left_out.is_empty());
+        assert!(work.view(&analysis, GroupBy::default()).is_none());
+    }
+}

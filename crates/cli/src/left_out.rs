@@ -1,0 +1,58 @@
+//! What the table of a run leaves out, on stderr: imports and steps are no rows, and a line each
+//! tells of them instead.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use mindprof_analyze::{Average, microseconds};
+use mindprof_answers::{IMPORT_PREFIX, LeftOut};
+use mindprof_report::time_text;
+
+use crate::output::tell;
+use crate::units::count;
+
+/// How many of the imported modules are named, and from which share of their time on.
+const NAMED_MODULES: usize = 3;
+const NAMED_SHARE: f64 = 0.1;
+
+/// Tells which rows a table leaves out, if any.
+pub(crate) fn tell_left_out(trace: &Path, left_out: &LeftOut) {
+    let trace = trace.display();
+    let shows = "--all-ranges shows them as rows";
+    if !left_out.imports.is_empty() {
+        let imports = imports_text(&left_out.imports);
+        tell(&format!(
+            "{trace}: imports: {imports}, not in the table; {shows}"
+        ));
+    }
+    let steps = left_out.step_ranges();
+    if steps > 0 {
+        let ranges = count(steps, "range");
+        tell(&format!(
+            "{trace}: steps: {ranges}, not in the table; `mindprof info` lists them, {shows}"
+        ));
+    }
+}
+
+/// Returns how long imports took, and which modules the longest.
+fn imports_text(imports: &[Average]) -> String {
+    let mut modules: BTreeMap<&str, f64> = BTreeMap::new();
+    for row in imports {
+        let module = row.key.strip_prefix(IMPORT_PREFIX).unwrap_or(&row.key);
+        *modules.entry(module).or_default() += microseconds(row.sums.self_cpu_total);
+    }
+    let total: f64 = modules.values().sum();
+    let mut slowest: Vec<_> = modules.into_iter().collect();
+    slowest.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    let named: Vec<_> = slowest
+        .iter()
+        .take(NAMED_MODULES)
+        .filter(|(_, time)| *time >= NAMED_SHARE * total)
+        .map(|(module, time)| format!("{module} {}", time_text(*time, None)))
+        .collect();
+    let total = time_text(total, None);
+    if named.is_empty() {
+        return total;
+    }
+    format!("{total} ({})", named.join(", "))
+}
