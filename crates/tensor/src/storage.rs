@@ -191,7 +191,7 @@ pub(crate) fn read_two<T: Element, R>(
 /// Gives a kernel the elements of its destination, to write, and those of its other operands.
 ///
 /// # Panics
-/// When an operand shares the destination's storage: it is to be copied first.
+/// Panics if an operand shares the destination's storage: it is to be copied first.
 pub(crate) fn write<D: Element, T: Element, R, const N: usize>(
     destination: &Storage,
     storages: [&Storage; N],

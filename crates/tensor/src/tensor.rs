@@ -42,8 +42,8 @@ impl Tensor {
     /// Copies elements, given with the last dimension innermost, into a new tensor.
     ///
     /// # Errors
-    /// When a size is negative, or the sizes call for another number of elements, or there is no
-    /// memory.
+    /// Returns an error if a size is negative, or the sizes require a different number of elements,
+    /// or memory cannot be allocated.
     pub fn from_slice<T: Element>(elements: &[T], sizes: &[i64]) -> Result<Self> {
         let layout = Layout::contiguous(checked_sizes(sizes)?)?;
         if layout.count() != elements.len() {
@@ -62,7 +62,8 @@ impl Tensor {
     /// tensor.
     ///
     /// # Errors
-    /// When the sizes call for another number of bytes, or there is no memory.
+    /// Returns an error if the sizes require a different number of bytes, or memory cannot be
+    /// allocated.
     pub fn from_bytes(bytes: &[u8], sizes: &[i64], dtype: DType) -> Result<Self> {
         let count = bytes.len() / dtype.bytes();
         if !bytes.len().is_multiple_of(dtype.bytes()) {
@@ -93,7 +94,8 @@ impl Tensor {
     /// Strides are in elements.
     ///
     /// # Errors
-    /// When a size or a stride is negative, or together they reach beyond what can be addressed.
+    /// Returns an error if a size or a stride is negative, or together they reach beyond what can
+    /// be addressed.
     ///
     /// # Panics
     /// When the address is not aligned for the type.
@@ -244,7 +246,7 @@ impl Tensor {
     /// Copies the elements out, the last dimension innermost, converting them as C does.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// Returns an error if memory cannot be allocated.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         let mut elements = storage::reserve(self.count())?;
         let walk = Walk::over(self.dims(), [&self.layout]);
@@ -257,7 +259,7 @@ impl Tensor {
     /// Copies the elements out as bytes in the machine's order, the last dimension innermost.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// Returns an error if memory cannot be allocated.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut bytes = storage::reserve(self.count() * self.dtype().bytes())?;
         match self.dtype() {
@@ -276,7 +278,7 @@ impl Tensor {
     /// Copies the elements out as truths, the last dimension innermost.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// Returns an error if memory cannot be allocated.
     pub fn to_bools(&self) -> Result<Vec<bool>> {
         let mut elements = storage::reserve(self.count())?;
         elements.extend(self.to_vec::<Logical>()?.into_iter().map(Logical::is_true));
@@ -286,7 +288,7 @@ impl Tensor {
     /// Copies the elements out as floats, the last dimension innermost.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// Returns an error if memory cannot be allocated.
     pub fn to_f64_vec(&self) -> Result<Vec<f64>> {
         self.to_vec()
     }
@@ -294,7 +296,7 @@ impl Tensor {
     /// Copies the elements out as numbers of their own kind, the last dimension innermost.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// Returns an error if memory cannot be allocated.
     pub fn to_scalars(&self) -> Result<Vec<Scalar>> {
         let mut elements = storage::reserve(self.count())?;
         let walk = Walk::over(self.dims(), [&self.layout]);

@@ -34,7 +34,7 @@ impl Tensor {
     /// Returns the text of the elements, indented by as much as the caller has written already.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// Returns an error if memory cannot be allocated.
     pub fn to_text(&self, indent: usize, options: &PrintOptions) -> Result<String> {
         let own = self.untracked();
         let edge = (self.count() > options.threshold).then_some(options.edge_items);

@@ -122,7 +122,8 @@ impl Tensor {
     /// Says whether gradients of this leaf are wanted.
     ///
     /// # Errors
-    /// When the elements are not floating-point, or the tensor is a result that is tracked.
+    /// Returns an error if the elements are not floating-point, or the tensor is a result that is
+    /// tracked.
     pub fn set_requires_grad(&self, requires_grad: bool) -> Result<()> {
         if !self.is_leaf() {
             return if requires_grad {
@@ -158,7 +159,7 @@ impl Tensor {
     /// Replaces the gradient.
     ///
     /// # Errors
-    /// When its shape or its type is another.
+    /// Returns an error if its shape or its dtype is another.
     pub fn set_grad(&self, grad: Option<Self>) -> Result<()> {
         let Some(grad) = grad else {
             if let Some(meta) = self.meta() {
@@ -192,7 +193,7 @@ impl Tensor {
     /// Keeps the gradient of this result when it passes, as is always done for leaves.
     ///
     /// # Errors
-    /// When the tensor is not tracked.
+    /// Returns an error if the tensor is not tracked.
     pub fn retain_grad(&self) -> Result<()> {
         if !self.requires_grad() {
             return Err(Error::RetainWithoutGrad);
@@ -217,7 +218,7 @@ impl Tensor {
     /// Calls a function with the gradient of this tensor, and returns what removes it again.
     ///
     /// # Errors
-    /// When the tensor is not tracked.
+    /// Returns an error if the tensor is not tracked.
     pub fn register_hook(&self, hook: Hook) -> Result<impl Fn() + Send + Sync + use<>> {
         if !self.requires_grad() {
             return Err(Error::HookWithoutGrad);
@@ -248,7 +249,7 @@ impl Tensor {
     /// Cuts this tensor from the graph that it is a result of.
     ///
     /// # Errors
-    /// When it is a view: the tensor it shows would not know.
+    /// Returns an error if it is a view: the tensor it shows would not know.
     pub(crate) fn cut(&self) -> Result<()> {
         let Some(meta) = self.meta() else {
             return Ok(());

@@ -32,7 +32,7 @@ impl Saved {
     /// Returns the tensor.
     ///
     /// # Errors
-    /// When it was written to since.
+    /// Returns an error if it was written to since.
     pub(crate) fn get(&self) -> Result<&Tensor> {
         let version = self.tensor.version();
         if version != self.version {

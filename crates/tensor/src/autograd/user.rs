@@ -18,8 +18,8 @@ pub enum Unused {
 /// Adds the gradients of `results` to all leaves that they depend on.
 ///
 /// # Errors
-/// When a result is not tracked, lacks a gradient that it needs, or its graph was freed; and
-/// whatever an operator or a hook reports.
+/// Returns an error if a result is not tracked, lacks a gradient that it needs, or its graph was
+/// freed; and whatever an operator or a hook reports.
 pub fn backward(
     results: &[Tensor],
     gradients: &[Option<Tensor>],
@@ -32,7 +32,8 @@ pub fn backward(
 /// Returns the gradients of `results` with respect to `inputs`; leaves are left alone.
 ///
 /// # Errors
-/// As [`backward`]; and when an input is not tracked, or unused without leave.
+/// Fails in the same cases as [`backward`], and if an input is not tracked, or unused without
+/// leave.
 pub fn gradients(
     results: &[Tensor],
     inputs: &[Tensor],

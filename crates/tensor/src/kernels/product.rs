@@ -57,7 +57,7 @@ pub(crate) enum Previous {
 /// Writes the product of two matrices, row by row, into `product`.
 ///
 /// # Panics
-/// When the inner sizes differ, or a matrix reaches beyond its slice.
+/// Panics if the inner sizes differ, or a matrix reaches beyond its slice.
 pub(crate) fn multiply<T: Number>(
     left: Matrix<'_, T>,
     right: Matrix<'_, T>,

@@ -35,8 +35,8 @@ impl Tensor {
     /// Picks elements by index tensors, one per dimension; none takes a dimension as it is.
     ///
     /// # Errors
-    /// When a place does not exist, the shapes do not broadcast, or an index is not of integers or
-    /// truth values.
+    /// Returns an error if an index is out of range, the shapes do not broadcast, or an index holds
+    /// neither integers nor booleans.
     pub fn index(&self, indices: &[Option<Self>]) -> Result<Self> {
         let _scope = open(&INDEX, (self, Absent));
         let plan = Plan::build(self, indices)?;
@@ -63,7 +63,8 @@ impl Tensor {
     /// Writes into the elements that index tensors pick.
     ///
     /// # Errors
-    /// As `index`, and when the values do not broadcast to what is picked or are of another type.
+    /// Fails in the same cases as `index`, and if the values do not broadcast to what is picked or
+    /// are of another dtype.
     pub fn index_put_(&self, indices: &[Option<Self>], values: &Self, put: Put) -> Result<()> {
         let _scope = open(&INDEX_PUT, (self, Absent, values, put == Put::Add));
         self.put_by_index(indices, values, put)
@@ -151,7 +152,7 @@ impl Tensor {
     /// Returns the elements that a mask marks, in order.
     ///
     /// # Errors
-    /// When the mask is not of truth values, or the shapes do not broadcast.
+    /// Returns an error if the mask is not boolean, or the shapes do not broadcast.
     pub fn masked_select(&self, mask: &Self) -> Result<Self> {
         let _scope = open(&MASKED_SELECT, (self, mask));
         if mask.dtype() != DType::Bool {
@@ -201,7 +202,7 @@ impl Tensor {
     /// Picks places of a dimension by an index tensor.
     ///
     /// # Errors
-    /// When the index is no vector of integers, or a place does not exist.
+    /// Returns an error if the index is not a vector of integers, or an index is out of range.
     pub fn index_select(&self, dimension: i64, index: &Self) -> Result<Self> {
         let _scope = open(&INDEX_SELECT, (self, dimension, index));
         let at = dimension_index(dimension, self.rank())?;
@@ -243,7 +244,7 @@ impl Tensor {
     /// Returns the places of the elements that are not zero, one row each.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// Returns an error if memory cannot be allocated.
     pub fn nonzero(&self) -> Result<Self> {
         let _scope = open(&NONZERO, (self,));
         drop(empty(&[0], DType::I64, &Options::strided(DType::I64))?);

@@ -34,7 +34,7 @@ impl Tensor {
     /// Adds a tensor or a number.
     ///
     /// # Errors
-    /// When the shapes do not broadcast or there is no memory.
+    /// Returns an error if the shapes do not broadcast or memory cannot be allocated.
     pub fn add<'a>(&self, other: impl Into<Operand<'a>>) -> Result<Self> {
         self.add_scaled(other, Scalar::Int(1))
     }
@@ -42,8 +42,8 @@ impl Tensor {
     /// Adds `alpha` times a tensor or a number.
     ///
     /// # Errors
-    /// When the shapes do not broadcast, the type cannot be scaled by `alpha`, or there is no
-    /// memory.
+    /// Returns an error if the shapes do not broadcast, the dtype cannot be scaled by `alpha`, or
+    /// memory cannot be allocated.
     pub fn add_scaled<'a>(&self, other: impl Into<Operand<'a>>, alpha: Scalar) -> Result<Self> {
         let (other, weight) = other.into().weigh();
         let _scope = open(&ADD, (self, &*other, alpha));
@@ -59,7 +59,8 @@ impl Tensor {
     /// Subtracts a tensor or a number.
     ///
     /// # Errors
-    /// When the shapes do not broadcast, an operand is of truth values, or there is no memory.
+    /// Returns an error if the shapes do not broadcast, an operand is boolean, or memory cannot be
+    /// allocated.
     pub fn sub<'a>(&self, other: impl Into<Operand<'a>>) -> Result<Self> {
         self.sub_scaled(other, Scalar::Int(1))
     }
@@ -67,7 +68,8 @@ impl Tensor {
     /// Subtracts `alpha` times a tensor or a number.
     ///
     /// # Errors
-    /// When the shapes do not broadcast, the types do not allow it, or there is no memory.
+    /// Returns an error if the shapes do not broadcast, the dtypes do not allow it, or memory
+    /// cannot be allocated.
     pub fn sub_scaled<'a>(&self, other: impl Into<Operand<'a>>, alpha: Scalar) -> Result<Self> {
         let (other, weight) = other.into().weigh();
         subtract([(self, self.weight()), (&other, weight)], alpha)
@@ -76,7 +78,7 @@ impl Tensor {
     /// Subtracts this tensor from a number.
     ///
     /// # Errors
-    /// When an operand is of truth values or there is no memory.
+    /// Returns an error if an operand is boolean or memory cannot be allocated.
     pub fn rsub(&self, number: Scalar) -> Result<Self> {
         let alpha = Scalar::Int(1);
         let _scope = open(&RSUB, (self, number, alpha));
@@ -92,7 +94,7 @@ impl Tensor {
     /// Multiplies by a tensor or a number.
     ///
     /// # Errors
-    /// When the shapes do not broadcast or there is no memory.
+    /// Returns an error if the shapes do not broadcast or memory cannot be allocated.
     pub fn mul<'a>(&self, other: impl Into<Operand<'a>>) -> Result<Self> {
         let (other, weight) = other.into().weigh();
         let _scope = open(&MUL, (self, &*other));
@@ -108,7 +110,7 @@ impl Tensor {
     /// Divides by a tensor or a number; integers give fractions.
     ///
     /// # Errors
-    /// When the shapes do not broadcast or there is no memory.
+    /// Returns an error if the shapes do not broadcast or memory cannot be allocated.
     pub fn div<'a>(&self, other: impl Into<Operand<'a>>) -> Result<Self> {
         let (other, weight) = other.into().weigh();
         let _scope = open(&DIV, (self, &*other));

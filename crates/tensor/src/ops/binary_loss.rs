@@ -33,7 +33,7 @@ impl Tensor {
     /// Returns how surprised scores are by truths between zero and one.
     ///
     /// # Errors
-    /// When the shapes differ or there is no memory.
+    /// Returns an error if the shapes differ or memory cannot be allocated.
     pub fn binary_cross_entropy(
         &self,
         target: &Self,

@@ -97,7 +97,7 @@ impl Tensor {
     /// Compares with a tensor or a number, element by element.
     ///
     /// # Errors
-    /// When the shapes do not broadcast or there is no memory.
+    /// Returns an error if the shapes do not broadcast or memory cannot be allocated.
     pub fn compare<'a>(&self, how: Comparison, other: impl Into<Operand<'a>>) -> Result<Self> {
         let (other, weight) = other.into().weigh();
         let _scope = open(how.site(), (self, &*other));
@@ -112,7 +112,7 @@ impl Tensor {
     /// Combines truth values, or the bits of integers.
     ///
     /// # Errors
-    /// When the shapes do not broadcast, or an operand is floating-point.
+    /// Returns an error if the shapes do not broadcast, or an operand is floating-point.
     pub fn logic<'a>(&self, how: Logic, other: impl Into<Operand<'a>>) -> Result<Self> {
         let (other, weight) = other.into().weigh();
         let _scope = open(how.site(), (self, &*other));
@@ -144,7 +144,7 @@ impl Tensor {
     /// Turns truth values, or the bits of integers, into their opposites.
     ///
     /// # Errors
-    /// When the elements are floating-point.
+    /// Returns an error if the elements are floating-point.
     pub fn bitwise_not(&self) -> Result<Self> {
         let _scope = open(&BITWISE_NOT, (self,));
         match self.dtype() {
@@ -162,7 +162,7 @@ impl Tensor {
     /// Takes each element from the one operand or the other.
     ///
     /// # Errors
-    /// When the condition is not of truth values, or the shapes do not broadcast.
+    /// Returns an error if the condition is not boolean, or the shapes do not broadcast.
     pub fn choose<'a, 'b>(
         condition: &Self,
         yes: impl Into<Operand<'a>>,
@@ -228,7 +228,7 @@ impl Tensor {
     /// Sets elements to a number where a mask says so.
     ///
     /// # Errors
-    /// When the mask is not of truth values or does not broadcast to this tensor.
+    /// Returns an error if the mask is not boolean or does not broadcast to this tensor.
     pub fn masked_fill(&self, mask: &Self, value: Scalar) -> Result<Self> {
         let _scope = open(&MASKED_FILL, (self, mask, value));
         let dims = broadcast(self.dims(), mask.dims())?;
@@ -252,7 +252,7 @@ impl Tensor {
     /// Sets elements to a number where a mask says so, in place.
     ///
     /// # Errors
-    /// When the mask is not of truth values or does not broadcast to this tensor.
+    /// Returns an error if the mask is not boolean or does not broadcast to this tensor.
     pub fn masked_fill_(&self, mask: &Self, value: Scalar) -> Result<()> {
         let _scope = open(&MASKED_FILL_IN_PLACE, (self, mask, value));
         self.fill_marked(mask, value)
@@ -306,7 +306,7 @@ impl Tensor {
     /// Replaces what is below `lowest` or above `highest` by these.
     ///
     /// # Errors
-    /// When there is neither, or no memory.
+    /// Returns an error if there is neither, or memory cannot be allocated.
     pub fn clamp(&self, lowest: Option<Scalar>, highest: Option<Scalar>) -> Result<Self> {
         let _scope = open(&CLAMP, (self, lowest, highest));
         differentiable(
@@ -325,7 +325,7 @@ impl Tensor {
     /// Replaces what is below `lowest` or above `highest` by these, in place.
     ///
     /// # Errors
-    /// When there is neither.
+    /// Returns an error if there is neither.
     pub fn clamp_(&self, lowest: Option<Scalar>, highest: Option<Scalar>) -> Result<()> {
         let _scope = open(&CLAMP_IN_PLACE, (self, lowest, highest));
         let before = if self.requires_grad() && is_tracking() {

@@ -18,7 +18,7 @@ impl Tensor {
     /// Returns where the elements along a dimension would come from if they were sorted.
     ///
     /// # Errors
-    /// As `sort`.
+    /// Fails in the same cases as `sort`.
     pub fn argsort(&self, dimension: i64, first: End) -> Result<Self> {
         let _scope = open(&ARGSORT, (self, dimension, first == End::Highest));
         let [_, places] = self.sort(dimension, first)?;
@@ -28,7 +28,7 @@ impl Tensor {
     /// Returns which elements are not a number.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// Returns an error if memory cannot be allocated.
     pub fn isnan(&self) -> Result<Self> {
         let _scope = open(&ISNAN, (self,));
         self.compare(Comparison::Ne, self)
@@ -37,7 +37,7 @@ impl Tensor {
     /// Multiplies each element of a vector by each of another.
     ///
     /// # Errors
-    /// When one is no vector.
+    /// Returns an error if one is not a vector.
     pub fn outer(&self, other: &Self) -> Result<Self> {
         let _scope = open(&OUTER, (self, other));
         for vector in [self, other] {
@@ -55,7 +55,7 @@ impl Tensor {
     /// Returns the logarithm of the sum of the exponentials along a dimension.
     ///
     /// # Errors
-    /// When the dimension does not exist or is empty.
+    /// Returns an error if the dimension does not exist or is empty.
     pub fn logsumexp(&self, dimension: i64, keep: KeepDims) -> Result<Self> {
         let _scope = open(&LOGSUMEXP, (self, [dimension].as_slice(), keep.flag()));
         dimension_index(dimension, self.rank())?;
@@ -82,7 +82,7 @@ impl Tensor {
     /// Repeats the whole along each dimension, and along new ones in front.
     ///
     /// # Errors
-    /// When there are fewer numbers than dimensions, or one is negative.
+    /// Returns an error if there are fewer numbers than dimensions, or one is negative.
     pub fn repeat(&self, times: &[i64]) -> Result<Self> {
         let _scope = open(&REPEAT, (self, times));
         if times.len() < self.rank() {

@@ -40,7 +40,7 @@ impl Tensor {
     /// Sets every element to a number.
     ///
     /// # Errors
-    /// When the type cannot hold the number.
+    /// Returns an error if the dtype cannot hold the number.
     pub fn fill_(&self, value: Scalar) -> Result<()> {
         let _scope = open(&FILL, (self, value));
         let name = if self.dtype() == DType::I64 {
@@ -64,7 +64,7 @@ impl Tensor {
     /// Sets every element to zero.
     ///
     /// # Errors
-    /// When the tensor is a leaf that is tracked.
+    /// Returns an error if the tensor is a leaf that is tracked.
     pub fn zero_(&self) -> Result<()> {
         let _scope = open(&ZERO, (self,));
         in_place(
@@ -86,7 +86,7 @@ impl Tensor {
     /// Writes the elements of another tensor, broadcast and converted, into this one.
     ///
     /// # Errors
-    /// When the shapes do not fit.
+    /// Returns an error if the shapes do not match.
     pub fn copy_(&self, source: &Self) -> Result<()> {
         let _scope = open(&COPY, (self, source, false));
         in_place(
@@ -130,7 +130,7 @@ impl Tensor {
     /// Converts to a type; a tensor that has it already is returned as it is.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// Returns an error if memory cannot be allocated.
     pub fn to(&self, dtype: DType) -> Result<Self> {
         let _scope = open(&TO, (self, dtype, false, false, Absent));
         self.converted(dtype)
@@ -216,7 +216,7 @@ impl Tensor {
     /// It is named `duplicate` here because `clone` in Rust is the cheap second handle.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// Returns an error if memory cannot be allocated.
     pub fn duplicate(&self) -> Result<Self> {
         let _scope = open(&CLONE, (self, Absent));
         differentiable(
@@ -245,7 +245,7 @@ impl Tensor {
     /// are not.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// Returns an error if memory cannot be allocated.
     pub fn contiguous(&self) -> Result<Self> {
         if self.is_contiguous() {
             return Ok(self.clone());
@@ -257,7 +257,7 @@ impl Tensor {
     /// Returns the only element.
     ///
     /// # Errors
-    /// When there is not exactly one.
+    /// Returns an error if there is not exactly one.
     pub fn item(&self) -> Result<Scalar> {
         let _scope = open(&ITEM, (self,));
         let _scope = open(&LOCAL_SCALAR_DENSE, (self,));
@@ -272,7 +272,7 @@ impl Tensor {
     /// Returns whether the only element is other than zero.
     ///
     /// # Errors
-    /// When there is not just one.
+    /// Returns an error if there is not just one.
     pub fn is_nonzero(&self) -> Result<bool> {
         let _scope = open(&IS_NONZERO, (self,));
         Ok(match self.item()? {
@@ -285,7 +285,7 @@ impl Tensor {
     /// Copies into a storage of its own, the last dimension innermost.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// Returns an error if memory cannot be allocated.
     pub fn duplicate_contiguous(&self) -> Result<Self> {
         let _scope = open(&CLONE, (self, CONTIGUOUS_FORMAT));
         differentiable(

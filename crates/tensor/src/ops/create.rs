@@ -36,7 +36,7 @@ impl Tensor {
     /// Makes a tensor of ones.
     ///
     /// # Errors
-    /// When a size is negative or there is no memory.
+    /// Returns an error if a size is negative or memory cannot be allocated.
     pub fn ones(sizes: &[i64], dtype: Option<DType>) -> Result<Self> {
         let _scope = open(&ONES, (sizes, dtype, Absent, Device, false));
         let _below = Below::enter();
@@ -59,7 +59,7 @@ impl Tensor {
     /// Makes a tensor of zeros, of this tensor's type or another.
     ///
     /// # Errors
-    /// When a size is negative or there is no memory.
+    /// Returns an error if a size is negative or memory cannot be allocated.
     pub fn new_zeros(&self, sizes: &[i64], dtype: Option<DType>) -> Result<Self> {
         let arguments = (self, sizes, dtype, Absent, Absent, Absent);
         let _scope = open(&NEW_ZEROS, arguments);
@@ -76,7 +76,7 @@ impl Tensor {
     /// Makes a tensor of zeros.
     ///
     /// # Errors
-    /// When a size is negative or there is no memory.
+    /// Returns an error if a size is negative or memory cannot be allocated.
     pub fn zeros(sizes: &[i64], dtype: Option<DType>) -> Result<Self> {
         let _scope = open(&ZEROS, (sizes, dtype, Absent, Device, false));
         let _below = Below::enter();
@@ -92,7 +92,8 @@ impl Tensor {
     /// Makes a tensor whose elements are all the same; without a type it has the value's.
     ///
     /// # Errors
-    /// When a size is negative, the type cannot hold the value, or there is no memory.
+    /// Returns an error if a size is negative, the dtype cannot hold the value, or memory cannot be
+    /// allocated.
     pub fn full(sizes: &[i64], value: Scalar, dtype: Option<DType>) -> Result<Self> {
         let _scope = open(&FULL, (sizes, value, dtype, Absent, Device, false));
         let _below = Below::enter();
@@ -109,7 +110,7 @@ impl Tensor {
     /// Makes a tensor of zeros with the sizes and the type of this one.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// Returns an error if memory cannot be allocated.
     pub fn zeros_like(&self) -> Result<Self> {
         let _scope = open(&ZEROS_LIKE, (self, Absent, Absent, Absent, Absent, Absent));
         let zeros = empty_like(self)?;
@@ -128,7 +129,7 @@ impl Tensor {
     /// Makes a tensor of ones with the sizes and the type of this one.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// Returns an error if memory cannot be allocated.
     pub fn ones_like(&self) -> Result<Self> {
         let _scope = open(&ONES_LIKE, (self, Absent, Absent, Absent, Absent, Absent));
         let ones = empty_like(self)?;
@@ -139,7 +140,7 @@ impl Tensor {
     /// Makes a tensor whose elements are all `value`, with the sizes and the type of this one.
     ///
     /// # Errors
-    /// When the type cannot hold the value, or there is no memory.
+    /// Returns an error if the dtype cannot hold the value, or memory cannot be allocated.
     pub fn full_like(&self, value: Scalar) -> Result<Self> {
         let _scope = open(
             &FULL_LIKE,
@@ -168,7 +169,7 @@ impl Tensor {
     /// Makes a tensor like this one whose elements nobody has set; they are zero.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// Returns an error if memory cannot be allocated.
     pub fn empty_like(&self) -> Result<Self> {
         empty_like(self)
     }
@@ -176,7 +177,8 @@ impl Tensor {
     /// Makes a tensor of numbers from `start` to before `end`, `step` apart.
     ///
     /// # Errors
-    /// When the step is zero or leads away from `end`, or there is no memory.
+    /// Returns an error if the step is zero or leads away from `end`, or memory cannot be
+    /// allocated.
     pub fn arange(start: Scalar, end: Scalar, step: Scalar, dtype: Option<DType>) -> Result<Self> {
         let _scope = open(&ARANGE, (start, end, step, dtype, Absent, Device, false));
         let _below = Below::enter();
@@ -216,7 +218,7 @@ impl Tensor {
     /// Makes a tensor of so many numbers from `start` to `end`, equally far apart.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// Returns an error if memory cannot be allocated.
     pub fn linspace(start: f64, end: f64, steps: usize, dtype: DType) -> Result<Self> {
         storage_bytes(Some(steps), &[steps], dtype)?;
         let gap = (end - start) / steps.saturating_sub(1).max(1) as f64;
@@ -235,7 +237,7 @@ impl Tensor {
     /// Makes a tensor whose elements nobody has set; they are zero.
     ///
     /// # Errors
-    /// When a size is negative or there is no memory.
+    /// Returns an error if a size is negative or memory cannot be allocated.
     pub fn empty(sizes: &[i64], dtype: Option<DType>) -> Result<Self> {
         let actual = dtype.unwrap_or(DType::DEFAULT);
         empty(sizes, actual, &Options::of(dtype).pinned(false))
@@ -245,8 +247,8 @@ impl Tensor {
     /// the same type.
     ///
     /// # Errors
-    /// When the sizes call for another number of elements, an element does not fit the type, or
-    /// there is no memory.
+    /// Returns an error if the sizes require a different number of elements, an element does not
+    /// fit the dtype, or memory cannot be allocated.
     pub fn from_values<T: Element>(elements: &[T], sizes: &[i64], dtype: DType) -> Result<Self> {
         let tensor = Self::lifted(elements, sizes, dtype)?;
         let _scope = open(&DETACH, (&tensor,));
@@ -258,7 +260,7 @@ impl Tensor {
     /// Copies elements as `from_values` does, for whoever does not ask for a tensor of its own.
     ///
     /// # Errors
-    /// As `from_values`.
+    /// Fails in the same cases as `from_values`.
     pub fn lifted<T: Element>(elements: &[T], sizes: &[i64], dtype: DType) -> Result<Self> {
         let _below = Below::enter();
         let source = Self::from_slice(elements, sizes)?;

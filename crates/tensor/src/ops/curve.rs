@@ -159,7 +159,7 @@ impl Tensor {
     /// Applies a function to each element.
     ///
     /// # Errors
-    /// When the type is not known to it or there is no memory.
+    /// Returns an error if the dtype is not known to it or memory cannot be allocated.
     pub fn curve(&self, function: Curve) -> Result<Self> {
         let _scope = function.open(self);
         differentiable(

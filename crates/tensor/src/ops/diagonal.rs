@@ -22,7 +22,7 @@ impl Tensor {
     /// Returns a diagonal of a matrix, or a matrix with a vector as its diagonal.
     ///
     /// # Errors
-    /// When it is neither a matrix nor a vector, or there is no memory.
+    /// Returns an error if it is neither a matrix nor a vector, or memory cannot be allocated.
     pub fn diag(&self, diagonal: i64) -> Result<Self> {
         let _scope = open(&DIAG, (self, diagonal));
         match self.rank() {

@@ -40,7 +40,7 @@ impl Tensor {
     /// Returns the largest or the smallest element.
     ///
     /// # Errors
-    /// When there is none.
+    /// Returns an error if there is none.
     pub fn extreme(&self, end: End) -> Result<Self> {
         let (site, node, name) = match end {
             End::Highest => (&MAX, &MAX_ALL_NODE, "max"),
@@ -88,7 +88,7 @@ impl Tensor {
     /// Returns the largest or smallest elements along a dimension, and where they are.
     ///
     /// # Errors
-    /// When the dimension does not exist or is empty.
+    /// Returns an error if the dimension does not exist or is empty.
     pub fn extreme_along(&self, end: End, dimension: i64, keep: KeepDims) -> Result<[Self; 2]> {
         let (site, node) = match end {
             End::Highest => (&MAX, &MAX_NODE),
@@ -129,7 +129,7 @@ impl Tensor {
     /// Returns where the largest or smallest elements are, along a dimension or in all.
     ///
     /// # Errors
-    /// When the dimension does not exist, or there are no elements.
+    /// Returns an error if the dimension does not exist, or there are no elements.
     pub fn arg_extreme(&self, end: End, dimension: Option<i64>, keep: KeepDims) -> Result<Self> {
         let (site, name) = match end {
             End::Highest => (&ARGMAX, "argmax"),
@@ -162,7 +162,7 @@ impl Tensor {
     /// Returns whether all elements, or any, are true; along a dimension or of all.
     ///
     /// # Errors
-    /// When the dimension does not exist.
+    /// Returns an error if the dimension does not exist.
     pub fn truth(&self, all: Truth, dimension: Option<i64>, keep: KeepDims) -> Result<Self> {
         let site = match all {
             Truth::All => &ALL,

@@ -33,7 +33,7 @@ impl Tensor {
     /// Adds `value` times the product of two tensors.
     ///
     /// # Errors
-    /// When the shapes do not broadcast or there is no memory.
+    /// Returns an error if the shapes do not broadcast or memory cannot be allocated.
     pub fn addcmul(&self, first: &Self, second: &Self, value: Scalar) -> Result<Self> {
         let _scope = open(&ADDCMUL, (self, first, second, value));
         self.add_combined([first, second], value, Combination::Product)
@@ -42,7 +42,7 @@ impl Tensor {
     /// Adds `value` times the product of two tensors to the elements.
     ///
     /// # Errors
-    /// When the shapes do not broadcast to this tensor's, or the types differ.
+    /// Returns an error if the shapes do not broadcast to this tensor's, or the dtypes differ.
     pub fn addcmul_(&self, first: &Self, second: &Self, value: Scalar) -> Result<()> {
         let _scope = open(&ADDCMUL_IN_PLACE, (self, first, second, value));
         self.add_combined_([first, second], value, Combination::Product)
@@ -51,7 +51,8 @@ impl Tensor {
     /// Adds `value` times the quotient of two tensors.
     ///
     /// # Errors
-    /// When the shapes do not broadcast, both types are not floating-point, or there is no memory.
+    /// Returns an error if the shapes do not broadcast, neither dtype is floating-point, or memory
+    /// cannot be allocated.
     pub fn addcdiv(&self, first: &Self, second: &Self, value: Scalar) -> Result<Self> {
         let _scope = open(&ADDCDIV, (self, first, second, value));
         refuse_integers(first, second)?;
@@ -61,8 +62,8 @@ impl Tensor {
     /// Adds `value` times the quotient of two tensors to the elements.
     ///
     /// # Errors
-    /// When the shapes do not broadcast to this tensor's, or the types differ or are not
-    /// floating-point.
+    /// Returns an error if the shapes do not broadcast to this tensor's, or the dtypes differ or
+    /// are not floating-point.
     pub fn addcdiv_(&self, first: &Self, second: &Self, value: Scalar) -> Result<()> {
         let _scope = open(&ADDCDIV_IN_PLACE, (self, first, second, value));
         refuse_integers(first, second)?;

@@ -32,7 +32,7 @@ impl Tensor {
     /// Adds a tensor or a number to the elements.
     ///
     /// # Errors
-    /// When the shape or the type of the result is not this tensor's.
+    /// Returns an error if the shape or the dtype of the result is not this tensor's.
     pub fn add_<'a>(&self, other: impl Into<Operand<'a>>) -> Result<()> {
         self.add_scaled_(other, Scalar::Int(1))
     }
@@ -40,7 +40,7 @@ impl Tensor {
     /// Adds `alpha` times a tensor or a number to the elements.
     ///
     /// # Errors
-    /// As `add_`, and when the type cannot be scaled by `alpha`.
+    /// Fails in the same cases as `add_`, and if the dtype cannot be scaled by `alpha`.
     pub fn add_scaled_<'a>(&self, other: impl Into<Operand<'a>>, alpha: Scalar) -> Result<()> {
         let operand = other.into();
         let (other, _) = operand.weigh();
@@ -51,7 +51,7 @@ impl Tensor {
     /// Subtracts `alpha` times a tensor or a number from the elements.
     ///
     /// # Errors
-    /// As `add_`, and when the type cannot be scaled by `alpha`.
+    /// Fails in the same cases as `add_`, and if the dtype cannot be scaled by `alpha`.
     pub fn sub_scaled_<'a>(&self, other: impl Into<Operand<'a>>, alpha: Scalar) -> Result<()> {
         let operand = other.into();
         let (other, _) = operand.weigh();
@@ -65,7 +65,7 @@ impl Tensor {
     /// Multiplies the elements by a tensor or a number.
     ///
     /// # Errors
-    /// As `add_`.
+    /// Fails in the same cases as `add_`.
     pub fn mul_<'a>(&self, other: impl Into<Operand<'a>>) -> Result<()> {
         let operand = other.into();
         let (other, _) = operand.weigh();
@@ -115,8 +115,8 @@ impl Tensor {
     /// Moves the elements towards those of another tensor, by `weight` of the way.
     ///
     /// # Errors
-    /// When the shapes do not broadcast to this tensor's, or the types differ or are not
-    /// floating-point.
+    /// Returns an error if the shapes do not broadcast to this tensor's, or the dtypes differ or
+    /// are not floating-point.
     pub fn lerp_(&self, end: &Self, weight: Scalar) -> Result<()> {
         let _scope = open(&LERP, (self, end, weight));
         if end.dtype() != self.dtype() {

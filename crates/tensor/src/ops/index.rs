@@ -42,7 +42,7 @@ impl Tensor {
     /// Keeps one place of a dimension, which is removed.
     ///
     /// # Errors
-    /// When the dimension or the place does not exist.
+    /// Returns an error if the dimension does not exist or the index is out of range.
     pub fn select(&self, dimension: i64, index: i64) -> Result<Self> {
         let _scope = open(&SELECT, (self, dimension, index));
         if self.rank() == 0 {
@@ -79,7 +79,7 @@ impl Tensor {
     /// do.
     ///
     /// # Errors
-    /// When the dimension does not exist or the step is not positive.
+    /// Returns an error if the dimension does not exist or the step is not positive.
     pub fn slice(
         &self,
         dimension: i64,
@@ -129,7 +129,7 @@ impl Tensor {
     /// Keeps `length` places of a dimension from `start` on.
     ///
     /// # Errors
-    /// When they reach beyond it.
+    /// Returns an error if they reach beyond it.
     pub fn narrow(&self, dimension: i64, start: i64, length: i64) -> Result<Self> {
         let _scope = open(&NARROW, (self, dimension, start, length));
         if self.rank() == 0 {
@@ -160,7 +160,8 @@ impl Tensor {
     /// Picks elements along a dimension by their places.
     ///
     /// # Errors
-    /// When the index is not of integers, has other dimensions, or a place does not exist.
+    /// Returns an error if the index does not hold integers, has other dimensions, or an index is
+    /// out of range.
     pub fn gather(&self, dimension: i64, index: &Self) -> Result<Self> {
         let _scope = open(&GATHER, (self, dimension, index, false));
         index_type(index, "gather")?;
@@ -194,7 +195,7 @@ impl Tensor {
     /// Keeps a triangle of a matrix and sets the rest to zero.
     ///
     /// # Errors
-    /// When there are fewer than two dimensions.
+    /// Returns an error if there are fewer than two dimensions.
     pub fn triangle(&self, part: Triangle, diagonal: i64) -> Result<Self> {
         let (site, node, name) = match part {
             Triangle::Lower => (&TRIL, &TRIL_NODE, "tril"),

@@ -31,7 +31,7 @@ impl Tensor {
     /// Puts tensors one after the other along a dimension that they have.
     ///
     /// # Errors
-    /// When there are none, or their other sizes differ.
+    /// Returns an error if there are none, or their other sizes differ.
     pub fn cat(tensors: &[Self], dimension: i64) -> Result<Self> {
         let _scope = open(&CAT, (tensors, dimension));
         if let Some(casting) = Casting::begin() {
@@ -80,7 +80,7 @@ impl Tensor {
     /// Expands tensors to their common shape.
     ///
     /// # Errors
-    /// When the shapes do not broadcast.
+    /// Returns an error if the shapes do not broadcast.
     pub fn broadcast_tensors(tensors: &[Self]) -> Result<Vec<Self>> {
         let _scope = open(&BROADCAST_TENSORS, (tensors,));
         let mut dims = Dims::new();
@@ -98,7 +98,7 @@ impl Tensor {
     /// Puts tensors of one shape one after the other along a new dimension.
     ///
     /// # Errors
-    /// When there are none, or their shapes differ.
+    /// Returns an error if there are none, or their shapes differ.
     pub fn stack(tensors: &[Self], dimension: i64) -> Result<Self> {
         let _scope = open(&STACK, (tensors, dimension));
         if let Some(casting) = Casting::begin() {
@@ -141,7 +141,7 @@ impl Tensor {
     /// Cuts into pieces of a size along a dimension; the last may be smaller.
     ///
     /// # Errors
-    /// When the size is negative or the dimension does not exist.
+    /// Returns an error if the size is negative or the dimension does not exist.
     pub fn split(&self, size: i64, dimension: i64) -> Result<Vec<Self>> {
         let _scope = open(&SPLIT, (self, size, dimension));
         let at = dimension_index(dimension, self.rank())?;
@@ -174,7 +174,7 @@ impl Tensor {
     /// Cuts into pieces of given sizes along a dimension.
     ///
     /// # Errors
-    /// When the sizes are not those of the dimension.
+    /// Returns an error if the sizes are not those of the dimension.
     pub fn split_sizes(&self, sizes: &[i64], dimension: i64) -> Result<Vec<Self>> {
         let _scope = open(&SPLIT, (self, sizes, dimension));
         let at = dimension_index(dimension, self.rank())?;
@@ -198,7 +198,7 @@ impl Tensor {
     /// Cuts into as many pieces along a dimension, of one size but for the last.
     ///
     /// # Errors
-    /// When the number is not positive or the dimension does not exist.
+    /// Returns an error if the number is not positive or the dimension does not exist.
     pub fn chunk(&self, chunks: i64, dimension: i64) -> Result<Vec<Self>> {
         let _scope = open(&CHUNK, (self, chunks, dimension));
         if chunks <= 0 {
@@ -221,7 +221,7 @@ impl Tensor {
     /// Returns the places of a dimension one by one.
     ///
     /// # Errors
-    /// When it does not exist.
+    /// Returns an error if it does not exist.
     pub fn unbind(&self, dimension: i64) -> Result<Vec<Self>> {
         let _scope = open(&UNBIND, (self, dimension));
         let at = dimension_index(dimension, self.rank())?;

@@ -12,8 +12,8 @@ impl Tensor {
     /// Multiplies vectors, matrices or batches of matrices; leading dimensions broadcast.
     ///
     /// # Errors
-    /// When an operand has no dimensions, the sizes do not fit, the types differ, or there is no
-    /// memory.
+    /// Returns an error if an operand has no dimensions, the sizes do not match, the dtypes differ,
+    /// or memory cannot be allocated.
     pub fn matmul(&self, other: &Self) -> Result<Self> {
         let _scope = open(&MATMUL, (self, other));
         if let Some(casting) = Casting::begin() {

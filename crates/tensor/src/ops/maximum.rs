@@ -23,7 +23,7 @@ impl Tensor {
     /// Takes the larger of two elements; what is not a number wins.
     ///
     /// # Errors
-    /// When the shapes do not broadcast or there is no memory.
+    /// Returns an error if the shapes do not broadcast or memory cannot be allocated.
     pub fn maximum(&self, other: &Self) -> Result<Self> {
         self.extreme_with(other, End::Highest)
     }
@@ -31,7 +31,7 @@ impl Tensor {
     /// Takes the smaller of two elements; what is not a number wins.
     ///
     /// # Errors
-    /// When the shapes do not broadcast or there is no memory.
+    /// Returns an error if the shapes do not broadcast or memory cannot be allocated.
     pub fn minimum(&self, other: &Self) -> Result<Self> {
         self.extreme_with(other, End::Lowest)
     }
@@ -39,7 +39,8 @@ impl Tensor {
     /// Writes the larger or the smaller of two elements into another tensor.
     ///
     /// # Errors
-    /// When an operand is tracked, or the result has another shape or does not fit the type.
+    /// Returns an error if an operand is tracked, or the result has another shape or does not fit
+    /// the dtype.
     pub fn extreme_into(&self, other: &Self, end: End, out: &Self) -> Result<()> {
         let (site, name) = match end {
             End::Highest => (&MAXIMUM, "maximum"),

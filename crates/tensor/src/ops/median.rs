@@ -22,7 +22,7 @@ impl Tensor {
     /// Returns the middle one of all elements in order, of two the lower; none if one is none.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// Returns an error if memory cannot be allocated.
     pub fn median(&self) -> Result<Self> {
         let _scope = open(&MEDIAN, (self,));
         differentiable(
@@ -62,7 +62,7 @@ impl Tensor {
     /// Returns the middle ones along a dimension, and where they are.
     ///
     /// # Errors
-    /// When the dimension does not exist or is empty.
+    /// Returns an error if the dimension does not exist or is empty.
     pub fn median_along(&self, dimension: i64, keep: KeepDims) -> Result<[Self; 2]> {
         let _scope = open(&MEDIAN, (self, dimension, keep.flag()));
         let at = dimension_index(dimension, self.rank())?;

@@ -22,7 +22,7 @@ impl Tensor {
     /// Expands to the shape of another tensor.
     ///
     /// # Errors
-    /// As `expand`.
+    /// Fails in the same cases as `expand`.
     pub fn expand_as(&self, other: &Self) -> Result<Self> {
         let _scope = open(&EXPAND_AS, (self, other));
         self.expand(&signed(other.dims()))
@@ -31,7 +31,7 @@ impl Tensor {
     /// Multiplies each element by itself.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// Returns an error if memory cannot be allocated.
     pub fn square(&self) -> Result<Self> {
         let _scope = open(&SQUARE, (self,));
         self.pow(Scalar::Int(2))
@@ -47,7 +47,7 @@ impl Tensor {
     /// Makes a tensor like this one of draws from zero to before one.
     ///
     /// # Errors
-    /// When the type is not floating-point or there is no memory.
+    /// Returns an error if the dtype is not floating-point or memory cannot be allocated.
     pub fn rand_like(&self) -> Result<Self> {
         let _scope = open(&RAND_LIKE, (self, Absent, Absent, Absent, Absent, Absent));
         let room = self.empty_like()?;
@@ -58,7 +58,7 @@ impl Tensor {
     /// Makes a tensor like this one of draws from the standard normal distribution.
     ///
     /// # Errors
-    /// When the type is not floating-point or there is no memory.
+    /// Returns an error if the dtype is not floating-point or memory cannot be allocated.
     pub fn randn_like(&self) -> Result<Self> {
         let _scope = open(&RANDN_LIKE, (self, Absent, Absent, Absent, Absent, Absent));
         let room = self.empty_like()?;
@@ -69,7 +69,7 @@ impl Tensor {
     /// Turns the order of the dimensions round.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// Returns an error if memory cannot be allocated.
     pub fn numpy_t(&self) -> Result<Self> {
         let _scope = open(&NUMPY_T, (self,));
         let order: Vec<i64> = (0..self.rank() as i64).rev().collect();
@@ -79,7 +79,7 @@ impl Tensor {
     /// Returns the larger or smaller of each pair of elements.
     ///
     /// # Errors
-    /// As `maximum`.
+    /// Fails in the same cases as `maximum`.
     pub fn extreme_beside(&self, end: End, other: &Self) -> Result<Self> {
         match end {
             End::Highest => {
@@ -96,7 +96,7 @@ impl Tensor {
     /// Combines truth values, or the bits of integers, as an operator of the language does.
     ///
     /// # Errors
-    /// As `logic`.
+    /// Fails in the same cases as `logic`.
     pub fn logic_operator<'a>(&self, how: Logic, other: impl Into<Operand<'a>>) -> Result<Self> {
         let site = match how {
             Logic::And => &AND,

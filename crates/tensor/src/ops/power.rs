@@ -26,7 +26,7 @@ impl Tensor {
     /// Raises to the power of a number.
     ///
     /// # Errors
-    /// When an integer is raised to a negative power, or there is no memory.
+    /// Returns an error if an integer is raised to a negative power, or memory cannot be allocated.
     pub fn pow(&self, exponent: Scalar) -> Result<Self> {
         let _scope = open(&POW, (self, exponent));
         differentiable(
@@ -52,8 +52,8 @@ impl Tensor {
     /// Raises to the powers in another tensor.
     ///
     /// # Errors
-    /// When the shapes do not broadcast, an integer is raised to a negative power, or there is no
-    /// memory.
+    /// Returns an error if the shapes do not broadcast, an integer is raised to a negative power,
+    /// or memory cannot be allocated.
     pub fn pow_tensor(&self, exponent: &Self) -> Result<Self> {
         let _scope = open(&POW, (self, exponent));
         differentiable(
@@ -90,7 +90,8 @@ impl Tensor {
     /// Divides and rounds down.
     ///
     /// # Errors
-    /// When the shapes do not broadcast, an integer is divided by zero, or there is no memory.
+    /// Returns an error if the shapes do not broadcast, an integer is divided by zero, or memory
+    /// cannot be allocated.
     pub fn floor_divide<'a>(&self, other: impl Into<Operand<'a>>) -> Result<Self> {
         let operand = other.into();
         let (other, weight) = operand.weigh();
@@ -123,7 +124,8 @@ impl Tensor {
     /// Returns what is left of a division that rounds down; it has the divisor's sign.
     ///
     /// # Errors
-    /// When the shapes do not broadcast, an integer is divided by zero, or there is no memory.
+    /// Returns an error if the shapes do not broadcast, an integer is divided by zero, or memory
+    /// cannot be allocated.
     pub fn remainder<'a>(&self, other: impl Into<Operand<'a>>) -> Result<Self> {
         let operand = other.into();
         let (other, weight) = operand.weigh();

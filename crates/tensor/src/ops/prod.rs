@@ -21,7 +21,7 @@ impl Tensor {
     /// unless a type is given.
     ///
     /// # Errors
-    /// When the dimension does not exist or there is no memory.
+    /// Returns an error if the dimension does not exist or memory cannot be allocated.
     pub fn prod(
         &self,
         dimension: Option<i64>,

@@ -38,8 +38,8 @@ impl Tensor {
     /// Multiplies two matrices.
     ///
     /// # Errors
-    /// When an operand is no matrix, their sizes do not fit or their types differ, or there is no
-    /// memory.
+    /// Returns an error if an operand is not a matrix, their sizes do not match or their dtypes
+    /// differ, or memory cannot be allocated.
     pub fn mm(&self, other: &Self) -> Result<Self> {
         let _scope = open(&MM, (self, other));
         if let Some(casting) = Casting::begin() {
@@ -70,7 +70,7 @@ impl Tensor {
     /// Multiplies two matrices and adds a tensor that broadcasts to the product.
     ///
     /// # Errors
-    /// As `mm`, and when the tensor does not broadcast to the product.
+    /// Fails in the same cases as `mm`, and if the tensor does not broadcast to the product.
     pub fn addmm(&self, left: &Self, right: &Self) -> Result<Self> {
         let one = Scalar::Int(1);
         let _scope = open(&ADDMM, (self, left, right, one, one));
@@ -162,8 +162,8 @@ impl Tensor {
     /// Multiplies two batches of matrices, one by one.
     ///
     /// # Errors
-    /// When an operand is no batch, their sizes do not fit or their types differ, or there is no
-    /// memory.
+    /// Returns an error if an operand is not a batch, their sizes do not match or their dtypes
+    /// differ, or memory cannot be allocated.
     pub fn bmm(&self, other: &Self) -> Result<Self> {
         let _scope = open(&BMM, (self, other));
         if let Some(casting) = Casting::begin() {
@@ -225,8 +225,8 @@ impl Tensor {
     /// Multiplies a matrix by a vector.
     ///
     /// # Errors
-    /// When the operands are no matrix and vector, their sizes do not fit or their types differ, or
-    /// there is no memory.
+    /// Returns an error if the operands are not a matrix and a vector, their sizes do not match or
+    /// their dtypes differ, or memory cannot be allocated.
     pub fn mv(&self, vector: &Self) -> Result<Self> {
         let _scope = open(&MV, (self, vector));
         differentiable(
@@ -295,7 +295,8 @@ impl Tensor {
     /// Adds the products of the elements of two vectors.
     ///
     /// # Errors
-    /// When an operand is no vector, their sizes or types differ, or there is no memory.
+    /// Returns an error if an operand is not a vector, their sizes or dtypes differ, or memory
+    /// cannot be allocated.
     pub fn dot(&self, other: &Self) -> Result<Self> {
         let _scope = open(&DOT, (self, other));
         differentiable(

@@ -32,7 +32,8 @@ impl Tensor {
     /// Makes a tensor of draws from the standard normal distribution.
     ///
     /// # Errors
-    /// When a size is negative, the type is not floating-point, or there is no memory.
+    /// Returns an error if a size is negative, the dtype is not floating-point, or memory cannot be
+    /// allocated.
     pub fn randn(sizes: &[i64], dtype: Option<DType>) -> Result<Self> {
         let _scope = open(&RANDN, (sizes, dtype, Absent, Device, false));
         let _below = Below::enter();
@@ -45,7 +46,8 @@ impl Tensor {
     /// Makes a tensor of draws from zero to before one, all equally likely.
     ///
     /// # Errors
-    /// When a size is negative, the type is not floating-point, or there is no memory.
+    /// Returns an error if a size is negative, the dtype is not floating-point, or memory cannot be
+    /// allocated.
     pub fn rand(sizes: &[i64], dtype: Option<DType>) -> Result<Self> {
         let _scope = open(&RAND, (sizes, dtype, Absent, Device, false));
         let _below = Below::enter();
@@ -58,7 +60,8 @@ impl Tensor {
     /// Makes a tensor of integers from `low` to before `high`, all equally likely.
     ///
     /// # Errors
-    /// When a size is negative, there is no integer in the range, or there is no memory.
+    /// Returns an error if a size is negative, there is no integer in the range, or memory cannot
+    /// be allocated.
     pub fn randint(low: i64, high: i64, sizes: &[i64], dtype: Option<DType>) -> Result<Self> {
         let actual = dtype.unwrap_or(DType::I64);
         let _scope = open(&RANDINT, (low, high, sizes, actual, Absent, Device, false));
@@ -71,7 +74,7 @@ impl Tensor {
     /// Makes a tensor of the integers below `count` in a random order.
     ///
     /// # Errors
-    /// When the count is negative or there is no memory.
+    /// Returns an error if the count is negative or memory cannot be allocated.
     pub fn randperm(count: i64) -> Result<Self> {
         let _scope = open(&RANDPERM, (count, DType::I64, Absent, Device, false));
         let _below = Below::enter();
@@ -90,7 +93,7 @@ impl Tensor {
     /// Sets every element to a draw from a normal distribution.
     ///
     /// # Errors
-    /// When the type is not floating-point or the deviation is negative.
+    /// Returns an error if the dtype is not floating-point or the deviation is negative.
     pub fn normal_(&self, mean: f64, deviation: f64) -> Result<()> {
         let _scope = open(&NORMAL, (self, mean, deviation, Absent));
         self.check_float("normal_kernel_cpu")?;
@@ -115,7 +118,7 @@ impl Tensor {
     /// Sets every element to a draw from `low` to before `high`, all equally likely.
     ///
     /// # Errors
-    /// When the type is not floating-point or the range is empty.
+    /// Returns an error if the dtype is not floating-point or the range is empty.
     pub fn uniform_(&self, low: f64, high: f64) -> Result<()> {
         let _scope = open(&UNIFORM, (self, low, high, Absent));
         self.check_float("check_uniform_bounds")?;
@@ -140,7 +143,7 @@ impl Tensor {
     /// Sets every element to an integer from `low` to before `high`, all equally likely.
     ///
     /// # Errors
-    /// When there is no integer in the range.
+    /// Returns an error if there is no integer in the range.
     pub fn random_(&self, low: i64, high: i64) -> Result<()> {
         let _scope = open(&RANDOM, (self, low, high, Absent));
         if low >= high {
@@ -164,7 +167,7 @@ impl Tensor {
     /// Sets every element to one with a probability, else to zero.
     ///
     /// # Errors
-    /// When it is no probability.
+    /// Returns an error if it is not a probability.
     pub fn bernoulli_(&self, probability: f64) -> Result<()> {
         let _scope = open(&BERNOULLI, (self, probability, Absent));
         if !(0.0..=1.0).contains(&probability) {

@@ -42,7 +42,8 @@ impl Tensor {
     /// Integers are added as 64-bit ones unless a type is given.
     ///
     /// # Errors
-    /// When a dimension does not exist or is named twice, or there is no memory.
+    /// Returns an error if a dimension does not exist or is repeated, or memory cannot be
+    /// allocated.
     pub fn sum(
         &self,
         dimensions: Option<&[i64]>,
@@ -69,8 +70,8 @@ impl Tensor {
     /// Averages all elements, or those along some dimensions. An empty list means all dimensions.
     ///
     /// # Errors
-    /// When the type is not floating-point, a dimension does not exist or is named twice, or there
-    /// is no memory.
+    /// Returns an error if the dtype is not floating-point, a dimension does not exist or is
+    /// repeated, or memory cannot be allocated.
     pub fn mean(
         &self,
         dimensions: Option<&[i64]>,

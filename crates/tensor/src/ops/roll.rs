@@ -16,7 +16,8 @@ impl Tensor {
     /// Moves the elements along each of some dimensions, or without any, one after the other.
     ///
     /// # Errors
-    /// When there are not as many shifts as dimensions, or a dimension does not exist.
+    /// Returns an error if there are not as many shifts as dimensions, or a dimension does not
+    /// exist.
     pub fn roll(&self, shifts: &[i64], dimensions: &[i64]) -> Result<Self> {
         let _scope = open(&ROLL, (self, shifts, dimensions));
         if shifts.is_empty() {

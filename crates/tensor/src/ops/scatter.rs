@@ -29,7 +29,8 @@ impl Tensor {
     /// Returns a copy with elements of `source`, or a number, written to places along a dimension.
     ///
     /// # Errors
-    /// When the index is not of integers, does not fit, or a place does not exist.
+    /// Returns an error if the index does not hold integers, does not match, or an index is out of
+    /// range.
     pub fn scatter<'a>(
         &self,
         dimension: i64,
@@ -52,7 +53,7 @@ impl Tensor {
     /// Writes elements of `source`, or a number, to places along a dimension.
     ///
     /// # Errors
-    /// As `scatter`.
+    /// Fails in the same cases as `scatter`.
     pub fn scatter_<'a>(
         &self,
         dimension: i64,
@@ -75,7 +76,7 @@ impl Tensor {
     /// Returns a copy with elements of `source` added to places along a dimension.
     ///
     /// # Errors
-    /// As `scatter`.
+    /// Fails in the same cases as `scatter`.
     pub fn scatter_add(&self, dimension: i64, index: &Self, source: &Self) -> Result<Self> {
         let _scope = open(&SCATTER_ADD, (self, dimension, index, source));
         self.scattered(&SCATTER_ADD_NODE, dimension, index, source, Put::Add)
@@ -84,7 +85,7 @@ impl Tensor {
     /// Adds elements of `source` to places along a dimension.
     ///
     /// # Errors
-    /// As `scatter`.
+    /// Fails in the same cases as `scatter`.
     pub fn scatter_add_(&self, dimension: i64, index: &Self, source: &Self) -> Result<()> {
         let _scope = open(&SCATTER_ADD_IN_PLACE, (self, dimension, index, source));
         self.scatter_into(&SCATTER_ADD_NODE, dimension, index, source, Put::Add)

@@ -37,7 +37,7 @@ impl Tensor {
     /// Orders the elements along a dimension, the `first` end first, and says where they were.
     ///
     /// # Errors
-    /// When the dimension does not exist or there is no memory.
+    /// Returns an error if the dimension does not exist or memory cannot be allocated.
     pub fn sort(&self, dimension: i64, first: End) -> Result<[Self; 2]> {
         let is_descending = first == End::Highest;
         let _scope = open(&SORT, (self, dimension, is_descending));
@@ -60,7 +60,7 @@ impl Tensor {
     /// were.
     ///
     /// # Errors
-    /// When the dimension does not exist or is shorter.
+    /// Returns an error if the dimension does not exist or is shorter.
     pub fn topk(&self, count: i64, dimension: i64, end: End, is_sorted: bool) -> Result<[Self; 2]> {
         let _scope = open(
             &TOPK,
@@ -81,7 +81,7 @@ impl Tensor {
     /// Adds up along a dimension, each element with those before it.
     ///
     /// # Errors
-    /// When the dimension does not exist or there is no memory.
+    /// Returns an error if the dimension does not exist or memory cannot be allocated.
     pub fn cumsum(&self, dimension: i64, dtype: Option<DType>) -> Result<Self> {
         let _scope = open(&CUMSUM, (self, dimension, dtype));
         let at = dimension_index(dimension, self.rank())?;
@@ -114,7 +114,7 @@ impl Tensor {
     /// Turns dimensions round.
     ///
     /// # Errors
-    /// When a dimension does not exist or is named twice.
+    /// Returns an error if a dimension does not exist or is repeated.
     pub fn flip(&self, dimensions: &[i64]) -> Result<Self> {
         const PRESERVE: i64 = 1;
         let _scope = open(&FLIP, (self, dimensions));

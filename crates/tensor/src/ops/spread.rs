@@ -40,7 +40,7 @@ impl Tensor {
     /// Returns how far all elements, or those along some dimensions, lie apart.
     ///
     /// # Errors
-    /// When the type is not floating-point or a dimension does not exist.
+    /// Returns an error if the dtype is not floating-point or a dimension does not exist.
     pub fn spread(
         &self,
         spread: Spread,
@@ -94,7 +94,7 @@ impl Tensor {
     /// As `spread`, with a correction of one if `unbiased`, else none.
     ///
     /// # Errors
-    /// As `spread`.
+    /// Fails in the same cases as `spread`.
     pub fn spread_unbiased(
         &self,
         spread: Spread,

@@ -196,7 +196,7 @@ impl Tensor {
     /// Applies a function to each element; most give fractions for integers.
     ///
     /// # Errors
-    /// When the type is not known to it or there is no memory.
+    /// Returns an error if the dtype is not known to it or memory cannot be allocated.
     pub fn elementwise(&self, function: Elementwise) -> Result<Self> {
         let names = function.names();
         let _scope = open(&names.site, (self,));
@@ -231,7 +231,7 @@ impl Tensor {
     /// Applies a function to each element, in place.
     ///
     /// # Errors
-    /// When the result would be of another type.
+    /// Returns an error if the result would be of another dtype.
     pub fn elementwise_(&self, function: Elementwise) -> Result<()> {
         let names = function.names();
         let _scope = open(&names.in_place, (self,));
@@ -286,7 +286,7 @@ impl Tensor {
     /// Changes the sign.
     ///
     /// # Errors
-    /// When the elements are truth values or there is no memory.
+    /// Returns an error if the elements are boolean or memory cannot be allocated.
     pub fn neg(&self) -> Result<Self> {
         let _scope = open(&NEG, (self,));
         if self.dtype() == DType::Bool {
@@ -303,7 +303,7 @@ impl Tensor {
     /// Changes the sign, in place.
     ///
     /// # Errors
-    /// When the elements are truth values.
+    /// Returns an error if the elements are boolean.
     pub fn neg_(&self) -> Result<()> {
         let _scope = open(&NEG_IN_PLACE, (self,));
         if self.dtype() == DType::Bool {
@@ -321,7 +321,7 @@ impl Tensor {
     /// Replaces what is below zero by zero.
     ///
     /// # Errors
-    /// When the elements are truth values or there is no memory.
+    /// Returns an error if the elements are boolean or memory cannot be allocated.
     pub fn relu(&self) -> Result<Self> {
         let _scope = open(&RELU, (self,));
         if self.dtype() == DType::Bool {
@@ -341,7 +341,7 @@ impl Tensor {
     /// Replaces what is below zero by zero, in place.
     ///
     /// # Errors
-    /// When the elements are truth values.
+    /// Returns an error if the elements are boolean.
     pub fn relu_(&self) -> Result<()> {
         let _scope = open(&RELU_IN_PLACE, (self,));
         if self.dtype() == DType::Bool {
@@ -367,7 +367,7 @@ impl Tensor {
     /// Replaces what is below a number by the number; what is not a number stays.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// Returns an error if memory cannot be allocated.
     pub fn clamp_min(&self, lowest: Scalar) -> Result<Self> {
         let _scope = open(&CLAMP_MIN, (self, lowest));
         if !self.dtype().is_float() {
@@ -397,7 +397,7 @@ impl Tensor {
     /// Divides one by each element; integers give fractions.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// Returns an error if memory cannot be allocated.
     pub fn reciprocal(&self) -> Result<Self> {
         let _scope = open(&RECIPROCAL, (self,));
         differentiable(

@@ -23,7 +23,7 @@ impl Tensor {
     /// one is there.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// Returns an error if memory cannot be allocated.
     pub fn unique(&self, options: UniqueOptions) -> Result<[Self; 3]> {
         let UniqueOptions { inverse, counts } = options;
         let _scope = open(&UNIQUE, (self, true, inverse, counts));

@@ -47,7 +47,7 @@ impl Tensor {
     /// zero for order zero.
     ///
     /// # Errors
-    /// When the type is not floating-point or a dimension does not exist.
+    /// Returns an error if the dtype is not floating-point or a dimension does not exist.
     pub fn vector_norm(
         &self,
         order: f64,

@@ -50,7 +50,7 @@ impl Tensor {
     /// Exchanges the two dimensions of a matrix; a vector or a number stays as it is.
     ///
     /// # Errors
-    /// When there are more than two dimensions.
+    /// Returns an error if there are more than two dimensions.
     pub fn t(&self) -> Result<Self> {
         let _scope = open(&T, (self,));
         differentiable_view(
@@ -68,7 +68,7 @@ impl Tensor {
     /// Exchanges two dimensions.
     ///
     /// # Errors
-    /// When one of them does not exist.
+    /// Returns an error if one of them does not exist.
     pub fn transpose(&self, first: i64, second: i64) -> Result<Self> {
         let _scope = open(&TRANSPOSE, (self, first, second));
         differentiable_view(
@@ -90,7 +90,7 @@ impl Tensor {
     /// Puts the dimensions into another order.
     ///
     /// # Errors
-    /// When a dimension is missing, does not exist or is named twice.
+    /// Returns an error if a dimension is missing, does not exist or is repeated.
     pub fn permute(&self, order: &[i64]) -> Result<Self> {
         let _scope = open(&PERMUTE, (self, order));
         if order.len() != self.rank() {
@@ -128,7 +128,7 @@ impl Tensor {
     /// size.
     ///
     /// # Errors
-    /// When a dimension with another size would have to be repeated.
+    /// Returns an error if a dimension with another size would have to be repeated.
     pub fn expand(&self, sizes: &[i64]) -> Result<Self> {
         let _scope = open(&EXPAND, (self, sizes, false));
         differentiable_view(
@@ -145,7 +145,8 @@ impl Tensor {
     /// Looks at the elements in another shape. One size may be minus one and is inferred.
     ///
     /// # Errors
-    /// When the shape holds another number of elements, or cannot be had without copying.
+    /// Returns an error if the shape has a different number of elements, or cannot be expressed
+    /// without a copy.
     pub fn view(&self, sizes: &[i64]) -> Result<Self> {
         let _scope = open(&VIEW, (self, sizes));
         differentiable_view(
@@ -160,7 +161,7 @@ impl Tensor {
     /// one and is inferred.
     ///
     /// # Errors
-    /// When the shape holds another number of elements.
+    /// Returns an error if the shape has a different number of elements.
     pub fn reshape(&self, sizes: &[i64]) -> Result<Self> {
         let _scope = open(&RESHAPE, (self, sizes));
         let dims = infer_view(sizes, self.count())?;
@@ -187,7 +188,7 @@ impl Tensor {
     /// Merges the dimensions from `start` to `end`, both included, into one.
     ///
     /// # Errors
-    /// When one does not exist or they are in the wrong order.
+    /// Returns an error if one does not exist or they are in the wrong order.
     pub fn flatten(&self, start: i64, end: i64) -> Result<Self> {
         let _scope = open(&FLATTEN, (self, start, end));
         let first = dimension_index(start, self.rank())?;
@@ -217,7 +218,7 @@ impl Tensor {
     /// Adds a dimension of size one.
     ///
     /// # Errors
-    /// When there is no such place.
+    /// Returns an error if there is no such place.
     pub fn unsqueeze(&self, dimension: i64) -> Result<Self> {
         let _scope = open(&UNSQUEEZE, (self, dimension));
         let at = dimension_index(dimension, self.rank() + 1)?;
@@ -232,7 +233,7 @@ impl Tensor {
     /// Removes a dimension if its size is one.
     ///
     /// # Errors
-    /// When it does not exist.
+    /// Returns an error if it does not exist.
     pub fn squeeze(&self, dimension: i64) -> Result<Self> {
         let _scope = open(&SQUEEZE, (self, dimension));
         let at = dimension_index(dimension, self.rank())?;
@@ -256,7 +257,7 @@ impl Tensor {
     /// Removes all dimensions of size one.
     ///
     /// # Errors
-    /// Never; the result is there for symmetry with `squeeze`.
+    /// Never fails: the result is there for symmetry with `squeeze`.
     pub fn squeeze_all(&self) -> Result<Self> {
         let _scope = open(&SQUEEZE, (self,));
         differentiable_view(
@@ -284,7 +285,7 @@ impl Tensor {
     /// Looks at the storage with other sizes, strides and offset.
     ///
     /// # Errors
-    /// When they are negative or reach beyond the storage.
+    /// Returns an error if they are negative or reach beyond the storage.
     pub fn as_strided_at(
         &self,
         sizes: &[i64],
@@ -326,7 +327,7 @@ impl Tensor {
     /// Returns the same elements, cut from the graph.
     ///
     /// # Errors
-    /// Never; the result is there for symmetry with other views.
+    /// Never fails: the result is there for symmetry with other views.
     pub fn detach(&self) -> Result<Self> {
         let _scope = open(&DETACH, (self,));
         let _below = Below::enter();
@@ -337,7 +338,7 @@ impl Tensor {
     /// Cuts this tensor from the graph that it is a result of.
     ///
     /// # Errors
-    /// When it is a view.
+    /// Returns an error if it is a view.
     pub fn detach_(&self) -> Result<()> {
         let _scope = open(&DETACH_IN_PLACE, (self,));
         let _below = Below::enter();
@@ -428,7 +429,7 @@ impl Tensor {
     /// Returns a view with the sizes of another tensor.
     ///
     /// # Errors
-    /// As `view`.
+    /// Fails in the same cases as `view`.
     pub fn view_as(&self, other: &Self) -> Result<Self> {
         let _scope = open(&VIEW_AS, (self, other));
         self.view(&signed(other.dims()))
@@ -437,7 +438,7 @@ impl Tensor {
     /// Returns the same elements as a tensor of its own to autograd.
     ///
     /// # Errors
-    /// Never; the result is there for symmetry with other views.
+    /// Never fails: the result is there for symmetry with other views.
     pub fn view_as_self(&self) -> Result<Self> {
         let _scope = open(&ALIAS, (self,));
         differentiable_view(

@@ -25,7 +25,7 @@ impl Tensor {
     /// Returns values weighed by how well queries, which this tensor holds, match keys.
     ///
     /// # Errors
-    /// When the shapes or the types do not fit.
+    /// Returns an error if the shapes or the dtypes do not match.
     pub fn attention(
         &self,
         key: &Self,

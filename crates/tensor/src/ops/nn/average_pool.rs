@@ -41,7 +41,7 @@ impl Tensor {
     /// Returns the averages under each place of a window; its elements are not apart.
     ///
     /// # Errors
-    /// When the sizes do not fit or the type is not floating-point.
+    /// Returns an error if the sizes do not match or the dtype is not floating-point.
     pub fn avg_pool2d(&self, pool: Pool, divisor: Divisor) -> Result<Self> {
         let lists = [pool.kernel, pool.stride, pool.padding];
         let [kernel, stride, padding] = lists.each_ref().map(<[i64; 2]>::as_slice);

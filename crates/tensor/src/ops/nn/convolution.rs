@@ -53,7 +53,7 @@ impl Tensor {
     /// Slides windows over images.
     ///
     /// # Errors
-    /// When the sizes or the types do not fit.
+    /// Returns an error if the sizes or the dtypes do not match.
     pub fn conv2d(&self, weight: &Self, bias: Option<&Self>, options: Convolution) -> Result<Self> {
         let Convolution {
             stride,

@@ -86,7 +86,8 @@ impl Tensor {
     /// Returns losses by the differences to a target.
     ///
     /// # Errors
-    /// When the shapes or the types do not fit, or the bend is at no possible place.
+    /// Returns an error if the shapes or the dtypes do not match, or the bend is at no possible
+    /// place.
     pub fn bent_loss(&self, target: &Self, reduction: Reduction, bend: Bend) -> Result<Self> {
         let (site, _, node) = bend.sites();
         let _scope = open(site, (self, target, reduction.code(), bend.size()));

@@ -11,7 +11,7 @@ impl Tensor {
     /// Sets elements to zero with a probability and scales the others up, in training only.
     ///
     /// # Errors
-    /// When it is no probability.
+    /// Returns an error if it is not a probability.
     pub fn dropout(&self, probability: f64, training: bool) -> Result<Self> {
         let _scope = open(&DROPOUT, (self, probability, training));
         if !(0.0..=1.0).contains(&probability) {

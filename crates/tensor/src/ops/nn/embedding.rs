@@ -21,7 +21,8 @@ impl Tensor {
     /// Returns the rows of this table that an index names; the row of `padding` gets no gradient.
     ///
     /// # Errors
-    /// When the table is no matrix, the index is not of integers, or a row does not exist.
+    /// Returns an error if the table is not a matrix, the index does not hold integers, or a row
+    /// index is out of range.
     pub fn embedding(&self, index: &Self, padding: Option<i64>) -> Result<Self> {
         let padding = padding.unwrap_or(-1);
         let _scope = open(&EMBEDDING, (self, index, padding, false, false));

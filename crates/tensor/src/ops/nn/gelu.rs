@@ -28,7 +28,7 @@ impl Tensor {
     /// Weighs each element by the probability that a normal draw is below it.
     ///
     /// # Errors
-    /// When the type is not floating-point.
+    /// Returns an error if the dtype is not floating-point.
     pub fn gelu(&self, approximation: Approximation) -> Result<Self> {
         let _scope = open(&GELU, (self, Absent));
         differentiable(

@@ -14,7 +14,7 @@ impl Tensor {
     /// Multiplies the last dimension by a matrix of output rows, and adds a vector.
     ///
     /// # Errors
-    /// When the sizes do not fit or the types differ.
+    /// Returns an error if the sizes do not match or the dtypes differ.
     pub fn linear(&self, weight: &Self, bias: Option<&Self>) -> Result<Self> {
         let _scope = open(&LINEAR, (self, weight, bias));
         if let Some(casting) = Casting::begin() {

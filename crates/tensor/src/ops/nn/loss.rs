@@ -87,7 +87,7 @@ impl Tensor {
     /// Returns the squares of the differences to a target of the same shape.
     ///
     /// # Errors
-    /// When the shapes or the types do not fit.
+    /// Returns an error if the shapes or the dtypes do not match.
     pub fn mse_loss(&self, target: &Self, reduction: Reduction) -> Result<Self> {
         let _scope = open(&MSE, (self, target, reduction.code()));
         if let Some(casting) = Casting::begin() {
@@ -128,7 +128,7 @@ impl Tensor {
     /// Returns the negative of the elements at the classes of a target.
     ///
     /// # Errors
-    /// When the shapes or the types do not fit, or a class does not exist.
+    /// Returns an error if the shapes or the dtypes do not match, or a class index is out of range.
     pub fn nll_loss(&self, target: &Self, options: &CrossEntropy) -> Result<Self> {
         let (reduction, ignored) = (options.reduction.code(), options.ignore_index);
         let weight = options.weight.as_ref();
@@ -188,7 +188,7 @@ impl Tensor {
     /// Returns how badly scores of classes predict a target.
     ///
     /// # Errors
-    /// When the shapes or the types do not fit, or a class does not exist.
+    /// Returns an error if the shapes or the dtypes do not match, or a class index is out of range.
     pub fn cross_entropy(&self, target: &Self, options: &CrossEntropy) -> Result<Self> {
         let _scope = open(
             &CROSS_ENTROPY,

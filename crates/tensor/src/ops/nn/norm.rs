@@ -48,7 +48,7 @@ impl Tensor {
     /// Brings the last dimensions to mean zero and variance one.
     ///
     /// # Errors
-    /// When the sizes or the types do not fit.
+    /// Returns an error if the sizes or the dtypes do not match.
     pub fn layer_norm(
         &self,
         shape: &[i64],
@@ -136,7 +136,7 @@ impl Tensor {
     /// Brings each channel of a batch to mean zero and variance one.
     ///
     /// # Errors
-    /// When the sizes or the types do not fit.
+    /// Returns an error if the sizes or the dtypes do not match.
     pub fn batch_norm(&self, options: BatchNorm<'_>) -> Result<Self> {
         let BatchNorm {
             weight,

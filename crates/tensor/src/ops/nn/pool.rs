@@ -39,7 +39,7 @@ impl Tensor {
     /// Returns the largest element under each place of a window, and where it was.
     ///
     /// # Errors
-    /// When the sizes do not fit or the type is not floating-point.
+    /// Returns an error if the sizes do not match or the dtype is not floating-point.
     pub fn max_pool2d(&self, pool: Pool) -> Result<[Self; 2]> {
         let lists = [pool.kernel, pool.stride, pool.padding, pool.dilation];
         let [kernel, stride, padding, dilation] = lists.each_ref().map(<[i64; 2]>::as_slice);
@@ -107,7 +107,7 @@ impl Tensor {
     /// Returns averages of regions, as many by rows and columns as asked for.
     ///
     /// # Errors
-    /// When the sizes do not fit or the type is not floating-point.
+    /// Returns an error if the sizes do not match or the dtype is not floating-point.
     pub fn adaptive_avg_pool2d(&self, output: [i64; 2]) -> Result<Self> {
         let _scope = open(&ADAPTIVE, (self, output.as_slice()));
         if self.rank() != 3 && self.rank() != 4 {

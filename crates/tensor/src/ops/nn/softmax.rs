@@ -25,7 +25,7 @@ impl Tensor {
     /// Turns the elements along a dimension into probabilities.
     ///
     /// # Errors
-    /// When the dimension does not exist or the type is not floating-point.
+    /// Returns an error if the dimension does not exist or the dtype is not floating-point.
     pub fn softmax(&self, dimension: i64, dtype: Option<DType>) -> Result<Self> {
         let _scope = open(&SOFTMAX, (self, dimension, dtype));
         let operand = self.raised(dtype)?;
@@ -58,7 +58,7 @@ impl Tensor {
     /// Turns the elements along a dimension into logarithms of probabilities.
     ///
     /// # Errors
-    /// When the dimension does not exist or the type is not floating-point.
+    /// Returns an error if the dimension does not exist or the dtype is not floating-point.
     pub fn log_softmax(&self, dimension: i64, dtype: Option<DType>) -> Result<Self> {
         let _scope = open(&LOG_SOFTMAX, (self, dimension, dtype));
         if dtype == Some(self.dtype()) {
