@@ -1,9 +1,10 @@
-//! Casts that operators make by themselves while a program asks for them: products go to a narrow
-//! float, losses to `float32`, and what is joined to the widest type among its parts.
+//! Automatic mixed precision: casts that operators apply to their operands inside an autocast
+//! region.
 //!
-//! An operator that is on one of these lists shows twice, as in torch: around the casts, and as
-//! what works on their results. Casts of parameters are kept until the outermost region ends, so
-//! that a weight is cast once per step.
+//! Matrix products run in a narrow float, losses in `float32`, and joins in the widest dtype among
+//! their parts. As in torch, such an operator is recorded twice: once around the casts, and once on
+//! their results. Casts of parameters are cached until the outermost region ends, so that a weight
+//! is cast once per step.
 
 use std::cell::{Cell, RefCell};
 use std::ptr;
@@ -12,14 +13,16 @@ use std::sync::{Arc, Weak};
 use crate::autograd::Meta;
 use crate::{DType, Result, Tensor};
 
-/// What a region of a program asks for.
+/// The autocast settings of a thread.
+///
+/// The Python context manager swaps them with [`enter_autocast`] and [`leave_autocast`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Autocast {
-    /// Whether operators cast.
+    /// Whether operators cast their operands.
     pub enabled: bool,
-    /// The type that products are computed in.
+    /// The dtype of matrix products.
     pub dtype: DType,
-    /// Whether casts of parameters are kept.
+    /// Whether casts of parameters are cached.
     pub caches: bool,
 }
 
@@ -31,7 +34,9 @@ impl Autocast {
     };
 }
 
-/// A parameter and its cast. The parameter is held weakly: enough for its address to stay its own.
+/// A parameter and its cached cast.
+///
+/// The parameter is held weakly, which is enough to keep its address from being reused.
 struct Kept {
     parameter: Weak<Meta>,
     cast: Tensor,
@@ -40,23 +45,24 @@ struct Kept {
 thread_local! {
     static SETTING: Cell<Autocast> = const { Cell::new(Autocast::OFF) };
     static DEPTH: Cell<usize> = const { Cell::new(0) };
-    /// Set while an operator works on what it has cast.
+    /// Whether an operator on this thread is already working on cast operands.
     static WITHIN: Cell<bool> = const { Cell::new(false) };
     static CACHE: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Returns what this thread's operators do at present.
+/// Returns the autocast settings of this thread.
 pub fn autocast() -> Autocast {
     SETTING.get()
 }
 
-/// Begins a region and returns what was asked for before.
+/// Enters a region with new settings and returns the previous ones.
 pub fn enter_autocast(setting: Autocast) -> Autocast {
     DEPTH.set(DEPTH.get() + 1);
     SETTING.replace(setting)
 }
 
-/// Ends a region. With the outermost one, the casts of parameters are freed.
+/// Leaves a region and restores the previous settings. Leaving the outermost region clears the
+/// cache.
 pub fn leave_autocast(previous: Autocast) {
     let depth = DEPTH.get().saturating_sub(1);
     DEPTH.set(depth);
@@ -66,17 +72,17 @@ pub fn leave_autocast(previous: Autocast) {
     }
 }
 
-/// Frees the casts of parameters.
+/// Clears the cached casts of parameters.
 pub fn clear_autocast_cache() {
-    // Taken out before it is dropped: a graph that is freed may run code of the user.
+    // Taken out before it is dropped: freeing a graph may run user code.
     drop(CACHE.take());
 }
 
-/// An operator that casts its operands; what it calls while this lives casts nothing.
+/// Guard of an operator that casts its operands; nested operators do not cast while it lives.
 pub(crate) struct Casting(Autocast);
 
 impl Casting {
-    /// Returns a casting if the program asks for it and no operator around is casting.
+    /// Returns a guard if autocast is enabled and no enclosing operator is casting.
     #[inline]
     pub(crate) fn begin() -> Option<Self> {
         let setting = SETTING.get();
@@ -87,22 +93,22 @@ impl Casting {
         Some(Self(setting))
     }
 
-    /// Casts an operand of a product.
+    /// Casts an operand of a matrix product to the narrow dtype.
     pub(crate) fn lower(&self, operand: &Tensor) -> Result<Tensor> {
         self.cast(operand, self.0.dtype)
     }
 
-    /// Casts an operand that may be absent.
+    /// Casts an optional operand of a matrix product to the narrow dtype.
     pub(crate) fn lower_optional(&self, operand: Option<&Tensor>) -> Result<Option<Tensor>> {
         operand.map(|operand| self.lower(operand)).transpose()
     }
 
-    /// Casts an operand of a loss.
+    /// Casts an operand of a loss to `float32`.
     pub(crate) fn raise(&self, operand: &Tensor) -> Result<Tensor> {
         self.cast(operand, DType::F32)
     }
 
-    /// Casts operands to the widest of their types.
+    /// Casts operands to the widest of their dtypes.
     pub(crate) fn promote(&self, operands: &[Tensor]) -> Result<Vec<Tensor>> {
         let wide = |operand: &Tensor| operand.dtype() == DType::F32;
         let widest = if operands.iter().any(wide) {

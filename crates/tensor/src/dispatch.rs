@@ -1,8 +1,9 @@
-//! The one place where operators tell the recorder that they run, and on what.
+//! Reports operators and their arguments to the recorder.
 //!
-//! An operator names itself once with a [`Site`] and holds the [`Scope`] that [`open`] returns
-//! until it is done. Its arguments are written as torch lists them, one per argument of the
-//! operator's schema, and only when shapes are wanted.
+//! Every operator declares a [`Site`] and holds the [`Scope`] that [`open`] returns until it is
+//! done. Arguments are encoded in the order of torch's schema, one entry per argument, and only
+//! while shapes are recorded. Outside of this module, only storage and backward nodes talk to the
+//! recorder.
 
 #![expect(
     clippy::inline_always,
@@ -18,19 +19,19 @@ use smallvec::SmallVec;
 use crate::autograd::next_sequence;
 use crate::{DType, Result, Scalar, Tensor};
 
-/// Lists of numbers longer than this are not recorded.
+/// The longest list of numbers whose values are recorded.
 const LIST_LIMIT: usize = 30;
 
-/// Whether the values of lists of numbers are recorded.
+/// Whether the values of number lists are recorded.
 static LIST_VALUES: AtomicBool = AtomicBool::new(true);
 
-/// Says whether the values of lists of numbers are recorded with the shapes from now on.
+/// Sets whether the values of number lists are recorded along with shapes.
 pub fn set_list_values_recorded(recorded: bool) {
     // Relaxed: nothing else is published through it.
     LIST_VALUES.store(recorded, Ordering::Relaxed);
 }
 
-/// Opens the scope of an operator; it closes when the returned value is dropped.
+/// Opens the scope of an operator, which closes when the returned value is dropped.
 #[inline]
 #[must_use = "the scope closes when this value is dropped"]
 pub(crate) fn open<A: Arguments>(site: &'static Site, arguments: A) -> Scope {
@@ -39,20 +40,19 @@ pub(crate) fn open<A: Arguments>(site: &'static Site, arguments: A) -> Scope {
         && is_recording()
         && let Some(sequence) = next_sequence()
     {
-        // Even an operator that is not differentiable carries it, as in torch.
+        // Operators that are not differentiable carry a sequence number too, as in torch.
         scope.set_sequence(sequence);
     }
     scope
 }
 
-/// An argument that is absent or of a kind that is not told apart: a device, a generator, a memory
-/// format.
+/// An argument that is absent, or whose value is not recorded: a generator or a memory format.
 pub(crate) struct Absent;
 
-/// The device of the host, where the caller names it.
+/// A device argument that the caller passed explicitly; it is always the CPU.
 pub(crate) struct Device;
 
-/// Tells execution traces what the innermost operator returns.
+/// Records the result of the innermost open operator, for execution traces.
 #[inline]
 pub(crate) fn returns(tensor: &Tensor) {
     if wants_results() {
@@ -62,22 +62,24 @@ pub(crate) fn returns(tensor: &Tensor) {
     }
 }
 
-/// As [`returns`], for a result that is handed on.
+/// Records a result as [`returns`] does, and passes it on.
 pub(crate) fn returning(result: Result<Tensor>) -> Result<Tensor> {
     result.inspect(returns)
 }
 
-/// One argument of an operator.
+/// An argument of an operator that can be encoded for the recorder.
 pub(crate) trait Argument {
-    /// Whether it is a tensor, or a list of them.
+    /// Whether the argument is a tensor or a list of tensors.
     const IS_TENSOR: bool = false;
 
     fn encode(&self, encoder: &mut InputsRewriter<'_>);
 }
 
-/// All arguments of an operator, in the order of its schema.
+/// The arguments of an operator, as a tuple in the order of its schema.
+///
+/// Tuples of up to thirteen arguments implement it.
 pub(crate) trait Arguments {
-    /// Whether an operator with these arguments can be part of a graph.
+    /// Whether one of the arguments is a tensor, so that the operator can be part of a graph.
     const HAS_TENSOR: bool;
 
     fn encode(self, encoder: &mut InputsRewriter<'_>);
@@ -96,7 +98,9 @@ impl Argument for Tensor {
     }
 }
 
-/// Only where results are wanted: else views that differ in nothing but their offsets are one input.
+/// Encodes the storage offset, only while results are recorded.
+///
+/// Otherwise views that differ only in their offset are interned as the same input.
 #[cold]
 fn encode_offset(tensor: &Tensor, encoder: &mut InputsRewriter<'_>) {
     if wants_results() {
@@ -250,7 +254,7 @@ macro_rules! arguments {
     };
 }
 
-/// Encodes an argument by a call: of operators with many arguments each would be a large function.
+/// Encodes an argument out of line, which keeps operators with many arguments small.
 #[inline(never)]
 fn encode_apart<A: Argument>(argument: &A, encoder: &mut InputsRewriter<'_>) {
     argument.encode(encoder);

@@ -1,21 +1,22 @@
-//! The types that a tensor's elements may have, and which type an operator on several of them
-//! computes in.
+//! Element types of tensors, and the type promotion rules of operators.
 //!
-//! Storage is allocated by these types; operators ask for the common type before they choose a
-//! kernel.
+//! Storage is allocated by dtype, and operators choose a common dtype before they choose a kernel.
 
 use crate::Scalar;
 
 /// The type of a tensor's elements.
+///
+/// The variants are declared in promotion order, so that the common dtype of two operands is the
+/// greater one. [`Element`](crate::Element) maps each variant to a Rust type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DType {
-    /// Truth value.
+    /// Boolean, one byte.
     Bool,
     /// 32-bit signed integer.
     I32,
     /// 64-bit signed integer.
     I64,
-    /// 32-bit float cut to its upper half.
+    /// Brain float: the upper half of a 32-bit float.
     BF16,
     /// 32-bit float.
     F32,
@@ -24,7 +25,7 @@ pub enum DType {
 }
 
 impl DType {
-    /// The floating-point type of results whose operands are not floating-point.
+    /// The dtype of floating-point results whose operands are not floating-point.
     pub const DEFAULT: Self = Self::F32;
 
     /// Returns the size of one element in bytes.
@@ -37,12 +38,12 @@ impl DType {
         }
     }
 
-    /// Returns whether elements are floating-point numbers.
+    /// Returns whether the elements are floating-point numbers.
     pub const fn is_float(self) -> bool {
         matches!(self, Self::BF16 | Self::F32 | Self::F64)
     }
 
-    /// Returns the name that messages use for it, as in `Got: Long`.
+    /// Returns the name used in messages, such as `Long` in `Got: Long`.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Bool => "Bool",
@@ -54,7 +55,7 @@ impl DType {
         }
     }
 
-    /// Returns the name of its C++ type, which traces and some messages use.
+    /// Returns the C++ type name, which traces and some messages use.
     pub const fn native_name(self) -> &'static str {
         match self {
             Self::Bool => "bool",
@@ -66,7 +67,7 @@ impl DType {
         }
     }
 
-    /// Returns the number by which torch knows it, which is what a trace shows of a type argument.
+    /// Returns torch's number for this dtype, which traces record for dtype arguments.
     pub(crate) const fn code(self) -> i64 {
         match self {
             Self::I32 => 3,
@@ -78,21 +79,20 @@ impl DType {
         }
     }
 
-    /// Returns the type that holds the values of both.
+    /// Returns the smallest dtype that can represent the values of both.
     #[must_use]
     pub fn common(self, other: Self) -> Self {
-        // The declaration order is the lattice: every type holds the ones before it.
+        // The declaration order is the promotion lattice.
         self.max(other)
     }
 
-    /// Returns the type that elements are computed in, which may be wider than the one that they
-    /// are stored in.
+    /// Returns the dtype that kernels compute in, which may be wider than the stored one.
     #[must_use]
     pub(crate) fn computed(self) -> Self {
         if self == Self::BF16 { Self::F32 } else { self }
     }
 
-    /// Returns the floating-point type that a true division computes in.
+    /// Returns the floating-point dtype that a true division computes in.
     pub(crate) fn or_float(self) -> Self {
         if self.is_float() { self } else { Self::DEFAULT }
     }
@@ -111,22 +111,22 @@ impl From<DType> for mindprof_model::DType {
     }
 }
 
-/// How much an operand's type counts when the common type is chosen.
+/// The priority of an operand in type promotion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Weight {
-    /// A plain number of the caller.
+    /// A Python number.
     Number,
-    /// A tensor without dimensions.
+    /// A zero-dimensional tensor.
     ZeroDim,
     /// A tensor with dimensions.
     Dimensioned,
 }
 
-/// Returns the type that an operator over these operands computes in.
+/// Returns the dtype that an operator over these operands computes in.
 ///
-/// A lighter operand changes the result only by its category (bool, integer, float), never by its
-/// width: a tensor of 32-bit integers plus a number stays 32-bit, plus a fraction it becomes the
-/// default float.
+/// A lower-priority operand affects the result only by its category (bool, integer, float), never
+/// by its width: a 32-bit integer tensor plus an integer stays 32-bit, and plus a fraction becomes
+/// the default float.
 pub(crate) fn promote(operands: [(DType, Weight); 2]) -> DType {
     let [(left, left_weight), (right, right_weight)] = operands;
     if left_weight == right_weight {
@@ -155,7 +155,7 @@ fn category(dtype: DType) -> u8 {
 }
 
 impl Scalar {
-    /// Returns the type of the zero-dimensional tensor that stands for this number.
+    /// Returns the dtype of the zero-dimensional tensor that represents this number.
     pub fn dtype(self) -> DType {
         match self {
             Self::Bool(_) => DType::Bool,

@@ -1,23 +1,23 @@
-//! The Rust types behind each `DType`: how they are stored, converted and computed with.
+//! The Rust types behind each `DType`: how elements are stored, converted and computed with.
 //!
-//! Kernels are generic over [`Element`] or [`Number`]; `by_dtype!` picks the instance. Another type
-//! is one line in [`Buffer`], one in each macro below and one `impl`.
+//! Kernels are generic over [`Element`] or [`Number`], and `by_dtype!` picks the instance. A new
+//! dtype needs one line in [`Buffer`], one in each macro below and one `impl`.
 
 use half::bf16;
 
 use crate::elements::Elements;
 use crate::{DType, Logical, Scalar};
 
-/// The elements of one storage.
+/// The elements of a storage, tagged with their type.
 #[derive(Debug)]
 pub enum Buffer {
-    /// Truth values.
+    /// Booleans.
     Bool(Elements<Logical>),
     /// 32-bit integers.
     I32(Elements<i32>),
     /// 64-bit integers.
     I64(Elements<i64>),
-    /// 32-bit floats cut to their upper half.
+    /// Brain floats.
     BF16(Elements<bf16>),
     /// 32-bit floats.
     F32(Elements<f32>),
@@ -25,39 +25,42 @@ pub enum Buffer {
     F64(Elements<f64>),
 }
 
-/// A type that a tensor may hold. It cannot be implemented outside of this crate.
+/// A Rust type that a tensor can hold.
+///
+/// The trait is sealed: it exists to make kernels generic over dtypes and cannot be implemented
+/// outside of this crate.
 pub trait Element:
     sealed::Sealed + Copy + Default + PartialOrd + PartialEq + Send + Sync + 'static
 {
-    /// The tag of this type.
+    /// The dtype of this type.
     const DTYPE: DType;
 
-    /// Wraps elements, so that a storage can own them.
+    /// Wraps elements into a buffer that a storage can own.
     #[doc(hidden)]
     fn into_buffer(elements: Elements<Self>) -> Buffer;
 
-    /// Returns the elements of a buffer of this type.
+    /// Returns the elements of a buffer, or `None` if they have another type.
     #[doc(hidden)]
     fn slice(buffer: &Buffer) -> Option<&[Self]>;
 
-    /// Returns the elements of a buffer of this type for writing.
+    /// Returns the elements of a buffer for writing, or `None` if they have another type.
     #[doc(hidden)]
     fn slice_mut(buffer: &mut Buffer) -> Option<&mut [Self]>;
 
-    /// Converts a number as C does.
+    /// Converts a number with the rules of a C cast.
     fn from_scalar(value: Scalar) -> Self;
 
     /// Converts to a number.
     fn to_scalar(self) -> Scalar;
 
-    /// Adds another element; integers wrap, truth values are combined by `or`.
+    /// Adds another element. Integers wrap, and booleans are combined by `or`.
     #[must_use]
     fn plus(self, other: Self) -> Self;
 }
 
-/// An element with arithmetic. Integers wrap; truth values add by `or` and multiplies by `and`.
+/// An element with arithmetic. Integers wrap; booleans add by `or` and multiply by `and`.
 pub(crate) trait Number: Element {
-    /// What a sum of elements is collected in: wide enough not to lose what the elements carry.
+    /// The accumulator of sums, wide enough to keep the precision of the elements.
     type Total: Copy + Default + Send + Sync;
 
     const ZERO: Self;
@@ -75,10 +78,10 @@ pub(crate) trait Number: Element {
 
 /// A floating-point element.
 pub(crate) trait Real: Number + num_traits::Float + std::iter::Sum {
-    /// Converts a number of the caller.
+    /// Converts a number given by the caller.
     fn of(value: f64) -> Self;
 
-    /// Converts to the widest type, for sums.
+    /// Converts to the widest float, for sums.
     fn wide(self) -> f64;
 }
 
@@ -100,13 +103,14 @@ impl Real for f64 {
     }
 }
 
-/// Converts an element as C does; a float that an integer cannot hold becomes the integer's lowest
-/// value.
+/// Converts an element with the rules of a C cast.
+///
+/// A float that the target integer cannot hold becomes the integer's lowest value.
 pub(crate) fn cast<T: Element, U: Element>(value: T) -> U {
     U::from_scalar(value.to_scalar())
 }
 
-/// Runs the body with `$T` standing for the Rust type of a [`DType`].
+/// Runs the body with `$T` bound to the Rust type of a [`DType`].
 macro_rules! by_dtype {
     ($dtype:expr, $T:ident => $body:expr) => {{
         use $crate::element::by_dtype;
@@ -124,10 +128,10 @@ macro_rules! by_dtype {
 }
 pub(crate) use by_dtype;
 
-/// Runs the body with `$T` standing for the Rust type that elements of a [`DType`] are computed in.
+/// Runs the body with `$T` bound to the Rust type in which a [`DType`] is computed.
 ///
-/// It is the type that they are stored in but for `bfloat16`, which kernels widen as they read and
-/// round as they write.
+/// This is the stored type, except for `bfloat16`, which kernels widen on reading and round on
+/// writing.
 macro_rules! by_number {
     ($dtype:expr, $T:ident => $body:expr) => {{
         use $crate::element::by_dtype;
@@ -137,8 +141,8 @@ macro_rules! by_number {
 }
 pub(crate) use by_number;
 
-/// Runs the body with `$T` standing for the Rust type that a floating-point [`DType`] is computed
-/// in; others are an error of the kernel that is named.
+/// Runs the body with `$T` bound to the Rust type in which a floating-point [`DType`] is computed;
+/// for any other dtype, returns an error that names the kernel.
 macro_rules! by_float {
     ($dtype:expr, $kernel:expr, $T:ident => $body:expr) => {
         match $dtype {
@@ -242,7 +246,7 @@ macro_rules! integer {
                 self.wrapping_mul(other)
             }
             fn over(self, other: Self) -> Self {
-                // Only true division reaches a kernel, and it is never computed in integers.
+                // Only true division reaches a kernel, and it is never computed on integers.
                 self.checked_div(other).unwrap_or(Self::MIN)
             }
             fn negated(self) -> Self {
@@ -297,7 +301,7 @@ macro_rules! float {
                 -self
             }
             fn at_least(self, lowest: Self) -> Self {
-                // Not `max`: what is not a number stays.
+                // Not `max`, which would replace NaN.
                 if self < lowest { lowest } else { self }
             }
             fn to_total(self) -> f64 {
@@ -360,7 +364,7 @@ impl Number for Logical {
 element!(
     bf16,
     BF16,
-    // By way of 32 bits, as torch converts: a 64-bit float is rounded twice there too.
+    // Goes through 32 bits as in torch, so that a 64-bit float is rounded twice.
     |value: Scalar| bf16::from_f32(f32::from_scalar(value)),
     |value: bf16| Scalar::Float(value.to_f64()),
     |x: bf16, y: bf16| x + y

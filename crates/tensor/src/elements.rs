@@ -1,5 +1,4 @@
-//! The elements of one storage: its own, or memory that belongs to something else, which is kept
-//! alive.
+//! The elements of a storage: either owned, or borrowed from a foreign owner that is kept alive.
 #![expect(
     unsafe_code,
     reason = "memory of another owner is reached by its address"
@@ -10,38 +9,41 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// What keeps memory alive; it is dropped with the last tensor over the memory.
+/// A value that keeps foreign memory alive; it is dropped together with the last tensor over it.
 pub type Owner = Box<dyn Any + Send + Sync>;
 
-/// A run of elements.
+/// A contiguous run of elements, dereferencing to a slice.
 pub enum Elements<T> {
-    /// They were allocated for the storage.
+    /// Elements that were allocated for the storage.
     Own(Vec<T>),
-    /// They belong to something else.
+    /// Elements in memory of a foreign owner.
     Foreign(Foreign<T>),
 }
 
-/// Elements in memory of another owner.
+/// Elements in memory of a foreign owner, such as a numpy array.
+///
+/// It holds the owner, so that the memory outlives every tensor over it.
 pub struct Foreign<T> {
     first: NonNull<T>,
     count: usize,
     _owner: Owner,
 }
 
-// SAFETY: the memory is reached only through the storage that holds this, which hands out shared
-// and exclusive access as it does for its own elements; whoever made this promised that no one else
-// counts on having it alone.
+// SAFETY: the memory is reached only through the storage that holds this value, whose lock hands
+// out shared and exclusive access as for owned elements. `Foreign::new` requires that nobody else
+// writes to the memory while an operator works on it, so moving the value to another thread adds no
+// access.
 unsafe impl<T: Send> Send for Foreign<T> {}
-// SAFETY: as above.
+// SAFETY: as for `Send`; shared access reads the elements, and `T` is `Sync`.
 unsafe impl<T: Sync> Sync for Foreign<T> {}
 
 impl<T> Foreign<T> {
-    /// Takes memory of another owner for elements.
+    /// Wraps memory of a foreign owner.
     ///
     /// # Safety
-    /// From `first` on lie `count` elements of the type, aligned and with values that it knows, for
-    /// as long as `owner` is not dropped. Others may write to them only as programs share
-    /// arrays: not while an operator works on them.
+    /// `first` must be aligned and point to `count` initialized, valid elements of `T` that stay in
+    /// place until `owner` is dropped. Nobody else may write to them while an operator works on
+    /// them.
     pub(crate) unsafe fn new(first: NonNull<T>, count: usize, owner: Owner) -> Self {
         Self {
             first,
@@ -58,8 +60,8 @@ impl<T> Deref for Elements<T> {
     fn deref(&self) -> &[T] {
         match self {
             Self::Own(elements) => elements,
-            // SAFETY: `Foreign::new` was promised that these elements are there while the owner is,
-            // which is here.
+            // SAFETY: `Foreign::new` requires `count` valid elements at `first` for the lifetime of
+            // the owner, which `foreign` holds.
             Self::Foreign(foreign) => unsafe {
                 std::slice::from_raw_parts(foreign.first.as_ptr(), foreign.count)
             },
@@ -72,7 +74,8 @@ impl<T> DerefMut for Elements<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         match self {
             Self::Own(elements) => elements,
-            // SAFETY: as in `deref`; the storage gives exclusive access to one kernel at a time.
+            // SAFETY: as in `deref`; `&mut self` comes from the storage's write lock, which admits
+            // one kernel at a time.
             Self::Foreign(foreign) => unsafe {
                 std::slice::from_raw_parts_mut(foreign.first.as_ptr(), foreign.count)
             },

@@ -1,17 +1,19 @@
-//! What can go wrong in the runtime, in the words that users of torch know and search for.
+//! The errors of the runtime, with torch's messages, which users know and search for.
 //!
-//! Operators return these; the Python binding raises [`Error::exception`] with the error's text.
+//! Operators return these errors. The Python binding raises [`Error::exception`] with the error's
+//! text.
 
 use thiserror::Error as ThisError;
 
 use crate::{DType, Exception};
 
-/// The result of an operator.
+/// The result type of operators.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A call that the runtime cannot carry out.
 ///
-/// The texts are torch's, capitals included, because programs match on them.
+/// The messages are torch's, including their capitalization, because programs match on them.
+/// Conditions that only one operator checks use [`Error::Rejected`] with a formatted message.
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
 pub enum Error {
@@ -20,28 +22,28 @@ pub enum Error {
         "The size of tensor a ({left}) must match the size of tensor b ({right}) at non-singleton dimension {dimension}"
     )]
     Broadcast {
-        /// The size in the first operand.
+        /// The size of the first operand.
         left: usize,
-        /// The size in the second operand.
+        /// The size of the second operand.
         right: usize,
-        /// The dimension of the result where they meet.
+        /// The dimension of the result at which the sizes differ.
         dimension: usize,
     },
-    /// A shape is expanded to one that it does not fit.
+    /// A shape is expanded to an incompatible one.
     #[error(
         "The expanded size of the tensor ({wanted}) must match the existing size ({existing}) at non-singleton \
          dimension {dimension}.  Target sizes: {target:?}.  Tensor sizes: {sizes:?}"
     )]
     Expand {
-        /// The size asked for.
+        /// The requested size.
         wanted: i64,
-        /// The size that is there.
+        /// The existing size.
         existing: usize,
         /// The dimension of the result.
         dimension: usize,
-        /// All sizes asked for.
+        /// All requested sizes.
         target: Vec<i64>,
-        /// All sizes that are there.
+        /// All existing sizes.
         sizes: Vec<usize>,
     },
     /// A shape is expanded to fewer dimensions than it has.
@@ -51,38 +53,38 @@ pub enum Error {
         .dtype.title(), .target.len(), .sizes.len()
     )]
     ExpandTooFew {
-        /// The type of the tensor.
+        /// The dtype of the tensor.
         dtype: DType,
-        /// The sizes asked for.
+        /// The requested sizes.
         target: Vec<i64>,
-        /// The sizes that are there.
+        /// The existing sizes.
         sizes: Vec<usize>,
     },
-    /// A new leading dimension is asked to keep a size that it does not have.
+    /// A new leading dimension has size -1, but there is no existing size to keep.
     #[error(
         "The expanded size of the tensor ({wanted}) isn't allowed in a leading, non-existing dimension {dimension}"
     )]
     ExpandLeading {
-        /// The size asked for.
+        /// The requested size.
         wanted: i64,
         /// The dimension of the result.
         dimension: usize,
     },
-    /// The result of an operator does not fit the tensor that it is to be written into.
+    /// The result of an operator does not match the shape of its output tensor.
     #[error("output with shape {shape:?} doesn't match the broadcast shape {broadcast:?}")]
     OutputShape {
-        /// The sizes of the tensor.
+        /// The sizes of the output tensor.
         shape: Vec<usize>,
         /// The sizes of the result.
         broadcast: Vec<usize>,
     },
-    /// A tensor that has several elements in one place is written to.
+    /// The output tensor has several elements at the same position.
     #[error(
         "unsupported operation: more than one element of the written-to tensor refers to a single memory location. \
          Please clone() the tensor before performing the operation."
     )]
     OverlappingWrite,
-    /// A tensor that is read lies where another is written.
+    /// An input overlaps with the output.
     #[error(
         "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory \
          location. Please clone() the tensor before performing the operation."
@@ -93,14 +95,14 @@ pub enum Error {
         "Dimension out of range (expected to be in range of [{lowest}, {highest}], but got {dimension})"
     )]
     DimensionOutOfRange {
-        /// The lowest that does.
+        /// The lowest valid dimension.
         lowest: i64,
-        /// The highest that does.
+        /// The highest valid dimension.
         highest: i64,
-        /// The one asked for.
+        /// The requested dimension.
         dimension: i64,
     },
-    /// A dimension is named twice.
+    /// A dimension is repeated.
     #[error("dim {dimension} appears multiple times in the list of dims")]
     RepeatedDimension {
         /// The dimension.
@@ -109,40 +111,40 @@ pub enum Error {
     /// `t` was called on a tensor with more than two dimensions.
     #[error("t() expects a tensor with <= 2 dimensions, but self is {rank}D")]
     NotAMatrix {
-        /// How many it has.
+        /// The number of dimensions.
         rank: usize,
     },
-    /// A shape does not hold as many elements as the tensor.
+    /// A shape does not match the number of elements.
     #[error("shape '{shape:?}' is invalid for input of size {count}")]
     InvalidShape {
-        /// The shape asked for.
+        /// The requested shape.
         shape: Vec<i64>,
-        /// How many elements there are.
+        /// The number of elements.
         count: usize,
     },
-    /// A shape has a size below minus one.
+    /// A shape has a size below -1.
     #[error("invalid shape dimension {size} at index {dimension} of shape {shape:?}")]
     InvalidShapeDimension {
         /// The size.
         size: i64,
-        /// Where it stands.
+        /// The position of the size in the shape.
         dimension: usize,
-        /// The shape asked for.
+        /// The requested shape.
         shape: Vec<i64>,
     },
-    /// More than one size of a shape is left open.
+    /// More than one size of a shape is -1.
     #[error("only one dimension can be inferred")]
     TwoInferred,
-    /// The open size of a shape without elements could be anything.
+    /// The inferred size of an empty tensor is ambiguous.
     #[error(
         "cannot reshape tensor of 0 elements into shape {shape:?} because the unspecified dimension size -1 can be \
          any value and is ambiguous"
     )]
     AmbiguousShape {
-        /// The shape asked for.
+        /// The requested shape.
         shape: Vec<i64>,
     },
-    /// A shape cannot be had without copying.
+    /// A shape cannot be expressed without a copy.
     #[error(
         "view size is not compatible with input tensor's size and stride (at least one dimension spans across two \
          contiguous subspaces). Use .reshape(...) instead."
@@ -159,33 +161,33 @@ pub enum Error {
     /// `zeros` was given a negative size.
     #[error("zeros: Dimension size must be non-negative.")]
     NegativeZeros,
-    /// The bytes of a tensor cannot be counted.
+    /// The size of a tensor in bytes overflows.
     #[error("Storage size calculation overflowed with sizes={sizes:?}")]
     StorageOverflow {
-        /// The sizes asked for.
+        /// The requested sizes.
         sizes: Vec<i64>,
     },
-    /// The strides of a tensor cannot be counted.
+    /// The strides of a tensor overflow.
     #[error("Stride calculation overflowed")]
     StrideOverflow,
-    /// The elements of a tensor cannot be counted.
+    /// The number of elements overflows.
     #[error("numel: integer multiplication overflow")]
     CountOverflow,
-    /// The system gave no memory.
+    /// Memory allocation fails.
     #[error(
         "DefaultCPUAllocator: can't allocate memory: you tried to allocate {bytes} bytes. Error code 12 (Cannot \
          allocate memory)"
     )]
     OutOfMemory {
-        /// How much was asked for.
+        /// The requested number of bytes.
         bytes: usize,
     },
-    /// The number of values and the shape differ.
+    /// The number of values does not match the shape.
     #[error("expected {expected} values for sizes {sizes:?}, found {found}")]
     WrongCount {
-        /// How many the sizes call for.
+        /// The number of elements that the sizes require.
         expected: usize,
-        /// How many came.
+        /// The number of values given.
         found: usize,
         /// The sizes.
         sizes: Vec<i64>,
@@ -196,59 +198,59 @@ pub enum Error {
          requiring a storage size of {needed} are out of bounds for storage of size {available}"
     )]
     OutOfBounds {
-        /// The sizes asked for.
+        /// The requested sizes.
         sizes: Vec<usize>,
-        /// The strides asked for.
+        /// The requested strides.
         strides: Vec<isize>,
-        /// The offset asked for, in elements.
+        /// The requested offset, in elements.
         offset: usize,
-        /// The bytes of an element.
+        /// The size of an element in bytes.
         item_bytes: usize,
-        /// The bytes that it would take.
+        /// The number of bytes required.
         needed: usize,
-        /// The bytes that there are.
+        /// The number of bytes available.
         available: usize,
     },
-    /// A number does not fit into the type.
+    /// A number does not fit into the dtype.
     #[error("value cannot be converted to type {name} without overflow")]
     ScalarOverflow {
-        /// The name of the type.
+        /// The C++ name of the dtype.
         name: &'static str,
     },
-    /// `item` was called on a tensor that does not hold one element.
+    /// `item` was called on a tensor that does not have exactly one element.
     #[error("a Tensor with {count} elements cannot be converted to Scalar")]
     NotOneElement {
-        /// How many it holds.
+        /// The number of elements.
         count: usize,
     },
     /// Integers are scaled by a fraction.
     #[error("For integral input tensors, argument alpha must not be a floating point number.")]
     FractionalAlpha,
-    /// Numbers are scaled by a truth value.
+    /// Numbers are scaled by a boolean.
     #[error("Boolean alpha only supported for Boolean results.")]
     BooleanAlpha,
-    /// Two truth values are subtracted.
+    /// A boolean tensor is subtracted from another.
     #[error(
         "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` \
          operator instead."
     )]
     BooleanSubtraction,
-    /// A truth value is subtracted from a number, or the other way round.
+    /// A boolean is subtracted from a number, or the other way round.
     #[error(
         "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use \
          the `~` or `logical_not()` operator instead."
     )]
     MixedBooleanSubtraction,
-    /// A truth value is negated.
+    /// A boolean tensor is negated.
     #[error(
         "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the \
          `~` or `logical_not()` operator instead."
     )]
     BooleanNegation,
-    /// `relu` was called on truth values.
+    /// `relu` was called on booleans.
     #[error("Boolean inputs not supported for relu")]
     BooleanRelu,
-    /// A mean is taken of, or in, something that is not floating-point.
+    /// A mean has a dtype that is not floating-point.
     #[error(
         "mean(): could not infer output dtype. {subject} dtype must be either a floating point or complex dtype. Got: \
          {}", .dtype.title()
@@ -256,31 +258,31 @@ pub enum Error {
     MeanOfIntegers {
         /// `Input` or `Optional`.
         subject: &'static str,
-        /// The type.
+        /// The dtype.
         dtype: DType,
     },
-    /// A kernel does not know the type.
+    /// A kernel does not support the dtype.
     #[error("\"{kernel}\" not implemented for '{}'", .dtype.title())]
     NotImplemented {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: &'static str,
-        /// The type.
+        /// The dtype.
         dtype: DType,
     },
-    /// A product has an operand without dimensions.
+    /// An operand of a matrix product is zero-dimensional.
     #[error("both arguments to matmul need to be at least 1D, but they are {left}D and {right}D")]
     MatmulRank {
-        /// The dimensions of the first.
+        /// The rank of the first operand.
         left: usize,
-        /// The dimensions of the second.
+        /// The rank of the second operand.
         right: usize,
     },
-    /// An operand of `mm` is no matrix.
+    /// An operand of `mm` is not a matrix.
     #[error("mm: {operand} must be a matrix, got {rank}-D tensor")]
     MmRank {
-        /// Which operand.
+        /// The name of the operand.
         operand: &'static str,
-        /// Its dimensions.
+        /// The rank of the operand.
         rank: usize,
     },
     /// The inner sizes of two matrices differ.
@@ -289,31 +291,31 @@ pub enum Error {
         .left[0], .left[1], .right[0], .right[1]
     )]
     MmShapes {
-        /// The sizes of the first.
+        /// The sizes of the first matrix.
         left: [usize; 2],
-        /// The sizes of the second.
+        /// The sizes of the second matrix.
         right: [usize; 2],
     },
-    /// The types of two matrices differ.
+    /// The dtypes of two matrices differ.
     #[error(
         "expected m1 and m2 to have the same dtype, but got: {} != {}",
         .left.native_name(), .right.native_name()
     )]
     MmTypes {
-        /// The type of the first.
+        /// The dtype of the first matrix.
         left: DType,
-        /// The type of the second.
+        /// The dtype of the second matrix.
         right: DType,
     },
     /// The operands of `mv` are not a matrix and a vector.
     #[error("vector + matrix @ vector expected, got 1, {matrix}, {vector}")]
     MvRank {
-        /// The dimensions of the first.
+        /// The rank of the first operand.
         matrix: usize,
-        /// The dimensions of the second.
+        /// The rank of the second operand.
         vector: usize,
     },
-    /// A matrix and a vector do not fit.
+    /// The sizes of a matrix and a vector do not match.
     #[error(
         "size mismatch, got input ({}), mat ({}x{}), vec ({vector})",
         .matrix[0], .matrix[0], .matrix[1]
@@ -324,23 +326,23 @@ pub enum Error {
         /// The size of the vector.
         vector: usize,
     },
-    /// The types of a matrix and a vector differ.
+    /// The dtypes of a matrix and a vector differ.
     #[error(
         "addmv input tensors must have the same dtype, but got {}, {}, and {}",
         .vector.title(), .matrix.title(), .vector.title()
     )]
     MvTypes {
-        /// The type of the matrix.
+        /// The dtype of the matrix.
         matrix: DType,
-        /// The type of the vector.
+        /// The dtype of the vector.
         vector: DType,
     },
-    /// An operand of `dot` is no vector.
+    /// An operand of `dot` is not a vector.
     #[error("1D tensors expected, but got {left}D and {right}D tensors")]
     DotRank {
-        /// The dimensions of the first.
+        /// The rank of the first operand.
         left: usize,
-        /// The dimensions of the second.
+        /// The rank of the second operand.
         right: usize,
     },
     /// The sizes of two vectors differ.
@@ -349,47 +351,47 @@ pub enum Error {
          but got {left} and {right} elements respectively"
     )]
     DotShapes {
-        /// The size of the first.
+        /// The size of the first vector.
         left: usize,
-        /// The size of the second.
+        /// The size of the second vector.
         right: usize,
     },
-    /// The types of two vectors differ.
+    /// The dtypes of two vectors differ.
     #[error(
         "dot : expected both vectors to have same dtype, but found {} and {}",
         .left.title(), .right.title()
     )]
     DotTypes {
-        /// The type of the first.
+        /// The dtype of the first vector.
         left: DType,
-        /// The type of the second.
+        /// The dtype of the second vector.
         right: DType,
     },
-    /// An operand of `bmm` is no batch of matrices.
+    /// An operand of `bmm` is not a batch of matrices.
     #[error("batch{operand} must be a 3D tensor")]
     BmmRank {
-        /// Which operand, from one.
+        /// The number of the operand, starting at one.
         operand: u8,
     },
-    /// Two batches do not fit.
+    /// The sizes of two batches do not match.
     #[error(
         "Expected size for first two dimensions of batch2 tensor to be: {expected:?} but got: {found:?}."
     )]
     BmmShapes {
-        /// The sizes that the first calls for.
+        /// The sizes that the first batch requires.
         expected: [usize; 2],
-        /// The sizes of the second.
+        /// The sizes of the second batch.
         found: [usize; 2],
     },
-    /// The types of two batches differ.
+    /// The dtypes of two batches differ.
     #[error("expected scalar type {} but found {}", .left.title(), .right.title())]
     BmmTypes {
-        /// The type of the first.
+        /// The dtype of the first batch.
         left: DType,
-        /// The type of the second.
+        /// The dtype of the second batch.
         right: DType,
     },
-    /// A saved tensor was written to before its node ran.
+    /// A saved tensor was modified before its autograd node ran.
     #[error(
         "one of the variables needed for gradient computation has been modified by an inplace operation: \
          [torch.{}Tensor {dims:?}]{origin} is at version {version}; expected version {expected} instead. Hint: enable \
@@ -397,15 +399,15 @@ pub enum Error {
          torch.autograd.set_detect_anomaly(True).", .dtype.title()
     )]
     SavedModified {
-        /// Its type.
+        /// The dtype of the tensor.
         dtype: DType,
-        /// Its sizes.
+        /// The sizes of the tensor.
         dims: Vec<usize>,
-        /// What it is a result of, as a part of the sentence.
+        /// A clause that names the operator which produced the tensor.
         origin: String,
-        /// The version that it has.
+        /// The current version.
         version: u32,
-        /// The version that it had.
+        /// The version when the tensor was saved.
         expected: u32,
     },
     /// A graph is walked again after its saved tensors were freed.
@@ -416,59 +418,59 @@ pub enum Error {
          saved tensors after calling backward."
     )]
     GraphFreed,
-    /// A node gave a gradient of another shape than its operand's.
+    /// An autograd node returned a gradient whose shape does not match its operand.
     #[error(
         "Function {node} returned an invalid gradient at index {index} - got {found:?} but expected shape compatible \
          with {expected:?}"
     )]
     GradientShape {
-        /// The node.
+        /// The name of the node.
         node: String,
-        /// Which gradient.
+        /// The index of the gradient.
         index: usize,
-        /// The sizes that it has.
+        /// The sizes of the gradient.
         found: Vec<usize>,
         /// The sizes of the operand.
         expected: Vec<usize>,
     },
-    /// A gradient that the caller gave has another shape than its result.
+    /// The shape of a gradient given by the caller does not match its result.
     #[error(
         "Mismatch in shape: grad_output[{index}] has a shape of torch.Size({found:?}) and output[{index}] has a shape \
          of torch.Size({expected:?})."
     )]
     OutputGradientShape {
-        /// Which result.
+        /// The index of the result.
         index: usize,
         /// The sizes of the gradient.
         found: Vec<usize>,
         /// The sizes of the result.
         expected: Vec<usize>,
     },
-    /// `backward` was called on a tensor that is not tracked.
+    /// `backward` was called on a tensor that does not require gradients.
     #[error("element {index} of tensors does not require grad and does not have a grad_fn")]
     BackwardWithoutGrad {
-        /// Which of the tensors.
+        /// The index of the tensor.
         index: usize,
     },
-    /// `backward` was called on several elements without their gradients.
+    /// `backward` was called on a tensor with several elements without a gradient for it.
     #[error("grad can be implicitly created only for scalar outputs")]
     BackwardOfMany,
-    /// A gradient is wanted for a tensor that is not tracked.
+    /// A gradient is requested for a tensor that does not require gradients.
     #[error("One of the differentiated Tensors does not require grad")]
     InputWithoutGrad,
-    /// A gradient is wanted for a tensor that the results do not depend on.
+    /// A gradient is requested for a tensor that the results do not depend on.
     #[error(
         "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this \
          is the desired behavior."
     )]
     UnusedInput,
-    /// A leaf that is tracked is written to.
+    /// An in-place operator writes to a leaf that requires gradients.
     #[error("a leaf Variable that requires grad is being used in an in-place operation.")]
     InPlaceOnLeaf,
-    /// A view of a leaf that is tracked is written to.
+    /// An in-place operator writes to a view of a leaf that requires gradients.
     #[error("a view of a leaf Variable that requires grad is being used in an in-place operation.")]
     InPlaceOnLeafView,
-    /// Tracked elements are written through a view that was made of an untracked tensor.
+    /// A tensor that requires gradients is written through a view of one that does not.
     #[error(
         "a view of a tensor that does not require grad is being written to with one that does: index the tensor itself \
          in the assignment"
@@ -482,22 +484,22 @@ pub enum Error {
          function in torch/optim/optimizer.py as the solution."
     )]
     DetachView,
-    /// Tracking is asked for elements that are not floating-point.
+    /// Gradients are required for elements that are not floating-point.
     #[error("only Tensors of floating point and complex dtype can require gradients")]
     RequiresGradOfIntegers,
-    /// Tracking of a result is turned off.
+    /// `requires_grad` is turned off for a result of a tracked operator.
     #[error(
         "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a \
          subgraph that doesn't require differentiation use var_no_grad = var.detach()."
     )]
     RequiresGradOfResult,
-    /// A tensor that is not tracked is to keep its gradient.
+    /// `retain_grad` was called on a tensor that does not require gradients.
     #[error("can't retain_grad on Tensor that has requires_grad=False")]
     RetainWithoutGrad,
-    /// A hook is put on a tensor that is not tracked.
+    /// A hook is registered on a tensor that does not require gradients.
     #[error("cannot register a hook on a tensor that doesn't require gradient")]
     HookWithoutGrad,
-    /// A gradient of another type is assigned.
+    /// The dtype of an assigned gradient does not match the tensor.
     #[error(
         "attempting to assign a gradient with dtype '{}' to a tensor with grad_dtype '{}'. The gradient must match the \
          tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with a \
@@ -506,12 +508,12 @@ pub enum Error {
         .found.native_name(), .expected.native_name()
     )]
     GradType {
-        /// The type of the tensor.
+        /// The dtype of the tensor.
         expected: DType,
-        /// The type of the gradient.
+        /// The dtype of the gradient.
         found: DType,
     },
-    /// A gradient of another shape is assigned.
+    /// The shape of an assigned gradient does not match the tensor.
     #[error(
         "assigned grad has data of a different size: expected shape {expected:?}, found {found:?}"
     )]
@@ -521,21 +523,21 @@ pub enum Error {
         /// The sizes of the gradient.
         found: Vec<usize>,
     },
-    /// The result of an operator cannot be kept in the type of the tensor that it is written into.
+    /// The result of an operator cannot be cast to the dtype of its output tensor.
     #[error(
         "result type {} can't be cast to the desired output type {}",
         .result.title(), .output.title()
     )]
     ResultType {
-        /// The type of the result.
+        /// The dtype of the result.
         result: DType,
-        /// The type of the tensor.
+        /// The dtype of the output tensor.
         output: DType,
     },
     /// An integer is divided by zero.
     #[error("ZeroDivisionError")]
     DivisionByZero,
-    /// A hook returned a gradient of another type.
+    /// A hook returned a gradient of another dtype.
     #[error(
         "hook '{hook}' has changed the type of value (was torch.{}Tensor got torch.{}Tensor)",
         .was.title(), .found.title()
@@ -543,9 +545,9 @@ pub enum Error {
     HookType {
         /// The name of the hook.
         hook: String,
-        /// The type of the gradient that arrived.
+        /// The dtype of the gradient that the hook received.
         was: DType,
-        /// The type of what the hook returned.
+        /// The dtype of the gradient that the hook returned.
         found: DType,
     },
     /// A hook returned a gradient of another size.
@@ -554,20 +556,20 @@ pub enum Error {
         /// The name of the hook.
         hook: String,
     },
-    /// A hook or a function of the user failed; the binding knows how.
+    /// A hook or function of the user failed; the binding keeps the exception.
     #[error("a function of the user failed")]
     Callback,
-    /// An operator was given arguments that it cannot work with; the message says which and why.
+    /// An operator rejects its arguments; the message says which ones and why.
     #[error("{message}")]
     Rejected {
-        /// What is raised.
+        /// The Python exception to raise.
         exception: Exception,
-        /// What is wrong.
+        /// The message.
         message: String,
     },
 }
 
-/// Returns an error about arguments, with a message that is formatted.
+/// Returns an [`Error::Rejected`] with a formatted message from the enclosing function.
 macro_rules! reject {
     ($exception:ident, $($format:tt)+) => {
         Err($crate::Error::Rejected {

@@ -1,8 +1,11 @@
-//! Which exception of Python an error becomes: the one that torch raises.
+//! Maps each error to the Python exception that torch raises for it.
 
 use crate::Error;
 
-/// The Python exception that an error becomes.
+/// The Python exception class of an error.
+///
+/// The binding turns it into an exception type, so that `except` clauses written for torch keep
+/// working.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exception {
     /// `RuntimeError`.
@@ -13,12 +16,12 @@ pub enum Exception {
     Value,
     /// `TypeError`.
     Type,
-    /// `NotImplementedError`, which is a `RuntimeError` too.
+    /// `NotImplementedError`, a subclass of `RuntimeError`.
     NotImplemented,
 }
 
 impl Error {
-    /// Returns the Python exception that torch raises for this.
+    /// Returns the Python exception that torch raises for this error.
     pub fn exception(&self) -> Exception {
         match self {
             Self::DimensionOutOfRange { .. } => Exception::Index,

@@ -1,7 +1,6 @@
-//! Where the elements of a tensor lie in its storage: sizes, strides and an offset, and the views
-//! made of them.
+//! Sizes, strides and offset: where the elements of a tensor lie in its storage.
 //!
-//! Views compute a new layout over the same storage; kernels turn layouts into walks
+//! View operators compute a new layout over the same storage, and kernels turn layouts into loops
 //! (`kernels::walk`).
 
 use smallvec::SmallVec;
@@ -9,7 +8,10 @@ use smallvec::SmallVec;
 use crate::shape::{Dims, Strides, count};
 use crate::{DType, Error, Result};
 
-/// Sizes, strides and offset in elements.
+/// The sizes, strides and storage offset of a tensor, counted in elements.
+///
+/// A layout never refers to a storage by itself. A [`Tensor`](crate::Tensor) pairs the two, so that
+/// views differ in their layout only.
 #[derive(Debug)]
 pub(crate) struct Layout {
     dims: Dims,
@@ -21,7 +23,7 @@ pub(crate) struct Layout {
 
 impl Clone for Layout {
     fn clone(&self) -> Self {
-        // `from_slice` copies the words at once, where the derived clone would go one by one.
+        // `from_slice` copies all words at once; the derived clone goes one by one.
         Self {
             dims: SmallVec::from_slice(&self.dims),
             strides: SmallVec::from_slice(&self.strides),
@@ -31,7 +33,7 @@ impl Clone for Layout {
 }
 
 impl Layout {
-    /// Lays elements out one after the other, the last dimension innermost.
+    /// Creates a row-major layout: the last dimension is innermost.
     pub(crate) fn contiguous(dims: Dims) -> Result<Self> {
         let count = count(&dims)?;
         let mut strides = Strides::from_elem(1, dims.len());
@@ -52,7 +54,7 @@ impl Layout {
         })
     }
 
-    /// Lays elements out one after the other, the first dimension of `order` innermost.
+    /// Creates a dense layout in which the first dimension of `order` is innermost.
     pub(crate) fn ordered(dims: &[usize], order: &[usize]) -> Result<Self> {
         let mut strides = Strides::from_elem(1, dims.len());
         let mut stride = 1_isize;
@@ -66,7 +68,7 @@ impl Layout {
         Self::strided(Dims::from_slice(dims), strides, 0)
     }
 
-    /// Takes sizes and strides as they are.
+    /// Creates a layout with the given sizes, strides and offset.
     pub(crate) fn strided(dims: Dims, strides: Strides, offset: usize) -> Result<Self> {
         let count = count(&dims)?;
         let contiguous = count == 0 || is_contiguous(&dims, &strides);
@@ -79,7 +81,7 @@ impl Layout {
         })
     }
 
-    /// Returns the same sizes and strides at the start of a storage.
+    /// Returns the same sizes and strides with offset zero.
     #[inline]
     pub(crate) fn at_start(&self) -> Self {
         Self {
@@ -115,13 +117,13 @@ impl Layout {
         self.count
     }
 
-    /// Returns whether the elements lie one after the other, the last dimension innermost.
+    /// Returns whether the elements are contiguous in row-major order.
     #[inline]
     pub(crate) fn is_contiguous(&self) -> bool {
         self.contiguous
     }
 
-    /// Returns whether the elements fill one piece of storage, each place once, in whatever order.
+    /// Returns whether the elements fill one contiguous range, each position once, in any order.
     pub(crate) fn is_dense(&self) -> bool {
         if self.contiguous {
             return true;
@@ -138,14 +140,16 @@ impl Layout {
         })
     }
 
-    /// Returns whether some elements lie in one place because a dimension is repeated.
+    /// Returns whether several elements share a position because a dimension is expanded.
     pub(crate) fn repeats(&self) -> bool {
         let mut dims = self.dims.iter().zip(&self.strides);
-        // Where there is no element, none is in another's place.
+        // A layout without elements cannot repeat any.
         self.count > 0 && dims.any(|(&dim, &stride)| stride == 0 && dim > 1)
     }
 
-    /// Returns one past the last element that this layout reaches, or zero when it has none.
+    /// Returns the position after the last element, or zero if there are no elements.
+    ///
+    /// The result is `None` if the position cannot be represented.
     pub(crate) fn end(&self) -> Option<usize> {
         if self.count == 0 {
             return Some(0);
@@ -159,21 +163,21 @@ impl Layout {
         last.checked_add(1)
     }
 
-    /// Returns the same sizes and strides, counted from an origin that lies at or before the first
-    /// element.
+    /// Returns the same sizes and strides with the offset counted from `origin`, which must not lie
+    /// after the first element.
     pub(crate) fn moved(&self, origin: usize) -> Result<Self> {
         let offset = self.offset.saturating_sub(origin);
         Self::strided(self.dims.clone(), self.strides.clone(), offset)
     }
 
-    /// Puts dimensions into another order.
+    /// Reorders the dimensions.
     pub(crate) fn permuted(&self, order: &[usize]) -> Result<Self> {
         let dims = order.iter().map(|&index| self.dims[index]).collect();
         let strides = order.iter().map(|&index| self.strides[index]).collect();
         Self::strided(dims, strides, self.offset)
     }
 
-    /// Keeps one place of a dimension, which is removed.
+    /// Selects one index of a dimension and removes the dimension.
     pub(crate) fn selected(&self, at: usize, index: usize) -> Result<Self> {
         let (mut dims, mut strides) = (self.dims.clone(), self.strides.clone());
         dims.remove(at);
@@ -181,7 +185,7 @@ impl Layout {
         Self::strided(dims, strides, self.offset + index * stride)
     }
 
-    /// Keeps every `step`th place of a dimension, from `start` to before `end`.
+    /// Keeps every `step`th index of a dimension, from `start` up to but excluding `end`.
     pub(crate) fn sliced(&self, at: usize, start: usize, end: usize, step: usize) -> Result<Self> {
         let (mut dims, mut strides) = (self.dims.clone(), self.strides.clone());
         let offset = self.offset + start * strides[at] as usize;
@@ -190,7 +194,7 @@ impl Layout {
         Self::strided(dims, strides, offset)
     }
 
-    /// Exchanges two dimensions.
+    /// Swaps two dimensions.
     pub(crate) fn transposed(&self, first: usize, second: usize) -> Result<Self> {
         let (mut dims, mut strides) = (self.dims.clone(), self.strides.clone());
         dims.swap(first, second);
@@ -198,8 +202,8 @@ impl Layout {
         Self::strided(dims, strides, self.offset)
     }
 
-    /// Repeats dimensions of size one, and adds leading ones, without copying. Minus one keeps a
-    /// size.
+    /// Expands dimensions of size one and adds leading ones, without copying. A size of -1 keeps
+    /// the existing one.
     pub(crate) fn expanded(&self, target: &[i64], dtype: DType) -> Result<Self> {
         let Some(leading) = target.len().checked_sub(self.rank()) else {
             return Err(Error::ExpandTooFew {
@@ -210,7 +214,7 @@ impl Layout {
         };
         let mut dims = Dims::from_elem(1, target.len());
         let mut strides = Strides::from_elem(0, target.len());
-        // What a new dimension of size one gets: the reach of the dimension after it.
+        // The stride of a new dimension of size one: the extent of the dimension after it.
         let mut reach = 1;
         for (dimension, &wanted) in target.iter().enumerate().rev() {
             let own = dimension.checked_sub(leading);
@@ -237,10 +241,11 @@ impl Layout {
         Self::strided(dims, strides, self.offset)
     }
 
-    /// Returns the strides under which the same elements have other sizes, if there are any.
+    /// Returns the strides under which the same elements have the sizes `dims`, or `None` if no
+    /// such view exists.
     ///
-    /// Neighbouring dimensions that lie in one piece may be merged and split; where a new dimension
-    /// would span two pieces there is no such view.
+    /// Adjacent dimensions that form one contiguous run can be merged and split. A new dimension
+    /// that would span two runs has no stride.
     pub(crate) fn view_strides(&self, dims: &[usize]) -> Option<Strides> {
         if self.contiguous {
             return Layout::contiguous(Dims::from_slice(dims))
@@ -251,7 +256,7 @@ impl Layout {
         let mut new = dims.len();
         let mut own = self.rank();
         while own > 0 {
-            // One piece: own dimensions own.. down to `first`, each continuing the next.
+            // A run: dimensions from `own` down to `first`, each contiguous with the next.
             let innermost = self.strides[own - 1];
             let mut piece = self.dims[own - 1];
             let mut first = own - 1;
@@ -262,7 +267,7 @@ impl Layout {
                 first -= 1;
                 piece *= self.dims[first];
             }
-            // As many new dimensions as fill that piece.
+            // Takes as many new dimensions as fill that run.
             let mut filled = 1;
             while new > 0 && (filled < piece || dims[new - 1] == 1) {
                 new -= 1;
@@ -277,7 +282,7 @@ impl Layout {
         (new == 0).then_some(strides)
     }
 
-    /// Adds a dimension of size one in front of dimension `at`.
+    /// Inserts a dimension of size one before dimension `at`.
     pub(crate) fn unsqueezed(&self, at: usize) -> Result<Self> {
         let stride = if at < self.rank() {
             self.dims[at] as isize * self.strides[at]

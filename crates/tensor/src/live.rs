@@ -1,8 +1,8 @@
-//! How many bytes live in storages.
+//! Counts the bytes of live storages.
 //!
-//! Each thread counts what it allocates and frees in a counter of its own, without the price of a
-//! shared one on every operator; the sum over all threads is the answer, even where one thread
-//! frees what another allocated.
+//! Each thread counts its allocations and frees in a counter of its own, so that operators do not
+//! contend for a shared one. The sum over all threads is the answer, even if one thread frees what
+//! another allocated.
 
 use std::cell::OnceCell;
 use std::sync::OnceLock;
@@ -10,18 +10,20 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use mindprof_record::fast_thread_local;
 
-/// What threads that are ending free when their counter is given back.
+/// Allocations less frees of threads that are ending and have given their counter back.
 static ENDED: AtomicUsize = AtomicUsize::new(0);
 
-/// The first of all counters. A list that only grows, so that it is read without a lock: every
-/// allocation that is profiled asks for the sum.
+/// The head of the list of counters.
+///
+/// The list only grows, so that it can be read without a lock: every profiled allocation asks for
+/// the sum.
 static FIRST: OnceLock<&'static Counter> = OnceLock::new();
 
 fast_thread_local! {
     static OWN: OnceCell<Own> = OnceCell::new()
 }
 
-/// Returns the bytes of all tensors' storages that are alive in this process.
+/// Returns the bytes of all live storages in this process.
 pub fn live_bytes() -> usize {
     // Relaxed: a statistic that orders nothing.
     let mut sum = ENDED.load(Ordering::Relaxed);
@@ -33,13 +35,13 @@ pub fn live_bytes() -> usize {
     sum
 }
 
-/// Counts bytes that begin to live.
+/// Counts allocated bytes.
 #[inline]
 pub(crate) fn add(bytes: usize) {
     change(bytes);
 }
 
-/// Counts bytes that cease to live.
+/// Counts freed bytes.
 #[inline]
 pub(crate) fn subtract(bytes: usize) {
     change(bytes.wrapping_neg());
@@ -61,7 +63,7 @@ fn change(difference: usize) {
     }
 }
 
-/// Allocations less frees of one thread, and of those that had the counter before it, wrapping
+/// The allocations less frees of one thread and of the earlier owners of the counter, wrapping
 /// around zero.
 struct Counter {
     bytes: AtomicUsize,
@@ -70,12 +72,12 @@ struct Counter {
 }
 
 impl Counter {
-    /// Takes a counter that a thread has given back, or adds one to the list.
+    /// Takes a counter that a thread has given back, or appends a new one to the list.
     fn take() -> &'static Self {
         let mut next = &FIRST;
         while let Some(counter) = next.get() {
-            // Acquire: pairs with the release of the thread that gave it back, whose last count
-            // comes first.
+            // Acquire: pairs with the release of the thread that gave the counter back, so that its
+            // last count is visible.
             if !counter.is_taken.swap(true, Ordering::Acquire) {
                 return counter;
             }
@@ -86,7 +88,7 @@ impl Counter {
             is_taken: AtomicBool::new(true),
             next: OnceLock::new(),
         }));
-        // Where another thread was faster, the end is further on.
+        // If another thread was faster, move on to the new end of the list.
         while next.set(added).is_err() {
             if let Some(counter) = next.get() {
                 next = &counter.next;
@@ -96,7 +98,7 @@ impl Counter {
     }
 }
 
-/// The counter of a thread, given back when it ends.
+/// The counter of the current thread, given back when the thread ends.
 struct Own(&'static Counter);
 
 impl Own {

@@ -1,24 +1,26 @@
-//! Truth values as tensors hold them.
+//! The boolean element type.
 //!
-//! They lie in memory that others write to as well, numpy above all, and may be any byte there. So
-//! they are kept as bytes and compared with zero when they are read; what the runtime writes is
-//! zero or one.
+//! Boolean tensors can share memory with other libraries, such as numpy, that may store any byte
+//! there. Elements are therefore kept as bytes and compared with zero when they are read; the
+//! runtime itself writes only zero or one.
 
 use std::cmp::Ordering;
 use std::ops::{BitAnd, BitOr, BitXor, Not};
 
-/// A truth value: any byte but zero is true.
+/// A boolean element: any byte other than zero is true.
+///
+/// It stands in for `bool`, for which most byte values would be undefined behavior.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(transparent)]
 pub struct Logical(u8);
 
 impl Logical {
-    /// Returns the value of a byte.
+    /// Creates a boolean from its byte.
     pub const fn from_byte(byte: u8) -> Self {
         Self(byte)
     }
 
-    /// Returns whether it is true.
+    /// Returns whether the byte is not zero.
     #[inline]
     pub const fn is_true(self) -> bool {
         self.0 != 0

@@ -1,15 +1,17 @@
-//! The second operand of an operator: a tensor, or a number that stands for a tensor without
-//! dimensions.
+//! The second operand of a binary operator: a tensor or a number.
 //!
-//! A number becomes a real zero-dimensional tensor, as in torch, so that its conversion is an
-//! operator like any other; it only weighs less when the common type is chosen.
+//! As in torch, a number becomes a real zero-dimensional tensor, so that its conversion is recorded
+//! like any other operator. It only has a lower priority in type promotion.
 
 use std::borrow::Cow;
 
 use crate::dtype::Weight;
 use crate::{DType, Scalar, Tensor};
 
-/// A tensor or a number.
+/// The second operand of a binary operator.
+///
+/// Python callers may pass a number wherever a tensor is accepted; this type keeps the two apart
+/// until promotion has chosen a dtype.
 #[derive(Clone, Copy, Debug)]
 pub enum Operand<'a> {
     /// A tensor.
@@ -19,7 +21,7 @@ pub enum Operand<'a> {
 }
 
 impl<'a> Operand<'a> {
-    /// Returns the type that takes part, and how much it counts.
+    /// Returns the dtype of the operand and its priority in type promotion.
     pub(crate) fn kind(self) -> (DType, Weight) {
         match self {
             Self::Tensor(tensor) => (tensor.dtype(), tensor.weight()),
@@ -27,7 +29,7 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// Returns the tensor that takes part, and how much its type counts.
+    /// Returns the operand as a tensor, and its priority in type promotion.
     pub(crate) fn weigh(self) -> (Cow<'a, Tensor>, Weight) {
         match self {
             Self::Tensor(tensor) => (Cow::Borrowed(tensor), tensor.weight()),

@@ -1,6 +1,7 @@
-//! Operators that a host's language composes of others: it opens their scopes itself.
+//! Operators that Python composes from other operators, and whose scopes Python opens itself.
 //!
-//! What such an operator is given comes as values; its gradient is that of the operators inside.
+//! Their arguments arrive as [`OperatorInput`] values. They have no autograd node of their own: the
+//! operators inside provide the gradient.
 
 use mindprof_record::{Name, NameKind, OpenScope, is_recording, open_with};
 
@@ -8,7 +9,10 @@ use crate::autograd::next_sequence;
 use crate::dispatch::{Absent, Argument};
 use crate::{Scalar, Tensor};
 
-/// One argument of a composed operator.
+/// An argument of a composed operator.
+///
+/// The Python binding converts arguments into this type, so that a composed operator records the
+/// same inputs as a built-in one.
 #[derive(Clone, Debug)]
 pub enum OperatorInput {
     /// A tensor.
@@ -19,12 +23,12 @@ pub enum OperatorInput {
     Scalar(Scalar),
     /// A list of integers.
     Integers(Vec<i64>),
-    /// Something absent, or not told apart.
+    /// An argument that is absent or whose value is not recorded.
     Absent,
 }
 
-/// Opens the scope of a composed operator, to be closed by its caller. Returns none when nothing
-/// records.
+/// Opens the scope of a composed operator, which the caller must close. Returns `None` if nothing
+/// is recording.
 pub fn open_operator(name: &str, inputs: &[OperatorInput]) -> Option<OpenScope> {
     if !is_recording() {
         return None;

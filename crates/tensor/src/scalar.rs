@@ -1,15 +1,18 @@
-//! Numbers that are not tensors: an operand, a fill value, or what `item` gives back.
+//! Numbers outside of tensors: operands, fill values and the results of `item`.
 //!
-//! They come from the caller (a Python `int`, `float` or `bool`) and become elements of whichever
-//! type the operator computes in.
+//! They come from Python (`int`, `float` or `bool`) and are converted to the dtype that the
+//! operator computes in.
 
 use crate::element::by_dtype;
 use crate::{DType, Element};
 
 /// A number outside of any tensor.
+///
+/// It keeps the kind of the Python number that it came from, because type promotion depends on the
+/// kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scalar {
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// An integer.
     Int(i64),
@@ -27,12 +30,12 @@ impl Scalar {
         }
     }
 
-    /// Returns what is left of the number when it is stored as an element.
+    /// Returns the number after a round trip through an element of this dtype.
     pub(crate) fn stored(self, dtype: DType) -> Self {
         by_dtype!(dtype, T => T::from_scalar(self).to_scalar())
     }
 
-    /// Returns whether this is exactly one, so that multiplying by it may be left out.
+    /// Returns whether this is exactly one, so that a multiplication by it can be skipped.
     pub(crate) fn is_one(self) -> bool {
         self == Self::Int(1) || self == Self::Float(1.0)
     }

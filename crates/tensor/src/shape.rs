@@ -1,20 +1,20 @@
-//! Sizes before they belong to a tensor: checking what a caller asked for, broadcasting, inferring.
+//! Shape arithmetic: validation of requested sizes, broadcasting and inference of `-1`.
 //!
-//! Callers give signed sizes, as Python does; everything after this module works with checked
-//! unsigned ones.
+//! Callers pass signed sizes, as Python does. This module checks them, and the rest of the crate
+//! works with unsigned ones.
 
 use smallvec::SmallVec;
 
 use crate::error::reject;
 use crate::{DType, Error, Result};
 
-/// The sizes of a tensor; up to five need no allocation.
+/// The sizes of a tensor; up to five dimensions need no allocation.
 pub(crate) type Dims = SmallVec<[usize; 5]>;
 
-/// The strides of a tensor in elements; never negative.
+/// The strides of a tensor in elements, never negative.
 pub(crate) type Strides = SmallVec<[isize; 5]>;
 
-/// Checks the sizes of a tensor to be made.
+/// Checks the sizes of a new tensor.
 pub(crate) fn checked_sizes(sizes: &[i64]) -> Result<Dims> {
     sizes
         .iter()
@@ -27,7 +27,7 @@ pub(crate) fn checked_sizes(sizes: &[i64]) -> Result<Dims> {
         .collect()
 }
 
-/// Counts the elements of a tensor with these sizes.
+/// Returns the number of elements of a tensor with these sizes.
 pub(crate) fn count(dims: &[usize]) -> Result<usize> {
     if dims.contains(&0) {
         return Ok(0);
@@ -38,8 +38,8 @@ pub(crate) fn count(dims: &[usize]) -> Result<usize> {
         .ok_or(Error::CountOverflow)
 }
 
-/// Returns how many bytes so many elements take, which a tensor of sizes `dims` needs; no count if
-/// there are too many to count.
+/// Returns the bytes of `count` elements, for a tensor with the sizes `dims`. A `count` of `None`
+/// means that it has overflowed.
 pub(crate) fn storage_bytes(count: Option<usize>, dims: &[usize], dtype: DType) -> Result<usize> {
     count
         .and_then(|count| count.checked_mul(dtype.bytes()))
@@ -49,7 +49,7 @@ pub(crate) fn storage_bytes(count: Option<usize>, dims: &[usize], dtype: DType) 
         })
 }
 
-/// Returns sizes as callers write them.
+/// Converts sizes to the signed form that callers use.
 pub(crate) fn signed(dims: &[usize]) -> SmallVec<[i64; 6]> {
     dims.iter().map(|&dim| dim as i64).collect()
 }
@@ -78,8 +78,8 @@ pub(crate) fn broadcast(left: &[usize], right: &[usize]) -> Result<Dims> {
         .collect()
 }
 
-/// Returns the index of a dimension that may count from the end. A tensor without dimensions counts
-/// as one with one.
+/// Returns the index of a dimension; negative numbers count from the end. A zero-dimensional tensor
+/// is treated as one-dimensional.
 pub(crate) fn dimension_index(dimension: i64, rank: usize) -> Result<usize> {
     let rank = rank.max(1) as i64;
     if dimension < -rank || dimension >= rank {
@@ -92,7 +92,7 @@ pub(crate) fn dimension_index(dimension: i64, rank: usize) -> Result<usize> {
     Ok(dimension.rem_euclid(rank) as usize)
 }
 
-/// Marks the dimensions of a list; none listed means all.
+/// Marks the listed dimensions; an empty list marks all of them.
 pub(crate) fn dimension_mask(dimensions: &[i64], rank: usize) -> Result<SmallVec<[bool; 6]>> {
     const MOST: usize = 64;
     if rank > MOST && !dimensions.is_empty() {
@@ -110,7 +110,7 @@ pub(crate) fn dimension_mask(dimensions: &[i64], rank: usize) -> Result<SmallVec
     Ok(mask)
 }
 
-/// Returns the sizes of a view of `count` elements, with the size given as minus one filled in.
+/// Returns the sizes of a view of `count` elements, with a size of -1 inferred.
 pub(crate) fn infer_view(shape: &[i64], count: usize) -> Result<Dims> {
     let mut open = None;
     let mut product = Some(1_usize);

@@ -1,10 +1,9 @@
-//! The memory behind tensors: shared by views, counted while it lives, and locked while a kernel
+//! The memory behind tensors: shared by views, counted while it is alive and locked while a kernel
 //! works on it.
 //!
-//! Memory of its own is counted from [`Storage::new`] until its `Drop`; memory of others never is.
-//! Kernels reach elements only through [`read_one`], [`read_two`] and [`write()`], which lock all
-//! operands in one order (by address), so that operators on any threads cannot wait for each other
-//! in a circle.
+//! Owned memory is counted from [`Storage::new`] until it is dropped; foreign memory is not
+//! counted. Kernels reach elements only through [`read_one`], [`read_two`] and [`write()`], which
+//! lock all operands in address order, so that operators on different threads cannot deadlock.
 
 use std::array;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,6 +15,9 @@ use crate::live;
 use crate::{DType, Element, Error, Result};
 
 /// The elements that one tensor or several views share.
+///
+/// A storage carries the lock that kernels take and the version counter with which autograd detects
+/// in-place writes. It reports its allocation and its release to the recorder.
 #[derive(Debug)]
 pub(crate) struct Storage {
     buffer: RwLock<Buffer>,
@@ -23,12 +25,12 @@ pub(crate) struct Storage {
     bytes: usize,
     address: usize,
     version: AtomicU32,
-    /// What was told to live: nothing of memory that something else has allocated.
+    /// The number of bytes reported as allocated; zero for foreign memory.
     counted: usize,
 }
 
 impl Storage {
-    /// Takes ownership of elements, from here on counted as live.
+    /// Takes ownership of elements and counts them as allocated.
     #[inline]
     pub(crate) fn new<T: Element>(elements: Vec<T>) -> Arc<Self> {
         let bytes = elements.len() * size_of::<T>();
@@ -46,7 +48,7 @@ impl Storage {
         })
     }
 
-    /// Shows elements that something else has allocated, and will free.
+    /// Wraps elements that a foreign owner has allocated and will free.
     pub(crate) fn of_foreign<T: Element>(foreign: Foreign<T>) -> Arc<Self> {
         let elements = Elements::Foreign(foreign);
         Arc::new(Self {
@@ -59,14 +61,14 @@ impl Storage {
         })
     }
 
-    /// Returns where the elements lie.
+    /// Returns the address of the first element.
     #[inline]
     pub(crate) fn address(&self) -> usize {
         self.address
     }
 
     pub(crate) fn version(&self) -> u32 {
-        // Relaxed: the count is compared by programs that order their own writes; it guards
+        // Relaxed: programs that compare versions order their own writes; the counter guards
         // nothing.
         self.version.load(Ordering::Relaxed)
     }
@@ -88,7 +90,7 @@ impl Storage {
 
     #[inline]
     fn lock(&self) -> RwLockReadGuard<'_, Buffer> {
-        // A kernel that panicked leaves elements in an unknown state, but they are still elements.
+        // A kernel that panicked leaves unspecified values, but they are still valid elements.
         self.buffer.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -101,15 +103,15 @@ impl Drop for Storage {
     }
 }
 
-/// Whether memory begins or ceases to be a storage.
+/// Whether a storage is allocated or freed.
 #[derive(Clone, Copy)]
 enum Life {
     Begins,
     Ends,
 }
 
-/// Counts bytes that begin or cease to live, and tells the recorder: the one place that knows of
-/// every storage.
+/// Counts allocated or freed bytes and reports them to the recorder. Every storage passes through
+/// here.
 #[inline]
 fn tell(address: usize, bytes: usize, life: Life) {
     let difference = match life {
@@ -125,11 +127,11 @@ fn tell(address: usize, bytes: usize, life: Life) {
     mindprof_record::memory(address as u64, difference, || live::live_bytes() as u64);
 }
 
-/// Up to here memory is asked for as for any small object: without a plan for when there is none.
+/// Allocations up to this size, in bytes, abort the process on failure, as any small object would.
 const SMALL: usize = 1 << 12;
 
-/// Returns room for so many values, which a caller of the runtime has chosen: what cannot be had is
-/// an error.
+/// Reserves room for `count` values, a number that the caller of the runtime chose. Failure is an
+/// error, not an abort.
 #[inline]
 pub(crate) fn reserve<T>(count: usize) -> Result<Vec<T>> {
     if count <= SMALL {
@@ -144,22 +146,23 @@ pub(crate) fn reserve<T>(count: usize) -> Result<Vec<T>> {
     Ok(elements)
 }
 
-/// Returns elements that are zero, for a kernel that writes out of order or in parallel.
+/// Returns zeroed elements, for kernels that write out of order or in parallel.
 pub(crate) fn zeroed<T: Copy + Default>(count: usize) -> Result<Vec<T>> {
     if count > SMALL {
-        // The system clears large pieces for nothing, but a refusal would abort: ask first.
+        // The system hands out large zeroed blocks at no cost, but `vec!` aborts on failure:
+        // reserve first.
         drop(reserve::<T>(count)?);
     }
     Ok(vec![T::default(); count])
 }
 
-/// Gives a kernel the elements of its operand.
+/// Calls a kernel with the elements of one operand.
 #[inline]
 pub(crate) fn read_one<T: Element, R>(storage: &Storage, kernel: impl FnOnce(&[T]) -> R) -> R {
     kernel(typed(&storage.lock()))
 }
 
-/// Gives a kernel the elements of its two operands, which may share a storage.
+/// Calls a kernel with the elements of two operands, which may share a storage.
 #[inline]
 pub(crate) fn read_two<T: Element, R>(
     [left, right]: [&Storage; 2],
@@ -188,10 +191,11 @@ pub(crate) fn read_two<T: Element, R>(
     kernel(typed(left), typed(right))
 }
 
-/// Gives a kernel the elements of its destination, to write, and those of its other operands.
+/// Calls a kernel with the elements of its destination, for writing, and those of its other
+/// operands.
 ///
 /// # Panics
-/// Panics if an operand shares the destination's storage: it is to be copied first.
+/// Panics if an operand shares the destination's storage; callers copy such an operand first.
 pub(crate) fn write<D: Element, T: Element, R, const N: usize>(
     destination: &Storage,
     storages: [&Storage; N],
@@ -202,7 +206,7 @@ pub(crate) fn write<D: Element, T: Element, R, const N: usize>(
     kernel(own, sources)
 }
 
-/// The destination and the other operands of a kernel, locked.
+/// The locked destination and operands of a kernel.
 struct Locked<'a, const N: usize> {
     storages: [&'a Storage; N],
     before: Guards<'a, N>,
@@ -211,7 +215,7 @@ struct Locked<'a, const N: usize> {
 }
 
 impl<'a, const N: usize> Locked<'a, N> {
-    // Not inlined: every kernel that writes would carry it.
+    // Not inlined, to keep it out of every kernel that writes.
     #[inline(never)]
     fn new(destination: &'a Storage, storages: [&'a Storage; N]) -> Self {
         let address = std::ptr::from_ref(destination);
@@ -221,7 +225,7 @@ impl<'a, const N: usize> Locked<'a, N> {
                 .all(|&storage| !std::ptr::eq(storage, address)),
             "an operand that shares the destination's storage is copied first"
         );
-        // Fields are locked in the order in which they are written here.
+        // Struct fields are evaluated in the order written, which is the lock order.
         Self {
             storages,
             before: lock_in_order(storages, address, Side::Before),
@@ -245,7 +249,7 @@ impl<'a, const N: usize> Locked<'a, N> {
     }
 }
 
-/// Which operands to lock: those at lower or at higher addresses than the destination.
+/// The operands to lock: those at lower or at higher addresses than the destination.
 #[derive(Clone, Copy)]
 enum Side {
     Before,
@@ -254,8 +258,7 @@ enum Side {
 
 type Guards<'a, const N: usize> = [Option<RwLockReadGuard<'a, Buffer>>; N];
 
-/// Locks each storage once, lowest address first. There are few, so that looking for the next one
-/// beats sorting.
+/// Locks each storage once, in address order. With so few of them, a linear search beats sorting.
 #[inline]
 fn lock_in_order<'a, const N: usize>(
     storages: [&'a Storage; N],
@@ -284,7 +287,7 @@ fn lock_in_order<'a, const N: usize>(
     }
 }
 
-/// Returns the elements of an operand, which may be locked under another operand with the same
+/// Returns the elements of an operand, which may be locked as part of another operand with the same
 /// storage.
 fn elements<'g, T: Element, const N: usize>(
     guards: &'g Guards<'_, N>,

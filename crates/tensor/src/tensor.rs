@@ -1,7 +1,7 @@
-//! The tensor: a layout over a shared storage, and access to its elements.
+//! The tensor: a layout over a shared storage, with access to its elements.
 //!
-//! Operators are methods added in `ops`. What is here records nothing: it is for bindings, which
-//! copy values in and out, and for operators, which build their results with it.
+//! Operators are methods defined in `ops`. Nothing in this module is recorded: bindings use it to
+//! copy values in and out, and operators use it to build their results.
 
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
@@ -17,29 +17,33 @@ use crate::shape::{Strides, checked_sizes, storage_bytes};
 use crate::storage::{self, Storage};
 use crate::{DType, Element, Error, Logical, Result, Scalar};
 
-/// An array of numbers. Cloning is cheap and gives another handle to the same elements.
+/// A multi-dimensional array of numbers.
+///
+/// A tensor pairs a layout with a shared storage and, if autograd tracks it, with its metadata.
+/// Cloning is cheap and creates another handle to the same elements; views share the storage under
+/// a different layout.
 #[derive(Clone, Debug)]
 pub struct Tensor {
     storage: Arc<Storage>,
     layout: Layout,
-    /// What autograd knows of it; most tensors never need any.
+    /// The autograd metadata, created on demand: most tensors never need it.
     meta: OnceLock<Arc<Meta>>,
     role: Role,
 }
 
-/// How a tensor stands to its storage.
+/// The relation of a tensor to its storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// The operator that made it made the storage.
+    /// The tensor was created together with its storage.
     Owner,
-    /// It shows elements of another tensor.
+    /// The tensor is a view of another tensor's elements.
     View,
-    /// As a view, but what is written through it does not count as a new version.
+    /// As a view, but writing through it does not increment the version.
     Silent,
 }
 
 impl Tensor {
-    /// Copies elements, given with the last dimension innermost, into a new tensor.
+    /// Copies elements in row-major order into a new tensor.
     ///
     /// # Errors
     /// Returns an error if a size is negative, or the sizes require a different number of elements,
@@ -58,8 +62,7 @@ impl Tensor {
         Ok(Self::from_elements(copy, layout))
     }
 
-    /// Copies elements from bytes in the machine's order, the last dimension innermost, into a new
-    /// tensor.
+    /// Copies elements from bytes, in native byte order and row-major order, into a new tensor.
     ///
     /// # Errors
     /// Returns an error if the sizes require a different number of bytes, or memory cannot be
@@ -89,20 +92,21 @@ impl Tensor {
         }
     }
 
-    /// Shows memory of another owner, which lives as long as a tensor over it does.
+    /// Creates a tensor over foreign memory, which `owner` keeps alive.
     ///
-    /// Strides are in elements.
+    /// Strides are counted in elements.
     ///
     /// # Errors
-    /// Returns an error if a size or a stride is negative, or together they reach beyond what can
-    /// be addressed.
+    /// Returns an error if a size or a stride is negative, or if together they exceed the address
+    /// space.
     ///
     /// # Panics
-    /// When the address is not aligned for the type.
+    /// Panics if the address is not aligned for the dtype.
     ///
     /// # Safety
-    /// From `address` on lie elements of `dtype`, as many as sizes and strides reach, while `owner` is not dropped; and nobody writes to them while an
-    /// operator works on them.
+    /// `address` must point to valid, initialized elements of `dtype`, as many as the sizes and
+    /// strides reach, and they must stay in place until `owner` is dropped. Nobody else may write
+    /// to them while an operator works on them.
     #[expect(
         unsafe_code,
         reason = "the promise is passed on to where the memory is reached"
@@ -124,7 +128,8 @@ impl Tensor {
             let first = NonNull::new(std::ptr::with_exposed_provenance_mut::<T>(address));
             let first = first.filter(|_| count > 0).unwrap_or(NonNull::dangling());
             assert!(first.is_aligned(), "the address is aligned for the type");
-            // SAFETY: the caller promises just this.
+            // SAFETY: `first` is aligned (asserted above). This function's contract requires
+            // `count` valid elements there until `owner` is dropped, and no concurrent writers.
             let foreign = unsafe { Foreign::new(first, count, owner) };
             Ok(Self {
                 storage: Storage::of_foreign(foreign),
@@ -135,7 +140,7 @@ impl Tensor {
         })
     }
 
-    /// Returns the type of the elements.
+    /// Returns the dtype of the elements.
     #[inline]
     pub fn dtype(&self) -> DType {
         self.storage.dtype()
@@ -153,7 +158,7 @@ impl Tensor {
         self.layout.strides()
     }
 
-    /// Returns the place of the first element in the storage, in elements.
+    /// Returns the offset of the first element in the storage, in elements.
     #[inline]
     pub fn offset(&self) -> usize {
         self.layout.offset()
@@ -171,40 +176,41 @@ impl Tensor {
         self.layout.count()
     }
 
-    /// Returns whether the elements lie one after the other, the last dimension innermost.
+    /// Returns whether the elements are contiguous in row-major order.
     #[inline]
     pub fn is_contiguous(&self) -> bool {
         self.layout.is_contiguous()
     }
 
-    /// Returns how often the elements were written to, by any view.
+    /// Returns the version of the storage: how often its elements were written to, through any
+    /// view.
     pub fn version(&self) -> u32 {
         self.storage.version()
     }
 
-    /// Returns whether this tensor was made to show elements of another one.
+    /// Returns whether this tensor was created as a view of another one.
     pub fn is_view(&self) -> bool {
         self.role != Role::Owner
     }
 
-    /// Returns the address of the first element, by which storages can be told apart.
+    /// Returns the address of the first element.
     #[inline]
     pub fn address(&self) -> usize {
         self.storage.address() + self.offset() * self.dtype().bytes()
     }
 
-    /// Returns where the storage lies, by which the recorder knows it.
+    /// Returns the address of the storage, by which the recorder identifies it.
     pub fn storage_address(&self) -> usize {
         self.storage.address()
     }
 
-    /// Returns the bytes of the storage.
+    /// Returns the size of the storage in bytes.
     pub fn storage_bytes(&self) -> usize {
         self.storage.bytes()
     }
 
-    /// Returns the same elements, cut from the graph; writing to them does not count as a new
-    /// version.
+    /// Returns a view of all elements, detached from the graph. Writing through it does not
+    /// increment the version.
     #[must_use]
     pub fn data(&self) -> Self {
         Self {
@@ -213,27 +219,27 @@ impl Tensor {
         }
     }
 
-    /// Returns another handle to the elements that autograd knows nothing of.
+    /// Returns another handle to the same elements, unknown to autograd.
     #[must_use]
     pub fn detached(&self) -> Self {
         self.untracked()
     }
 
-    /// Tells a fresh view of an untracked tensor whose elements it shows, because tracked ones are
-    /// about to be written through it.
+    /// Links a fresh view to the untracked tensor that it shows, because tracked elements are about
+    /// to be written through it.
     pub fn link_to(&self, base: &Self) {
         if self.meta().is_none() && is_tracking() && self.is_view() {
             link_view(self, base);
         }
     }
 
-    /// Returns whether two tensors are views of one storage.
+    /// Returns whether both tensors share a storage.
     pub fn shares_storage(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.storage, &other.storage)
     }
 
-    /// Returns whether two tensors are known to have elements in one place: those of both lie
-    /// densely, in pieces that overlap.
+    /// Returns whether two tensors are known to overlap: both are dense, and their ranges
+    /// intersect.
     pub(crate) fn meets(&self, other: &Self) -> bool {
         if !self.shares_storage(other) || !self.layout.is_dense() || !other.layout.is_dense() {
             return false;
@@ -243,7 +249,7 @@ impl Tensor {
         own.start.max(other.start) < own.end.min(other.end)
     }
 
-    /// Copies the elements out, the last dimension innermost, converting them as C does.
+    /// Copies the elements out in row-major order, converted with the rules of a C cast.
     ///
     /// # Errors
     /// Returns an error if memory cannot be allocated.
@@ -256,7 +262,7 @@ impl Tensor {
         Ok(elements)
     }
 
-    /// Copies the elements out as bytes in the machine's order, the last dimension innermost.
+    /// Copies the elements out as bytes, in native byte order and row-major order.
     ///
     /// # Errors
     /// Returns an error if memory cannot be allocated.
@@ -275,7 +281,7 @@ impl Tensor {
         Ok(bytes)
     }
 
-    /// Copies the elements out as truths, the last dimension innermost.
+    /// Copies the elements out as booleans, in row-major order.
     ///
     /// # Errors
     /// Returns an error if memory cannot be allocated.
@@ -285,7 +291,7 @@ impl Tensor {
         Ok(elements)
     }
 
-    /// Copies the elements out as floats, the last dimension innermost.
+    /// Copies the elements out as floats, in row-major order.
     ///
     /// # Errors
     /// Returns an error if memory cannot be allocated.
@@ -293,7 +299,7 @@ impl Tensor {
         self.to_vec()
     }
 
-    /// Copies the elements out as numbers of their own kind, the last dimension innermost.
+    /// Copies the elements out as numbers of their own kind, in row-major order.
     ///
     /// # Errors
     /// Returns an error if memory cannot be allocated.
@@ -306,7 +312,7 @@ impl Tensor {
         Ok(elements)
     }
 
-    /// Makes a tensor of what a kernel produced.
+    /// Creates a tensor from the elements that a kernel produced.
     #[inline]
     pub(crate) fn from_elements<T: Element>(elements: Vec<T>, layout: Layout) -> Self {
         debug_assert_eq!(layout.end(), Some(elements.len()), "{layout:?}");
@@ -318,20 +324,20 @@ impl Tensor {
         }
     }
 
-    /// Makes a tensor without dimensions.
+    /// Creates a zero-dimensional tensor.
     pub(crate) fn from_scalar(value: Scalar) -> Self {
         let layout = Layout::contiguous(crate::shape::Dims::new())
             .expect("a shape without dimensions has one element");
         by_dtype!(value.dtype(), T => Self::from_elements(vec![T::from_scalar(value)], layout))
     }
 
-    /// Makes a tensor of zeros.
+    /// Creates a tensor of zeros.
     pub(crate) fn blank(layout: Layout, dtype: DType) -> Result<Self> {
         let count = storage_bytes(layout.end(), layout.dims(), dtype)? / dtype.bytes();
         by_dtype!(dtype, T => Ok(Self::from_elements(storage::zeroed::<T>(count)?, layout)))
     }
 
-    /// Looks at the same elements in another layout.
+    /// Returns the same elements under another layout.
     pub(crate) fn with_layout(&self, layout: Layout) -> Result<Self> {
         let available = self.storage.bytes() / self.dtype().bytes();
         let end = layout.end().unwrap_or(usize::MAX);
@@ -353,7 +359,8 @@ impl Tensor {
         })
     }
 
-    /// Takes the place of the tensor that it is a view of, which nobody else holds.
+    /// Turns a view into the owner of its storage; nobody else may hold the tensor that it is a
+    /// view of.
     pub(crate) fn into_owner(self) -> Self {
         Self {
             role: Role::Owner,
@@ -361,12 +368,13 @@ impl Tensor {
         }
     }
 
-    /// Uses only the first elements of its storage from here on, or of an empty one none.
+    /// Replaces the layout with one that covers only the first elements of the storage, possibly
+    /// none.
     pub(crate) fn shrunk(self, layout: Layout) -> Self {
         Self { layout, ..self }
     }
 
-    /// Returns another handle to the elements that autograd knows nothing of.
+    /// Returns another handle to the same elements, unknown to autograd.
     pub(crate) fn untracked(&self) -> Self {
         Self {
             storage: Arc::clone(&self.storage),
@@ -376,7 +384,7 @@ impl Tensor {
         }
     }
 
-    /// Returns a view of all elements that autograd knows nothing of.
+    /// Returns a view of all elements, unknown to autograd.
     pub(crate) fn alias(&self) -> Self {
         Self {
             role: self.role.of_view(),
@@ -393,14 +401,14 @@ impl Tensor {
         Arc::clone(self.meta.get_or_init(Meta::untracked))
     }
 
-    /// Sets what autograd knows of a tensor that it knew nothing of.
+    /// Sets the autograd metadata of a tensor that has none.
     pub(crate) fn set_meta(&self, meta: Arc<Meta>) {
-        // Another handle of the program may have been first only if the program shares the tensor
-        // before it has it.
+        // The slot can be taken only if the program shares a tensor with another thread before it
+        // is complete.
         drop(self.meta.set(meta));
     }
 
-    /// Counts a write.
+    /// Increments the version.
     pub(crate) fn bump_version(&self) {
         if self.role != Role::Silent {
             self.storage.bump_version();
@@ -412,7 +420,7 @@ impl Tensor {
         self.handles() == 1
     }
 
-    /// Returns whether both show the same elements in the same layout.
+    /// Returns whether both tensors have the same storage and layout.
     pub(crate) fn shows_the_same_as(&self, other: &Self) -> bool {
         self.shares_storage(other)
             && self.offset() == other.offset()
@@ -420,7 +428,7 @@ impl Tensor {
             && self.strides() == other.strides()
     }
 
-    /// Returns how many tensors share the storage, this one included.
+    /// Returns how many tensors share the storage, including this one.
     pub(crate) fn handles(&self) -> usize {
         Arc::strong_count(&self.storage)
     }

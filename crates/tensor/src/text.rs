@@ -1,20 +1,20 @@
-//! A tensor as text, laid out as torch prints it: aligned columns, scientific notation where
-//! numbers differ much, and only the edges of what is large.
+//! Formats tensors as text the way torch prints them: aligned columns, scientific notation for
+//! values of very different magnitude, and a summary of large tensors.
 
 use crate::{DType, Result, Scalar, Tensor};
 
-/// How tensors are printed.
+/// The settings of tensor printing, as set by `torch.set_printoptions`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrintOptions {
-    /// Digits after the point.
+    /// The number of digits after the decimal point.
     pub precision: usize,
-    /// From how many elements on only the edges are shown.
+    /// The number of elements above which the output is summarized.
     pub threshold: usize,
-    /// How many elements of each edge are shown.
+    /// The number of elements shown at each edge of a summarized dimension.
     pub edge_items: usize,
-    /// The widest that a line gets.
+    /// The maximum width of a line.
     pub line_width: usize,
-    /// Whether to use scientific notation; none decides by the elements.
+    /// Whether to use scientific notation; `None` decides by the elements.
     pub scientific: Option<bool>,
 }
 
@@ -31,7 +31,8 @@ impl Default for PrintOptions {
 }
 
 impl Tensor {
-    /// Returns the text of the elements, indented by as much as the caller has written already.
+    /// Returns the elements as text, indented by the `indent` columns that the caller has already
+    /// written.
     ///
     /// # Errors
     /// Returns an error if memory cannot be allocated.
@@ -45,12 +46,12 @@ impl Tensor {
     }
 }
 
-/// How many places at each end of a dimension are shown, if not all are.
+/// Returns how many indices are shown at each end of a dimension, or `None` if all are.
 fn cut(size: usize, edge: Option<usize>) -> Option<usize> {
     edge.filter(|&edge| size > edge.saturating_mul(2))
 }
 
-/// Returns the places of a dimension that are shown.
+/// Returns the indices of a dimension that are shown.
 fn places(size: usize, cut: Option<usize>) -> impl Iterator<Item = usize> {
     let first = cut.unwrap_or(size);
     (0..first).chain(size - cut.unwrap_or(0)..size)
@@ -70,7 +71,7 @@ fn shown_values(row: &Tensor, cut: Option<usize>) -> Result<Vec<Scalar>> {
     Ok(values)
 }
 
-/// Collects all elements that are shown, and looks at no other.
+/// Collects all elements that are shown, without reading the others.
 fn gather(tensor: &Tensor, edge: Option<usize>, shown: &mut Vec<Scalar>) -> Result<()> {
     if edge.is_none() {
         *shown = tensor.to_scalars()?;
@@ -131,7 +132,7 @@ fn lines(
     Ok(format!("[{}]", parts.join(&gap)))
 }
 
-/// How each element is written: alike, and equally wide.
+/// The format shared by all elements, which gives them equal width.
 struct Format {
     float: bool,
     whole: bool,
@@ -204,7 +205,7 @@ impl Format {
     }
 }
 
-/// Writes a number as C does: `1.2346e+00`.
+/// Formats a number as C does: `1.2346e+00`.
 fn scientific(value: f64, precision: usize) -> String {
     let text = format!("{value:.precision$e}");
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));

@@ -1,4 +1,4 @@
-//! The end of every path: adding to the gradient of a leaf.
+//! Accumulates gradients into leaves, where every path through the graph ends.
 
 use std::sync::Arc;
 
@@ -11,22 +11,23 @@ node_site! {
     ACCUMULATE = "torch::autograd::AccumulateGrad";
 }
 
-/// A leaf, as its node knows it.
+/// A leaf as seen by its accumulation node: its metadata, which stores the gradient, and its
+/// layout.
 pub(super) struct Leaf {
     pub(super) meta: Arc<Meta>,
     layout: Layout,
 }
 
-/// Who else holds a gradient that arrives at a leaf.
+/// Whether anything else holds the storage of a gradient that arrives at a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Holders {
-    /// Nobody holds these very elements: the leaf may keep them.
+    /// Nothing else holds these elements, so the leaf may keep them.
     Nobody,
-    /// Somebody does, or may do.
+    /// Something else holds them, or may hold them.
     Somebody,
 }
 
-/// Makes the node of a leaf.
+/// Creates the accumulation node of a leaf.
 pub(super) fn leaf_node(leaf: &Tensor, meta: &Arc<Meta>) -> Arc<Node> {
     let shape = ResultShape::of(leaf);
     let leaf = Leaf {
@@ -37,7 +38,7 @@ pub(super) fn leaf_node(leaf: &Tensor, meta: &Arc<Meta>) -> Arc<Node> {
 }
 
 impl Leaf {
-    /// Adds a gradient to what the leaf has, or makes it the leaf's gradient.
+    /// Adds a gradient to the leaf's gradient, or stores it as the first one.
     pub(super) fn accumulate(&self, gradient: &Tensor, holders: Holders) -> Result<()> {
         let Some(known) = self.meta.grad() else {
             let own = if holders == Holders::Nobody && self.is_laid_out_alike(gradient) {
@@ -56,8 +57,8 @@ impl Leaf {
         Ok(())
     }
 
-    /// Returns whether the elements of a gradient lie as the leaf's do; where those have gaps,
-    /// whether they lie in one piece.
+    /// Returns whether a gradient has the memory layout of the leaf or, if the leaf is not dense,
+    /// whether the gradient is contiguous.
     fn is_laid_out_alike(&self, gradient: &Tensor) -> bool {
         if !self.layout.is_dense() {
             return gradient.is_contiguous();

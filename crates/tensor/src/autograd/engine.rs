@@ -1,8 +1,8 @@
-//! Walks the graph from results to leaves.
+//! Walks the graph backward, from results to leaves.
 //!
-//! Nodes are counted first; a node runs when gradients from all nodes before it have arrived, and
-//! of those that are ready the one that was made last runs first, leaves before all others. That is
-//! torch's order, and traces show it.
+//! The engine first counts the edges into each node. A node runs once gradients have arrived over
+//! all of them; among the nodes that are ready, accumulation nodes of leaves run first, then the
+//! most recently created one. This is torch's order, which traces show.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -23,13 +23,13 @@ node_site! {
     GRAPH_ROOT = "torch::autograd::GraphRoot";
 }
 
-/// What becomes of the elements that nodes have saved.
+/// Whether a backward pass frees the elements that nodes have saved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RetainGraph {
-    /// They are freed; the graph can be walked once.
+    /// Saved elements are freed, so that the graph can be walked only once.
     #[default]
     No,
-    /// They stay.
+    /// Saved elements are kept.
     Yes,
 }
 
@@ -38,7 +38,8 @@ type NodePointer = *const Node;
 
 /// Sends gradients from `roots` through the graph.
 ///
-/// With `wanted`, returns the gradients that arrive there, and leaves get none.
+/// With `wanted`, returns the gradients that arrive at those edges and leaves the gradients of
+/// leaves unchanged.
 pub(super) fn run(
     roots: Vec<(Edge, Tensor)>,
     wanted: Option<&[Edge]>,
@@ -47,7 +48,7 @@ pub(super) fn run(
     let _no_grad = NoGrad::enter();
     let mut walk = Walk::plan(&roots, wanted, retain);
     if roots.len() > 1 {
-        // Where several gradients start, torch shows one node that they all come from.
+        // If several gradients start the walk, torch shows one root node for all of them.
         let _evaluate = NodeScope::open(open(GRAPH_ROOT.evaluate.name()), None);
         let _apply = NodeScope::open(open(GRAPH_ROOT.apply.name()), None);
     }
@@ -66,10 +67,10 @@ pub(super) fn run(
     Ok(walk.captured)
 }
 
-/// A node whose gradients are there.
+/// A node that is ready to run.
 struct Task {
     sequence: Option<u32>,
-    /// Of equals, what came first runs first.
+    /// Breaks ties: the node that became ready first runs first.
     place: u64,
     node: Arc<Node>,
     arrived: Arrived,
@@ -102,10 +103,10 @@ impl Ord for Task {
     }
 }
 
-/// The state of one walk.
+/// The state of one backward pass.
 struct Walk<'a> {
     dependencies: FxHashMap<NodePointer, usize>,
-    /// Nodes that lie on a way to what is wanted; none means all.
+    /// The nodes on a path to a wanted edge; `None` means all nodes.
     useful: Option<FxHashSet<NodePointer>>,
     waiting: FxHashMap<NodePointer, (Arc<Node>, Arrived)>,
     ready: BinaryHeap<Task>,
@@ -113,8 +114,11 @@ struct Walk<'a> {
     captured: Vec<Option<Tensor>>,
     retain: RetainGraph,
     places: u64,
-    /// Held until the end, as by torch's caller: a gradient of the caller is never taken for one
-    /// that may be written to. With each goes how many handles its storage had before the walk.
+    /// The gradients that started the walk, each with the number of handles that its storage had
+    /// before.
+    ///
+    /// They are held until the end, as in torch, so that a gradient of the caller is never mistaken
+    /// for one that may be modified.
     roots: Vec<(Tensor, usize)>,
 }
 
@@ -169,7 +173,7 @@ impl<'a> Walk<'a> {
         let place = &mut arrived[edge.result];
         *place = Some(match place.take() {
             None => gradient,
-            // What nobody else can see is added to where it is.
+            // Nothing else can see this tensor, so it is modified in place.
             Some(known) if known.is_alone() && !known.is_view() && known.layout().is_dense() => {
                 known.add_(&gradient)?;
                 known
@@ -216,7 +220,7 @@ impl<'a> Walk<'a> {
         if !useful(Arc::as_ptr(node)) {
             return Ok(());
         }
-        // The gradients that arrived are freed before what the node has saved, as in torch.
+        // As in torch, the gradients that arrived are freed before the node's saved elements.
         let (outputs, spent) = self.apply(node, arrived)?;
         drop(spent);
         for (index, (edge, output)) in node.edges.iter().zip(outputs).enumerate() {
@@ -232,7 +236,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Counts one arrival at a node, with a gradient or without.
+    /// Counts one arrival at a node, with or without a gradient.
     fn arrive(&mut self, node: NodePointer) {
         let count = self
             .dependencies
@@ -244,8 +248,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Computes the gradients of a node's operands. Returns the formula too if nobody needs it any
-    /// more: what a node has saved is not freed by its formula.
+    /// Computes the gradients of a node's operands. Also returns the formula if nothing needs it
+    /// any more, so that the caller decides when its saved elements are freed.
     fn apply(&self, node: &Node, mut arrived: Arrived) -> Result<(Outputs, Option<Formula>)> {
         let scope = open_with(node.name.apply_name(), |encoder| {
             for gradient in &arrived {
@@ -271,10 +275,11 @@ impl<'a> Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Finds out who else holds the elements of a gradient.
+    /// Determines whether anything else holds the storage of a gradient.
     ///
-    /// Parts of one storage may go to several leaves, each of which keeps its own. That is safe if
-    /// every handle to the storage is known: those of the walk, and those from before it.
+    /// Parts of one storage may go to several leaves, each of which keeps its own part. This is
+    /// safe if every handle to the storage is accounted for: those of this pass and those that
+    /// existed before it.
     fn holders(&self, gradient: &Tensor) -> Holders {
         if gradient.is_alone() {
             return Holders::Nobody;
@@ -308,11 +313,11 @@ impl Walk<'_> {
     }
 }
 
-/// Returns the nodes from which one of the wanted results can be reached, those of the wanted ones
-/// left out unless a way leads through them.
+/// Returns the nodes from which a wanted edge can be reached. A wanted node itself is included only
+/// if a path leads through it.
 fn useful_nodes(nodes: &[&Node], wanted: &[Edge]) -> FxHashSet<NodePointer> {
-    // From each node those that lead to it. Numbers would not do for an order: they count on each
-    // thread by itself, and a graph may be made on several.
+    // Maps each node to its predecessors. Sequence numbers cannot provide the order: each thread
+    // counts its own, and a graph can span threads.
     let mut leading: FxHashMap<NodePointer, Vec<NodePointer>> = FxHashMap::default();
     for node in nodes {
         for edge in node.edges.iter().flatten() {
@@ -332,7 +337,7 @@ fn useful_nodes(nodes: &[&Node], wanted: &[Edge]) -> FxHashSet<NodePointer> {
     useful
 }
 
-/// Brings a gradient to the shape and the type of the result that it belongs to.
+/// Converts a gradient to the shape and the dtype of the result that it belongs to.
 fn fit(gradient: Tensor, edge: &Edge, node: &Node, index: usize) -> Result<Tensor> {
     let ResultShape { dims, dtype } = &edge.node.results[edge.result];
     let mut gradient = gradient;
@@ -356,7 +361,7 @@ fn fit(gradient: Tensor, edge: &Edge, node: &Node, index: usize) -> Result<Tenso
 }
 
 impl Tensor {
-    /// Adds up what a shape was broadcast to, so that the shape is back.
+    /// Sums over the dimensions that broadcasting expanded, which restores the shape `dims`.
     pub(crate) fn sum_to(&self, dims: &[usize]) -> Result<Self> {
         if dims.is_empty() {
             return self.sum(None, KeepDims::No, None);
@@ -380,7 +385,7 @@ impl Tensor {
     }
 }
 
-/// A scope of a node, closed when this is dropped.
+/// The recorder scope of a node, closed on drop.
 struct NodeScope(Option<OpenScope>);
 
 impl NodeScope {

@@ -1,4 +1,4 @@
-//! Functions that the user wrote, forward and backward.
+//! Custom autograd functions, whose forward and backward are written by the user.
 
 use smallvec::SmallVec;
 
@@ -7,7 +7,10 @@ use super::node::{Formula, Node, NodeName, ResultShape};
 use super::track::{edges, set_history};
 use crate::{Result, Tensor};
 
-/// A function of the user that is about to run.
+/// A custom function that is about to run.
+///
+/// The binding creates one per call, runs the user's forward through [`Function::forward`] and
+/// attaches the backward with [`Function::finish`].
 #[derive(Debug)]
 pub struct Function {
     tracked: bool,
@@ -15,18 +18,18 @@ pub struct Function {
 }
 
 impl Function {
-    /// Looks at the operands: is a node needed?
+    /// Creates a function over its operands and determines whether it needs a node.
     pub fn new(operands: Vec<Tensor>) -> Self {
         let tracked = is_tracking() && operands.iter().any(Tensor::requires_grad);
         Self { tracked, operands }
     }
 
-    /// Returns the number that ties the forward half to its node.
+    /// Returns the sequence number that ties the forward call to its backward node.
     pub fn sequence(&self) -> u32 {
         upcoming_sequence()
     }
 
-    /// Runs the forward half, which is not tracked.
+    /// Runs the forward computation with tracking off.
     pub fn forward<R>(&self, compute: impl FnOnce() -> R) -> R {
         let _no_grad = NoGrad::enter();
         compute()
@@ -37,13 +40,13 @@ impl Function {
         self.tracked
     }
 
-    /// Returns for each operand whether its gradient is wanted.
+    /// Returns, for each operand, whether its gradient is needed.
     pub fn needs(&self) -> Vec<bool> {
         self.operands.iter().map(Tensor::requires_grad).collect()
     }
 
-    /// Hangs a node on the results that are marked; results that are operands become handles of
-    /// their own.
+    /// Attaches a node to the results that are marked as differentiable. A result that is also an
+    /// operand becomes a new handle.
     pub fn finish(
         self,
         name: &str,

@@ -1,4 +1,4 @@
-//! Functions that the user wants called with a gradient, before it goes on.
+//! Hooks: user functions that are called with a gradient before it is passed on.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,8 +8,9 @@ use crate::{Error, Result, Tensor};
 
 type Call = dyn Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync;
 
-/// A function of a gradient; what it returns replaces the gradient, and is as large and of the same
-/// type.
+/// A user function that receives a gradient and may replace it.
+///
+/// The replacement must have the same size and dtype.
 #[derive(Clone)]
 pub struct Hook {
     name: Arc<str>,
@@ -17,7 +18,7 @@ pub struct Hook {
 }
 
 impl Hook {
-    /// Makes a hook of a function; errors tell its name.
+    /// Wraps a function; `name` appears in error messages.
     pub fn new(
         name: &str,
         call: impl Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync + 'static,
@@ -58,11 +59,11 @@ impl fmt::Debug for Hook {
     }
 }
 
-/// By which a hook is found again to be removed.
+/// Identifies a registered hook for its removal.
 pub(super) type HookId = u64;
 
 pub(super) fn new_id() -> HookId {
     static NEXT: AtomicU64 = AtomicU64::new(1);
-    // Relaxed: numbers have to differ, and order nothing.
+    // Relaxed: ids only have to be unique.
     NEXT.fetch_add(1, Ordering::Relaxed)
 }

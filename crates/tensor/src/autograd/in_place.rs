@@ -1,5 +1,5 @@
-//! Operators that write into a tensor: the tensor becomes a result of a new node, and so does what
-//! it is a view of.
+//! In-place operators: the modified tensor becomes a result of a new node, and so does the tensor
+//! that it is a view of.
 
 use std::sync::Arc;
 
@@ -17,10 +17,11 @@ node_site! {
     COPY_SLICES = "CopySlices";
 }
 
-/// Writes into `target`; if it or an operand is tracked, the target becomes a result of a node with
-/// the formula.
+/// Runs an in-place operator on `target`. If the target or an operand is tracked, the target
+/// becomes a result of a node with the given formula.
 ///
-/// The formula gives the gradient of the target as it was, then those of the operands.
+/// The formula returns the gradient of the target's previous value, followed by those of the
+/// operands.
 pub(crate) fn in_place<const N: usize>(
     site: &'static NodeSite,
     target: &Tensor,
@@ -51,15 +52,15 @@ pub(crate) fn in_place<const N: usize>(
     Ok(())
 }
 
-/// Tells a fresh view of an untracked tensor whose elements it shows, because it is about to be
-/// given tracked ones.
+/// Links a fresh view to the untracked tensor that it shows, because tracked elements are about to
+/// be written through it.
 pub(crate) fn link_view(view: &Tensor, base: &Tensor) {
     base.meta_or_new();
     view.meta_or_new();
     mark_view(view, base);
 }
 
-/// Returns an error if a tensor must not be written to while it is tracked.
+/// Returns an error if autograd forbids writing to a tensor.
 pub(crate) fn check_writable(target: &Tensor) -> Result<()> {
     let Some(meta) = target.meta() else {
         return Ok(());
@@ -79,7 +80,7 @@ pub(crate) fn check_writable(target: &Tensor) -> Result<()> {
 fn record(site: &'static NodeSite, target: &Tensor, operands: &[&Tensor], formula: Formula) {
     if let Some(view) = target.meta().and_then(|meta| meta.view()) {
         copy_slices(&view.base, target.layout(), &operands[1..], formula);
-        // The view's own node is made anew when someone asks for it.
+        // The node of the view is recreated when it is next needed.
         return;
     }
     let node = Node::build(
@@ -91,8 +92,8 @@ fn record(site: &'static NodeSite, target: &Tensor, operands: &[&Tensor], formul
     set_history(target, &node, 0);
 }
 
-/// Makes `base` a result of a node that sends the gradient of one piece through `inner` and lets
-/// the rest pass.
+/// Makes `base` a result of a node that sends the gradient of one slice through `inner` and passes
+/// the rest through unchanged.
 fn copy_slices(base: &Tensor, piece: &Layout, operands: &[&Tensor], inner: Formula) {
     let mut all: SmallVec<[&Tensor; 4]> = smallvec![base];
     all.extend(operands.iter().copied());
@@ -121,7 +122,7 @@ fn copy_slices(base: &Tensor, piece: &Layout, operands: &[&Tensor], inner: Formu
     set_history(base, &node, 0);
 }
 
-/// Gives a view of a tensor that was written to a node that leads to the tensor as it is now.
+/// Gives a view a new node after its base was modified, leading to the base's current node.
 pub(super) fn renew_view(tensor: &Tensor, meta: &Arc<Meta>, view: &ViewOf) {
     let Some(edge) = view.base.gradient_edge() else {
         return;

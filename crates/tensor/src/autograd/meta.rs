@@ -1,5 +1,5 @@
-//! What a tensor knows beside its elements: whether it is tracked, where its gradient goes, and its
-//! gradient.
+//! The autograd metadata of a tensor: whether it is tracked, where its gradient flows, and its
+//! accumulated gradient.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,9 @@ use super::hook::{Hook, HookId, new_id};
 use super::node::{Edge, Node};
 use crate::{Error, Result, Tensor};
 
-/// The part of a tensor that its handles share.
+/// The autograd metadata that all handles of a tensor share.
+///
+/// It is created when autograd first concerns itself with a tensor: most tensors have none.
 pub(crate) struct Meta {
     requires_grad: AtomicBool,
     state: Mutex<State>,
@@ -19,17 +21,17 @@ pub(crate) struct Meta {
 #[derive(Default)]
 struct State {
     grad: Option<Tensor>,
-    /// Where the gradient of a result goes; none for leaves.
+    /// The node and result index to which the gradient flows; `None` for leaves.
     edge: Option<Edge>,
-    /// The node of a leaf, while some graph holds it.
+    /// The accumulation node of a leaf, while a graph holds it.
     leaf: Weak<Node>,
-    /// Hooks of a leaf; those of other tensors are in their nodes.
+    /// The hooks of a leaf; those of other tensors are stored in their nodes.
     hooks: Vec<(HookId, Hook)>,
     retains: bool,
     view: Option<ViewOf>,
 }
 
-/// Whose elements a view shows, and at which version its node was right.
+/// The base of a view, and the version of the base for which the view's node is valid.
 #[derive(Clone)]
 pub(super) struct ViewOf {
     pub(super) base: Tensor,
@@ -47,14 +49,14 @@ impl Meta {
         })
     }
 
-    /// Makes what a tensor has that is not tracked.
+    /// Creates the metadata of an untracked tensor.
     pub(crate) fn untracked() -> Arc<Self> {
         Self::new(false, None)
     }
 
     #[inline]
     pub(crate) fn requires_grad(&self) -> bool {
-        // Relaxed: a flag that the program sets before it uses the tensor; it guards nothing.
+        // Relaxed: the program sets the flag before it uses the tensor; it guards nothing.
         self.requires_grad.load(Ordering::Relaxed)
     }
 
@@ -63,7 +65,8 @@ impl Meta {
     }
 
     pub(super) fn set_grad(&self, grad: Option<Tensor>) {
-        // The old gradient is dropped after the lock: its end may end more.
+        // The old gradient is dropped after the lock is released, since its destructor may run
+        // arbitrary code.
         let before = std::mem::replace(&mut self.state().grad, grad);
         drop(before);
     }
@@ -106,20 +109,20 @@ impl fmt::Debug for Meta {
     }
 }
 
-/// Returns which result of which node a tensor is, for messages.
+/// Returns the result index and the name of the node that produced a tensor, for messages.
 pub(super) fn origin(tensor: &Tensor) -> Option<(usize, String)> {
     let edge = tensor.meta()?.edge()?;
     Some((edge.result, edge.node.text().to_owned()))
 }
 
 impl Tensor {
-    /// Returns whether gradients of this tensor are wanted.
+    /// Returns whether this tensor requires gradients.
     #[inline]
     pub fn requires_grad(&self) -> bool {
         self.meta().is_some_and(|meta| meta.requires_grad())
     }
 
-    /// Says whether gradients of this leaf are wanted.
+    /// Sets whether this leaf requires gradients.
     ///
     /// # Errors
     /// Returns an error if the elements are not floating-point, or the tensor is a result that is
@@ -146,12 +149,12 @@ impl Tensor {
         Ok(())
     }
 
-    /// Returns whether the tensor is no result of a tracked operator.
+    /// Returns whether this tensor is a leaf: not a result of a tracked operator.
     pub fn is_leaf(&self) -> bool {
         self.meta().is_none_or(|meta| meta.state().edge.is_none())
     }
 
-    /// Returns the gradient that was collected so far.
+    /// Returns the accumulated gradient.
     pub fn grad(&self) -> Option<Self> {
         self.meta()?.grad()
     }
@@ -183,14 +186,14 @@ impl Tensor {
         Ok(())
     }
 
-    /// Returns the name of the node that this tensor is a result of.
+    /// Returns the name of the node that produced this tensor.
     pub fn node_name(&self) -> Option<String> {
         self.gradient_edge()
             .filter(|_| !self.is_leaf())
             .map(|edge| edge.node.text().to_owned())
     }
 
-    /// Keeps the gradient of this result when it passes, as is always done for leaves.
+    /// Makes this result keep its gradient, as leaves always do.
     ///
     /// # Errors
     /// Returns an error if the tensor is not tracked.
@@ -215,7 +218,7 @@ impl Tensor {
         self.meta().is_some_and(|meta| meta.state().retains)
     }
 
-    /// Calls a function with the gradient of this tensor, and returns what removes it again.
+    /// Registers a hook on the gradient of this tensor and returns a function that removes it.
     ///
     /// # Errors
     /// Returns an error if the tensor is not tracked.
@@ -246,7 +249,7 @@ impl Tensor {
         })
     }
 
-    /// Cuts this tensor from the graph that it is a result of.
+    /// Detaches this tensor from its graph, in place.
     ///
     /// # Errors
     /// Returns an error if it is a view: the tensor it shows would not know.
@@ -263,7 +266,8 @@ impl Tensor {
         Ok(())
     }
 
-    /// Returns where the gradient of this tensor goes, if anywhere.
+    /// Returns the node and result index to which the gradient of this tensor flows, or `None` if
+    /// it is untracked.
     pub(crate) fn gradient_edge(&self) -> Option<Edge> {
         let meta = self.meta()?;
         if !meta.requires_grad() {

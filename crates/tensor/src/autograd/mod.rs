@@ -1,9 +1,9 @@
-//! Derivatives: which operators hang a node on their results, and how gradients flow back through
-//! the nodes.
+//! Automatic differentiation: which operators attach a node to their results, and how gradients
+//! flow back through the nodes.
 //!
-//! An operator calls [`differentiable`] with its computation and its formula; `engine` walks the
-//! nodes from a result to the leaves. Second derivatives are not offered, so that nodes keep plain
-//! elements and never other nodes' tensors.
+//! An operator calls [`differentiable`] with its computation and its gradient formula; `engine`
+//! walks the nodes from a result to the leaves. Second derivatives are not supported, so nodes save
+//! plain elements and never tensors with nodes of their own.
 
 mod accumulate;
 mod engine;

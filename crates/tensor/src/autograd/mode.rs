@@ -1,19 +1,19 @@
-//! Whether operators on this thread are tracked, and which number the next node gets.
+//! The thread-local autograd mode: whether operators are tracked, and the next sequence number.
 //!
-//! Tracking is off inside of [`NoGrad`] and inside of an operator that has a formula of its own
-//! ([`Below`]): what such an operator calls is part of its computation.
+//! Tracking is off inside [`NoGrad`] and inside an operator that has its own formula ([`Below`]),
+//! because the operators that it calls are part of its computation.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
 
 use mindprof_record::{ThreadKey, fast_thread_local};
 
-/// What operators of one thread ask.
+/// The autograd mode of one thread.
 struct Mode {
     enabled: Cell<bool>,
     below: Cell<bool>,
     sequence: Cell<u32>,
-    /// The thread, once it was asked for.
+    /// The thread's recorder key, once it was looked up.
     thread: Cell<ThreadKey>,
 }
 
@@ -26,30 +26,30 @@ fast_thread_local! {
     }
 }
 
-/// Asks or changes the mode of this thread. One that is ending has none any more, and is as at
-/// first.
+/// Reads or changes the mode of this thread, or returns `at_first` if the thread is ending and its
+/// mode is gone.
 #[inline]
 fn with_mode<T>(action: impl FnOnce(&Mode) -> T, at_first: T) -> T {
     MODE.try_with(action).unwrap_or(at_first)
 }
 
-/// Returns whether operators on this thread are tracked, as far as the caller decides it.
+/// Returns whether the caller has tracking enabled on this thread.
 pub fn is_grad_enabled() -> bool {
     with_mode(|mode| mode.enabled.get(), true)
 }
 
-/// Turns tracking on this thread on or off and returns whether it was on.
+/// Enables or disables tracking on this thread and returns the previous setting.
 pub fn set_grad_enabled(enabled: bool) -> bool {
     with_mode(|mode| mode.enabled.replace(enabled), true)
 }
 
-/// Returns whether an operator that is called now would be tracked.
+/// Returns whether an operator called now would be tracked.
 #[inline]
 pub(crate) fn is_tracking() -> bool {
     next_sequence().is_some()
 }
 
-/// Returns the number that the next node of this thread will get; none if an operator would not be
+/// Returns the sequence number of this thread's next node, or `None` if an operator would not be
 /// tracked.
 #[inline]
 pub(crate) fn next_sequence() -> Option<u32> {
@@ -60,20 +60,20 @@ pub(crate) fn next_sequence() -> Option<u32> {
     with_mode(ask, Some(0))
 }
 
-/// Returns the number that the next node of this thread will get, tracked or not.
+/// Returns the sequence number of this thread's next node, tracked or not.
 pub(super) fn upcoming_sequence() -> u32 {
     with_mode(|mode| mode.sequence.get(), 0)
 }
 
-/// Which operator a node is of: its number among those of the thread that it ran on.
+/// Identifies the forward operator of a node: its thread, and its sequence number there.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Forward {
     pub(super) sequence: u32,
     pub(super) thread: ThreadKey,
 }
 
-/// Takes the next number of this thread. The highest one means "none" to the recorder and is left
-/// out.
+/// Takes the next sequence number of this thread. It skips the highest number, which means "none"
+/// to the recorder.
 pub(super) fn take_forward() -> Forward {
     let take = |mode: &Mode| {
         let sequence = mode.sequence.get();
@@ -91,10 +91,10 @@ pub(super) fn take_forward() -> Forward {
     with_mode(take, at_exit)
 }
 
-/// Marks, while it lives, that an operator computes: what it calls is not tracked.
+/// Guard of an operator's computation: operators called while it lives are not tracked.
 pub(crate) struct Below {
     before: bool,
-    /// It is undone on the thread that it was done on.
+    /// Makes the guard `!Send`: it must be dropped on the thread that created it.
     thread_bound: PhantomData<*const ()>,
 }
 
@@ -115,7 +115,10 @@ impl Drop for Below {
     }
 }
 
-/// Turns tracking off while it lives, also if it was turned off by an operator around it.
+/// Guard that disables tracking while it lives, and restores the previous mode.
+///
+/// It also lifts the mark of an enclosing operator, so that code inside sees tracking as disabled
+/// by the caller.
 pub(crate) struct NoGrad {
     enabled: bool,
     below: bool,

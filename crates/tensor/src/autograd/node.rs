@@ -1,7 +1,7 @@
-//! A node of the graph: what an operator leaves behind so that its gradient can be computed.
+//! Nodes of the graph: an operator leaves one behind so that its gradient can be computed.
 //!
-//! Edges point from a result's node to the nodes of the operands. A node keeps its operands'
-//! elements inside of its formula, never tensors with nodes, so that the graph has no circles.
+//! Edges point from a result's node to the nodes of its operands. A node saves elements inside its
+//! formula, never tensors with nodes, so the graph has no cycles.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -15,10 +15,10 @@ use super::mode::{Forward, take_forward};
 use crate::shape::Dims;
 use crate::{DType, Error, Result, Tensor};
 
-/// What a formula returns: one gradient per operand, in order; none where it was not needed.
+/// The gradients that a formula returns: one per operand, in order, or `None` if it was not needed.
 pub(crate) type Outputs = SmallVec<[Option<Tensor>; 4]>;
 
-/// The gradients that arrive at a node, and what is wanted from it.
+/// The gradients that arrive at a node, and which operands need one in return.
 pub(crate) struct Gradients<'a> {
     pub(crate) arrived: &'a [Option<Tensor>],
     needed: SmallVec<[bool; 4]>,
@@ -34,12 +34,12 @@ impl<'a> Gradients<'a> {
             .expect("a node runs when a gradient has arrived")
     }
 
-    /// Returns whether anyone waits for the gradient of an operand.
+    /// Returns whether the gradient of an operand is needed.
     pub(crate) fn needs(&self, operand: usize) -> bool {
         self.needed[operand]
     }
 
-    /// Computes the gradient of an operand if anyone waits for it.
+    /// Computes the gradient of an operand if it is needed.
     pub(crate) fn when(
         &self,
         operand: usize,
@@ -51,14 +51,17 @@ impl<'a> Gradients<'a> {
 
 type Compute = Box<dyn Fn(&Gradients<'_>) -> Result<Outputs> + Send + Sync>;
 
-/// How gradients of results become gradients of operands.
+/// Computes the gradients of an operator's operands from those of its results.
+///
+/// Operators build one when they attach a node. A formula that saves elements of the forward pass
+/// is freed after it ran, unless the graph is retained.
 pub(crate) struct Formula {
     compute: Compute,
     keeps_tensors: bool,
 }
 
 impl Formula {
-    /// A formula that needs no elements of the forward computation; it can run any number of times.
+    /// Creates a formula that saves nothing from the forward pass and can run any number of times.
     pub(crate) fn plain(
         compute: impl Fn(&Gradients<'_>) -> Result<Outputs> + Send + Sync + 'static,
     ) -> Self {
@@ -68,7 +71,7 @@ impl Formula {
         }
     }
 
-    /// A formula that keeps elements of the forward computation, which are freed after it ran.
+    /// Creates a formula that saves elements of the forward pass, which are freed after it ran.
     pub(crate) fn saving(
         compute: impl Fn(&Gradients<'_>) -> Result<Outputs> + Send + Sync + 'static,
     ) -> Self {
@@ -78,14 +81,14 @@ impl Formula {
         }
     }
 
-    /// A formula for one operand that needs no elements of the forward computation.
+    /// Creates a formula for one operand that saves nothing from the forward pass.
     pub(crate) fn unary(
         compute: impl Fn(&Tensor) -> Result<Tensor> + Send + Sync + 'static,
     ) -> Self {
         Self::plain(move |gradients| Ok(smallvec::smallvec![Some(compute(gradients.only())?)]))
     }
 
-    /// A formula for one operand that keeps elements of the forward computation.
+    /// Creates a formula for one operand that saves elements of the forward pass.
     pub(crate) fn unary_saving(
         compute: impl Fn(&Tensor) -> Result<Tensor> + Send + Sync + 'static,
     ) -> Self {
@@ -94,7 +97,7 @@ impl Formula {
 }
 
 impl Formula {
-    /// Puts a computation around this one, which it may call with other gradients.
+    /// Wraps this formula in another computation, which can call it with different gradients.
     pub(super) fn around(
         self,
         outer: impl Fn(&Gradients<'_>, &Inner<'_>) -> Result<Outputs> + Send + Sync + 'static,
@@ -118,17 +121,17 @@ impl Formula {
     }
 }
 
-/// The computation that another one was put around.
+/// The wrapped computation.
 type Inner<'a> = dyn Fn(&[Option<Tensor>]) -> Result<Outputs> + 'a;
 
-/// The names under which the nodes of one operator are recorded.
+/// The names under which the nodes of an operator are recorded.
 pub(crate) struct NodeSite {
     pub(crate) text: &'static str,
     pub(crate) evaluate: Site,
     pub(crate) apply: Site,
 }
 
-/// Names the nodes of an operator.
+/// Declares the node names of operators.
 macro_rules! node_site {
     ($($(#[$meta:meta])* $name:ident = $text:literal;)+) => {
         $($(#[$meta])* static $name: $crate::autograd::NodeSite = $crate::autograd::NodeSite {
@@ -142,10 +145,10 @@ macro_rules! node_site {
 }
 pub(crate) use node_site;
 
-/// What a node is called.
+/// The name of a node.
 pub(super) enum NodeName {
     Static(&'static NodeSite),
-    /// A node of a function that the user wrote.
+    /// The node of a custom function.
     User {
         text: Box<str>,
         evaluate: Name,
@@ -185,7 +188,7 @@ impl NodeName {
     }
 }
 
-/// The shape and the type of one result of an operator: what its gradient has to have, too.
+/// The shape and the dtype of one result of an operator, which its gradient must match.
 #[derive(Clone, Debug)]
 pub(super) struct ResultShape {
     pub(super) dims: Dims,
@@ -201,32 +204,35 @@ impl ResultShape {
     }
 }
 
-/// Where the gradient of a tensor goes: a node, and which of the node's results the tensor is.
+/// The destination of a tensor's gradient: a node, and the index of the tensor among its results.
 #[derive(Clone)]
 pub(crate) struct Edge {
     pub(crate) node: Arc<Node>,
     pub(crate) result: usize,
 }
 
-/// What a node does with the gradients that arrive.
+/// The action of a node on the gradients that arrive.
 pub(super) enum Action {
-    /// Computes the gradients of the operands; none after the formula was freed.
+    /// Computes the gradients of the operands. The formula is `None` after it was freed.
     Formula(Mutex<Option<Formula>>),
-    /// Adds to the gradient of a leaf.
+    /// Accumulates into the gradient of a leaf.
     Accumulate(Leaf),
 }
 
-/// What is called, or kept, when the gradient of a result arrives.
+/// The hooks to call, and the tensors that retain their gradient, when a result's gradient arrives.
 #[derive(Default)]
 pub(super) struct Watchers {
     pub(super) hooks: Vec<(usize, HookId, Hook)>,
     pub(super) retained: Vec<(usize, Weak<Meta>)>,
 }
 
-/// A node of the graph.
+/// A node of the autograd graph.
+///
+/// A tracked operator creates one for its results, and the node keeps the nodes of its operands
+/// alive. The engine runs it when all gradients of its results have arrived.
 pub(crate) struct Node {
     pub(super) name: NodeName,
-    /// None for leaves, which come before all others.
+    /// The forward operator; `None` for leaves, which run before all other nodes.
     pub(super) forward: Option<Forward>,
     pub(super) edges: SmallVec<[Option<Edge>; 4]>,
     pub(super) results: SmallVec<[ResultShape; 1]>,
@@ -262,12 +268,13 @@ impl Node {
         })
     }
 
-    /// Returns the node's name.
+    /// Returns the name of the node.
     pub(crate) fn text(&self) -> &str {
         self.name.text()
     }
 
-    /// Computes the gradients of the operands. Returns the formula too if nobody needs it any more.
+    /// Computes the gradients of the operands. Also returns the formula if nothing needs it any
+    /// more.
     pub(super) fn apply(
         &self,
         formula: &Mutex<Option<Formula>>,
@@ -279,7 +286,7 @@ impl Node {
             needed: self.edges.iter().map(Option::is_some).collect(),
         };
         let lock = || formula.lock().unwrap_or_else(PoisonError::into_inner);
-        // Taken out while it runs, so that a user's function may come back here.
+        // Taken out while it runs, so that a user function can reenter.
         let own = lock().take().ok_or(Error::GraphFreed)?;
         let outputs = (own.compute)(&gradients);
         if release && own.keeps_tensors && outputs.is_ok() {
@@ -289,13 +296,13 @@ impl Node {
         Ok((outputs?, None))
     }
 
-    /// Changes what is told of arriving gradients.
+    /// Changes the hooks and retained gradients.
     pub(super) fn watch<R>(&self, change: impl FnOnce(&mut Watchers) -> R) -> R {
         let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
         change(watchers.get_or_insert_default())
     }
 
-    /// Runs hooks over the gradients that have arrived and keeps those that someone retains.
+    /// Runs hooks on the gradients that arrived and stores those that are retained.
     pub(super) fn notify(&self, arrived: &mut [Option<Tensor>]) -> Result<()> {
         let (hooks, retained) = {
             let watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -321,8 +328,7 @@ impl Node {
 }
 
 impl Drop for Node {
-    /// Takes long chains apart one by one: a node that drops the next one inside of itself would
-    /// need a stack as deep as the chain.
+    /// Drops long chains iteratively: dropping them recursively would overflow the stack.
     fn drop(&mut self) {
         let mut rest: Vec<Arc<Self>> = self
             .edges

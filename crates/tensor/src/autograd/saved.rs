@@ -1,9 +1,9 @@
-//! Elements that a formula needs later, with the version they had.
+//! Tensors that a formula saves for the backward pass, with a check that they were not modified.
 
 use super::meta::origin;
 use crate::{Error, Result, Tensor};
 
-/// A tensor as it was when it was saved.
+/// A tensor saved for the backward pass, with its version at that time.
 pub(crate) struct Saved {
     tensor: Tensor,
     version: u32,
@@ -11,7 +11,7 @@ pub(crate) struct Saved {
 }
 
 impl Saved {
-    /// Keeps the elements of an operand.
+    /// Saves an operand.
     pub(crate) fn new(tensor: &Tensor) -> Self {
         Self {
             tensor: tensor.untracked(),
@@ -20,7 +20,7 @@ impl Saved {
         }
     }
 
-    /// Keeps the elements of a result, whose node is about to be made.
+    /// Saves a result, whose node is about to be created.
     pub(crate) fn result(tensor: &Tensor, node: &'static super::NodeSite) -> Self {
         Self {
             tensor: tensor.untracked(),
@@ -29,7 +29,7 @@ impl Saved {
         }
     }
 
-    /// Returns the tensor.
+    /// Returns the tensor if it was not modified since.
     ///
     /// # Errors
     /// Returns an error if it was written to since.

@@ -1,4 +1,4 @@
-//! The calls with which operators become differentiable.
+//! The functions with which operators become differentiable.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::node::{Edge, Formula, Node, NodeName, NodeSite, ResultShape};
 use crate::dispatch::{returning, returns};
 use crate::{Result, Tensor};
 
-/// Computes a result; if an operand is tracked, hangs a node with the formula on it.
+/// Computes a result. If an operand is tracked, attaches a node with the formula to it.
 #[inline]
 pub(crate) fn differentiable<const N: usize>(
     site: &'static NodeSite,
@@ -21,7 +21,7 @@ pub(crate) fn differentiable<const N: usize>(
 ) -> Result<Tensor> {
     let tracked = is_tracked(&operands);
     if tracked == Tracked::No && !wants_results() {
-        // As it is: each look at a result copies a whole tensor.
+        // Not wrapped in `inspect`: each look at a result copies a whole tensor.
         return below(tracked, compute);
     }
     let mut compute = Some(compute);
@@ -35,12 +35,12 @@ pub(crate) fn differentiable<const N: usize>(
     Ok(result)
 }
 
-/// Computes a result and tells execution traces of it. Compiled once for all operators.
+/// Computes a result and records it for execution traces. Not generic, so that it is compiled once.
 fn below_and_told(tracked: Tracked, compute: &mut dyn FnMut() -> Result<Tensor>) -> Result<Tensor> {
     returning(below(tracked, compute))
 }
 
-/// As [`differentiable`], for a result that shows elements of its first operand.
+/// Computes as [`differentiable`] does, for a result that is a view of its operand.
 #[inline]
 pub(crate) fn differentiable_view(
     site: &'static NodeSite,
@@ -53,8 +53,8 @@ pub(crate) fn differentiable_view(
     Ok(result)
 }
 
-/// As [`differentiable`], for an operator with several results, of which the first one is
-/// differentiable.
+/// Computes as [`differentiable`] does, for an operator with several results of which only the
+/// first is differentiable.
 pub(crate) fn differentiable_first<const N: usize, const M: usize>(
     site: &'static NodeSite,
     operands: [&Tensor; N],
@@ -72,7 +72,7 @@ pub(crate) fn differentiable_first<const N: usize, const M: usize>(
     Ok(results)
 }
 
-/// As [`differentiable_first`], for any number of operands and results.
+/// Computes as [`differentiable_first`] does, for any number of operands and results.
 pub(crate) fn differentiable_list(
     site: &'static NodeSite,
     operands: &[&Tensor],
@@ -90,8 +90,9 @@ pub(crate) fn differentiable_list(
     Ok(results)
 }
 
-/// Returns whether an operator on these operands needs a node. Most have no history, which is
-/// quicker to see than whether history is kept.
+/// Returns whether an operator on these operands needs a node.
+///
+/// Most operands are untracked, which is quicker to check than the mode of the thread.
 #[inline]
 fn is_tracked(operands: &[&Tensor]) -> Tracked {
     if operands.iter().any(|operand| operand.requires_grad()) && is_tracking() {
@@ -108,15 +109,15 @@ enum Tracked {
     No,
 }
 
-/// Computes a result with tracking off. Nobody can tell whether it was where nothing is tracked or
-/// recorded.
+/// Computes a result with tracking off. The guard is skipped if nothing is tracked or recorded,
+/// because then it has no observable effect.
 #[inline]
 fn below<R>(tracked: Tracked, compute: impl FnOnce() -> Result<R>) -> Result<R> {
     let _below = (tracked == Tracked::Yes || is_recording()).then(Below::enter);
     compute()
 }
 
-/// Remembers whose elements a tracked view shows, for when it is written to.
+/// Stores the base of a tracked view, for in-place writes through it.
 pub(crate) fn mark_view(view: &Tensor, operand: &Tensor) {
     let (Some(own), Some(other)) = (view.meta(), operand.meta()) else {
         return;

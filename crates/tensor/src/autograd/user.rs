@@ -1,21 +1,21 @@
-//! What programs call: `backward`, and `gradients` of chosen tensors.
+//! The entry points of programs: `backward`, and `gradients` of chosen tensors.
 
 use super::engine::{RetainGraph, run};
 use super::mode::NoGrad;
 use super::node::Edge;
 use crate::{Error, Result, Tensor};
 
-/// What to do about a tensor that the results do not depend on.
+/// How to treat an input that the results do not depend on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unused {
-    /// It is an error.
+    /// Return an error.
     #[default]
     Refuse,
-    /// Its gradient is none.
+    /// Return `None` as its gradient.
     Allow,
 }
 
-/// Adds the gradients of `results` to all leaves that they depend on.
+/// Accumulates the gradients of `results` into all leaves that they depend on.
 ///
 /// # Errors
 /// Returns an error if a result is not tracked, lacks a gradient that it needs, or its graph was
@@ -29,7 +29,7 @@ pub fn backward(
     Ok(())
 }
 
-/// Returns the gradients of `results` with respect to `inputs`; leaves are left alone.
+/// Returns the gradients of `results` with respect to `inputs`, without touching the leaves.
 ///
 /// # Errors
 /// Fails in the same cases as [`backward`], and if an input is not tracked, or unused without

@@ -1,19 +1,19 @@
-//! Writing into tensors: copies that may convert, and constant fills.
+//! Copies with conversion, and constant fills.
 
 use super::Walk;
 use crate::element::{by_dtype, cast};
 use crate::storage;
 use crate::{Element, Scalar, Tensor};
 
-/// Writes the elements of `source`, broadcast and converted, into `destination`, which has a
-/// storage of its own.
+/// Writes the elements of `source`, broadcast and converted, into `destination`, which must not
+/// share its storage.
 pub(crate) fn copy_into(destination: &Tensor, source: &Tensor) {
     by_dtype!(destination.dtype(), D => by_dtype!(source.dtype(), S => {
         copy_typed::<D, S>(destination, source);
     }));
 }
 
-/// Sets every element.
+/// Sets every element to a number.
 pub(crate) fn fill(destination: &Tensor, value: Scalar) {
     let walk = Walk::over(destination.dims(), [destination.layout()]);
     by_dtype!(destination.dtype(), T => {
@@ -28,7 +28,7 @@ pub(crate) fn fill(destination: &Tensor, value: Scalar) {
     });
 }
 
-/// Sets the elements of a vector to numbers that are `step` apart.
+/// Fills a vector with an arithmetic sequence.
 pub(crate) fn fill_range(destination: &Tensor, start: Scalar, step: Scalar) {
     let value = |index: i64| match (start, step) {
         (Scalar::Float(_), _) | (_, Scalar::Float(_)) => {

@@ -1,8 +1,7 @@
-//! Element-wise loops: one or two operands in, as many elements out as the broadcast shape has.
+//! Element-wise loops over one or more operands that broadcast to a common shape.
 //!
-//! An operator is one loop over slices, which the compiler turns into vector code. All around it,
-//! layouts, locks and threads, is compiled once for each type of elements and calls the loop for
-//! each piece.
+//! An operator is one loop over slices, which the compiler vectorizes. The code around it, for
+//! layouts, locks and threads, is compiled once per element type and calls the loop for each piece.
 #![expect(
     unsafe_code,
     reason = "results are written into memory that nobody has cleared"
@@ -20,10 +19,10 @@ use crate::shape::Dims;
 use crate::storage::{self, reserve};
 use crate::{Element, Logical, Result, Tensor};
 
-/// Where the results of a loop go; the loop writes each of them.
+/// Uninitialized memory for the results of a loop, which must write every element.
 type Room<U> = [MaybeUninit<U>];
 
-/// Loops over operands of the same length, which write results or change the first of them.
+/// Loops over operands of equal length that write results or update the first operand.
 type MapLoop<'a, T, U> = &'a (dyn Fn(&[T], &mut Room<U>) + Sync);
 type ZipLoop<'a, T, U> = &'a (dyn Fn(&[T], &[T], &mut Room<U>) + Sync);
 type UpdateLoop<'a, T> = &'a dyn Fn(&mut [T], &[T]);
@@ -43,7 +42,7 @@ pub(crate) fn map<T: Element, U: Element>(
     })
 }
 
-/// Returns a tensor with the same elements in a storage of its own.
+/// Returns a copy of the elements in a new storage.
 pub(crate) fn duplicate(operand: &Tensor) -> Result<Tensor> {
     by_dtype!(operand.dtype(), T => map(operand, |x: T| x))
 }
@@ -155,18 +154,19 @@ fn zip_slices<T: Element, U: Element>(
     share(pieces, |(results, (a, b))| function(a, b, results));
 }
 
-/// Returns so many elements, which `write` has written, each of them.
+/// Returns `count` elements, every one of which `write` has initialized.
 #[inline]
 fn written<U: Element>(count: usize, write: impl FnOnce(&mut Room<U>)) -> Result<Vec<U>> {
     let mut elements: Vec<U> = reserve(count)?;
     write(&mut elements.spare_capacity_mut()[..count]);
-    // SAFETY: there is room for `count` elements, and the callers, all of them above, hand every
-    // place of it to a loop of `map` or `zip`, which writes all that it is handed or panics.
+    // SAFETY: the vector has capacity for `count` elements. `written` is private, and its callers
+    // in this module hand all of the memory to a loop of `map` or `zip`, which initializes every
+    // element of the slice that it gets or panics.
     unsafe { elements.set_len(count) };
     Ok(elements)
 }
 
-/// Changes every element of the destination by the element of an operand that broadcasts to it.
+/// Updates every element of the destination with that of an operand that broadcasts to it.
 pub(crate) fn update<T: Element>(
     destination: &Tensor,
     operand: &Tensor,
@@ -204,7 +204,7 @@ fn update_pieces<T: Element>(
     })
 }
 
-/// Changes every element of the destination by the elements of two operands that broadcast to it.
+/// Updates every element of the destination with those of two operands that broadcast to it.
 pub(crate) fn update_two<T: Element>(
     destination: &Tensor,
     operands: [&Tensor; 2],
@@ -245,7 +245,7 @@ fn update_two_pieces<T: Element>(
     })
 }
 
-/// Changes every element of the destination.
+/// Updates every element of the destination.
 pub(crate) fn update_each<T: Element>(
     destination: &Tensor,
     function: impl Fn(T) -> T + Copy,
@@ -272,8 +272,7 @@ fn update_each_piece<T: Element>(destination: &Tensor, function: &dyn Fn(&mut [T
     })
 }
 
-/// Takes each element from the one operand or the other, as `condition` says. All three broadcast
-/// to `dims`.
+/// Takes each element from `yes` or `no`, depending on `condition`. All three broadcast to `dims`.
 pub(crate) fn choose<T: Element>(
     dims: &[usize],
     condition: &Tensor,
@@ -300,7 +299,7 @@ pub(crate) fn choose<T: Element>(
     Ok(Tensor::from_elements(elements, result.layout().clone()))
 }
 
-/// Returns the elements one after the other, in a storage of their own unless they lie so already.
+/// Returns the elements in contiguous order, copying only if they are not contiguous already.
 pub(crate) fn pack(operand: &Tensor) -> Result<Tensor> {
     if operand.is_contiguous() {
         return Ok(operand.untracked());
@@ -311,7 +310,7 @@ pub(crate) fn pack(operand: &Tensor) -> Result<Tensor> {
     Ok(packed)
 }
 
-/// Gives a function the elements of a contiguous tensor.
+/// Calls a function with the elements of a contiguous tensor.
 pub(crate) fn with_slice<T: Element, R>(
     operand: &Tensor,
     function: impl FnOnce(&[T]) -> Result<R>,
@@ -324,7 +323,7 @@ pub(crate) fn with_slice<T: Element, R>(
     })
 }
 
-/// Gives a function the elements of two contiguous tensors.
+/// Calls a function with the elements of two contiguous tensors.
 pub(crate) fn with_slices<T: Element, R>(
     [left, right]: [&Tensor; 2],
     function: impl FnOnce(&[T], &[T]) -> Result<R>,

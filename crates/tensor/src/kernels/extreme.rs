@@ -1,4 +1,4 @@
-//! Where the largest and smallest elements are.
+//! Finds the positions of the largest and the smallest elements.
 
 use super::with_slice;
 use crate::element::by_dtype;
@@ -6,11 +6,11 @@ use crate::ops::End;
 use crate::storage::reserve;
 use crate::{Element, Result, Tensor};
 
-/// Returns, for each outer and inner place, where along the middle dimension the extreme element
-/// is.
+/// Returns the position of the extreme element along the middle dimension, for each outer and inner
+/// position.
 ///
-/// The tensor is contiguous and has `outer * middle * inner` elements. What is not a number is more
-/// extreme than any.
+/// The tensor is contiguous and has `outer * middle * inner` elements. NaN is more extreme than any
+/// number.
 pub(crate) fn extreme_places(tensor: &Tensor, dims: [usize; 3], end: End) -> Result<Vec<usize>> {
     by_dtype!(tensor.dtype(), T => with_slice(tensor, |own: &[T]| places(own, dims, end)))
 }

@@ -1,4 +1,4 @@
-//! Loops along one dimension of contiguous elements: sorted orders and running sums.
+//! Loops along one dimension of contiguous elements: sorting and running sums.
 
 use std::cmp::Ordering;
 
@@ -9,8 +9,10 @@ use crate::shape::Dims;
 use crate::storage::{reserve, zeroed};
 use crate::{Element, Result, Tensor};
 
-/// Returns, for each outer and inner place, the order of the elements along the middle dimension:
-/// `outer * middle * inner` places. Equals stay in their order; what is not a number is largest.
+/// Returns the sorted order of the elements along the middle dimension, for each outer and inner
+/// position, as `outer * middle * inner` positions.
+///
+/// The sort is stable, and NaN counts as the largest value.
 pub(crate) fn sorted_places(
     tensor: &Tensor,
     dims: [usize; 3],

@@ -1,5 +1,7 @@
-//! The loops: each takes elements and layouts, returns new elements, and knows nothing of operators
-//! or the recorder.
+//! The compute loops of operators.
+//!
+//! Each kernel takes elements and layouts and returns new elements. Kernels know nothing of
+//! operators, autograd or the recorder.
 
 mod copy;
 mod elementwise;
@@ -36,8 +38,8 @@ pub(crate) use reduce::{fold, sum};
 pub(crate) use walk::Walk;
 pub(crate) use wide::{narrowed, rewrite, widened};
 
-/// Below this many elements a second thread costs more than it saves.
+/// The number of elements below which a second thread costs more than it saves.
 const PARALLEL_COUNT: usize = 1 << 18;
 
-/// The piece of work that one thread takes at a time.
+/// The number of elements that a thread takes at a time.
 const PARALLEL_CHUNK: usize = 1 << 15;

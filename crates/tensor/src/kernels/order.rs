@@ -1,8 +1,7 @@
-//! In which order an element-wise operator lays out its result: the way its operands are laid out,
-//! as torch does.
+//! Chooses the memory layout of an element-wise result: that of its operands, as in torch.
 //!
-//! A transposed operand gives a transposed result, so that the walk is along memory on both sides.
-//! The layout shows in traces (strides) and decides whether a later `view` copies.
+//! A transposed operand gives a transposed result, so that the loop follows memory on both sides.
+//! The strides are visible in traces and decide whether a later `view` copies.
 
 use std::cmp::Ordering;
 
@@ -16,7 +15,7 @@ use crate::shape::{Dims, Strides};
 /// The dimensions of a shape, innermost first.
 pub(crate) type Order = SmallVec<[usize; 6]>;
 
-/// Returns the layout of a result and the order in which to produce its elements.
+/// Returns the layout of a result, and the order in which to produce its elements.
 pub(crate) fn result_layout<const N: usize>(
     dims: &[usize],
     operands: [&Layout; N],
@@ -41,10 +40,10 @@ pub(crate) fn result_layout<const N: usize>(
     Ok((layout, order))
 }
 
-/// Sorts dimensions by the strides of the first operand that tells them apart.
+/// Sorts dimensions by the strides of the first operand that distinguishes them.
 ///
-/// The relation is not transitive where operands broadcast, so this is an insertion sort that stops
-/// at the first neighbour that is known to come before.
+/// With broadcasting the relation is not transitive, so this is an insertion sort that stops at the
+/// first neighbor known to come before.
 fn memory_order<const N: usize>(dims: &[usize], operands: [&Layout; N], mut order: Order) -> Order {
     for start in 1..order.len() {
         let mut moving = start;

@@ -1,12 +1,12 @@
-//! Where large loops run on several threads: rayon's own pool, and in a forked child a pool of that
-//! child's.
+//! Runs large loops on several threads: rayon's global pool or, in a forked child process, a pool
+//! of its own.
 //!
-//! A child has none of its parent's threads but all of their bookkeeping: work for the pool that
-//! the parent had begun would wait for ever. So the child's work goes to threads that are begun
-//! there, at the first such loop.
+//! A forked child has none of its parent's threads but a copy of their bookkeeping, so work
+//! submitted to the inherited pool would never run. The child therefore starts new threads at its
+//! first parallel loop.
 //!
-//! Kernels split their work with [`share`], which rayon sees as one function for all of them: it
-//! would else be compiled anew for each element type and each operator.
+//! Kernels split their work with [`share`], which is a single function from rayon's point of view;
+//! otherwise rayon's code would be compiled again for each element type and operator.
 
 #![cfg_attr(
     unix,
@@ -25,10 +25,12 @@ use rayon::prelude::*;
 pub(crate) use self::fork::in_parallel;
 use crate::Result;
 
-/// Up to here rows are cheaper to work on than to ask for one by one.
+/// The number of elements up to which a batch of rows is cheaper to process than to lock for row by
+/// row.
 const ROWS_COUNT: usize = 1 << 12;
 
-/// Gives each item to `work`, on as many threads as are free. Items are worth a lock each.
+/// Calls `work` with each item, on as many threads as are free. Taking an item costs a lock, so
+/// items should be large.
 pub(crate) fn share<I: ExactSizeIterator + Send>(items: I, work: impl Fn(I::Item) + Sync) {
     let count = items.len();
     if count < 2 {
@@ -46,7 +48,7 @@ pub(crate) fn share<I: ExactSizeIterator + Send>(items: I, work: impl Fn(I::Item
     });
 }
 
-/// As [`share`], for work that may fail; returns an error if any did.
+/// Shares items as [`share`] does, for fallible work; returns an error if any call failed.
 pub(crate) fn try_share<I: ExactSizeIterator + Send>(
     items: I,
     work: impl Fn(I::Item) -> Result<()> + Sync,
@@ -60,7 +62,7 @@ pub(crate) fn try_share<I: ExactSizeIterator + Send>(
     outcome.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// As [`share`], for rows of elements with their numbers; short rows are taken several at a time.
+/// Shares numbered rows of elements as [`share`] does; short rows are taken several at a time.
 pub(crate) fn share_rows<T: Send>(
     elements: &mut [T],
     width: usize,
@@ -78,7 +80,7 @@ pub(crate) fn share_rows<T: Send>(
     });
 }
 
-/// Runs the same work as often as there are threads, but at most so many times.
+/// Runs the same work once per thread, but at most `most` times.
 fn on_threads(most: usize, work: &(dyn Fn() + Sync)) {
     in_parallel(|| {
         (0..most.min(rayon::current_num_threads()))
@@ -88,17 +90,16 @@ fn on_threads(most: usize, work: &(dyn Fn() + Sync)) {
     });
 }
 
-/// Runs `work`, which may split itself among rayon's threads.
+/// Runs `work`, which may use rayon's parallel iterators.
 #[cfg(not(unix))]
 #[inline]
 pub(crate) fn in_parallel<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Sets how many threads large loops may use. Returns whether it could be: once such a loop has
-/// run, the number stays.
+/// Sets the number of threads for large loops, capped at the number of processors.
 ///
-/// There are never more than processors: others would only wait, and all are started at once.
+/// Returns `false` if the number is already fixed because a parallel loop has run.
 pub fn set_thread_count(count: usize) -> bool {
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(count.min(processors));
@@ -113,14 +114,14 @@ mod fork {
 
     use rayon::{ThreadPool, ThreadPoolBuilder};
 
-    /// How many forks lie between this process and the one that first split a loop.
-    // Relaxed: it changes in a child before that has a second thread.
+    /// The number of forks between this process and the one that first ran a parallel loop.
+    // Relaxed: it changes in a child before the child has a second thread.
     static FORKS: AtomicU32 = AtomicU32::new(0);
 
     static IS_WATCHED: OnceLock<()> = OnceLock::new();
 
-    /// The pool of a child. Never freed: to end the threads of a parent's would be to wait for
-    /// them.
+    /// The pool of a forked child. It is never freed: dropping a pool inherited from the parent
+    /// would wait for threads that do not exist.
     static CHILD: AtomicPtr<ChildPool> = AtomicPtr::new(ptr::null_mut());
 
     struct ChildPool {
@@ -128,7 +129,7 @@ mod fork {
         pool: ThreadPool,
     }
 
-    /// Runs `work`, which may split itself among rayon's threads.
+    /// Runs `work`, which may use rayon's parallel iterators.
     #[inline]
     pub(crate) fn in_parallel<R: Send>(work: impl FnOnce() -> R + Send) -> R {
         IS_WATCHED.get_or_init(watch);
@@ -139,8 +140,8 @@ mod fork {
     }
 
     fn watch() {
-        // SAFETY: the hook adds to a number, which a child may do. Where the system refuses, a
-        // child is as it would be without.
+        // SAFETY: the handler only increments an atomic, which is async-signal-safe. If
+        // registration fails, a child behaves as if the handler did not exist.
         unsafe { libc::pthread_atfork(None, None, Some(count_fork)) };
     }
 
@@ -148,13 +149,15 @@ mod fork {
         FORKS.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns the pool of this process, which it begins at the first call. No lock: one that
-    /// another thread held at a fork would stay locked.
+    /// Returns the pool of this process and creates it on the first call.
+    ///
+    /// It takes no lock, because a lock that another thread holds during a fork stays locked in the
+    /// child.
     #[cold]
     fn child_pool(forks: u32) -> &'static ThreadPool {
-        // Acquire, here and below: pairs with the release of whoever made the pool.
+        // Acquire, here and below: pairs with the release of the thread that stored the pool.
         let known = CHILD.load(Ordering::Acquire);
-        // SAFETY: what is stored is never freed.
+        // SAFETY: `CHILD` is null or holds a pointer from `Box::into_raw` that is never freed.
         if let Some(child) = unsafe { known.as_ref() }
             && child.forks == forks
         {
@@ -166,11 +169,13 @@ mod fork {
         let new = Box::into_raw(Box::new(ChildPool { forks, pool }));
         let stored = CHILD.compare_exchange(known, new, Ordering::AcqRel, Ordering::Acquire);
         match stored {
-            // SAFETY: as above; the box was given up to be stored.
+            // SAFETY: `new` came from `Box::into_raw` and is now stored in `CHILD`, whose pools are
+            // never freed.
             Ok(_) => unsafe { &(*new).pool },
             Err(first) => {
-                // SAFETY: the box was not stored, so nobody else knows of it; its threads are this
-                // process's own. What was stored instead is never freed.
+                // SAFETY: the exchange failed, so `new` was not published and this is its only
+                // owner; its threads belong to this process and can be joined. `first` was read
+                // from `CHILD`, whose pools are never freed.
                 unsafe {
                     drop(Box::from_raw(new));
                     &(*first).pool

@@ -1,8 +1,8 @@
-//! Runs of a walk cut into pieces that lie in one piece of memory, so that an operator needs one
-//! loop: over slices.
+//! Splits the runs of a walk into contiguous pieces, so that an operator needs only one loop, over
+//! slices.
 //!
-//! What lies apart is gathered first, and scattered after where it is written; an element that is
-//! repeated is spread out once.
+//! Strided elements are gathered first and, if written, scattered afterwards; a repeated element is
+//! expanded once.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use crate::Element;
 
-/// How many elements are gathered at a time: few enough to stay near the processor.
+/// The number of elements gathered at a time, small enough for the first-level cache.
 const PIECE: usize = 1 << 10;
 
 /// Returns the pieces of a run whose operands have these strides.
@@ -22,8 +22,8 @@ pub(super) fn pieces(
     cut(count, if lies_together { count } else { PIECE })
 }
 
-/// As [`pieces`], for a run whose first operand is written: one that is repeated takes each element
-/// in turn.
+/// Returns the pieces of a run whose first operand is written; a repeated one is processed element
+/// by element.
 pub(super) fn written_pieces(
     strides: &[usize],
     count: usize,
@@ -45,14 +45,14 @@ fn cut(count: usize, size: usize) -> impl Iterator<Item = Range<usize>> {
 
 /// The elements of one operand, piece by piece.
 pub(super) struct Pieces<T> {
-    /// Beside this value where they are few, which a small operator shows.
+    /// Stored inline if few, which matters for small operators.
     gathered: SmallVec<[T; 32]>,
-    /// The place of the element that all that was gathered repeats.
+    /// The position of the element that fills `gathered`, if it holds a repeated one.
     repeated: Option<usize>,
 }
 
 impl<T: Element> Pieces<T> {
-    /// Has gathered nothing yet.
+    /// Creates an empty buffer.
     pub(super) fn new() -> Self {
         Self {
             gathered: SmallVec::new(),
@@ -74,7 +74,8 @@ impl<T: Element> Pieces<T> {
         self.gather(own, (start, stride), piece)
     }
 
-    /// Lets `change` work on the elements of a piece of the run that begins at `start`.
+    /// Calls `change` with the elements of a piece of the run that begins at `start`, and stores
+    /// the result.
     #[inline]
     pub(super) fn rewrite(
         &mut self,

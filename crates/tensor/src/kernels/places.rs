@@ -1,4 +1,4 @@
-//! Reading and writing elements by lists of places in a storage.
+//! Reads and writes elements by lists of storage positions.
 
 use super::Walk;
 use crate::element::by_dtype;
@@ -9,16 +9,16 @@ use crate::shape::Dims;
 use crate::storage::{self, reserve, zeroed};
 use crate::{Element, Logical, Result, Tensor};
 
-/// What becomes of an element that is written to.
+/// How to write an element: the mode of `index_put_` and `scatter`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Put {
-    /// It is replaced.
+    /// Replace the existing element.
     Replace,
-    /// The new one is added to it.
+    /// Add to the existing element.
     Add,
 }
 
-/// Reads elements at places of the tensor's storage.
+/// Reads the elements at positions of the tensor's storage.
 pub(crate) fn take(tensor: &Tensor, places: &[usize], dims: &[usize]) -> Result<Tensor> {
     let layout = Layout::contiguous(Dims::from_slice(dims))?;
     by_dtype!(tensor.dtype(), T => storage::read_one(tensor.storage(), |own: &[T]| {
@@ -28,8 +28,8 @@ pub(crate) fn take(tensor: &Tensor, places: &[usize], dims: &[usize]) -> Result<
     }))
 }
 
-/// Writes the elements of a contiguous tensor, of the same type and another storage, to places of
-/// the tensor's storage.
+/// Writes the elements of a contiguous tensor, of the same dtype but another storage, to positions
+/// of the tensor's storage.
 pub(crate) fn put(tensor: &Tensor, places: &[usize], source: &Tensor, put: Put) {
     by_dtype!(tensor.dtype(), T => storage::write(
         tensor.storage(),
@@ -46,7 +46,7 @@ pub(crate) fn put(tensor: &Tensor, places: &[usize], source: &Tensor, put: Put) 
     ));
 }
 
-/// Returns the place of each element that `index` picks along a dimension.
+/// Returns the storage position of each element that `index` picks along a dimension.
 pub(crate) fn along(tensor: &Tensor, at: usize, index: &Tensor) -> Result<Vec<usize>> {
     let (dims, strides) = (tensor.dims(), tensor.strides());
     for (dimension, (&own, &other)) in dims.iter().zip(index.dims()).enumerate() {
@@ -88,8 +88,8 @@ pub(crate) fn along(tensor: &Tensor, at: usize, index: &Tensor) -> Result<Vec<us
     Ok(places)
 }
 
-/// Returns, for each place of the indices' common shape, how far the picked dimensions lead into
-/// the storage.
+/// Returns the storage offset of the indexed dimensions for each element of the indices' common
+/// shape.
 pub(crate) fn index_offsets(
     tensor: &Tensor,
     indices: &[Option<Tensor>],
@@ -124,8 +124,8 @@ pub(crate) fn index_offsets(
     Ok(offsets)
 }
 
-/// Returns the places of all picks: each offset, and from there on all of the layout that is not
-/// picked from.
+/// Returns the storage positions of all picked elements: each offset, combined with all positions
+/// of the dimensions that are not indexed.
 pub(crate) fn combine(offsets: &[usize], rest: &Layout) -> Result<Vec<usize>> {
     let mut inner = reserve(rest.count())?;
     Walk::over(rest.dims(), [rest]).each(|[place]| inner.push(place));
@@ -136,7 +136,7 @@ pub(crate) fn combine(offsets: &[usize], rest: &Layout) -> Result<Vec<usize>> {
     Ok(places)
 }
 
-/// Returns the places of the elements that are not zero: one list per dimension.
+/// Returns the indices of the nonzero elements, as one list per dimension.
 pub(crate) fn nonzero(tensor: &Tensor) -> Result<Vec<Vec<i64>>> {
     let truths = tensor.to_vec::<Logical>()?;
     let count = truths.iter().filter(|truth| truth.is_true()).count();
@@ -153,7 +153,7 @@ pub(crate) fn nonzero(tensor: &Tensor) -> Result<Vec<Vec<i64>>> {
     Ok(columns)
 }
 
-/// Sets what is outside of a triangle of each matrix of a contiguous tensor to zero.
+/// Zeroes the elements outside of a triangle of each matrix of a contiguous tensor.
 pub(crate) fn clear_triangle(tensor: &Tensor, part: Triangle, diagonal: i64) {
     let rank = tensor.rank();
     let (rows, columns) = (tensor.dims()[rank - 2], tensor.dims()[rank - 1]);

@@ -1,5 +1,7 @@
-//! Matrix products. Floats go to the `gemm` family of crates, of which those for complex numbers are left
-//! out because they take as long to build as all others; integers, which are rare, to three loops.
+//! Matrix products.
+//!
+//! Floats use the `gemm` family of crates, without its crates for complex numbers, which take as
+//! long to build as all others together. Integers, which are rare, use three nested loops.
 #![expect(
     unsafe_code,
     reason = "gemm takes pointers and strides; this is the safe face over it"
@@ -13,17 +15,17 @@ use crate::DType;
 use crate::element::Number;
 use crate::kernels::in_parallel;
 
-/// Below this many multiplications a second thread costs more than it saves.
+/// The number of multiplications below which a second thread costs more than it saves.
 const PARALLEL_PRODUCTS: usize = 1 << 18;
 
-/// A matrix somewhere in a slice.
+/// A strided matrix within a slice.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Matrix<'a, T> {
-    /// The elements from the matrix's first one on.
+    /// The elements, starting with the first one of the matrix.
     pub(crate) elements: &'a [T],
     /// Rows and columns.
     pub(crate) dims: [usize; 2],
-    /// Strides of rows and columns.
+    /// The strides of rows and columns.
     pub(crate) strides: [usize; 2],
 }
 
@@ -45,16 +47,16 @@ impl<T> Matrix<'_, T> {
     }
 }
 
-/// What becomes of the elements that are there before a product is written.
+/// How to treat the elements that the output already has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Previous {
-    /// The product replaces them.
+    /// Replace them with the product.
     Overwrite,
-    /// The product is added to them.
+    /// Add the product to them.
     Add,
 }
 
-/// Writes the product of two matrices, row by row, into `product`.
+/// Writes the row-major product of two matrices into `product`.
 ///
 /// # Panics
 /// Panics if the inner sizes differ, or a matrix reaches beyond its slice.
@@ -81,9 +83,11 @@ pub(crate) fn multiply<T: Number>(
     }
 }
 
-/// A kernel of the `gemm` family: rows, columns and inner size; the product with the strides of its columns
-/// and rows, and whether it is read; both operands with theirs; the factors of what was there and of the
-/// product; three conjugations, which mean nothing here; threads.
+/// A kernel of the `gemm` family.
+///
+/// Its parameters are: rows, columns and inner size; the output with its column and row strides,
+/// and whether it is read; both operands with their strides; the factors of the previous output and
+/// of the product; three conjugation flags, which real numbers ignore; and the parallelism.
 type Kernel<F> = unsafe fn(
     usize,
     usize,
@@ -106,7 +110,7 @@ type Kernel<F> = unsafe fn(
     Parallelism,
 );
 
-/// A float that the `gemm` family multiplies.
+/// A float type that the `gemm` family supports.
 trait Float: Number {
     /// Returns the kernel for the processor that the program runs on.
     fn kernel() -> Kernel<Self>;
@@ -124,7 +128,7 @@ impl Float for f64 {
     }
 }
 
-/// Multiplies matrices of floats, none of whose sizes is 0.
+/// Multiplies float matrices, none of whose sizes is zero.
 fn multiply_floats<T: Number, F: Float>(
     left: Matrix<'_, T>,
     right: Matrix<'_, T>,
@@ -133,8 +137,8 @@ fn multiply_floats<T: Number, F: Float>(
 ) {
     assert_eq!(TypeId::of::<T>(), TypeId::of::<F>());
     let ([rows, inner], [_, columns]) = (left.dims, right.dims);
-    // Kernels write columns, and the product lies in rows: its transpose, of swapped and transposed
-    // operands, lies in columns. A single column is both.
+    // Kernels write column-major output, but the product is row-major. Its transpose, the product
+    // of the swapped and transposed operands, is column-major. A single column is both.
     let (first, second, [m, n], [column_stride, row_stride]) = if columns > 1 {
         (
             right.transposed(),
@@ -151,9 +155,10 @@ fn multiply_floats<T: Number, F: Float>(
         Parallelism::Rayon(0)
     };
     let mut multiply = || {
-        // SAFETY: T is F. Every element that sizes and strides reach lies inside of its slice: the
-        // caller asserts so for the operands, and the product has rows times columns elements. The
-        // product is borrowed mutably, so it overlaps neither operand. It is initialised.
+        // SAFETY: `T` and `F` are the same type (asserted above). Every element that sizes and
+        // strides reach lies inside its slice: `multiply` asserts it for the operands, and the
+        // product has rows times columns elements. The product is initialized and mutably borrowed,
+        // so it overlaps neither operand.
         unsafe {
             F::kernel()(
                 m,
@@ -184,7 +189,7 @@ fn multiply_floats<T: Number, F: Float>(
     }
 }
 
-/// Multiplies matrices of integers, which wrap around, none of whose sizes is 0.
+/// Multiplies integer matrices, none of whose sizes is zero; overflow wraps.
 fn multiply_integers<T: Number>(
     left: Matrix<'_, T>,
     right: Matrix<'_, T>,

@@ -1,4 +1,4 @@
-//! Random numbers: one generator for the process, as torch has one per device.
+//! Random numbers, from one generator per process, as torch has one per device.
 
 use std::sync::{LazyLock, Mutex, PoisonError};
 
@@ -11,18 +11,18 @@ use crate::element::by_dtype;
 use crate::storage;
 use crate::{Element, Result, Scalar, Tensor};
 
-/// The seed that torch starts with.
+/// Torch's default seed.
 const DEFAULT_SEED: u64 = 67_280_421_310_721;
 
 static GENERATOR: LazyLock<Mutex<Pcg64Dxsm>> =
     LazyLock::new(|| Mutex::new(Pcg64Dxsm::seed_from_u64(DEFAULT_SEED)));
 
-/// Restarts the generator.
+/// Reseeds the generator.
 pub(crate) fn manual_seed(seed: u64) {
     *GENERATOR.lock().unwrap_or_else(PoisonError::into_inner) = Pcg64Dxsm::seed_from_u64(seed);
 }
 
-/// Sets every element to a draw from the normal distribution.
+/// Fills a tensor with draws from a normal distribution.
 pub(crate) fn fill_normal(destination: &Tensor, mean: f64, deviation: f64) {
     fill_drawn(destination, |generator| {
         let draw: f64 = StandardNormal.sample(generator);
@@ -30,31 +30,30 @@ pub(crate) fn fill_normal(destination: &Tensor, mean: f64, deviation: f64) {
     });
 }
 
-/// Sets every element to a draw from `low` to before `high`.
+/// Fills a tensor with uniform draws from `low` up to but excluding `high`.
 pub(crate) fn fill_uniform(destination: &Tensor, low: f64, high: f64) {
     fill_drawn(destination, |generator| {
-        // 24 bits are what a 32-bit float holds, so that no draw is rounded up to the end of the
-        // range.
+        // A 32-bit float holds 24 bits, so no draw is rounded up to the end of the range.
         let draw = f64::from(generator.next_u32() >> 8) / f64::from(1_u32 << 24);
         Scalar::Float(low + draw * (high - low))
     });
 }
 
-/// Sets every element to an integer from `low` to before `high`.
+/// Fills a tensor with uniform integers from `low` up to but excluding `high`.
 pub(crate) fn fill_integers(destination: &Tensor, low: i64, high: i64) {
     fill_drawn(destination, |generator| {
         Scalar::Int(generator.random_range(low..high))
     });
 }
 
-/// Sets every element to one with a probability, else to zero.
+/// Sets each element to one with the given probability, and to zero otherwise.
 pub(crate) fn fill_bernoulli(destination: &Tensor, probability: f64) {
     fill_drawn(destination, |generator| {
         Scalar::Int(i64::from(generator.random_bool(probability)))
     });
 }
 
-/// Sets the elements of a vector to their places, in a random order.
+/// Fills a vector with a random permutation of its indices.
 pub(crate) fn fill_permutation(destination: &Tensor) -> Result<()> {
     let mut places: Vec<i64> = storage::reserve(destination.count())?;
     places.extend(0..destination.count() as i64);

@@ -1,7 +1,7 @@
-//! Sums over some dimensions of a tensor.
+//! Sums and folds over dimensions of a tensor.
 //!
-//! Elements are first added in short blocks in their own type, which vectorises, and the blocks
-//! then in a wide one, so that a long sum loses no more than torch's cascade does.
+//! Elements are added in short blocks in their own type, which vectorizes, and the blocks in a
+//! wider one, so that a long sum is as precise as torch's cascade summation.
 
 use super::pieces::{Pieces, pieces};
 use super::{PARALLEL_CHUNK, PARALLEL_COUNT, Walk, rewrite, share, widened};
@@ -11,14 +11,14 @@ use crate::shape::{Dims, Strides};
 use crate::storage::{self, zeroed};
 use crate::{Element, Result, Tensor};
 
-/// How many elements are added before the block's sum goes into the wide total.
+/// The number of elements that are added before the sum goes into the wide total.
 const BLOCK: usize = 512;
 
-/// Independent sums within a block: two vectors of the widest kind.
+/// The number of independent sums within a block: two of the widest vector registers.
 const LANES: usize = 32;
 
-/// Writes the sums over the dimensions that `reduced` marks into `destination`, which is contiguous
-/// and has one element per place of the other dimensions.
+/// Writes the sums over the dimensions marked in `reduced` into `destination`, which is contiguous
+/// and has one element per position of the remaining dimensions.
 pub(crate) fn sum<T: Number>(
     destination: &Tensor,
     operand: &Tensor,
@@ -30,8 +30,8 @@ pub(crate) fn sum<T: Number>(
     })
 }
 
-/// Writes what `combine` makes of the elements along the dimensions that `reduced` marks, of which
-/// there is at least one, into `destination`, which is as for `sum`.
+/// Folds the elements along the dimensions marked in `reduced`, at least one, with `combine`, and
+/// writes the results into `destination`, which is as for `sum`.
 pub(crate) fn fold<T: Element>(
     destination: &Tensor,
     operand: &Tensor,
@@ -102,7 +102,7 @@ fn sum_typed<T: Number>(destination: &Tensor, operand: &Tensor, reduced: &[bool]
     )
 }
 
-/// Returns the layout of the dimensions that are marked as `wanted`.
+/// Returns the layout of the dimensions whose mark equals `wanted`.
 fn sub_layout(layout: &Layout, reduced: &[bool], wanted: bool) -> Result<Layout> {
     let chosen = |index: &usize| reduced[*index] == wanted;
     let dims: Dims = (0..layout.rank())
@@ -113,12 +113,12 @@ fn sub_layout(layout: &Layout, reduced: &[bool], wanted: bool) -> Result<Layout>
         .filter(chosen)
         .map(|index| layout.strides()[index])
         .collect();
-    // The offset belongs to the kept places; the summed ones count from there.
+    // The offset belongs to the kept dimensions; the summed ones are relative to it.
     let offset = if wanted { 0 } else { layout.offset() };
     Layout::strided(dims, strides, offset)
 }
 
-/// Returns whether memory runs along a kept dimension, so that whole rows are to be added to each
+/// Returns whether a kept dimension is innermost in memory, so that whole rows are added to each
 /// other.
 fn along_rows(kept: &Layout, summed: &Layout) -> bool {
     kept.strides().last() == Some(&1)
@@ -150,7 +150,7 @@ fn sum_slice<T: Number>(elements: &[T]) -> T::Total {
     if elements.len() < PARALLEL_COUNT {
         return sum_blocks(elements);
     }
-    // In the order of the pieces, so that a sum is the same each time.
+    // Added in the order of the pieces, so that sums are reproducible.
     let mut totals = vec![T::Total::default(); elements.len().div_ceil(PARALLEL_CHUNK)];
     let pieces = totals.iter_mut().zip(elements.chunks(PARALLEL_CHUNK));
     share(pieces, |(total, piece)| *total = sum_blocks(piece));
@@ -174,7 +174,8 @@ fn sum_blocks<T: Number>(elements: &[T]) -> T::Total {
         })
 }
 
-/// Adds rows to rows: the last kept dimension lies in one piece, the summed ones lie further apart.
+/// Adds rows to each other: the last kept dimension is contiguous, and the summed ones have larger
+/// strides.
 fn sum_rows<T: Number>(
     own: &[T],
     kept: &Layout,

@@ -1,8 +1,7 @@
-//! Walks several layouts, broadcast to one shape, in step.
+//! Iterates over several layouts, broadcast to one shape, in step.
 //!
-//! Dimensions that every operand lays out in one piece are merged, so that most walks are one long
-//! run; kernels get runs (start, count, stride) and make them fast, or single places where speed
-//! does not matter.
+//! Dimensions that are contiguous in every operand are merged, so that most walks are one long run.
+//! Fast kernels iterate over runs (start, stride, count), and others over single positions.
 
 use std::array;
 
@@ -10,23 +9,26 @@ use smallvec::SmallVec;
 
 use crate::layout::Layout;
 
-/// The places of `N` operands, visited together.
+/// The storage positions of `N` operands, visited together.
+///
+/// Kernels create one from the layouts of their operands. It performs the broadcasting: an operand
+/// with fewer elements is visited with stride zero.
 #[derive(Debug)]
 pub(crate) struct Walk<const N: usize> {
-    /// Sizes, innermost first.
+    /// The sizes, innermost first.
     dims: SmallVec<[usize; 6]>,
-    /// Strides of every operand, innermost first.
+    /// The strides of every operand, innermost first.
     strides: SmallVec<[[usize; N]; 6]>,
     offsets: [usize; N],
 }
 
 impl<const N: usize> Walk<N> {
-    /// Visits places with the last dimension innermost. Every layout broadcasts to `dims`.
+    /// Creates a walk with the last dimension innermost. Every layout must broadcast to `dims`.
     pub(crate) fn over(dims: &[usize], layouts: [&Layout; N]) -> Self {
         Self::build(dims, (0..dims.len()).rev(), layouts)
     }
 
-    /// Visits places with the first dimension of `order` innermost. Every layout broadcasts to
+    /// Creates a walk with the first dimension of `order` innermost. Every layout must broadcast to
     /// `dims`.
     pub(crate) fn ordered(dims: &[usize], order: &[usize], layouts: [&Layout; N]) -> Self {
         Self::build(dims, order.iter().copied(), layouts)
@@ -61,12 +63,12 @@ impl<const N: usize> Walk<N> {
         walk
     }
 
-    /// Calls `visit` with the start and the stride of every operand and the count of each run.
+    /// Calls `visit` with the starts and strides of all operands and the length of each run.
     pub(crate) fn runs(&self, mut visit: impl FnMut([usize; N], [usize; N], usize)) {
         self.visit_runs(&mut visit);
     }
 
-    /// As `runs`, compiled once for all kernels.
+    /// Visits as `runs` does; not generic over the closure, so that it is compiled once.
     fn visit_runs(&self, visit: &mut dyn FnMut([usize; N], [usize; N], usize)) {
         if self.dims.contains(&0) {
             return;
@@ -97,7 +99,7 @@ impl<const N: usize> Walk<N> {
         }
     }
 
-    /// Calls `visit` with every place.
+    /// Calls `visit` with every position.
     pub(crate) fn each(&self, mut visit: impl FnMut([usize; N])) {
         self.runs(|starts, strides, count| {
             for index in 0..count {

@@ -1,9 +1,8 @@
-//! Elements that are stored narrower than they are computed with: `bfloat16`, which kernels see as
+//! Elements that are stored narrower than they are computed: `bfloat16`, which kernels see as
 //! `f32`.
 //!
-//! A kernel that was chosen by `by_number!` or `by_float!` finds the type of its operands to be
-//! another than its own; it then works on wide copies, and its result is rounded, once, when it is
-//! stored.
+//! A kernel chosen by `by_number!` or `by_float!` may compute in a wider type than that of its
+//! operands. It then works on widened copies, and its result is rounded once, when it is stored.
 
 use std::borrow::Cow;
 
@@ -12,7 +11,7 @@ use half::bf16;
 use super::{copy_into, map, result_layout};
 use crate::{DType, Element, Result, Tensor};
 
-/// Returns the operand as a kernel over `T` reads it.
+/// Returns the operand in the element type `T` of a kernel.
 #[inline]
 pub(crate) fn widened<T: Element>(operand: &Tensor) -> Result<Cow<'_, Tensor>> {
     if operand.dtype() == T::DTYPE {
@@ -24,8 +23,8 @@ pub(crate) fn widened<T: Element>(operand: &Tensor) -> Result<Cow<'_, Tensor>> {
     Ok(Cow::Owned(wide))
 }
 
-/// Stores what a kernel has computed as the type that its operands have; truth values and places
-/// stay as they are.
+/// Converts the result of a kernel to the dtype of its operands. Booleans and indices stay as they
+/// are.
 #[inline]
 pub(crate) fn narrowed(result: Tensor, dtype: DType) -> Result<Tensor> {
     if dtype == DType::BF16 && result.dtype() == DType::F32 {
@@ -34,7 +33,7 @@ pub(crate) fn narrowed(result: Tensor, dtype: DType) -> Result<Tensor> {
     Ok(result)
 }
 
-/// Lets a kernel over `T` change a tensor, through a wide copy where its elements are stored
+/// Calls a kernel over `T` to modify a tensor, through a widened copy if its elements are stored
 /// narrower.
 pub(crate) fn rewrite<T: Element>(
     destination: &Tensor,

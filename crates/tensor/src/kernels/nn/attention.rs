@@ -1,4 +1,4 @@
-//! Attention of one head after the other: scores, their softmax, and the weighed values.
+//! Attention, computed head by head: scores, their softmax, and the weighted values.
 
 use super::softmax::{Softmax, softmax};
 use crate::Result;
@@ -6,7 +6,7 @@ use crate::element::Real;
 use crate::kernels::{Matrix, Previous, multiply, try_share};
 use crate::storage::zeroed;
 
-/// The sizes of an attention.
+/// The sizes and options of an attention.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attention {
     pub(crate) batch: usize,
@@ -14,7 +14,7 @@ pub(crate) struct Attention {
     pub(crate) queries: usize,
     pub(crate) keys: usize,
     pub(crate) width: usize,
-    /// Whether a query sees only the keys up to its own place.
+    /// Whether a query sees only the keys up to its own position.
     pub(crate) causal: bool,
     pub(crate) scale: f64,
 }
@@ -28,7 +28,8 @@ impl Attention {
         self.keys * self.width
     }
 
-    /// Returns the scores of all pairs, scaled; those that must not be seen are minus infinity.
+    /// Returns the scaled scores of all pairs of queries and keys; masked ones are negative
+    /// infinity.
     fn scores<T: Real>(&self, query: &[T], key: &[T]) -> Result<Vec<T>> {
         let mut scores = zeroed::<T>(self.queries.saturating_mul(self.keys))?;
         multiply(
@@ -51,7 +52,7 @@ impl Attention {
     }
 }
 
-/// Returns the weighed values and the logarithms of the sums that the weights were divided by.
+/// Returns the weighted values, and the log-sum-exp of the scores of each query.
 pub(crate) fn attention_forward<T: Real>(
     [query, key, value]: [&[T]; 3],
     shape: Attention,
@@ -87,8 +88,8 @@ pub(crate) fn attention_forward<T: Real>(
 
 /// Returns the gradients of queries, keys and values.
 ///
-/// Takes the gradient of the result, queries, keys, values, the result, and the logarithms of the
-/// sums.
+/// Takes the gradient of the result, the queries, the keys, the values, the result and the
+/// log-sum-exps.
 pub(crate) fn attention_gradient<T: Real>(
     known: [&[T]; 6],
     shape: Attention,
@@ -178,7 +179,7 @@ fn rows<T>(elements: &[T], dims: [usize; 2]) -> Matrix<'_, T> {
     }
 }
 
-/// A matrix whose columns lie in one piece.
+/// Returns a column-major matrix over a slice.
 fn columns<T>(elements: &[T], dims: [usize; 2]) -> Matrix<'_, T> {
     Matrix {
         elements,

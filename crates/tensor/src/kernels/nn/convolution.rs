@@ -1,12 +1,12 @@
-//! A window over images as a product of matrices: the elements under each place of the window
-//! become a column.
+//! Convolution as a matrix product: the elements under each position of the window become a column
+//! (im2col).
 
 use crate::Result;
 use crate::element::Real;
 use crate::kernels::{Matrix, Previous, multiply, try_share};
 use crate::storage::zeroed;
 
-/// The sizes of a convolution: images and windows by rows and columns.
+/// The sizes of a convolution; pairs are rows and columns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     pub(crate) batch: usize,
@@ -21,7 +21,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Returns the sizes of the result.
+    /// Returns the rows and columns of the result.
     pub(crate) fn output(&self) -> [usize; 2] {
         [0, 1].map(|axis| {
             let reach = self.dilation[axis] * (self.kernel[axis] - 1) + 1;
@@ -37,13 +37,13 @@ impl Window {
         self.image.iter().product()
     }
 
-    /// The rows of a column: the elements under the window in the channels of a group.
+    /// Returns the length of a column: the elements under the window in the channels of a group.
     fn depth(&self) -> usize {
         self.channels / self.groups * self.kernel[0] * self.kernel[1]
     }
 
-    /// Calls `visit` with the row of the columns' matrix, its place, and the element of the image,
-    /// by channel.
+    /// Calls `visit` with the row in the column matrix, the position of the window, and the element
+    /// of the image, channel by channel.
     fn each(&self, mut visit: impl FnMut(usize, usize, usize, usize)) {
         let [rows, columns] = self.output();
         let channels = self.channels / self.groups;
@@ -75,7 +75,7 @@ impl Window {
         }
     }
 
-    /// Returns the columns of one group of one image.
+    /// Returns the column matrix of one group of one image.
     fn columns<T: Real>(&self, image: &[T], group: usize) -> Result<Vec<T>> {
         let places = self.places();
         let first = group * self.channels / self.groups;
@@ -87,7 +87,7 @@ impl Window {
     }
 }
 
-/// Slides the window over all images.
+/// Convolves all images.
 pub(crate) fn convolve<T: Real>(
     images: &[T],
     weights: &[T],
@@ -123,7 +123,7 @@ pub(crate) fn convolve<T: Real>(
     Ok(results)
 }
 
-/// Returns the gradient of the images, the channels innermost.
+/// Returns the gradient of the images, in channels-last order.
 pub(crate) fn convolve_input_gradient<T: Real>(
     gradient: &[T],
     weights: &[T],

@@ -1,4 +1,4 @@
-//! The loops behind layers and losses, over contiguous slices.
+//! Kernels of layers and losses, over contiguous slices.
 
 mod attention;
 mod convolution;

@@ -1,25 +1,25 @@
-//! Normalisation: of rows, and of the channels of a batch.
+//! Normalization of rows, and of the channels of a batch.
 
 use crate::Result;
 use crate::element::Real;
 use crate::storage::{reserve, zeroed};
 
-/// What rows or channels are normalised with.
+/// The mean and the inverse deviation of each row or channel.
 pub(crate) struct Statistics<T> {
     pub(crate) mean: Vec<T>,
-    /// One over the deviation.
+    /// The reciprocal of the standard deviation.
     pub(crate) inverse_deviation: Vec<T>,
 }
 
-/// Gradients of what was normalised, of the factors and of the summands.
+/// The gradients of a normalization: of its operand, its weight and its bias.
 pub(crate) struct NormGradient<T> {
     pub(crate) input: Vec<T>,
     pub(crate) scale: Vec<T>,
     pub(crate) shift: Vec<T>,
 }
 
-/// Returns rows with mean zero and variance one, scaled and shifted element by element, and their
-/// statistics.
+/// Normalizes rows to mean zero and variance one, applies the element-wise weight and bias, and
+/// returns the result with the statistics.
 pub(crate) fn normalise_rows<T: Real>(
     own: &[T],
     width: usize,
@@ -89,8 +89,7 @@ pub(crate) fn normalise_rows_gradient<T: Real>(
     })
 }
 
-/// Returns the statistics of each channel of a batch, and their variances as estimates for the
-/// population.
+/// Returns the statistics of each channel of a batch, and the unbiased variances.
 pub(crate) fn channel_statistics<T: Real>(
     own: &[T],
     [batch, channels, inner]: [usize; 3],
@@ -120,7 +119,7 @@ pub(crate) fn channel_statistics<T: Real>(
     Ok((statistics, variances))
 }
 
-/// Returns channels normalised with statistics, scaled and shifted channel by channel.
+/// Normalizes channels with the given statistics and applies the weight and bias of each channel.
 pub(crate) fn normalise_channels<T: Real>(
     own: &[T],
     [_, channels, inner]: [usize; 3],
@@ -140,8 +139,8 @@ pub(crate) fn normalise_channels<T: Real>(
     Ok(values)
 }
 
-/// Returns the gradients of [`normalise_channels`]; in training the statistics depend on the
-/// elements, too.
+/// Returns the gradients of [`normalise_channels`]. In training, the statistics depend on the
+/// elements too.
 pub(crate) fn normalise_channels_gradient<T: Real>(
     [own, gradient]: [&[T]; 2],
     [batch, channels, inner]: [usize; 3],
@@ -188,7 +187,7 @@ pub(crate) fn normalise_channels_gradient<T: Real>(
     Ok(result)
 }
 
-/// Returns where the elements of a channel lie.
+/// Returns the ranges in which the elements of a channel lie.
 fn places(
     batch: usize,
     channels: usize,

@@ -1,4 +1,4 @@
-//! The largest element, or the average, of regions of images.
+//! Maximum and average pooling of images.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use crate::element::Real;
 use crate::ops::Pool;
 use crate::storage::{reserve, zeroed};
 
-/// Returns the largest element under each place of a window, and its place in the image.
+/// Returns the largest element under each position of a window, and its position in the image.
 pub(crate) fn largest<T: Real>(
     images: &[T],
     image: [usize; 2],
@@ -39,7 +39,7 @@ pub(crate) fn largest<T: Real>(
     Ok((values, places))
 }
 
-/// The rows or columns of the image under one place of the window.
+/// Returns the rows or columns of the image under one position of the window.
 fn covered(
     at: usize,
     axis: usize,
@@ -54,7 +54,7 @@ fn covered(
         .map(|place| place as usize)
 }
 
-/// Sends each gradient to where the largest element was.
+/// Adds each gradient at the position of the largest element.
 pub(crate) fn largest_gradient<T: Real>(
     gradient: &[T],
     places: &[i64],
@@ -72,7 +72,7 @@ pub(crate) fn largest_gradient<T: Real>(
     Ok(results)
 }
 
-/// Returns the averages of regions that cover the image.
+/// Returns the averages of regions that together cover the image.
 pub(crate) fn average_regions<T: Real>(
     images: &[T],
     image: [usize; 2],
@@ -101,7 +101,7 @@ pub(crate) fn average_regions<T: Real>(
     Ok(values)
 }
 
-/// Spreads each gradient over its region.
+/// Distributes each gradient evenly over its region.
 pub(crate) fn average_regions_gradient<T: Real>(
     gradient: &[T],
     image: [usize; 2],

@@ -1,18 +1,18 @@
-//! Probabilities along the middle of three dimensions.
+//! Softmax along the middle of three dimensions.
 
 use crate::Result;
 use crate::element::Real;
 use crate::kernels::{PARALLEL_COUNT, share_rows};
 use crate::storage::{reserve, zeroed};
 
-/// Probabilities, or their logarithms.
+/// Whether to compute probabilities or their logarithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Softmax {
     Plain,
     Log,
 }
 
-/// Returns the probabilities that the elements along the middle dimension stand for.
+/// Returns the softmax, or its logarithm, along the middle dimension.
 pub(crate) fn softmax<T: Real>(own: &[T], dims: [usize; 3], kind: Softmax) -> Result<Vec<T>> {
     let [_, middle, inner] = dims;
     let mut result = copy_of(own)?;
@@ -38,7 +38,7 @@ pub(crate) fn softmax<T: Real>(own: &[T], dims: [usize; 3], kind: Softmax) -> Re
     Ok(result)
 }
 
-/// Returns the gradient of the operand, given those of the result and the result.
+/// Returns the gradient of the operand from the gradient of the result and the result.
 pub(crate) fn softmax_gradient<T: Real>(
     gradient: &[T],
     result: &[T],
@@ -82,7 +82,7 @@ fn copy_of<T: Real>(elements: &[T]) -> Result<Vec<T>> {
 }
 
 fn each_row<T: Real>(elements: &mut [T], width: usize, work: impl Fn(&mut [T], usize) + Sync) {
-    // An exponential costs as much as many additions: rows are worth splitting earlier.
+    // An exponential costs as much as many additions, so rows are split earlier.
     if elements.len() * 8 < PARALLEL_COUNT {
         for (index, row) in elements.chunks_mut(width).enumerate() {
             work(row, index);
