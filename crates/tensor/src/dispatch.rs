@@ -7,7 +7,7 @@
 
 #![expect(
     clippy::inline_always,
-    reason = "whether a list is the one before is told in registers, which a call would spill"
+    reason = "comparing a list with the previous one keeps its state in registers, which a call would spill"
 )]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -246,7 +246,7 @@ macro_rules! arguments {
 
             #[inline(always)]
             fn encode(self, encoder: &mut InputsRewriter<'_>) {
-                #[expect(non_snake_case, reason = "the names of the types name the fields too")]
+                #[expect(non_snake_case, reason = "type parameters also name the fields")]
                 let ($($name,)+) = self;
                 $($encode(&$name, encoder);)+
             }

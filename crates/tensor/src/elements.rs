@@ -1,7 +1,7 @@
 //! The elements of a storage: either owned, or borrowed from a foreign owner that is kept alive.
 #![expect(
     unsafe_code,
-    reason = "memory of another owner is reached by its address"
+    reason = "foreign memory is accessed through a raw pointer"
 )]
 
 use std::any::Any;

@@ -109,7 +109,7 @@ impl Tensor {
     /// to them while an operator works on them.
     #[expect(
         unsafe_code,
-        reason = "the promise is passed on to where the memory is reached"
+        reason = "the safety contract is passed on to `Foreign::new`"
     )]
     pub unsafe fn from_foreign(
         address: usize,
@@ -127,7 +127,7 @@ impl Tensor {
         by_dtype!(dtype, T => {
             let first = NonNull::new(std::ptr::with_exposed_provenance_mut::<T>(address));
             let first = first.filter(|_| count > 0).unwrap_or(NonNull::dangling());
-            assert!(first.is_aligned(), "the address is aligned for the type");
+            assert!(first.is_aligned(), "the address is not aligned for the dtype");
             // SAFETY: `first` is aligned (asserted above). This function's contract requires
             // `count` valid elements there until `owner` is dropped, and no concurrent writers.
             let foreign = unsafe { Foreign::new(first, count, owner) };

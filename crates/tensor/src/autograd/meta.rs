@@ -125,8 +125,8 @@ impl Tensor {
     /// Sets whether this leaf requires gradients.
     ///
     /// # Errors
-    /// Returns an error if the elements are not floating-point, or the tensor is a result that is
-    /// tracked.
+    /// Returns an error if the elements are not floating-point, or the tensor is the
+    /// result of a tracked operator.
     pub fn set_requires_grad(&self, requires_grad: bool) -> Result<()> {
         if !self.is_leaf() {
             return if requires_grad {
@@ -162,7 +162,7 @@ impl Tensor {
     /// Replaces the gradient.
     ///
     /// # Errors
-    /// Returns an error if its shape or its dtype is another.
+    /// Returns an error if the shape or the dtype of the gradient does not match.
     pub fn set_grad(&self, grad: Option<Self>) -> Result<()> {
         let Some(grad) = grad else {
             if let Some(meta) = self.meta() {
@@ -252,7 +252,7 @@ impl Tensor {
     /// Detaches this tensor from its graph, in place.
     ///
     /// # Errors
-    /// Returns an error if it is a view: the tensor it shows would not know.
+    /// Returns an error if this tensor is a view, because its base would still refer to the graph.
     pub(crate) fn cut(&self) -> Result<()> {
         let Some(meta) = self.meta() else {
             return Ok(());

@@ -32,7 +32,7 @@ impl Saved {
     /// Returns the tensor if it was not modified since.
     ///
     /// # Errors
-    /// Returns an error if it was written to since.
+    /// Returns an error if the tensor was modified since it was saved.
     pub(crate) fn get(&self) -> Result<&Tensor> {
         let version = self.tensor.version();
         if version != self.version {

@@ -19,7 +19,7 @@ pub enum Unused {
 ///
 /// # Errors
 /// Returns an error if a result is not tracked, lacks a gradient that it needs, or its graph was
-/// freed; and whatever an operator or a hook reports.
+/// freed, and passes on the errors of operators and hooks.
 pub fn backward(
     results: &[Tensor],
     gradients: &[Option<Tensor>],
@@ -32,8 +32,8 @@ pub fn backward(
 /// Returns the gradients of `results` with respect to `inputs`, without touching the leaves.
 ///
 /// # Errors
-/// Fails in the same cases as [`backward`], and if an input is not tracked, or unused without
-/// leave.
+/// Fails in the same cases as [`backward`], and if an input is not tracked, or is unused and
+/// [`Unused::Refuse`] is given.
 pub fn gradients(
     results: &[Tensor],
     inputs: &[Tensor],

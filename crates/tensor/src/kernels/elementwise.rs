@@ -2,10 +2,7 @@
 //!
 //! An operator is one loop over slices, which the compiler vectorizes. The code around it, for
 //! layouts, locks and threads, is compiled once per element type and calls the loop for each piece.
-#![expect(
-    unsafe_code,
-    reason = "results are written into memory that nobody has cleared"
-)]
+#![expect(unsafe_code, reason = "results are written to uninitialized memory")]
 
 use std::mem::MaybeUninit;
 

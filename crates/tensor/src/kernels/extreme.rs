@@ -15,7 +15,7 @@ pub(crate) fn extreme_places(tensor: &Tensor, dims: [usize; 3], end: End) -> Res
     by_dtype!(tensor.dtype(), T => with_slice(tensor, |own: &[T]| places(own, dims, end)))
 }
 
-#[expect(clippy::eq_op, reason = "what is not a number does not equal itself")]
+#[expect(clippy::eq_op, reason = "only NaN differs from itself")]
 fn places<T: Element>(
     own: &[T],
     [outer, middle, inner]: [usize; 3],

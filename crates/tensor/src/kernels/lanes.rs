@@ -21,7 +21,7 @@ pub(crate) fn sorted_places(
     by_dtype!(tensor.dtype(), T => with_slice(tensor, |own: &[T]| places(own, dims, is_descending)))
 }
 
-#[expect(clippy::eq_op, reason = "what is not a number does not equal itself")]
+#[expect(clippy::eq_op, reason = "only NaN differs from itself")]
 fn compare<T: Element>(left: T, right: T) -> Ordering {
     let order = left.partial_cmp(&right);
     order.unwrap_or_else(|| (left != left).cmp(&(right != right)))

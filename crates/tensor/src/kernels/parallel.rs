@@ -12,7 +12,7 @@
     unix,
     expect(
         unsafe_code,
-        reason = "the hook after a fork is given to the C library, and the pool of a child is shared"
+        reason = "registers a fork handler with the C library, and shares the pool of a forked child"
     )
 )]
 

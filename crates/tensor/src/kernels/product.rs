@@ -4,7 +4,7 @@
 //! long to build as all others together. Integers, which are rare, use three nested loops.
 #![expect(
     unsafe_code,
-    reason = "gemm takes pointers and strides; this is the safe face over it"
+    reason = "gemm takes pointers and strides; this module is the safe wrapper around it"
 )]
 
 use std::any::TypeId;
@@ -76,7 +76,9 @@ pub(crate) fn multiply<T: Number>(
         return;
     }
     match T::DTYPE {
-        DType::Bool | DType::BF16 => unreachable!("such products are refused, or computed wide"),
+        DType::Bool | DType::BF16 => {
+            unreachable!("boolean products are rejected, and bfloat16 is widened")
+        }
         DType::I32 | DType::I64 => multiply_integers(left, right, product, adds),
         DType::F32 => multiply_floats::<T, f32>(left, right, product, adds),
         DType::F64 => multiply_floats::<T, f64>(left, right, product, adds),

@@ -1,7 +1,7 @@
-//! Indexing with tensors: `index`, `index_put_`, `index_select`, `nonzero`.
+//! Advanced indexing with tensors: `index`, `index_put_`, `index_select`, `nonzero`.
 //!
-//! Each index tensor replaces a dimension. Their shapes broadcast, and stand where the first one
-//! stands if they are next to each other, else in front.
+//! Each index tensor replaces a dimension. The index shapes broadcast; if the indices are adjacent,
+//! their common shape takes the place of the first one, otherwise it comes first.
 
 use super::create::{Options, empty};
 use super::extreme::index_type;
@@ -32,7 +32,7 @@ node_site! {
 }
 
 impl Tensor {
-    /// Picks elements by index tensors, one per dimension; none takes a dimension as it is.
+    /// Picks elements by index tensors, one per dimension; `None` keeps a whole dimension.
     ///
     /// # Errors
     /// Returns an error if an index is out of range, the shapes do not broadcast, or an index holds
@@ -60,11 +60,11 @@ impl Tensor {
         )
     }
 
-    /// Writes into the elements that index tensors pick.
+    /// Writes to the elements that index tensors pick.
     ///
     /// # Errors
-    /// Fails in the same cases as `index`, and if the values do not broadcast to what is picked or
-    /// are of another dtype.
+    /// Fails in the same cases as `index`, and if the values do not broadcast to the
+    /// picked elements or have another dtype.
     pub fn index_put_(&self, indices: &[Option<Self>], values: &Self, put: Put) -> Result<()> {
         let _scope = open(&INDEX_PUT, (self, Absent, values, put == Put::Add));
         self.put_by_index(indices, values, put)
@@ -133,7 +133,8 @@ impl Tensor {
         )
     }
 
-    /// Shows how elements are found by places: strides of the whole, and the places as a row.
+    /// Records the operators with which torch turns indices into storage positions: the strides of
+    /// the tensor, and the indices as a row.
     fn tell_places(&self, indices: &[Option<Self>]) -> Result<()> {
         let places = || indices.iter().flatten();
         if places().any(|index| index.dtype() == DType::Bool) {
@@ -149,7 +150,7 @@ impl Tensor {
         Ok(())
     }
 
-    /// Returns the elements that a mask marks, in order.
+    /// Returns the elements that a mask selects, in order.
     ///
     /// # Errors
     /// Returns an error if the mask is not boolean, or the shapes do not broadcast.
@@ -189,7 +190,7 @@ impl Tensor {
         )
     }
 
-    /// Returns the elements that a mask of the same shape marks, as a kernel does.
+    /// Returns the elements that a mask of the same shape selects, without opening a scope.
     fn marked(&self, mask: &Self) -> Result<Self> {
         if self.rank() == 0 {
             let row = |tensor: &Self| tensor.with_layout(tensor.layout().unsqueezed(0)?);
@@ -199,7 +200,7 @@ impl Tensor {
         kernels::take(self, &plan.places, &plan.dims)
     }
 
-    /// Picks places of a dimension by an index tensor.
+    /// Picks indices of a dimension by an index tensor.
     ///
     /// # Errors
     /// Returns an error if the index is not a vector of integers, or an index is out of range.
@@ -241,7 +242,7 @@ impl Tensor {
         )
     }
 
-    /// Returns the places of the elements that are not zero, one row each.
+    /// Returns the indices of the nonzero elements, one row each.
     ///
     /// # Errors
     /// Returns an error if memory cannot be allocated.
@@ -283,8 +284,8 @@ impl Tensor {
         Ok(result)
     }
 
-    /// Adds up to any shape that broadcasts to this one, also one with more leading dimensions of
-    /// size one.
+    /// Sums to any shape that broadcasts to this one, including one with additional leading
+    /// dimensions of size one.
     fn sum_to_any(&self, dims: &[usize]) -> Result<Self> {
         if dims.len() > self.rank() {
             return self
@@ -295,15 +296,15 @@ impl Tensor {
     }
 }
 
-/// Which elements index tensors pick.
+/// The elements that index tensors pick, resolved to storage positions before any is read or written.
 struct Plan {
-    /// Places in the storage, in the order of `dims`.
+    /// The storage positions, in the order of `dims`.
     places: Vec<usize>,
-    /// The sizes of what is picked, those of the indices in front.
+    /// The sizes of the picked elements, with those of the indices first.
     dims: Dims,
-    /// How many sizes belong to the indices.
+    /// The number of sizes that belong to the indices.
     index_rank: usize,
-    /// How many dimensions stand before the indices in the result.
+    /// The number of dimensions before the indices in the result.
     before: usize,
 }
 
@@ -345,7 +346,7 @@ impl Plan {
         })
     }
 
-    /// The order of the dimensions in the result, given those of what is picked.
+    /// Returns the order of the result's dimensions, in terms of those of the picked elements.
     fn order(&self) -> Vec<usize> {
         let rest_start = self.index_rank;
         let mut order: Vec<usize> = (rest_start..rest_start + self.before).collect();
@@ -358,7 +359,7 @@ impl Plan {
         self.order().iter().map(|&at| self.dims[at]).collect()
     }
 
-    /// Puts the dimensions of the indices where they belong.
+    /// Moves the dimensions of the indices to their place in the result.
     fn arrange(&self, taken: &Tensor) -> Result<Tensor> {
         if self.before == 0 {
             return Ok(taken.clone());
@@ -366,7 +367,7 @@ impl Plan {
         kernels::pack(&taken.with_layout(taken.layout().permuted(&self.order())?)?)
     }
 
-    /// Puts the dimensions of the indices in front.
+    /// Moves the dimensions of the indices to the front.
     fn unarrange(&self, values: &Tensor) -> Result<Tensor> {
         let order = self.order();
         let mut back = vec![0; order.len()];
@@ -377,7 +378,7 @@ impl Plan {
     }
 }
 
-/// Turns masks into the places that they mark, and checks types.
+/// Converts masks into index tensors, and checks dtypes.
 fn spread_masks(tensor: &Tensor, indices: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>> {
     let mut spread: Vec<Option<Tensor>> = Vec::new();
     for index in indices {

@@ -1,7 +1,7 @@
-//! Arithmetic between two operands: `add`, `sub`, `mul`, `div` and their relatives.
+//! Binary arithmetic: `add`, `sub`, `mul`, `div` and their variants.
 //!
-//! Operands broadcast; where their types differ each is first converted to the common type, as an
-//! operator of its own.
+//! Operands broadcast. If their dtypes differ, each is first converted to the common dtype, by a
+//! recorded operator of its own.
 
 use smallvec::smallvec;
 
@@ -107,7 +107,7 @@ impl Tensor {
         )
     }
 
-    /// Divides by a tensor or a number; integers give fractions.
+    /// Divides by a tensor or a number; dividing integers gives fractions.
     ///
     /// # Errors
     /// Returns an error if the shapes do not broadcast or memory cannot be allocated.
@@ -123,7 +123,8 @@ impl Tensor {
         )
     }
 
-    /// Multiplies by a number that an operator, not the caller, has chosen: it shows as a scalar.
+    /// Multiplies by a number that an operator, not the caller, has chosen; it is recorded as a
+    /// scalar.
     pub(in crate::ops) fn mul_number(&self, number: Scalar) -> Result<Self> {
         let _scope = open(&MUL, (self, number));
         differentiable(
@@ -134,7 +135,8 @@ impl Tensor {
         )
     }
 
-    /// Divides by a number that an operator, not the caller, has chosen: it shows as a scalar.
+    /// Divides by a number that an operator, not the caller, has chosen; it is recorded as a
+    /// scalar.
     pub(in crate::ops) fn div_number(&self, number: Scalar) -> Result<Self> {
         let _scope = open(&DIV, (self, number));
         differentiable(
@@ -145,7 +147,7 @@ impl Tensor {
         )
     }
 
-    /// Adds a number that an operator, not the caller, has chosen: it shows as a scalar.
+    /// Adds a number that an operator, not the caller, has chosen; it is recorded as a scalar.
     pub(in crate::ops) fn add_number(&self, number: Scalar) -> Result<Self> {
         let _scope = open(&ADD, (self, number, Scalar::Int(1)));
         differentiable(
@@ -164,7 +166,7 @@ pub(in crate::ops) enum Sign {
     Minus,
 }
 
-/// The gradients of a sum with `alpha` times the second operand.
+/// Returns the gradient formula of a sum with `alpha` times the second operand.
 pub(in crate::ops) fn sum_formula(alpha: Scalar, sign: Sign) -> Formula {
     Formula::plain(move |gradients| {
         let gradient = gradients.only();
@@ -186,20 +188,20 @@ pub(in crate::ops) fn sum_formula(alpha: Scalar, sign: Sign) -> Formula {
     })
 }
 
-/// The gradients of a product.
+/// Returns the gradient formula of a product.
 pub(in crate::ops) fn product_formula(left: &Tensor, right: &Tensor) -> Formula {
     let kept_left = right.requires_grad().then(|| Saved::new(left));
     let kept_right = left.requires_grad().then(|| Saved::new(right));
     Formula::saving(move |gradients| {
         let gradient = gradients.only();
-        // The second one first, as in torch: traces show it.
+        // The second operand comes first, as in torch; traces show the order.
         let by_right = gradients.when(1, || gradient.mul(kept(kept_left.as_ref())?))?;
         let by_left = gradients.when(0, || gradient.mul(kept(kept_right.as_ref())?))?;
         Ok(smallvec![by_left, by_right])
     })
 }
 
-/// The gradients of a quotient.
+/// Returns the gradient formula of a quotient.
 pub(in crate::ops) fn quotient_formula(left: &Tensor, right: &Tensor) -> Formula {
     let kept_left = right.requires_grad().then(|| Saved::new(left));
     let kept_right = Saved::new(right);
@@ -216,14 +218,14 @@ pub(in crate::ops) fn quotient_formula(left: &Tensor, right: &Tensor) -> Formula
     })
 }
 
-/// Returns a tensor that was saved because the operand beside it is tracked.
+/// Returns a tensor that was saved because the other operand is tracked.
 pub(in crate::ops) fn kept(saved: Option<&Saved>) -> Result<&Tensor> {
     saved
         .expect("a gradient is only computed for an operand that was tracked")
         .get()
 }
 
-/// What is done with each pair of elements.
+/// The operation on each pair of elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Arithmetic {
     Add(Scalar),

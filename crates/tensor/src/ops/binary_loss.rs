@@ -1,4 +1,4 @@
-//! The loss of truths against scores: `binary_cross_entropy_with_logits`.
+//! Binary cross-entropy of logits: `binary_cross_entropy_with_logits`.
 
 use super::create::empty_strided;
 use super::curve::Curve;
@@ -23,14 +23,14 @@ const ONE: Scalar = Scalar::Int(1);
 pub struct BinaryCrossEntropy {
     /// A weight for each element.
     pub weight: Option<Tensor>,
-    /// How much truths count more than falsehoods.
+    /// The weight of positive examples relative to negative ones.
     pub positive_weight: Option<Tensor>,
-    /// How the losses become one.
+    /// How to reduce the losses to one.
     pub reduction: Reduction,
 }
 
 impl Tensor {
-    /// Returns how surprised scores are by truths between zero and one.
+    /// Returns the binary cross-entropy between logits and targets in the range from zero to one.
     ///
     /// # Errors
     /// Returns an error if the shapes differ or memory cannot be allocated.
@@ -116,7 +116,7 @@ impl Tensor {
     }
 }
 
-/// Makes ones of the shape of a tensor.
+/// Creates ones in the shape of a tensor.
 fn ones_of(tensor: &Tensor) -> Result<Tensor> {
     const PRESERVE: i64 = 1;
     let ones = {

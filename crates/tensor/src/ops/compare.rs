@@ -1,4 +1,4 @@
-//! Comparing and choosing: `eq`, `lt`, `where`, `clamp` and logic on truth values.
+//! Comparison and selection: `eq`, `lt`, `where`, `clamp`, and logic on booleans.
 
 use smallvec::smallvec;
 
@@ -29,7 +29,7 @@ node_site! {
     WHERE_NODE = "WhereBackward0";
 }
 
-/// How two elements are compared.
+/// A comparison of two elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// Equal.
@@ -71,7 +71,7 @@ impl Comparison {
     }
 }
 
-/// How two truth values, or the bits of two integers, are combined.
+/// A logical operation on booleans, or a bitwise one on integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Logic {
     /// Both.
@@ -109,7 +109,7 @@ impl Tensor {
         })
     }
 
-    /// Combines truth values, or the bits of integers.
+    /// Combines booleans logically, or integers bit by bit.
     ///
     /// # Errors
     /// Returns an error if the shapes do not broadcast, or an operand is floating-point.
@@ -141,7 +141,7 @@ impl Tensor {
         }
     }
 
-    /// Turns truth values, or the bits of integers, into their opposites.
+    /// Negates booleans logically, or integers bit by bit.
     ///
     /// # Errors
     /// Returns an error if the elements are floating-point.
@@ -159,7 +159,7 @@ impl Tensor {
         }
     }
 
-    /// Takes each element from the one operand or the other.
+    /// Takes each element from `yes` or `no`, depending on `condition`; known as `where` in torch.
     ///
     /// # Errors
     /// Returns an error if the condition is not boolean, or the shapes do not broadcast.
@@ -175,7 +175,7 @@ impl Tensor {
         let ((yes, yes_weight), (no, no_weight)) = (yes.weigh(), no.weigh());
         let _number_scope = number.then(|| {
             let scope = open(&WHERE, (condition, &*yes, &*no));
-            // A number becomes a tensor first, and the operand beside it has its type already.
+            // A number is converted to a tensor first; the other operand has its dtype already.
             let (scalar, operand) = if yes.rank() == 0 {
                 (&yes, &no)
             } else {
@@ -216,7 +216,7 @@ impl Tensor {
                 Formula::saving(move |gradients| {
                     let (gradient, condition) = (gradients.only(), kept.get()?);
                     let zero = Scalar::Int(0);
-                    // The second one first, as in torch: traces show it.
+                    // The second operand comes first, as in torch; traces show the order.
                     let by_no = gradients.when(1, || Self::choose(condition, zero, gradient))?;
                     let by_yes = gradients.when(0, || Self::choose(condition, gradient, zero))?;
                     Ok(smallvec![by_yes, by_no])
@@ -225,7 +225,7 @@ impl Tensor {
         )
     }
 
-    /// Sets elements to a number where a mask says so.
+    /// Returns a copy in which the elements selected by a mask are set to a number.
     ///
     /// # Errors
     /// Returns an error if the mask is not boolean or does not broadcast to this tensor.
@@ -249,7 +249,7 @@ impl Tensor {
         )
     }
 
-    /// Sets elements to a number where a mask says so, in place.
+    /// Sets the elements selected by a mask to a number, in place.
     ///
     /// # Errors
     /// Returns an error if the mask is not boolean or does not broadcast to this tensor.
@@ -258,7 +258,8 @@ impl Tensor {
         self.fill_marked(mask, value)
     }
 
-    /// Sets elements to that of a tensor of one, where a mask says so, in place; for gradients.
+    /// Sets the elements selected by a mask to that of a one-element tensor, in place; used by
+    /// gradients.
     pub(in crate::ops) fn masked_fill_by_(&self, mask: &Self, value: &Self) -> Result<()> {
         let _scope = open(&MASKED_FILL_IN_PLACE, (self, mask, value));
         self.fill_marked(mask, value.item()?)
@@ -294,7 +295,7 @@ impl Tensor {
         )
     }
 
-    /// Keeps what is true here and in another tensor of truth values, in place.
+    /// Combines with another boolean tensor by `and`, in place.
     fn both_in_place(self, other: &Self) -> Result<Self> {
         let _scope = open(&LOGICAL_AND_IN_PLACE, (&self, other));
         let _scope = open(&LOGICAL_AND, (&self, other, &self));
@@ -303,10 +304,10 @@ impl Tensor {
         Ok(self)
     }
 
-    /// Replaces what is below `lowest` or above `highest` by these.
+    /// Limits the elements to the range from `lowest` to `highest`.
     ///
     /// # Errors
-    /// Returns an error if there is neither, or memory cannot be allocated.
+    /// Returns an error if neither bound is given, or memory cannot be allocated.
     pub fn clamp(&self, lowest: Option<Scalar>, highest: Option<Scalar>) -> Result<Self> {
         let _scope = open(&CLAMP, (self, lowest, highest));
         differentiable(
@@ -322,10 +323,10 @@ impl Tensor {
         )
     }
 
-    /// Replaces what is below `lowest` or above `highest` by these, in place.
+    /// Limits the elements to the range from `lowest` to `highest`, in place.
     ///
     /// # Errors
-    /// Returns an error if there is neither.
+    /// Returns an error if neither bound is given.
     pub fn clamp_(&self, lowest: Option<Scalar>, highest: Option<Scalar>) -> Result<()> {
         let _scope = open(&CLAMP_IN_PLACE, (self, lowest, highest));
         let before = if self.requires_grad() && is_tracking() {
@@ -353,7 +354,7 @@ fn clamp_formula(operand: &Tensor, lowest: Option<Scalar>, highest: Option<Scala
         let operand = kept.get()?;
         tell_scalar_tensor(gradient.dtype());
         let zero = Tensor::blank(Layout::contiguous(Dims::new())?, gradient.dtype())?;
-        // What is at a bound does not move with the operand.
+        // Elements at a bound do not depend on the operand.
         let above = lowest.map(|bound| operand.compare(Comparison::Gt, bound));
         let below = highest.map(|bound| operand.compare(Comparison::Lt, bound));
         let inside = match (above.transpose()?, below.transpose()?) {
@@ -365,7 +366,7 @@ fn clamp_formula(operand: &Tensor, lowest: Option<Scalar>, highest: Option<Scala
     })
 }
 
-/// Tells the recorder that a number becomes a tensor.
+/// Records the conversion of a number to a tensor.
 pub(super) fn tell_scalar_tensor(dtype: DType) {
     drop(open(
         &SCALAR_TENSOR,

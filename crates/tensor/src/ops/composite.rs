@@ -1,4 +1,4 @@
-//! Operators that are made of others and of nothing else: their gradients are those of the parts.
+//! Operators composed only of other operators, which also provide their gradients.
 
 use super::extreme::End;
 use super::reduce::KeepDims;
@@ -15,7 +15,7 @@ static OUTER: Site = Site::operator("aten::outer");
 static REPEAT: Site = Site::operator("aten::repeat");
 
 impl Tensor {
-    /// Returns where the elements along a dimension would come from if they were sorted.
+    /// Returns the indices that would sort the elements along a dimension.
     ///
     /// # Errors
     /// Fails in the same cases as `sort`.
@@ -25,7 +25,7 @@ impl Tensor {
         Ok(places)
     }
 
-    /// Returns which elements are not a number.
+    /// Returns which elements are NaN.
     ///
     /// # Errors
     /// Returns an error if memory cannot be allocated.
@@ -34,10 +34,10 @@ impl Tensor {
         self.compare(Comparison::Ne, self)
     }
 
-    /// Multiplies each element of a vector by each of another.
+    /// Returns the outer product of two vectors.
     ///
     /// # Errors
-    /// Returns an error if one is not a vector.
+    /// Returns an error if an operand is not a vector.
     pub fn outer(&self, other: &Self) -> Result<Self> {
         let _scope = open(&OUTER, (self, other));
         for vector in [self, other] {
@@ -52,7 +52,7 @@ impl Tensor {
         self.reshape(&[self.count() as i64, 1])?.mul(other)
     }
 
-    /// Returns the logarithm of the sum of the exponentials along a dimension.
+    /// Returns the logarithm of the sum of exponentials along a dimension.
     ///
     /// # Errors
     /// Returns an error if the dimension does not exist or is empty.
@@ -79,10 +79,10 @@ impl Tensor {
         sum.elementwise(Elementwise::Log)?.add(&largest)
     }
 
-    /// Repeats the whole along each dimension, and along new ones in front.
+    /// Repeats the tensor along each dimension, and along new leading ones.
     ///
     /// # Errors
-    /// Returns an error if there are fewer numbers than dimensions, or one is negative.
+    /// Returns an error if there are fewer repeat counts than dimensions, or one is negative.
     pub fn repeat(&self, times: &[i64]) -> Result<Self> {
         let _scope = open(&REPEAT, (self, times));
         if times.len() < self.rank() {

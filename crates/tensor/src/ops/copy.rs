@@ -1,4 +1,4 @@
-//! Operators that write into a tensor or copy one: `fill_`, `copy_`, `to`, `clone`, `contiguous`.
+//! Operators that write to a tensor or copy one: `fill_`, `copy_`, `to`, `clone`, `contiguous`.
 
 use std::borrow::Cow;
 
@@ -30,10 +30,10 @@ node_site! {
     ZERO_NODE = "ZeroBackward0";
 }
 
-/// From this many elements on `zero_` hands over to `fill_`, which may use more than one thread.
+/// The number of elements from which `zero_` calls `fill_`, which can use several threads.
 const ZERO_BY_FILL: usize = 32_768;
 
-/// The number by which torch knows the contiguous memory format.
+/// Torch's number for the contiguous memory format.
 const CONTIGUOUS_FORMAT: i64 = 0;
 
 impl Tensor {
@@ -83,7 +83,7 @@ impl Tensor {
         )
     }
 
-    /// Writes the elements of another tensor, broadcast and converted, into this one.
+    /// Copies the elements of another tensor, broadcast and converted, into this one.
     ///
     /// # Errors
     /// Returns an error if the shapes do not match.
@@ -127,7 +127,7 @@ impl Tensor {
         Ok(())
     }
 
-    /// Converts to a type; a tensor that has it already is returned as it is.
+    /// Converts to a dtype. A tensor that already has it is returned as it is.
     ///
     /// # Errors
     /// Returns an error if memory cannot be allocated.
@@ -136,8 +136,8 @@ impl Tensor {
         self.converted(dtype)
     }
 
-    /// Converts to a type and a device at once, as it shows where a gradient goes back to what it
-    /// came from.
+    /// Converts to a dtype and a device at once, the form in which torch records the conversion of
+    /// gradients.
     pub(in crate::ops) fn to_like(&self, dtype: DType) -> Result<Self> {
         let (device, no) = (0_i64, false);
         let _scope = open(&TO, (self, dtype, device, Absent, Absent, no, no, Absent));
@@ -166,12 +166,12 @@ impl Tensor {
         )
     }
 
-    /// Tells the recorder of a conversion to a type that the tensor has.
+    /// Records a conversion to the dtype that the tensor already has.
     pub(in crate::ops) fn tell_to(&self, dtype: DType) {
         drop(open(&TO, (self, dtype, false, false, Absent)));
     }
 
-    /// Converts to a type without a word to the recorder.
+    /// Converts to a dtype without recording an operator.
     pub(in crate::ops) fn quietly_as(&self, dtype: DType) -> Result<Self> {
         if self.dtype() == dtype {
             return Ok(self.clone());
@@ -181,7 +181,7 @@ impl Tensor {
         Ok(converted)
     }
 
-    /// Tells the recorder of a conversion that is none: the one device is where the tensor is.
+    /// Records a conversion to the CPU, which does nothing because the tensor is there already.
     pub fn to_device(&self) {
         let (device, no) = (0_i64, false);
         drop(open(
@@ -190,7 +190,7 @@ impl Tensor {
         ));
     }
 
-    /// Converts to a type, without a word to the recorder if it has the type.
+    /// Converts to a dtype; records nothing if the tensor already has it.
     pub(in crate::ops) fn as_type(&self, dtype: DType) -> Result<Cow<'_, Self>> {
         if self.dtype() == dtype {
             return Ok(Cow::Borrowed(self));
@@ -198,8 +198,10 @@ impl Tensor {
         Ok(Cow::Owned(self.to(dtype)?))
     }
 
-    /// Converts the second operand of an operator. A single number beside narrow elements is
-    /// computed with as it is: the conversion shows, but takes nothing from it, as in torch.
+    /// Converts the second operand of an operator.
+    ///
+    /// A single number next to a narrower tensor is used unconverted, to keep its precision. As in
+    /// torch, the conversion is recorded nevertheless.
     pub(in crate::ops) fn as_second(&self, dtype: DType) -> Result<Cow<'_, Self>> {
         let converted = self.as_type(dtype)?;
         let wide = dtype.computed();
@@ -211,9 +213,9 @@ impl Tensor {
         Ok(Cow::Owned(number))
     }
 
-    /// Copies into a storage of its own, laid out like this tensor.
+    /// Copies into a new storage with the same memory layout.
     ///
-    /// It is named `duplicate` here because `clone` in Rust is the cheap second handle.
+    /// This is torch's `clone`; in Rust, `clone` creates another handle to the same elements.
     ///
     /// # Errors
     /// Returns an error if memory cannot be allocated.
@@ -235,14 +237,13 @@ impl Tensor {
         )
     }
 
-    /// As `duplicate`, of what an operator is about to write to: the copy has no history.
+    /// Duplicates a tensor that an operator is about to modify; the copy is untracked.
     pub(in crate::ops) fn duplicate_below(&self) -> Result<Self> {
         let _below = Below::enter();
         self.duplicate()
     }
 
-    /// Returns the elements one after the other, the last dimension innermost, copying only if they
-    /// are not.
+    /// Returns the elements in contiguous row-major order, copying only if necessary.
     ///
     /// # Errors
     /// Returns an error if memory cannot be allocated.
@@ -254,10 +255,10 @@ impl Tensor {
         self.duplicate_contiguous()
     }
 
-    /// Returns the only element.
+    /// Returns the only element of the tensor.
     ///
     /// # Errors
-    /// Returns an error if there is not exactly one.
+    /// Returns an error if the tensor does not have exactly one element.
     pub fn item(&self) -> Result<Scalar> {
         let _scope = open(&ITEM, (self,));
         let _scope = open(&LOCAL_SCALAR_DENSE, (self,));
@@ -269,10 +270,10 @@ impl Tensor {
         Ok(self.to_scalars()?[0])
     }
 
-    /// Returns whether the only element is other than zero.
+    /// Returns whether the only element is nonzero.
     ///
     /// # Errors
-    /// Returns an error if there is not just one.
+    /// Returns an error if the tensor does not have exactly one element.
     pub fn is_nonzero(&self) -> Result<bool> {
         let _scope = open(&IS_NONZERO, (self,));
         Ok(match self.item()? {
@@ -282,7 +283,7 @@ impl Tensor {
         })
     }
 
-    /// Copies into a storage of its own, the last dimension innermost.
+    /// Copies into a new contiguous storage.
     ///
     /// # Errors
     /// Returns an error if memory cannot be allocated.
@@ -301,7 +302,7 @@ impl Tensor {
     }
 }
 
-/// Checks that an integer type can hold a number.
+/// Checks that an integer dtype can represent a number.
 pub(in crate::ops) fn check_range(value: Scalar, dtype: DType, name: &'static str) -> Result<()> {
     let (lowest, highest) = match dtype {
         DType::I32 => (f64::from(i32::MIN), f64::from(i32::MAX)),

@@ -1,4 +1,4 @@
-//! Operators that make tensors out of sizes and values.
+//! Operators that create tensors from sizes and values.
 
 use crate::autograd::Below;
 use crate::dispatch::{Absent, Device, Site, open, returns};
@@ -29,11 +29,11 @@ static ONES_LIKE: Site = Site::operator("aten::ones_like");
 static RESIZE: Site = Site::operator("aten::resize_");
 static ZEROS_LIKE: Site = Site::operator("aten::zeros_like");
 
-/// The number by which torch knows the strided layout.
+/// Torch's number for the strided layout.
 const STRIDED: i64 = 0;
 
 impl Tensor {
-    /// Makes a tensor of ones.
+    /// Creates a tensor of ones.
     ///
     /// # Errors
     /// Returns an error if a size is negative or memory cannot be allocated.
@@ -46,7 +46,7 @@ impl Tensor {
         Ok(tensor)
     }
 
-    /// Makes room for elements of this tensor's type, laid out by strides.
+    /// Creates a tensor of this tensor's dtype with the given strides.
     pub(crate) fn new_empty_strided(&self, dims: &[usize], strides: &[isize]) -> Result<Self> {
         let dtype = self.dtype();
         let _scope = open(
@@ -56,7 +56,7 @@ impl Tensor {
         empty_strided(dims, strides, dtype, None)
     }
 
-    /// Makes a tensor of zeros, of this tensor's type or another.
+    /// Creates a tensor of zeros, with this tensor's dtype unless another is given.
     ///
     /// # Errors
     /// Returns an error if a size is negative or memory cannot be allocated.
@@ -73,7 +73,7 @@ impl Tensor {
         Ok(zeros)
     }
 
-    /// Makes a tensor of zeros.
+    /// Creates a tensor of zeros.
     ///
     /// # Errors
     /// Returns an error if a size is negative or memory cannot be allocated.
@@ -89,7 +89,7 @@ impl Tensor {
         Ok(tensor)
     }
 
-    /// Makes a tensor whose elements are all the same; without a type it has the value's.
+    /// Creates a tensor filled with a value, whose dtype it has unless another is given.
     ///
     /// # Errors
     /// Returns an error if a size is negative, the dtype cannot hold the value, or memory cannot be
@@ -107,7 +107,7 @@ impl Tensor {
         Ok(tensor)
     }
 
-    /// Makes a tensor of zeros with the sizes and the type of this one.
+    /// Creates a tensor of zeros with the sizes and the dtype of this one.
     ///
     /// # Errors
     /// Returns an error if memory cannot be allocated.
@@ -118,7 +118,7 @@ impl Tensor {
         Ok(zeros)
     }
 
-    /// As `zeros_like`, laid out with the last dimension innermost.
+    /// Creates a contiguous tensor of zeros with the sizes and the dtype of this one.
     pub(in crate::ops) fn zeros_like_contiguous(&self) -> Result<Self> {
         let _scope = open(&ZEROS_LIKE, (self, Absent, Absent, Absent, Absent, 0_i64));
         let zeros = empty_like_contiguous(self)?;
@@ -126,7 +126,7 @@ impl Tensor {
         Ok(zeros)
     }
 
-    /// Makes a tensor of ones with the sizes and the type of this one.
+    /// Creates a tensor of ones with the sizes and the dtype of this one.
     ///
     /// # Errors
     /// Returns an error if memory cannot be allocated.
@@ -137,7 +137,7 @@ impl Tensor {
         Ok(ones)
     }
 
-    /// Makes a tensor whose elements are all `value`, with the sizes and the type of this one.
+    /// Creates a tensor filled with `value`, with the sizes and the dtype of this one.
     ///
     /// # Errors
     /// Returns an error if the dtype cannot hold the value, or memory cannot be allocated.
@@ -151,7 +151,7 @@ impl Tensor {
         Ok(full)
     }
 
-    /// Makes the gradient of a result with itself: ones, laid out like it.
+    /// Creates the initial gradient of a backward pass: ones in the layout of the result.
     pub(crate) fn ones_like_for_gradient(&self) -> Result<Self> {
         const PRESERVE: i64 = 1;
         let arguments = (self, Absent, Absent, Absent, false, PRESERVE);
@@ -166,7 +166,7 @@ impl Tensor {
         Ok(ones)
     }
 
-    /// Makes a tensor like this one whose elements nobody has set; they are zero.
+    /// Creates a tensor like this one without initializing it; its elements are zero.
     ///
     /// # Errors
     /// Returns an error if memory cannot be allocated.
@@ -174,7 +174,7 @@ impl Tensor {
         empty_like(self)
     }
 
-    /// Makes a tensor of numbers from `start` to before `end`, `step` apart.
+    /// Creates a vector of numbers from `start` up to but excluding `end`, `step` apart.
     ///
     /// # Errors
     /// Returns an error if the step is zero or leads away from `end`, or memory cannot be
@@ -215,7 +215,7 @@ impl Tensor {
         Ok(result)
     }
 
-    /// Makes a tensor of so many numbers from `start` to `end`, equally far apart.
+    /// Creates a vector of `steps` evenly spaced numbers from `start` to `end`.
     ///
     /// # Errors
     /// Returns an error if memory cannot be allocated.
@@ -223,7 +223,7 @@ impl Tensor {
         storage_bytes(Some(steps), &[steps], dtype)?;
         let gap = (end - start) / steps.saturating_sub(1).max(1) as f64;
         let mut values = reserve(steps)?;
-        // From the nearer end, so that both ends are exact.
+        // Counted from the nearer end, so that both ends are exact.
         values.extend((0..steps).map(|index| {
             if index < steps.div_ceil(2) {
                 start + gap * index as f64
@@ -234,7 +234,7 @@ impl Tensor {
         Self::from_values::<f64>(&values, &[steps as i64], dtype)
     }
 
-    /// Makes a tensor whose elements nobody has set; they are zero.
+    /// Creates a tensor without initializing it; its elements are zero.
     ///
     /// # Errors
     /// Returns an error if a size is negative or memory cannot be allocated.
@@ -243,8 +243,7 @@ impl Tensor {
         empty(sizes, actual, &Options::of(dtype).pinned(false))
     }
 
-    /// Copies elements, given with the last dimension innermost, into a new tensor of another or
-    /// the same type.
+    /// Copies elements in row-major order into a new tensor of the given dtype.
     ///
     /// # Errors
     /// Returns an error if the sizes require a different number of elements, an element does not
@@ -257,7 +256,8 @@ impl Tensor {
         Ok(tensor)
     }
 
-    /// Copies elements as `from_values` does, for whoever does not ask for a tensor of its own.
+    /// Copies elements as `from_values` does, in the form that torch records for internal
+    /// constants.
     ///
     /// # Errors
     /// Fails in the same cases as `from_values`.
@@ -282,7 +282,7 @@ impl Tensor {
     }
 }
 
-/// What a trace shows of the arguments of `empty` that follow the sizes.
+/// The arguments of `empty` after the sizes, as traces record them.
 #[derive(Debug, Default)]
 pub(in crate::ops) struct Options {
     dtype: Option<DType>,
@@ -306,7 +306,7 @@ impl Options {
         }
     }
 
-    /// The options of a tensor that is made to be like another one.
+    /// Returns the options of a tensor that is created like another one.
     pub(in crate::ops) fn like(tensor: &Tensor) -> Self {
         Self::strided(tensor.dtype())
     }
@@ -349,8 +349,7 @@ pub(in crate::ops) fn empty(sizes: &[i64], dtype: DType, options: &Options) -> R
     Ok(tensor)
 }
 
-/// Makes a tensor of the sizes and the type of another one, its dimensions in the same order in
-/// memory.
+/// Creates a tensor with the sizes, the dtype and the memory order of another one.
 pub(in crate::ops) fn empty_like(tensor: &Tensor) -> Result<Tensor> {
     let _scope = open(
         &EMPTY_LIKE,
@@ -360,9 +359,9 @@ pub(in crate::ops) fn empty_like(tensor: &Tensor) -> Result<Tensor> {
     empty_strided(layout.dims(), layout.strides(), tensor.dtype(), None)
 }
 
-/// Makes a contiguous tensor of the sizes and the type of another one.
+/// Creates a contiguous tensor with the sizes and the dtype of another one.
 pub(in crate::ops) fn empty_like_contiguous(tensor: &Tensor) -> Result<Tensor> {
-    /// The number by which torch knows the contiguous memory format.
+    /// Torch's number for the contiguous memory format.
     const CONTIGUOUS: i64 = 0;
     let dtype = tensor.dtype();
     let _scope = open(
@@ -392,7 +391,7 @@ pub(in crate::ops) fn empty_strided(
     Ok(tensor)
 }
 
-/// Makes a tensor of zeros without a scope of its own, as operators make room for their results.
+/// Creates a tensor of zeros for an operator's result, without opening a scope.
 pub(in crate::ops) fn result_space(dims: &[usize], dtype: DType) -> Result<Tensor> {
     let layout = Layout::contiguous(Dims::from_slice(dims))?;
     Tensor::blank(layout, dtype)

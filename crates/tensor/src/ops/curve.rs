@@ -1,5 +1,5 @@
-//! Functions of each element that are computed in the widest type: activations, and logarithms
-//! beside the natural one.
+//! Element-wise functions that are computed in double precision: activations, and logarithms other
+//! than the natural one.
 
 use super::create::{Options, empty};
 use crate::autograd::{Formula, NodeSite, Saved, differentiable, node_site};
@@ -36,24 +36,26 @@ node_site! {
     SOFTPLUS_NODE = "SoftplusBackward0";
 }
 
-/// A function of each element.
+/// An element-wise function computed in double precision.
+///
+/// Parameterized activations carry their parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Curve {
-    /// An exponential below zero, of this height.
+    /// ELU, with its scale `alpha` for negative inputs.
     Elu(Scalar),
-    /// The exponential less one.
+    /// The exponential minus one.
     Expm1,
-    /// A line of this slope below zero.
+    /// Leaky ReLU, with its slope for negative inputs.
     LeakyRelu(Scalar),
-    /// The natural logarithm of one more.
+    /// The natural logarithm of one plus the element.
     Log1p,
     /// The logarithm to base two.
     Log2,
-    /// The logarithm of the logistic function.
+    /// The logarithm of the sigmoid.
     LogSigmoid,
-    /// The number times its logistic function.
+    /// The element times its sigmoid.
     Silu,
-    /// A smooth corner of this sharpness, a line from the threshold on.
+    /// Softplus, with its `beta` and the threshold above which it is linear.
     Softplus(Scalar, Scalar),
 }
 
@@ -191,7 +193,7 @@ impl Tensor {
     }
 }
 
-/// Opens the operator inside of `log_sigmoid`, with the room that it makes.
+/// Opens the scope of `log_sigmoid_forward`, with the buffer that it allocates.
 fn open_forward(operand: &Tensor) -> Result<Scope> {
     const CONTIGUOUS: i64 = 0;
     let scope = open(&LOG_SIGMOID_FORWARD, (operand,));

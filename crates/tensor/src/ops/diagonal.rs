@@ -1,4 +1,4 @@
-//! Diagonals: taken out of a matrix, and made into one.
+//! Diagonals: extracts one from a matrix, or builds a matrix from one.
 
 use crate::autograd::{Formula, differentiable, node_site};
 use crate::dispatch::{Site, open};
@@ -22,7 +22,7 @@ impl Tensor {
     /// Returns a diagonal of a matrix, or a matrix with a vector as its diagonal.
     ///
     /// # Errors
-    /// Returns an error if it is neither a matrix nor a vector, or memory cannot be allocated.
+    /// Returns an error if the tensor is neither a matrix nor a vector, or memory cannot be allocated.
     pub fn diag(&self, diagonal: i64) -> Result<Self> {
         let _scope = open(&DIAG, (self, diagonal));
         match self.rank() {
@@ -67,14 +67,14 @@ impl Tensor {
         )
     }
 
-    /// Shows a diagonal of a matrix; not tracked.
+    /// Returns an untracked view of a diagonal of a matrix.
     fn diagonal(&self, diagonal: i64) -> Result<Self> {
         let _scope = open(&DIAGONAL, (self, diagonal, 0_i64, 1_i64));
         let (rows, columns) = (self.dims()[0] as i64, self.dims()[1] as i64);
         let (row, column) = ((-diagonal).max(0), diagonal.max(0));
         let length = (rows - row).min(columns - column).max(0);
         let (down, across) = (self.strides()[0], self.strides()[1]);
-        // One that lies outside begins nowhere.
+        // A diagonal outside of the matrix is empty and has no offset.
         let offset = match length {
             0 => 0,
             _ => row as usize * down as usize + column as usize * across as usize,

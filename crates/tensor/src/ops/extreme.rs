@@ -1,4 +1,4 @@
-//! Operators that look for elements along dimensions: `max`, `argmax`, `any`, `all`.
+//! Operators that search along dimensions: `max`, `argmax`, `any`, `all`.
 
 use super::create::{Options, empty, result_space};
 use super::reduce::{KeepDims, reduced_dims, with_combined};
@@ -27,7 +27,7 @@ node_site! {
     MIN_NODE = "MinBackward0";
 }
 
-/// Which end of the order is looked for.
+/// Which extreme to search for, or which end of an order comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The smallest element.
@@ -40,7 +40,7 @@ impl Tensor {
     /// Returns the largest or the smallest element.
     ///
     /// # Errors
-    /// Returns an error if there is none.
+    /// Returns an error if the tensor is empty.
     pub fn extreme(&self, end: End) -> Result<Self> {
         let (site, node, name) = match end {
             End::Highest => (&MAX, &MAX_ALL_NODE, "max"),
@@ -73,7 +73,8 @@ impl Tensor {
         )
     }
 
-    /// Shares this gradient of a result among the elements of `own` that it is equal to.
+    /// Distributes this gradient of a result evenly among the elements of `own` that equal the
+    /// result.
     pub(in crate::ops) fn shared_evenly(&self, own: &Self, result: &Self) -> Result<Self> {
         let hits = match result.isnan()?.item()? {
             Scalar::Bool(true) => own.isnan()?,
@@ -85,7 +86,7 @@ impl Tensor {
         Ok(whole)
     }
 
-    /// Returns the largest or smallest elements along a dimension, and where they are.
+    /// Returns the largest or smallest elements along a dimension, and their indices.
     ///
     /// # Errors
     /// Returns an error if the dimension does not exist or is empty.
@@ -126,7 +127,7 @@ impl Tensor {
         )
     }
 
-    /// Returns where the largest or smallest elements are, along a dimension or in all.
+    /// Returns the indices of the largest or smallest elements, along a dimension or overall.
     ///
     /// # Errors
     /// Returns an error if the dimension does not exist, or there are no elements.
@@ -159,7 +160,7 @@ impl Tensor {
         Ok(places)
     }
 
-    /// Returns whether all elements, or any, are true; along a dimension or of all.
+    /// Returns whether all or any elements are true, along a dimension or overall.
     ///
     /// # Errors
     /// Returns an error if the dimension does not exist.
@@ -224,16 +225,16 @@ impl Tensor {
     }
 }
 
-/// Which truth is asked for.
+/// The quantifier of [`Tensor::truth`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Truth {
     /// Every element is true.
     All,
-    /// At least one is.
+    /// At least one element is true.
     Any,
 }
 
-/// Checks that the elements have the type that an index has.
+/// Checks that a tensor has the dtype of an index.
 pub(in crate::ops) fn index_type(index: &Tensor, subject: &str) -> Result<()> {
     match index.dtype() {
         DType::I64 | DType::I32 => Ok(()),

@@ -1,5 +1,4 @@
-//! A sum with a product or a quotient of two more tensors, in one operator: `addcmul` and
-//! `addcdiv`.
+//! Fused operators that add a scaled product or quotient: `addcmul` and `addcdiv`.
 
 use smallvec::smallvec;
 
@@ -22,7 +21,7 @@ node_site! {
     ADDCMUL_NODE = "AddcmulBackward0";
 }
 
-/// How the two tensors are combined before they are scaled and added.
+/// The operation on the two tensors, before the result is scaled and added.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Combination {
     Product,
@@ -39,7 +38,7 @@ impl Tensor {
         self.add_combined([first, second], value, Combination::Product)
     }
 
-    /// Adds `value` times the product of two tensors to the elements.
+    /// Adds `value` times the product of two tensors, in place.
     ///
     /// # Errors
     /// Returns an error if the shapes do not broadcast to this tensor's, or the dtypes differ.
@@ -59,7 +58,7 @@ impl Tensor {
         self.add_combined([first, second], value, Combination::Quotient)
     }
 
-    /// Adds `value` times the quotient of two tensors to the elements.
+    /// Adds `value` times the quotient of two tensors, in place.
     ///
     /// # Errors
     /// Returns an error if the shapes do not broadcast to this tensor's, or the dtypes differ or

@@ -1,4 +1,4 @@
-//! Arithmetic that writes into its first operand: `add_`, `mul_`, `lerp_` and their relatives.
+//! In-place arithmetic: `add_`, `mul_`, `lerp_` and their variants.
 
 use std::borrow::Cow;
 
@@ -29,7 +29,7 @@ node_site! {
 }
 
 impl Tensor {
-    /// Adds a tensor or a number to the elements.
+    /// Adds a tensor or a number, in place.
     ///
     /// # Errors
     /// Returns an error if the shape or the dtype of the result is not this tensor's.
@@ -37,7 +37,7 @@ impl Tensor {
         self.add_scaled_(other, Scalar::Int(1))
     }
 
-    /// Adds `alpha` times a tensor or a number to the elements.
+    /// Adds `alpha` times a tensor or a number, in place.
     ///
     /// # Errors
     /// Fails in the same cases as `add_`, and if the dtype cannot be scaled by `alpha`.
@@ -48,7 +48,7 @@ impl Tensor {
         self.accumulate(&ADD_NODE, operand, &other, alpha, Sign::Plus)
     }
 
-    /// Subtracts `alpha` times a tensor or a number from the elements.
+    /// Subtracts `alpha` times a tensor or a number, in place.
     ///
     /// # Errors
     /// Fails in the same cases as `add_`, and if the dtype cannot be scaled by `alpha`.
@@ -62,7 +62,7 @@ impl Tensor {
         self.accumulate(&SUB_NODE, operand, &other, alpha, Sign::Minus)
     }
 
-    /// Multiplies the elements by a tensor or a number.
+    /// Multiplies by a tensor or a number, in place.
     ///
     /// # Errors
     /// Fails in the same cases as `add_`.
@@ -83,7 +83,7 @@ impl Tensor {
         )
     }
 
-    /// Divides the elements by a tensor or a number.
+    /// Divides by a tensor or a number, in place.
     ///
     /// # Errors
     /// As `add_`; the result is floating-point.
@@ -105,14 +105,14 @@ impl Tensor {
         )
     }
 
-    /// Divides the elements by a number that an operator, not the caller, has chosen: it shows as a
-    /// scalar.
+    /// Divides by a number that an operator, not the caller, has chosen, in place; it is recorded
+    /// as a scalar.
     pub(in crate::ops) fn div_in_place(&self, number: Scalar) -> Result<()> {
         let _scope = open(&DIV, (self, number));
         self.div_(number)
     }
 
-    /// Moves the elements towards those of another tensor, by `weight` of the way.
+    /// Interpolates linearly towards another tensor, in place.
     ///
     /// # Errors
     /// Returns an error if the shapes do not broadcast to this tensor's, or the dtypes differ or
@@ -135,7 +135,7 @@ impl Tensor {
                 let end = self.fitted(Operand::Tensor(end), end, self.dtype())?;
                 by_float!(self.dtype(), "lerp_kernel_scalar", T => {
                     let weight = T::from_scalar(weight);
-                    // The nearer end is the one to start from, so that the last step is exact.
+                    // Starts from the nearer end, so that a weight of one is exact.
                     kernels::update(self, &end, move |x: T, y: T| if weight < 0.5 {
                         x + weight * (y - x)
                     } else {
@@ -189,13 +189,13 @@ impl Tensor {
         )
     }
 
-    /// Returns the type that an operator on this tensor and the operand computes in.
+    /// Returns the dtype that an operator on this tensor and the operand computes in.
     fn common(&self, operand: Operand<'_>) -> DType {
         promote([(self.dtype(), self.weight()), operand.kind()])
     }
 
-    /// Checks that a result of type `result` can be written here, and returns the operand in this
-    /// tensor's type and in a storage of its own.
+    /// Checks that a result of dtype `result` can be written to this tensor, and returns the
+    /// operand in this tensor's dtype and in a storage that does not overlap.
     pub(in crate::ops) fn fitted<'a>(
         &self,
         _operand: Operand<'_>,
@@ -241,7 +241,7 @@ impl Tensor {
         ])
     }
 
-    /// Returns this tensor as it is before it is written to: a copy, if a node will need it.
+    /// Returns this tensor's value before it is modified: a copy, if a node will need it.
     fn before_update(&self, operands: &[&Self]) -> Result<Self> {
         if is_tracking() && operands.iter().any(|operand| operand.requires_grad()) {
             let copy = self.duplicate_below()?;

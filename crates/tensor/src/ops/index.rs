@@ -1,4 +1,4 @@
-//! Choosing elements by their places: `select`, `slice`, `narrow`, and `gather` along a dimension.
+//! Basic indexing: `select`, `slice`, `narrow`, and `gather` along a dimension.
 
 use super::extreme::index_type;
 use super::sorting::show_index_type;
@@ -29,7 +29,7 @@ node_site! {
     TRIU_NODE = "TriuBackward0";
 }
 
-/// Which triangle of a matrix is kept.
+/// The triangle of a matrix that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Triangle {
     /// On and below the diagonal.
@@ -39,7 +39,7 @@ pub enum Triangle {
 }
 
 impl Tensor {
-    /// Keeps one place of a dimension, which is removed.
+    /// Selects one index of a dimension and removes the dimension.
     ///
     /// # Errors
     /// Returns an error if the dimension does not exist or the index is out of range.
@@ -75,8 +75,8 @@ impl Tensor {
         )
     }
 
-    /// Keeps every `step`th place of a dimension, from `start` to before `end`, as Python's slices
-    /// do.
+    /// Keeps every `step`th index of a dimension, from `start` up to but excluding `end`, with the
+    /// semantics of Python slices.
     ///
     /// # Errors
     /// Returns an error if the dimension does not exist or the step is not positive.
@@ -126,10 +126,10 @@ impl Tensor {
         )
     }
 
-    /// Keeps `length` places of a dimension from `start` on.
+    /// Keeps `length` indices of a dimension, beginning with `start`.
     ///
     /// # Errors
-    /// Returns an error if they reach beyond it.
+    /// Returns an error if the range extends beyond the dimension.
     pub fn narrow(&self, dimension: i64, start: i64, length: i64) -> Result<Self> {
         let _scope = open(&NARROW, (self, dimension, start, length));
         if self.rank() == 0 {
@@ -157,7 +157,7 @@ impl Tensor {
         self.slice(dimension, Some(start), Some(start + length), 1)
     }
 
-    /// Picks elements along a dimension by their places.
+    /// Gathers elements along a dimension by their indices.
     ///
     /// # Errors
     /// Returns an error if the index does not hold integers, has other dimensions, or an index is
@@ -192,7 +192,7 @@ impl Tensor {
         )
     }
 
-    /// Keeps a triangle of a matrix and sets the rest to zero.
+    /// Keeps a triangle of a matrix and zeroes the rest.
     ///
     /// # Errors
     /// Returns an error if there are fewer than two dimensions.
@@ -226,7 +226,7 @@ impl Tensor {
         kernels::take(self, &places, index.dims())
     }
 
-    /// Shows elements of this tensor, with the offset that `as_strided` was asked for.
+    /// Returns a view of this tensor, recorded as an `as_strided` with an explicit offset.
     fn at_offset(&self, layout: Layout) -> Result<Self> {
         let offset = Scalar::Int(layout.offset() as i64);
         let _scope = open(&AS_STRIDED, (self, layout.dims(), layout.strides(), offset));
@@ -234,7 +234,7 @@ impl Tensor {
     }
 }
 
-/// Writes a gradient of a piece of a tensor into zeros of the shape of the whole.
+/// Writes the gradient of a slice into zeros of the shape of the whole tensor.
 pub(in crate::ops) fn spread(gradient: &Tensor, whole: &Layout, piece: &Layout) -> Result<Tensor> {
     let result = Tensor::blank(whole.at_start(), gradient.dtype())?;
     let part = result.with_layout(piece.moved(whole.offset())?)?;

@@ -1,5 +1,4 @@
-//! Putting tensors together and taking them apart along a dimension: `cat`, `stack`, `split`,
-//! `chunk`, `unbind`.
+//! Joining and splitting along a dimension: `cat`, `stack`, `split`, `chunk`, `unbind`.
 
 use smallvec::SmallVec;
 
@@ -28,10 +27,10 @@ node_site! {
 }
 
 impl Tensor {
-    /// Puts tensors one after the other along a dimension that they have.
+    /// Concatenates tensors along an existing dimension.
     ///
     /// # Errors
-    /// Returns an error if there are none, or their other sizes differ.
+    /// Returns an error if the list is empty, or sizes differ in another dimension.
     pub fn cat(tensors: &[Self], dimension: i64) -> Result<Self> {
         let _scope = open(&CAT, (tensors, dimension));
         if let Some(casting) = Casting::begin() {
@@ -95,10 +94,10 @@ impl Tensor {
         Ok(spread)
     }
 
-    /// Puts tensors of one shape one after the other along a new dimension.
+    /// Concatenates tensors of equal shape along a new dimension.
     ///
     /// # Errors
-    /// Returns an error if there are none, or their shapes differ.
+    /// Returns an error if the list is empty, or the shapes differ.
     pub fn stack(tensors: &[Self], dimension: i64) -> Result<Self> {
         let _scope = open(&STACK, (tensors, dimension));
         if let Some(casting) = Casting::begin() {
@@ -138,7 +137,7 @@ impl Tensor {
         Ok(one(results))
     }
 
-    /// Cuts into pieces of a size along a dimension; the last may be smaller.
+    /// Splits into pieces of a given size along a dimension; the last one may be smaller.
     ///
     /// # Errors
     /// Returns an error if the size is negative or the dimension does not exist.
@@ -171,7 +170,7 @@ impl Tensor {
         self.cut_into(&SPLIT_NODE, &sizes, at)
     }
 
-    /// Cuts into pieces of given sizes along a dimension.
+    /// Splits into pieces of the given sizes along a dimension.
     ///
     /// # Errors
     /// Returns an error if the sizes are not those of the dimension.
@@ -195,7 +194,7 @@ impl Tensor {
         self.cut_into(&SPLIT_SIZES_NODE, sizes, at)
     }
 
-    /// Cuts into as many pieces along a dimension, of one size but for the last.
+    /// Splits into a number of pieces along a dimension, equal in size except for the last.
     ///
     /// # Errors
     /// Returns an error if the number is not positive or the dimension does not exist.
@@ -218,10 +217,10 @@ impl Tensor {
         )
     }
 
-    /// Returns the places of a dimension one by one.
+    /// Returns the slices of a dimension as separate tensors.
     ///
     /// # Errors
-    /// Returns an error if it does not exist.
+    /// Returns an error if the dimension does not exist.
     pub fn unbind(&self, dimension: i64) -> Result<Vec<Self>> {
         let _scope = open(&UNBIND, (self, dimension));
         let at = dimension_index(dimension, self.rank())?;
@@ -358,7 +357,7 @@ fn stacked(tensors: &[Tensor], at: usize) -> Result<Tensor> {
     Tensor::cat(&widened, at as i64)
 }
 
-/// Returns gradients with zeros where none has arrived.
+/// Replaces gradients that have not arrived with zeros.
 fn filled(
     arrived: &[Option<Tensor>],
     shape: impl Fn(usize) -> Dims,

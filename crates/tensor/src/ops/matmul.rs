@@ -1,5 +1,5 @@
-//! The general product: chooses `dot`, `mv`, `mm` or `bmm` by the dimensions of the operands, as
-//! torch does.
+//! The general matrix product, which selects `dot`, `mv`, `mm` or `bmm` by the ranks of its
+//! operands, as torch does.
 
 use crate::autocast::Casting;
 use crate::dispatch::{Site, open};
@@ -35,8 +35,8 @@ impl Tensor {
     }
 }
 
-/// Returns whether the larger operand's leading dimensions can be merged, without a copy, into one
-/// long matrix.
+/// Returns whether the leading dimensions of the larger operand can be merged into one long matrix
+/// without a copy.
 fn folds(left: &Tensor, right: &Tensor) -> Result<bool> {
     let larger = if left.rank() >= right.rank() {
         left.clone()
@@ -53,7 +53,7 @@ fn folds(left: &Tensor, right: &Tensor) -> Result<bool> {
             .all(|index| strides[index] == strides[index + 1] * dims[index + 1] as isize))
 }
 
-/// Multiplies the larger operand as one long matrix by the smaller one.
+/// Multiplies the larger operand, as one long matrix, by the smaller one.
 fn folded(left: &Tensor, right: &Tensor) -> Result<Tensor> {
     let (larger, smaller) = if left.rank() >= right.rank() {
         (left.clone(), right)
@@ -76,7 +76,7 @@ fn folded(left: &Tensor, right: &Tensor) -> Result<Tensor> {
     product.unsafe_view(&sizes)
 }
 
-/// Multiplies matrix by matrix, after both operands were expanded to the same leading dimensions.
+/// Multiplies matrix by matrix, after expanding both operands to the same leading dimensions.
 fn batched(left: &Tensor, right: &Tensor) -> Result<Tensor> {
     let (left_batch, left_matrix) = split(left);
     let (right_batch, right_matrix) = split(right);
@@ -106,7 +106,7 @@ fn batched(left: &Tensor, right: &Tensor) -> Result<Tensor> {
     product.unsafe_view(&sizes)
 }
 
-/// Splits sizes into the leading ones and those of the matrix, or of the vector.
+/// Splits sizes into the leading ones and those of the matrix or vector.
 fn split(tensor: &Tensor) -> (&[usize], &[usize]) {
     tensor.dims().split_at(tensor.rank().saturating_sub(2))
 }

@@ -1,4 +1,4 @@
-//! The larger or the smaller of two elements: `maximum` and `minimum`.
+//! Element-wise extremes of two tensors: `maximum` and `minimum`.
 
 use smallvec::smallvec;
 
@@ -20,7 +20,7 @@ node_site! {
 }
 
 impl Tensor {
-    /// Takes the larger of two elements; what is not a number wins.
+    /// Returns the larger of each pair of elements; NaN wins.
     ///
     /// # Errors
     /// Returns an error if the shapes do not broadcast or memory cannot be allocated.
@@ -28,7 +28,7 @@ impl Tensor {
         self.extreme_with(other, End::Highest)
     }
 
-    /// Takes the smaller of two elements; what is not a number wins.
+    /// Returns the smaller of each pair of elements; NaN wins.
     ///
     /// # Errors
     /// Returns an error if the shapes do not broadcast or memory cannot be allocated.
@@ -36,7 +36,7 @@ impl Tensor {
         self.extreme_with(other, End::Lowest)
     }
 
-    /// Writes the larger or the smaller of two elements into another tensor.
+    /// Writes the larger or the smaller of each pair of elements into another tensor.
     ///
     /// # Errors
     /// Returns an error if an operand is tracked, or the result has another shape or does not fit
@@ -109,8 +109,8 @@ fn wins(end: End) -> Comparison {
     }
 }
 
-/// Returns the element that wins a comparison; what is not a number does.
-#[expect(clippy::eq_op, reason = "what is not a number does not equal itself")]
+/// Returns the element that wins the comparison; NaN always does.
+#[expect(clippy::eq_op, reason = "only NaN differs from itself")]
 fn winner<T: Element>(how: Comparison, x: T, y: T) -> T {
     if how.holds(x, y) || x != x { x } else { y }
 }
@@ -131,7 +131,7 @@ fn formula(left: &Tensor, right: &Tensor, end: End) -> Formula {
             share.masked_fill_(&hidden, Scalar::Int(0))?;
             Ok(share)
         };
-        // The second one first, as in torch: traces show it.
+        // The second operand comes first, as in torch; traces show the order.
         let by_right = gradients.when(1, || part(wins))?;
         let by_left = gradients.when(0, || part(loses))?;
         Ok(smallvec![by_left, by_right])

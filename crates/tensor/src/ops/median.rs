@@ -1,4 +1,4 @@
-//! The middle one of elements in order: `median`.
+//! The median of elements: `median`.
 
 use super::create::{Options, empty, empty_strided};
 use super::reduce::{KeepDims, reduced_dims};
@@ -19,7 +19,8 @@ node_site! {
 }
 
 impl Tensor {
-    /// Returns the middle one of all elements in order, of two the lower; none if one is none.
+    /// Returns the median of all elements: the lower one of two candidates, or NaN if any element
+    /// is NaN.
     ///
     /// # Errors
     /// Returns an error if memory cannot be allocated.
@@ -59,7 +60,7 @@ impl Tensor {
         )
     }
 
-    /// Returns the middle ones along a dimension, and where they are.
+    /// Returns the medians along a dimension, and their indices.
     ///
     /// # Errors
     /// Returns an error if the dimension does not exist or is empty.
@@ -95,7 +96,7 @@ impl Tensor {
         )
     }
 
-    /// Returns where the middle elements along a dimension are, which stays with size one.
+    /// Returns the indices of the medians along a dimension, which is kept with size one.
     fn middle_places(&self, at: usize) -> Result<Self> {
         let [outer, middle, inner] = self.spans(at);
         let order = kernels::sorted_places(&kernels::pack(self)?, [outer, middle, inner], false)?;
@@ -107,7 +108,7 @@ impl Tensor {
         if !self.dtype().is_float() {
             return Ok(found);
         }
-        // What is no number comes last in the order, and is the result then.
+        // NaN is last in the order and, if present, is the result.
         let none = self.gather_elements(at as i64, &last)?.to_f64_vec()?;
         let chosen: Vec<i64> = (none.iter())
             .zip(last.to_vec::<i64>()?)
@@ -118,7 +119,7 @@ impl Tensor {
     }
 }
 
-/// Returns the places of the elements of one rank in an order, as a tensor.
+/// Returns, as a tensor, the indices of the elements at one rank of a sorted order.
 fn places_of_rank(
     order: &[i64],
     [outer, middle, inner]: [usize; 3],

@@ -1,8 +1,7 @@
-//! The operators: methods of `Tensor`, each named as in torch and opening one scope of the
-//! recorder.
+//! The operators: methods of `Tensor` with torch's names, each of which opens one recorder scope.
 //!
-//! A composite operator calls other operators, and so nests as torch's does; which calls which was
-//! taken from traces.
+//! A composite operator calls other operators, so that scopes nest as in torch; the nesting was
+//! taken from torch's traces (`tests/nesting`).
 
 mod advanced;
 mod arithmetic;

@@ -1,5 +1,5 @@
-//! Operators that are others under a name of their own: `expand_as`, `square`, `positive`, and
-//! what Python writes as `x.T` and `max(x, y)`.
+//! Operators that call another one inside a scope of their own: `expand_as`, `square`, `positive`,
+//! and Python's `x.T` and `max(x, y)`.
 
 use super::extreme::End;
 use crate::dispatch::{Absent, Site, open};
@@ -28,7 +28,7 @@ impl Tensor {
         self.expand(&signed(other.dims()))
     }
 
-    /// Multiplies each element by itself.
+    /// Returns the square of each element.
     ///
     /// # Errors
     /// Returns an error if memory cannot be allocated.
@@ -37,14 +37,14 @@ impl Tensor {
         self.pow(Scalar::Int(2))
     }
 
-    /// Returns the tensor as it is.
+    /// Returns the tensor unchanged.
     #[must_use]
     pub fn positive(&self) -> Self {
         let _scope = open(&POSITIVE, (self,));
         self.clone()
     }
 
-    /// Makes a tensor like this one of draws from zero to before one.
+    /// Creates a tensor like this one with uniform draws from zero up to but excluding one.
     ///
     /// # Errors
     /// Returns an error if the dtype is not floating-point or memory cannot be allocated.
@@ -55,7 +55,7 @@ impl Tensor {
         Ok(room)
     }
 
-    /// Makes a tensor like this one of draws from the standard normal distribution.
+    /// Creates a tensor like this one with draws from the standard normal distribution.
     ///
     /// # Errors
     /// Returns an error if the dtype is not floating-point or memory cannot be allocated.
@@ -66,7 +66,7 @@ impl Tensor {
         Ok(room)
     }
 
-    /// Turns the order of the dimensions round.
+    /// Reverses the order of the dimensions.
     ///
     /// # Errors
     /// Returns an error if memory cannot be allocated.
@@ -93,7 +93,7 @@ impl Tensor {
         }
     }
 
-    /// Combines truth values, or the bits of integers, as an operator of the language does.
+    /// Combines booleans logically, or integers bit by bit, as Python's operators do.
     ///
     /// # Errors
     /// Fails in the same cases as `logic`.

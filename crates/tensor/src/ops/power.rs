@@ -40,7 +40,7 @@ impl Tensor {
                     if less <= -1.0 && exponent.to_f64() == 0.0 {
                         return gradient.zeros_like_contiguous();
                     }
-                    // Both live until the end, as in torch: the memory timeline shows it.
+                    // Both live until the end, as in torch; the memory timeline shows it.
                     let power = kept.get()?.pow(Scalar::Float(less))?;
                     let slope = power.mul_number(exponent)?;
                     gradient.mul(&slope)
@@ -49,7 +49,7 @@ impl Tensor {
         )
     }
 
-    /// Raises to the powers in another tensor.
+    /// Raises to the powers given by another tensor.
     ///
     /// # Errors
     /// Returns an error if the shapes do not broadcast, an integer is raised to a negative power,
@@ -87,7 +87,7 @@ impl Tensor {
         )
     }
 
-    /// Divides and rounds down.
+    /// Divides and rounds towards negative infinity.
     ///
     /// # Errors
     /// Returns an error if the shapes do not broadcast, an integer is divided by zero, or memory
@@ -121,7 +121,7 @@ impl Tensor {
         }
     }
 
-    /// Returns what is left of a division that rounds down; it has the divisor's sign.
+    /// Returns the remainder of a floored division, which has the sign of the divisor.
     ///
     /// # Errors
     /// Returns an error if the shapes do not broadcast, an integer is divided by zero, or memory
@@ -180,7 +180,7 @@ fn power(base: &Tensor, exponent: Operand<'_>) -> Result<Tensor> {
             let (left, right) = (base.as_type(dtype)?, exponent.as_type(dtype)?);
             powers(&dims, [&left, &right], dtype)
         }
-        // Of a number torch asks the type, and converts nothing but the base.
+        // For a number, torch only determines the dtype and converts the base alone.
         Operand::Scalar(number) => {
             drop(open(&RESULT_TYPE, (base, number)));
             number_power(&base.to(dtype)?, number, dtype)
@@ -209,11 +209,11 @@ fn powers(dims: &[usize], pair: [&Tensor; 2], dtype: DType) -> Result<Tensor> {
     }
 }
 
-/// Raises to the power of one number. What needs no kernel of its own shows as what it is, as in
-/// torch.
+/// Raises to the power of one number. As in torch, exponents that need no kernel of their own are
+/// recorded as the operators that they amount to.
 #[expect(
     clippy::float_cmp,
-    reason = "only exactly these numbers are treated apart"
+    reason = "only these exact exponents are special cases"
 )]
 fn number_power(base: &Tensor, number: Scalar, dtype: DType) -> Result<Tensor> {
     let exponent = number.to_f64();

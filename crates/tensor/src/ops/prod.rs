@@ -1,4 +1,4 @@
-//! Products of elements along dimensions: `prod`.
+//! Products along dimensions: `prod`.
 
 use super::create::{Options, empty, result_space};
 use super::reduce::{KeepDims, reduced_dims, restore, with_combined};
@@ -17,8 +17,8 @@ node_site! {
 }
 
 impl Tensor {
-    /// Multiplies all elements, or those along a dimension. Integers are multiplied as 64-bit ones
-    /// unless a type is given.
+    /// Multiplies all elements, or those along a dimension. Integers are multiplied as 64-bit
+    /// integers unless a dtype is given.
     ///
     /// # Errors
     /// Returns an error if the dimension does not exist or memory cannot be allocated.
@@ -95,7 +95,7 @@ impl Tensor {
     }
 }
 
-/// The gradient of the product of all elements.
+/// Returns the gradient of the product of all elements.
 fn all_gradient(gradient: &Tensor, own: &Tensor, result: &Tensor) -> Result<Tensor> {
     if own.rank() == 0 {
         return Ok(gradient.clone());
@@ -105,7 +105,7 @@ fn all_gradient(gradient: &Tensor, own: &Tensor, result: &Tensor) -> Result<Tens
     match count {
         0 => gradient.mul(&result.div(own)?),
         1 => {
-            // That one alone moves the product, by the product of the others.
+            // Only the single zero affects the product, by the product of the others.
             let others = own.masked_fill(&zeros, Scalar::Int(1))?;
             let others = others.prod(None, KeepDims::No, None)?;
             zeros.to(own.dtype())?.mul(&others.mul(gradient)?)
@@ -114,7 +114,7 @@ fn all_gradient(gradient: &Tensor, own: &Tensor, result: &Tensor) -> Result<Tens
     }
 }
 
-/// The gradient of products along a dimension.
+/// Returns the gradient of products along a dimension.
 fn lane_gradient(
     gradient: &Tensor,
     own: &Tensor,
@@ -132,7 +132,8 @@ fn lane_gradient(
     }
     let filled = own.masked_fill(&zeros, Scalar::Int(1))?;
     let others = filled.prod(Some(dimension), KeepDims::Yes, None)?;
-    // Without a zero each is moved by all others, with one only that one is, with more none.
+    // Without zeros, each element's gradient is the product of the others. With one zero, only that
+    // element has a gradient; with several, none has.
     let alone = counts.compare(Comparison::Eq, Scalar::Int(1))?;
     let none = counts.compare(Comparison::Eq, Scalar::Int(0))?;
     let moved = zeros.to(own.dtype())?.mul(&alone.to(own.dtype())?)?;

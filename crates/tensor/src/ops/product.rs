@@ -1,4 +1,4 @@
-//! Products of two matrices, two batches of them, a matrix and a vector, two vectors.
+//! Products of matrices, batches of matrices and vectors: `mm`, `addmm`, `bmm`, `mv`, `dot`.
 
 use smallvec::smallvec;
 
@@ -31,7 +31,7 @@ node_site! {
     MV_NODE = "MvBackward0";
 }
 
-/// Batches with fewer multiplications than this are worked off by one thread.
+/// The number of multiplications below which a batch runs on one thread.
 const PARALLEL_BATCH: usize = 1 << 18;
 
 impl Tensor {
@@ -54,7 +54,7 @@ impl Tensor {
                 let kept = KeptPair::new(self, other);
                 Formula::saving(move |gradients| {
                     let gradient = gradients.only();
-                    // The second one first, as in torch: traces show it.
+                    // The second operand comes first, as in torch; traces show the order.
                     let by_right = gradients.when(1, || {
                         mm_right_gradient(gradient, kept.left()?, kept.right_strides)
                     })?;
@@ -159,7 +159,7 @@ impl Tensor {
         Ok(product)
     }
 
-    /// Multiplies two batches of matrices, one by one.
+    /// Multiplies two batches of matrices pairwise.
     ///
     /// # Errors
     /// Returns an error if an operand is not a batch, their sizes do not match or their dtypes
@@ -246,7 +246,7 @@ impl Tensor {
         )
     }
 
-    /// Multiplies each element of a vector by each of another one.
+    /// Returns the outer product of two vectors.
     fn ger(&self, other: &Self) -> Result<Self> {
         let _scope = open(&GER, (self, other));
         let _scope = open(&OUTER, (self, other));
@@ -292,7 +292,7 @@ impl Tensor {
         Ok(product)
     }
 
-    /// Adds the products of the elements of two vectors.
+    /// Returns the dot product of two vectors.
     ///
     /// # Errors
     /// Returns an error if an operand is not a vector, their sizes or dtypes differ, or memory
@@ -347,7 +347,7 @@ impl Tensor {
     }
 }
 
-/// The operands of a product that is tracked.
+/// The saved operands of a tracked product.
 struct KeptPair {
     left: Option<Saved>,
     right: Option<Saved>,
@@ -381,7 +381,7 @@ fn major(tensor: &Tensor) -> Major {
     }
 }
 
-/// The gradient of the first operand, laid out as the operand was.
+/// Returns the gradient of the first operand, in the operand's memory order.
 fn mm_left_gradient(gradient: &Tensor, right: &Tensor, left: Major) -> Result<Tensor> {
     match left {
         Major::Row => gradient.mm(&right.t()?),
@@ -389,7 +389,7 @@ fn mm_left_gradient(gradient: &Tensor, right: &Tensor, left: Major) -> Result<Te
     }
 }
 
-/// The gradient of the second operand, laid out as the operand was.
+/// Returns the gradient of the second operand, in the operand's memory order.
 fn mm_right_gradient(gradient: &Tensor, left: &Tensor, right: Major) -> Result<Tensor> {
     match right {
         Major::Row => left.t()?.mm(gradient),
@@ -411,15 +411,15 @@ fn implemented(dtype: DType, kernel: &'static str) -> Result<()> {
     Ok(())
 }
 
-/// Which dimension of a matrix lies in one piece.
+/// The contiguous dimension of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Major {
     Row,
     Column,
 }
 
-/// Returns whether a matrix lies in memory as BLAS wants it: one stride is one, the other at least
-/// the row's length.
+/// Returns whether a matrix has a layout that BLAS accepts: one stride is one, and the other is at
+/// least the length of a row.
 fn lies(matrix: &Tensor, major: Major) -> bool {
     let (&[rows, columns], &[row_stride, column_stride]) = (matrix.dims(), matrix.strides()) else {
         return false;
@@ -430,10 +430,10 @@ fn lies(matrix: &Tensor, major: Major) -> bool {
     }
 }
 
-/// Returns the operands as a BLAS could take them.
+/// Returns the operands in layouts that a BLAS could take.
 ///
-/// That is what torch does, and it shows: `resolve_conj` is opened for the product and for every
-/// operand that lies the same way as the product, and an operand that lies neither way is copied.
+/// As in torch, the scopes show it: `resolve_conj` is opened for the product and for every operand
+/// with the memory order of the product, and an operand in neither order is copied.
 fn prepare(product: &Tensor, left: &Tensor, right: &Tensor) -> Result<(Tensor, Tensor)> {
     drop(open(&RESOLVE_CONJ, (product,)));
     let column_major = product.dims()[1] == 1 || lies(product, Major::Column);
@@ -461,7 +461,7 @@ fn prepare(product: &Tensor, left: &Tensor, right: &Tensor) -> Result<(Tensor, T
     }
 }
 
-/// Multiplies matrices, or batches of them, into a contiguous product.
+/// Multiplies matrices, or batches of them, into a contiguous output.
 fn multiply_into(
     product: &Tensor,
     left: &Tensor,

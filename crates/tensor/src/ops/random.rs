@@ -1,4 +1,4 @@
-//! Operators that draw random numbers: `randn`, `rand`, `randint` and their in-place relatives.
+//! Random operators: `randn`, `rand`, `randint` and their in-place variants.
 
 use super::create::{Options, empty};
 use crate::autograd::{Below, Formula, in_place, node_site};
@@ -23,13 +23,13 @@ node_site! {
     UNIFORM_NODE = "UniformBackward0";
 }
 
-/// Restarts the generator that all draws come from.
+/// Reseeds the generator that all random operators share.
 pub fn manual_seed(seed: u64) {
     kernels::manual_seed(seed);
 }
 
 impl Tensor {
-    /// Makes a tensor of draws from the standard normal distribution.
+    /// Creates a tensor of draws from the standard normal distribution.
     ///
     /// # Errors
     /// Returns an error if a size is negative, the dtype is not floating-point, or memory cannot be
@@ -43,7 +43,7 @@ impl Tensor {
         Ok(tensor)
     }
 
-    /// Makes a tensor of draws from zero to before one, all equally likely.
+    /// Creates a tensor of uniform draws from zero up to but excluding one.
     ///
     /// # Errors
     /// Returns an error if a size is negative, the dtype is not floating-point, or memory cannot be
@@ -57,7 +57,7 @@ impl Tensor {
         Ok(tensor)
     }
 
-    /// Makes a tensor of integers from `low` to before `high`, all equally likely.
+    /// Creates a tensor of uniform integers from `low` up to but excluding `high`.
     ///
     /// # Errors
     /// Returns an error if a size is negative, there is no integer in the range, or memory cannot
@@ -71,7 +71,7 @@ impl Tensor {
         Ok(tensor)
     }
 
-    /// Makes a tensor of the integers below `count` in a random order.
+    /// Creates a random permutation of the integers below `count`.
     ///
     /// # Errors
     /// Returns an error if the count is negative or memory cannot be allocated.
@@ -90,7 +90,7 @@ impl Tensor {
         Ok(tensor)
     }
 
-    /// Sets every element to a draw from a normal distribution.
+    /// Fills this tensor with draws from a normal distribution.
     ///
     /// # Errors
     /// Returns an error if the dtype is not floating-point or the deviation is negative.
@@ -115,7 +115,7 @@ impl Tensor {
         )
     }
 
-    /// Sets every element to a draw from `low` to before `high`, all equally likely.
+    /// Fills this tensor with uniform draws from `low` up to but excluding `high`.
     ///
     /// # Errors
     /// Returns an error if the dtype is not floating-point or the range is empty.
@@ -140,7 +140,7 @@ impl Tensor {
         )
     }
 
-    /// Sets every element to an integer from `low` to before `high`, all equally likely.
+    /// Fills this tensor with uniform integers from `low` up to but excluding `high`.
     ///
     /// # Errors
     /// Returns an error if there is no integer in the range.
@@ -164,10 +164,10 @@ impl Tensor {
         )
     }
 
-    /// Sets every element to one with a probability, else to zero.
+    /// Sets each element to one with the given probability, and to zero otherwise.
     ///
     /// # Errors
-    /// Returns an error if it is not a probability.
+    /// Returns an error if `probability` is not between zero and one.
     pub fn bernoulli_(&self, probability: f64) -> Result<()> {
         let _scope = open(&BERNOULLI, (self, probability, Absent));
         if !(0.0..=1.0).contains(&probability) {

@@ -1,4 +1,4 @@
-//! Operators that combine elements along dimensions: `sum` and `mean`.
+//! Reductions along dimensions: `sum` and `mean`.
 
 use smallvec::SmallVec;
 
@@ -20,13 +20,13 @@ node_site! {
     SUM_NODE = "SumBackward1";
 }
 
-/// What becomes of the dimensions that were combined.
+/// Whether a reduction keeps the reduced dimensions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KeepDims {
     /// They are removed.
     #[default]
     No,
-    /// They stay, with size one.
+    /// They are kept with size one.
     Yes,
 }
 
@@ -37,9 +37,9 @@ impl KeepDims {
 }
 
 impl Tensor {
-    /// Adds all elements, or those along some dimensions. An empty list means all dimensions.
+    /// Sums all elements, or those along some dimensions. An empty list means all dimensions.
     ///
-    /// Integers are added as 64-bit ones unless a type is given.
+    /// Integers are added as 64-bit integers unless a dtype is given.
     ///
     /// # Errors
     /// Returns an error if a dimension does not exist or is repeated, or memory cannot be
@@ -152,7 +152,7 @@ impl Tensor {
         )
     }
 
-    /// Writes averages into room that the caller has made.
+    /// Writes means into a tensor that the caller has created.
     fn mean_into(
         &self,
         space: &Self,
@@ -175,7 +175,7 @@ impl Tensor {
         space.div_in_place(Scalar::Int(count as i64))
     }
 
-    /// Averages all elements into room that the caller has made, as a loss does.
+    /// Writes the mean of all elements into a tensor that the caller has created, as losses do.
     pub(in crate::ops) fn mean_all_into(&self, space: &Self) -> Result<()> {
         let no_dtype: Option<DType> = None;
         let _scope = open(&MEAN, (self, [0_i64; 0].as_slice(), false, no_dtype, space));
@@ -183,7 +183,7 @@ impl Tensor {
         self.mean_into(space, &[], &reduced, KeepDims::No)
     }
 
-    /// Adds all elements into room that the caller has made, as a loss does.
+    /// Writes the sum of all elements into a tensor that the caller has created, as losses do.
     pub(in crate::ops) fn sum_all_into(&self, space: &Self) -> Result<()> {
         let no_dtype: Option<DType> = None;
         let _scope = open(&SUM, (self, [0_i64; 0].as_slice(), false, no_dtype, space));
@@ -192,7 +192,7 @@ impl Tensor {
     }
 }
 
-/// Gives a gradient the dimensions back that were combined, with size one.
+/// Restores the reduced dimensions of a gradient, with size one.
 pub(in crate::ops) fn restore(
     gradient: &Tensor,
     reduced: &[bool],
@@ -226,8 +226,8 @@ pub(in crate::ops) fn reduced_dims(dims: &[usize], reduced: &[bool], keep: KeepD
         .collect()
 }
 
-/// Fills `space` with the sums, step by step as torch does: a view that has the combined dimensions
-/// back, the conversion of the operand, zeros, and the sums.
+/// Fills `space` with the sums in the steps that torch records: a view with the reduced dimensions
+/// restored, the conversion of the operand, zeros, and the sums.
 fn sum_into(space: &Tensor, operand: &Tensor, reduced: &[bool], keep: KeepDims) -> Result<()> {
     let view = match keep {
         KeepDims::Yes => space.clone(),
@@ -247,7 +247,7 @@ fn sum_into(space: &Tensor, operand: &Tensor, reduced: &[bool], keep: KeepDims) 
     by_number!(space.dtype(), T => kernels::sum::<T>(space, operand, reduced))
 }
 
-/// Looks at a result as if the combined dimensions were still there, with size one.
+/// Returns a view of a result with the reduced dimensions restored, with size one.
 pub(in crate::ops) fn with_combined(
     space: &Tensor,
     dims: &[usize],

@@ -1,4 +1,4 @@
-//! Elements that are moved along dimensions, those that leave at one end entering at the other.
+//! Cyclic shifts along dimensions: `roll`.
 
 use crate::autograd::{Formula, differentiable, node_site};
 use crate::dispatch::{Site, open};
@@ -13,7 +13,8 @@ node_site! {
 }
 
 impl Tensor {
-    /// Moves the elements along each of some dimensions, or without any, one after the other.
+    /// Shifts the elements cyclically along the given dimensions or, if there are none, along the
+    /// flattened tensor.
     ///
     /// # Errors
     /// Returns an error if there are not as many shifts as dimensions, or a dimension does not

@@ -1,4 +1,4 @@
-//! Operators that write elements to places along a dimension: `scatter` and `scatter_add`.
+//! Writes to indices along a dimension: `scatter` and `scatter_add`.
 
 use smallvec::smallvec;
 
@@ -26,7 +26,7 @@ node_site! {
 }
 
 impl Tensor {
-    /// Returns a copy with elements of `source`, or a number, written to places along a dimension.
+    /// Returns a copy with elements of `source`, or a number, written to indices along a dimension.
     ///
     /// # Errors
     /// Returns an error if the index does not hold integers, does not match, or an index is out of
@@ -50,7 +50,7 @@ impl Tensor {
         }
     }
 
-    /// Writes elements of `source`, or a number, to places along a dimension.
+    /// Writes elements of `source`, or a number, to indices along a dimension.
     ///
     /// # Errors
     /// Fails in the same cases as `scatter`.
@@ -73,7 +73,7 @@ impl Tensor {
         }
     }
 
-    /// Returns a copy with elements of `source` added to places along a dimension.
+    /// Returns a copy with elements of `source` added at indices along a dimension.
     ///
     /// # Errors
     /// Fails in the same cases as `scatter`.
@@ -82,7 +82,7 @@ impl Tensor {
         self.scattered(&SCATTER_ADD_NODE, dimension, index, source, Put::Add)
     }
 
-    /// Adds elements of `source` to places along a dimension.
+    /// Adds elements of `source` at indices along a dimension.
     ///
     /// # Errors
     /// Fails in the same cases as `scatter`.
@@ -183,7 +183,7 @@ impl Tensor {
         let strides = Strides::from_slice(&source.strides()[..dims.len()]);
         let piece = source.with_layout(Layout::strided(dims, strides, source.offset())?)?;
         let mut packed = kernels::pack(&piece)?;
-        // Places of two tensors may lie between each other and still be apart.
+        // Two tensors can interleave in one storage without overlapping, so the source is copied.
         if packed.shares_storage(self) {
             let copy = result_space(packed.dims(), packed.dtype())?;
             kernels::copy_into(&copy, &packed);
@@ -193,7 +193,7 @@ impl Tensor {
         Ok(())
     }
 
-    /// Makes a source of one number for all places.
+    /// Creates a source that holds one number for all indices.
     fn spread_value(&self, index: &Self, value: Scalar) -> Result<Self> {
         let source = result_space(index.dims(), self.dtype())?;
         kernels::fill(&source, value);

@@ -1,5 +1,4 @@
-//! Operators that order elements along a dimension or add them up on the way: `sort`, `topk`,
-//! `cumsum`, `flip`.
+//! Operators that order or accumulate along a dimension: `sort`, `topk`, `cumsum`, `flip`.
 
 use super::create::{Options, empty, empty_strided, result_space};
 use crate::autograd::{Formula, Saved, differentiable, differentiable_first, node_site};
@@ -30,11 +29,12 @@ node_site! {
     TOPK_NODE = "TopkBackward0";
 }
 
-/// The number by which torch knows the strided layout.
+/// Torch's number for the strided layout.
 const STRIDED: i64 = 0;
 
 impl Tensor {
-    /// Orders the elements along a dimension, the `first` end first, and says where they were.
+    /// Sorts the elements along a dimension, beginning with the `first` end, and returns them with
+    /// their indices.
     ///
     /// # Errors
     /// Returns an error if the dimension does not exist or memory cannot be allocated.
@@ -56,8 +56,7 @@ impl Tensor {
         )
     }
 
-    /// Returns the `count` elements nearest to an end along a dimension, in order, and where they
-    /// were.
+    /// Returns the `count` most extreme elements along a dimension, in order, with their indices.
     ///
     /// # Errors
     /// Returns an error if the dimension does not exist or is shorter.
@@ -78,7 +77,7 @@ impl Tensor {
         )
     }
 
-    /// Adds up along a dimension, each element with those before it.
+    /// Returns the cumulative sums along a dimension.
     ///
     /// # Errors
     /// Returns an error if the dimension does not exist or memory cannot be allocated.
@@ -111,7 +110,7 @@ impl Tensor {
         )
     }
 
-    /// Turns dimensions round.
+    /// Reverses the order of the elements along dimensions.
     ///
     /// # Errors
     /// Returns an error if a dimension does not exist or is repeated.
@@ -154,19 +153,19 @@ impl Tensor {
         kernels::take(self, &places, self.dims())
     }
 
-    /// The length of a dimension; a tensor without any has one of length one.
+    /// Returns the size of a dimension; a zero-dimensional tensor has one of size one.
     fn lane(&self, at: usize) -> usize {
         self.dims().get(at).copied().unwrap_or(1)
     }
 
-    /// How many elements lie outside of a dimension, along it and inside of it.
+    /// Returns the number of elements outside of a dimension, along it and inside of it.
     pub(in crate::ops) fn spans(&self, at: usize) -> [usize; 3] {
         let outer = self.dims().iter().take(at).product();
         let inner = self.dims().iter().skip(at + 1).product();
         [outer, self.lane(at), inner]
     }
 
-    /// Returns the first `count` elements along a dimension in an order, and where they were.
+    /// Returns the first `count` elements along a dimension in sorted order, with their indices.
     fn in_order(&self, at: usize, first: End, count: usize) -> Result<[Self; 2]> {
         let flat = kernels::pack(self)?;
         let [outer, middle, inner] = self.spans(at);
@@ -189,14 +188,14 @@ impl Tensor {
         Ok([values, places])
     }
 
-    /// Returns the elements in a storage of their own, without a word to the recorder.
+    /// Returns a copy of the elements without recording an operator.
     fn contents(&self) -> Result<Self> {
         let copy = result_space(self.dims(), self.dtype())?;
         kernels::copy_into(&copy, self);
         Ok(copy)
     }
 
-    /// Shows the range that places are filled with before they are sorted.
+    /// Records the range that torch fills indices with before it sorts.
     fn open_range(&self, at: usize, places: &Self) -> Result<()> {
         let count = self.lane(at) as i64;
         let range = {
@@ -220,7 +219,7 @@ impl Tensor {
         Ok(())
     }
 
-    /// Sends the gradients of chosen elements back to where they were chosen from.
+    /// Returns the formula that sends the gradients of selected elements back to their origin.
     pub(in crate::ops) fn selecting_formula(
         &self,
         dimension: i64,
@@ -249,7 +248,7 @@ impl Tensor {
     }
 }
 
-/// Shows that an index of 64 bits needs no conversion.
+/// Records that a 64-bit index needs no conversion.
 pub(in crate::ops) fn show_index_type(index: &Tensor) {
     if index.count() > 0 {
         drop(open(&TO, (index, DType::I64, false, false, Absent)));

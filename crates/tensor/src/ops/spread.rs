@@ -1,4 +1,4 @@
-//! How far elements lie apart: `var` and `std`.
+//! Measures of dispersion: `var` and `std`.
 
 use super::create::{Options, empty, result_space};
 use super::reduce::{KeepDims, combined, reduced_dims, restore, with_combined};
@@ -18,12 +18,12 @@ node_site! {
     VAR_NODE = "VarBackward0";
 }
 
-/// How it is measured.
+/// The measure of dispersion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spread {
-    /// By the mean of the squares of the distances from the mean.
+    /// The variance.
     Variance,
-    /// By the root of that.
+    /// The standard deviation.
     Deviation,
 }
 
@@ -37,7 +37,8 @@ impl Spread {
 }
 
 impl Tensor {
-    /// Returns how far all elements, or those along some dimensions, lie apart.
+    /// Returns the variance or the standard deviation of all elements, or of those along some
+    /// dimensions.
     ///
     /// # Errors
     /// Returns an error if the dtype is not floating-point or a dimension does not exist.
@@ -91,7 +92,8 @@ impl Tensor {
         )
     }
 
-    /// As `spread`, with a correction of one if `unbiased`, else none.
+    /// Returns the variance or the standard deviation, with a correction of one if `unbiased`, else
+    /// of zero.
     ///
     /// # Errors
     /// Fails in the same cases as `spread`.
@@ -125,7 +127,7 @@ impl Tensor {
         }
         let is_of_all = dimensions.is_none() && self.count() > 0;
         if is_of_all {
-            // All of them are centred by a number, which is fetched.
+            // Over all elements, torch centers by a number, which it fetches with `item`.
             self.mean(None, KeepDims::No, None)?.item()?;
         }
         let measured = by_float!(self.dtype(), "std_and_var", T => {
@@ -152,7 +154,8 @@ impl Tensor {
     }
 }
 
-/// The gradient of a variance, of that of its root; none where the root has no slope.
+/// Returns the gradient of the variance from that of the standard deviation; zero if the deviation
+/// is zero.
 fn deviation_gradient(gradient: &Tensor, deviation: &Tensor) -> Result<Tensor> {
     let twice = deviation.mul_number(Scalar::Int(2))?;
     let gradient = gradient.div(&twice)?;

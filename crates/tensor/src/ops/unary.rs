@@ -1,4 +1,4 @@
-//! Operators on each element of one tensor.
+//! Element-wise operators on one tensor.
 
 use std::cmp::Ordering;
 
@@ -46,12 +46,14 @@ node_site! {
     TANH_NODE = "TanhBackward0";
 }
 
-/// A function of each element, whose derivative is known from the operand or from the result.
+/// An element-wise function whose derivative follows from its operand or its result.
+///
+/// Each function has a forward and an in-place variant, under torch's operator names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elementwise {
     /// The absolute value.
     Abs,
-    /// The next integer above.
+    /// The nearest integer above.
     Ceil,
     /// The cosine.
     Cos,
@@ -59,19 +61,19 @@ pub enum Elementwise {
     Erf,
     /// The exponential.
     Exp,
-    /// The next integer below.
+    /// The nearest integer below.
     Floor,
     /// The natural logarithm.
     Log,
-    /// The nearest integer, the even one if two are near.
+    /// The nearest integer; halves are rounded to even.
     Round,
-    /// One over the square root.
+    /// The reciprocal of the square root.
     Rsqrt,
-    /// The logistic function.
+    /// The logistic sigmoid.
     Sigmoid,
-    /// As `Sign`, under the name by which torch derives the absolute value.
+    /// The same function as `Sign`, under the name that torch uses in the gradient of `abs`.
     Sgn,
-    /// Minus one, zero or one.
+    /// The sign: -1, 0 or 1.
     Sign,
     /// The sine.
     Sin,
@@ -81,7 +83,7 @@ pub enum Elementwise {
     Tanh,
 }
 
-/// The scopes and the node of an [`Elementwise`].
+/// The operator names and the node of an [`Elementwise`].
 struct Names {
     site: Site,
     in_place: Site,
@@ -193,7 +195,7 @@ impl Elementwise {
 }
 
 impl Tensor {
-    /// Applies a function to each element; most give fractions for integers.
+    /// Applies a function to each element. Most functions convert integers to floats.
     ///
     /// # Errors
     /// Returns an error if the dtype is not known to it or memory cannot be allocated.
@@ -204,7 +206,7 @@ impl Tensor {
             names.node,
             [self],
             || {
-                // The one function that torch computes by its form with a given result.
+                // The only function that torch computes through its `out` variant.
                 let space = (function == Elementwise::Abs)
                     .then(|| empty(&[0], self.dtype(), &Options::strided(self.dtype())))
                     .transpose()?;
@@ -283,7 +285,7 @@ impl Tensor {
         }
     }
 
-    /// Changes the sign.
+    /// Negates each element.
     ///
     /// # Errors
     /// Returns an error if the elements are boolean or memory cannot be allocated.
@@ -300,7 +302,7 @@ impl Tensor {
         )
     }
 
-    /// Changes the sign, in place.
+    /// Negates each element, in place.
     ///
     /// # Errors
     /// Returns an error if the elements are boolean.
@@ -318,7 +320,7 @@ impl Tensor {
         )
     }
 
-    /// Replaces what is below zero by zero.
+    /// Replaces negative elements with zero.
     ///
     /// # Errors
     /// Returns an error if the elements are boolean or memory cannot be allocated.
@@ -338,7 +340,7 @@ impl Tensor {
         )
     }
 
-    /// Replaces what is below zero by zero, in place.
+    /// Replaces negative elements with zero, in place.
     ///
     /// # Errors
     /// Returns an error if the elements are boolean.
@@ -364,7 +366,7 @@ impl Tensor {
         )
     }
 
-    /// Replaces what is below a number by the number; what is not a number stays.
+    /// Raises elements below a number to that number; NaN stays.
     ///
     /// # Errors
     /// Returns an error if memory cannot be allocated.
@@ -394,7 +396,7 @@ impl Tensor {
         )
     }
 
-    /// Divides one by each element; integers give fractions.
+    /// Returns the reciprocal of each element; integers give fractions.
     ///
     /// # Errors
     /// Returns an error if memory cannot be allocated.
@@ -460,8 +462,7 @@ fn tanh_backward(gradient: &Tensor, result: &Tensor) -> Result<Tensor> {
 
 /// Returns the error function, to double precision.
 ///
-/// For small arguments its series is summed; for large ones the continued fraction of its
-/// complement.
+/// Small arguments use its series, and large ones the continued fraction of its complement.
 pub(crate) fn erf(x: f64) -> f64 {
     if x.is_nan() {
         return x;

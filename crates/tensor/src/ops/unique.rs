@@ -1,4 +1,4 @@
-//! Each element once: `unique`.
+//! Distinct elements: `unique`.
 
 use super::create::{Options, empty, result_space};
 use super::extreme::End;
@@ -9,18 +9,18 @@ use crate::{DType, Result, Scalar, Tensor};
 static RESIZE: Site = Site::operator("aten::resize_");
 static UNIQUE: Site = Site::operator("aten::_unique2");
 
-/// What is asked for beside the elements themselves.
+/// The optional results of [`Tensor::unique`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UniqueOptions {
-    /// Where among them each element is.
+    /// Whether to return the index of each element among the distinct ones.
     pub inverse: bool,
-    /// How often each one is there.
+    /// Whether to return how often each distinct element occurs.
     pub counts: bool,
 }
 
 impl Tensor {
-    /// Returns each element once, in order; where among them each element is; and how often each
-    /// one is there.
+    /// Returns the sorted distinct elements, the index of each element among them, and how often
+    /// each one occurs.
     ///
     /// # Errors
     /// Returns an error if memory cannot be allocated.
@@ -39,7 +39,7 @@ impl Tensor {
             .into_iter()
             .zip(places.to_vec::<i64>()?)
         {
-            // What is no number equals nothing.
+            // NaN equals nothing, so each one is distinct.
             if uniques.last() != Some(&value) {
                 uniques.push(value);
                 firsts.push(flat.offset() + place as usize);

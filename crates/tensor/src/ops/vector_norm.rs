@@ -1,4 +1,4 @@
-//! The length of vectors, by any measure: `linalg_vector_norm`.
+//! Vector norms of any order: `linalg_vector_norm`.
 
 use super::create::result_space;
 use super::reduce::{KeepDims, reduced_dims, restore, with_combined};
@@ -17,7 +17,7 @@ node_site! {
     VECTOR_NORM_NODE = "LinalgVectorNormBackward0";
 }
 
-/// By which measure.
+/// The order of a norm.
 #[derive(Clone, Copy)]
 enum Order {
     Zero,
@@ -42,9 +42,10 @@ impl Order {
 }
 
 impl Tensor {
-    /// Returns the root of order `order` of the sum of the powers of all elements, or of those along
-    /// some dimensions; the largest or smallest of them for an infinite order, and how many are not
-    /// zero for order zero.
+    /// Returns the norm of the given order, over all elements or along some dimensions.
+    ///
+    /// An infinite order gives the largest or smallest absolute value, and order zero the number of
+    /// nonzero elements.
     ///
     /// # Errors
     /// Returns an error if the dtype is not floating-point or a dimension does not exist.
@@ -113,7 +114,7 @@ impl Tensor {
             if let Order::Largest | Order::Smallest = order {
                 let is_largest = matches!(order, Order::Largest);
                 kernels::fold(&result, &powers, reduced, move |x: T, y: T| {
-                    // What is no number stays so.
+                    // NaN propagates.
                     if x.is_nan() || (!y.is_nan() && is_largest == (x > y)) { x } else { y }
                 })?;
                 return Ok(result);
@@ -128,7 +129,7 @@ impl Tensor {
     }
 }
 
-/// The gradient of a norm; zero where the norm has no slope.
+/// Returns the gradient of a norm; zero if the norm is not differentiable.
 fn norm_gradient(
     order: f64,
     own: &Tensor,
@@ -164,7 +165,7 @@ fn norm_gradient(
     slope.mul(&scale)
 }
 
-/// The gradient of the largest or smallest size: those that have it share it.
+/// Returns the gradient of an infinite norm, shared by all elements of that absolute value.
 fn end_gradient(
     own: &Tensor,
     norm: &Tensor,

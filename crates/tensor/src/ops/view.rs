@@ -1,5 +1,5 @@
-//! Operators that look at the same elements in another shape, and `reshape`, which copies where no
-//! view can.
+//! View operators, which share elements under another shape, and `reshape`, which copies if no view
+//! exists.
 
 use crate::autograd::{Below, Formula, differentiable, differentiable_view, node_site};
 use crate::dispatch::{Absent, Site, open, returning};
@@ -47,7 +47,7 @@ node_site! {
 }
 
 impl Tensor {
-    /// Exchanges the two dimensions of a matrix; a vector or a number stays as it is.
+    /// Transposes a matrix; a vector or a zero-dimensional tensor stays as it is.
     ///
     /// # Errors
     /// Returns an error if there are more than two dimensions.
@@ -65,10 +65,10 @@ impl Tensor {
         )
     }
 
-    /// Exchanges two dimensions.
+    /// Swaps two dimensions.
     ///
     /// # Errors
-    /// Returns an error if one of them does not exist.
+    /// Returns an error if a dimension does not exist.
     pub fn transpose(&self, first: i64, second: i64) -> Result<Self> {
         let _scope = open(&TRANSPOSE, (self, first, second));
         differentiable_view(
@@ -87,7 +87,7 @@ impl Tensor {
         )
     }
 
-    /// Puts the dimensions into another order.
+    /// Reorders the dimensions.
     ///
     /// # Errors
     /// Returns an error if a dimension is missing, does not exist or is repeated.
@@ -124,8 +124,8 @@ impl Tensor {
         )
     }
 
-    /// Repeats dimensions of size one, and adds leading ones, without copying. Minus one keeps a
-    /// size.
+    /// Expands dimensions of size one and adds leading ones, without copying. A size of -1 keeps
+    /// the existing one.
     ///
     /// # Errors
     /// Returns an error if a dimension with another size would have to be repeated.
@@ -142,7 +142,7 @@ impl Tensor {
         )
     }
 
-    /// Looks at the elements in another shape. One size may be minus one and is inferred.
+    /// Returns a view with another shape. One size may be -1 and is inferred.
     ///
     /// # Errors
     /// Returns an error if the shape has a different number of elements, or cannot be expressed
@@ -157,8 +157,8 @@ impl Tensor {
         )
     }
 
-    /// Gives the elements another shape, copying only if there is no view. One size may be minus
-    /// one and is inferred.
+    /// Returns the elements in another shape, copying only if no view exists. One size may be -1
+    /// and is inferred.
     ///
     /// # Errors
     /// Returns an error if the shape has a different number of elements.
@@ -170,7 +170,8 @@ impl Tensor {
         }
         let sizes = signed(&dims);
         if let Some(view) = self.viewed(&sizes)? {
-            // A tensor that is tracked is viewed, so that its node has a name that is known.
+            // A tracked tensor goes through `view`, so that its node has the name that torch gives
+            // it.
             if crate::autograd::is_tracking() && self.requires_grad() {
                 return self.view(&sizes);
             }
@@ -185,10 +186,10 @@ impl Tensor {
         self.duplicate_contiguous()?.unsafe_view(&sizes)
     }
 
-    /// Merges the dimensions from `start` to `end`, both included, into one.
+    /// Merges the dimensions from `start` to `end`, inclusive.
     ///
     /// # Errors
-    /// Returns an error if one does not exist or they are in the wrong order.
+    /// Returns an error if a dimension does not exist, or `start` comes after `end`.
     pub fn flatten(&self, start: i64, end: i64) -> Result<Self> {
         let _scope = open(&FLATTEN, (self, start, end));
         let first = dimension_index(start, self.rank())?;
@@ -215,10 +216,10 @@ impl Tensor {
         self.reshape(&sizes)
     }
 
-    /// Adds a dimension of size one.
+    /// Inserts a dimension of size one.
     ///
     /// # Errors
-    /// Returns an error if there is no such place.
+    /// Returns an error if the dimension is out of range.
     pub fn unsqueeze(&self, dimension: i64) -> Result<Self> {
         let _scope = open(&UNSQUEEZE, (self, dimension));
         let at = dimension_index(dimension, self.rank() + 1)?;
@@ -233,7 +234,7 @@ impl Tensor {
     /// Removes a dimension if its size is one.
     ///
     /// # Errors
-    /// Returns an error if it does not exist.
+    /// Returns an error if the dimension does not exist.
     pub fn squeeze(&self, dimension: i64) -> Result<Self> {
         let _scope = open(&SQUEEZE, (self, dimension));
         let at = dimension_index(dimension, self.rank())?;
@@ -257,7 +258,7 @@ impl Tensor {
     /// Removes all dimensions of size one.
     ///
     /// # Errors
-    /// Never fails: the result is there for symmetry with `squeeze`.
+    /// Never fails; the return type matches `squeeze`.
     pub fn squeeze_all(&self) -> Result<Self> {
         let _scope = open(&SQUEEZE, (self,));
         differentiable_view(
@@ -282,10 +283,10 @@ impl Tensor {
         )
     }
 
-    /// Looks at the storage with other sizes, strides and offset.
+    /// Returns a view of the storage with the given sizes, strides and offset.
     ///
     /// # Errors
-    /// Returns an error if they are negative or reach beyond the storage.
+    /// Returns an error if a number is negative or the view extends beyond the storage.
     pub fn as_strided_at(
         &self,
         sizes: &[i64],
@@ -324,10 +325,10 @@ impl Tensor {
         )
     }
 
-    /// Returns the same elements, cut from the graph.
+    /// Returns a view that is detached from the graph.
     ///
     /// # Errors
-    /// Never fails: the result is there for symmetry with other views.
+    /// Never fails; the return type matches other views.
     pub fn detach(&self) -> Result<Self> {
         let _scope = open(&DETACH, (self,));
         let _below = Below::enter();
@@ -335,10 +336,10 @@ impl Tensor {
         Ok(self.alias())
     }
 
-    /// Cuts this tensor from the graph that it is a result of.
+    /// Detaches this tensor from its graph, in place.
     ///
     /// # Errors
-    /// Returns an error if it is a view.
+    /// Returns an error if this tensor is a view.
     pub fn detach_(&self) -> Result<()> {
         let _scope = open(&DETACH_IN_PLACE, (self,));
         let _below = Below::enter();
@@ -346,7 +347,8 @@ impl Tensor {
         self.cut()
     }
 
-    /// Looks at the storage with other sizes and strides, starting where this tensor starts.
+    /// Returns a view of the storage with the given sizes and strides, starting where this tensor
+    /// starts.
     pub(crate) fn as_strided(&self, dims: &[usize], strides: &[isize]) -> Result<Self> {
         let layout = Layout::strided(
             Dims::from_slice(dims),
@@ -356,7 +358,8 @@ impl Tensor {
         self.as_layout(layout)
     }
 
-    /// Expands to a shape that this tensor broadcasts to; one that it has already is no operator.
+    /// Expands to a shape that this tensor broadcasts to; records nothing if it already has that
+    /// shape.
     pub(in crate::ops) fn expand_to(&self, dims: &[usize]) -> Result<Self> {
         if self.dims() == dims {
             return Ok(self.clone());
@@ -364,7 +367,7 @@ impl Tensor {
         self.expand(&signed(dims))
     }
 
-    /// Exchanges the last two dimensions.
+    /// Swaps the last two dimensions.
     pub(in crate::ops) fn matrix_transpose(&self) -> Result<Self> {
         let _scope = open(&MATRIX_TRANSPOSE, (self,));
         self.transpose(-2, -1)
@@ -398,7 +401,7 @@ impl Tensor {
         )
     }
 
-    /// Gives a tensor that nobody else holds another shape.
+    /// Changes the shape of a tensor that nobody else holds.
     pub(in crate::ops) fn unsafe_view(self, sizes: &[i64]) -> Result<Self> {
         let _scope = open(&UNSAFE_VIEW, (&self, sizes));
         differentiable(
@@ -412,13 +415,13 @@ impl Tensor {
         )
     }
 
-    /// Shows elements of this tensor as `aten::as_strided` does.
+    /// Returns a view with another layout, recorded as `aten::as_strided`.
     pub(in crate::ops) fn as_layout(&self, layout: Layout) -> Result<Self> {
         let _scope = open(&AS_STRIDED, (self, layout.dims(), layout.strides(), Absent));
         returning(self.with_layout(layout))
     }
 
-    /// Shows what `as_strided_` shows of a result that an operator was handed by a library.
+    /// Records the `as_strided_` that torch applies to a result from an external library.
     pub(in crate::ops) fn tell_as_strided(&self) {
         drop(open(
             &AS_STRIDED_IN_PLACE,
@@ -435,10 +438,10 @@ impl Tensor {
         self.view(&signed(other.dims()))
     }
 
-    /// Returns the same elements as a tensor of its own to autograd.
+    /// Returns a view of all elements that autograd treats as a distinct tensor.
     ///
     /// # Errors
-    /// Never fails: the result is there for symmetry with other views.
+    /// Never fails; the return type matches other views.
     pub fn view_as_self(&self) -> Result<Self> {
         let _scope = open(&ALIAS, (self,));
         differentiable_view(
@@ -458,7 +461,8 @@ impl Tensor {
     }
 }
 
-/// The gradient of an operator that keeps elements in order: it gets the operand's shape.
+/// Returns the formula of an operator that keeps the order of elements: it restores the operand's
+/// shape.
 fn reshape_formula(operand: &Tensor) -> Formula {
     let sizes = signed(operand.dims());
     Formula::unary(move |gradient| gradient.reshape(&sizes))

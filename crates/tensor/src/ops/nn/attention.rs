@@ -1,4 +1,5 @@
-//! `scaled_dot_product_attention`: one kernel where it can, else products and a softmax.
+//! `scaled_dot_product_attention`: one fused kernel if possible, otherwise matrix products and a
+//! softmax.
 
 use smallvec::smallvec;
 
@@ -22,7 +23,7 @@ node_site! {
 }
 
 impl Tensor {
-    /// Returns values weighed by how well queries, which this tensor holds, match keys.
+    /// Returns the values weighted by how well the keys match the queries, which this tensor holds.
     ///
     /// # Errors
     /// Returns an error if the shapes or the dtypes do not match.
@@ -129,7 +130,7 @@ impl Tensor {
             (self, key, value, mask, dropout, causal, Absent, scale),
         );
         let width = self.dims()[self.rank() - 1] as f64;
-        // Both factors are scaled, so that a product of large ones does not overflow.
+        // Both factors are scaled, so that the product of large ones does not overflow.
         let root = Scalar::Float(scale.unwrap_or(1.0 / width.sqrt()).sqrt());
         let scores = self.mul(root)?.matmul(&key.transpose(-2, -1)?.mul(root)?)?;
         let scores = if causal {

@@ -1,4 +1,4 @@
-//! Averages under a window that moves over images: `avg_pool2d`.
+//! Average pooling: `avg_pool2d`.
 
 use super::pool::{Pool, check};
 use crate::autograd::{Formula, Saved, differentiable, node_site};
@@ -16,14 +16,14 @@ node_site! {
     AVG_POOL_NODE = "AvgPool2DBackward0";
 }
 
-/// How many elements an average is taken to be of.
+/// The number by which a window's sum is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Divisor {
-    /// Those of the window, what surrounds the image included.
+    /// The elements of the window, including padding.
     Window,
-    /// Those of the window that lie on the image.
+    /// The elements of the window that lie inside the image.
     Image,
-    /// So many.
+    /// A fixed number.
     Fixed(i64),
 }
 
@@ -38,7 +38,7 @@ impl Divisor {
 }
 
 impl Tensor {
-    /// Returns the averages under each place of a window; its elements are not apart.
+    /// Returns the average under each position of a window; dilation is not supported.
     ///
     /// # Errors
     /// Returns an error if the sizes do not match or the dtype is not floating-point.
@@ -120,7 +120,7 @@ impl Tensor {
     }
 }
 
-/// Where the windows of a pool lie.
+/// The positions of a pooling window.
 #[derive(Clone, Copy)]
 struct Windows {
     pool: Pool,
@@ -130,8 +130,7 @@ struct Windows {
 }
 
 impl Windows {
-    /// Returns the places of an axis that a window covers, and how many it covers with what
-    /// surrounds the image.
+    /// Returns the indices of an axis that a window covers, and their number including padding.
     fn span(&self, axis: usize, at: usize) -> (std::ops::Range<usize>, i64) {
         let (size, padding) = (self.image[axis] as i64, self.pool.padding[axis]);
         let start = at as i64 * self.pool.stride[axis] - padding;
@@ -140,8 +139,8 @@ impl Windows {
         (inside, end - start)
     }
 
-    /// Calls `visit` with the place of each result, the places it is the average of, and of how
-    /// many.
+    /// Calls `visit` with the position of each result, the positions that it averages, and the
+    /// divisor.
     fn each(&self, mut visit: impl FnMut(usize, &mut dyn Iterator<Item = usize>, f64)) {
         for y in 0..self.output[0] {
             let (rows, height) = self.span(0, y);

@@ -1,4 +1,4 @@
-//! `conv2d`: a window slid over images, as a product of matrices.
+//! Two-dimensional convolution as a matrix product: `conv2d`.
 
 use smallvec::smallvec;
 
@@ -25,16 +25,16 @@ node_site! {
     CONVOLUTION_NODE = "ConvolutionBackward0";
 }
 
-/// How the window moves: by rows and by columns.
+/// The options of a convolution; pairs are rows and columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Convolution {
-    /// How far it moves at a time.
+    /// The step of the window.
     pub stride: [i64; 2],
-    /// How many zeros surround the image.
+    /// The number of zeros around the image.
     pub padding: [i64; 2],
-    /// How far apart its elements are.
+    /// The spacing between elements of the window.
     pub dilation: [i64; 2],
-    /// Into how many independent groups channels are split.
+    /// The number of independent groups into which channels are split.
     pub groups: i64,
 }
 
@@ -50,7 +50,7 @@ impl Default for Convolution {
 }
 
 impl Tensor {
-    /// Slides windows over images.
+    /// Convolves images with a weight and adds a bias.
     ///
     /// # Errors
     /// Returns an error if the sizes or the dtypes do not match.
@@ -307,8 +307,8 @@ fn forward(
     Ok(result)
 }
 
-/// Returns images with their channels innermost: as the narrow kernels of torch's library leave
-/// them, to be copied back.
+/// Returns images in channels-last order, the form in which torch's library returns them before
+/// they are copied back.
 fn channels_innermost(images: &Tensor) -> Result<Tensor> {
     let &[batch, channels, height, width] = images.dims() else {
         unreachable!("sizes were checked")
@@ -320,7 +320,8 @@ fn channels_innermost(images: &Tensor) -> Result<Tensor> {
     Ok(room)
 }
 
-/// Makes room that a library would fill: it shows as `empty` and `as_strided_`.
+/// Creates a tensor for a result of an external library, recorded as `empty` and `as_strided_` as
+/// in torch.
 fn room(sizes: &[i64], like: &Tensor) -> Result<Tensor> {
     let result = empty(sizes, like.dtype(), &Options::like(like))?;
     result.tell_as_strided();
@@ -341,7 +342,8 @@ fn input_gradient(
     let sizes = signed(own.dims());
     let made = room(&sizes, own)?;
     let weights = kernels::pack(weight)?;
-    // The channels come out innermost, as they are needed next to each other for every place.
+    // The gradient comes out in channels-last order: the channels of each position are computed
+    // together.
     let elements = by_float!(own.dtype(), "convolution_backward", T => {
         let values = kernels::with_slices([gradient, &weights], |g: &[T], w: &[T]| {
             kernels::convolve_input_gradient(g, w, window)

@@ -1,5 +1,5 @@
-//! Losses of differences that are squared where they are small and grow evenly where they are
-//! large: `smooth_l1_loss` and `huber_loss`.
+//! Losses that are quadratic for small differences and linear for large ones: `smooth_l1_loss` and
+//! `huber_loss`.
 
 use smallvec::smallvec;
 
@@ -25,12 +25,12 @@ node_site! {
     SMOOTH_NODE = "SmoothL1LossBackward0";
 }
 
-/// Where a loss changes from squares to even growth.
+/// Where a loss turns from quadratic to linear.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bend {
-    /// At `beta`, from where on it is the size of the difference, less a half of it.
+    /// At `beta`; beyond it the loss is the absolute difference minus half of `beta`.
     Smooth(f64),
-    /// At `delta`, which is also how fast it grows from there on.
+    /// At `delta`, which is also the slope beyond it.
     Huber(f64),
 }
 
@@ -83,7 +83,7 @@ impl Bend {
 }
 
 impl Tensor {
-    /// Returns losses by the differences to a target.
+    /// Returns the loss between this tensor and a target.
     ///
     /// # Errors
     /// Returns an error if the shapes or the dtypes do not match, or the bend is at no possible
@@ -148,14 +148,14 @@ impl Tensor {
     }
 }
 
-/// Shows the room that the losses are written to.
+/// Records the buffer that the losses are written to.
 fn tell_room(own: &Tensor) -> Result<()> {
     let _scope = open(&EMPTY_LIKE, (own, Absent, Absent, Absent, Absent, Absent));
     empty_strided(own.dims(), own.strides(), own.dtype(), None)?;
     Ok(())
 }
 
-/// The gradient of a loss by its first operand.
+/// Returns the gradient of a loss with respect to its first operand.
 fn bent_gradient(
     gradient: &Tensor,
     [own, other]: [&Tensor; 2],

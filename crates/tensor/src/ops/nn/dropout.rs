@@ -1,4 +1,4 @@
-//! `dropout`: sets elements to zero at random.
+//! Dropout: sets random elements to zero.
 
 use crate::dispatch::{Site, open};
 use crate::error::reject;
@@ -8,10 +8,11 @@ use crate::{Result, Scalar, Tensor};
 static DROPOUT: Site = Site::operator("aten::dropout");
 
 impl Tensor {
-    /// Sets elements to zero with a probability and scales the others up, in training only.
+    /// In training, sets elements to zero with a probability and scales up the others; otherwise
+    /// returns the tensor unchanged.
     ///
     /// # Errors
-    /// Returns an error if it is not a probability.
+    /// Returns an error if `probability` is not between zero and one.
     pub fn dropout(&self, probability: f64, training: bool) -> Result<Self> {
         let _scope = open(&DROPOUT, (self, probability, training));
         if !(0.0..=1.0).contains(&probability) {

@@ -1,4 +1,4 @@
-//! `embedding`: rows of a table by their numbers.
+//! Embedding: looks up rows of a table.
 
 use crate::autograd::{Formula, Saved, differentiable, node_site};
 use crate::dispatch::{Site, open};
@@ -18,7 +18,7 @@ node_site! {
 }
 
 impl Tensor {
-    /// Returns the rows of this table that an index names; the row of `padding` gets no gradient.
+    /// Returns the rows of this table at the given indices. The row at `padding` gets no gradient.
     ///
     /// # Errors
     /// Returns an error if the table is not a matrix, the index does not hold integers, or a row

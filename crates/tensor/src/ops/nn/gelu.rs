@@ -1,4 +1,4 @@
-//! `gelu`: the Gaussian error linear unit.
+//! The Gaussian error linear unit: `gelu`.
 
 use crate::autograd::{Formula, Saved, differentiable, node_site};
 use crate::dispatch::{Absent, Site, open};
@@ -14,18 +14,18 @@ node_site! {
     GELU_NODE = "GeluBackward0";
 }
 
-/// How the unit is computed.
+/// How `gelu` computes the normal distribution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Approximation {
-    /// With the error function.
+    /// Exactly, with the error function.
     #[default]
     None,
-    /// With the hyperbolic tangent.
+    /// Approximately, with the hyperbolic tangent.
     Tanh,
 }
 
 impl Tensor {
-    /// Weighs each element by the probability that a normal draw is below it.
+    /// Multiplies each element by the probability that a standard normal variable is below it.
     ///
     /// # Errors
     /// Returns an error if the dtype is not floating-point.
@@ -55,7 +55,7 @@ impl Tensor {
     }
 }
 
-/// The square root of two over pi, and the weight of the cube, of the approximation.
+/// The constants of the approximation: the square root of two over pi, and the weight of the cube.
 const OUTER: f64 = 0.797_884_560_802_865_4;
 const CUBE: f64 = 0.044_715;
 
@@ -89,7 +89,7 @@ impl Approximation {
     }
 }
 
-/// The error function of `x` over the square root of two.
+/// Returns the error function of `x` divided by the square root of two.
 fn normal_part<T: Real>(x: T) -> T {
     T::of(erf(x.wide() * std::f64::consts::FRAC_1_SQRT_2))
 }

@@ -1,4 +1,4 @@
-//! `linear`: a product with a transposed matrix, and a sum.
+//! The linear layer: a product with a transposed weight, plus a bias.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::{Result, Tensor};
 static LINEAR: Site = Site::operator("aten::linear");
 
 impl Tensor {
-    /// Multiplies the last dimension by a matrix of output rows, and adds a vector.
+    /// Multiplies the last dimension by the transposed weight and adds a bias.
     ///
     /// # Errors
     /// Returns an error if the sizes do not match or the dtypes differ.

@@ -28,13 +28,13 @@ node_site! {
     NLL_NODE = "NllLossBackward0";
 }
 
-/// The number by which torch knows the contiguous memory format.
+/// Torch's number for the contiguous memory format.
 const CONTIGUOUS: i64 = 0;
 
-/// How the losses of many elements become one.
+/// How to reduce the losses of many elements to one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reduction {
-    /// They stay apart.
+    /// They are not reduced.
     None,
     /// Their mean.
     #[default]
@@ -49,16 +49,16 @@ impl Reduction {
     }
 }
 
-/// The options of a loss over classes.
+/// The options of [`Tensor::nll_loss`] and [`Tensor::cross_entropy`].
 #[derive(Clone, Debug)]
 pub struct CrossEntropy {
     /// A weight per class.
     pub weight: Option<Tensor>,
-    /// The class that does not count.
+    /// The class that is ignored.
     pub ignore_index: i64,
-    /// How the losses become one.
+    /// How to reduce the losses to one.
     pub reduction: Reduction,
-    /// How much of the target is spread over all classes.
+    /// The share of the target that is spread evenly over all classes.
     pub label_smoothing: f64,
 }
 
@@ -84,7 +84,7 @@ impl Default for CrossEntropy {
 }
 
 impl Tensor {
-    /// Returns the squares of the differences to a target of the same shape.
+    /// Returns the squared differences to a target of the same shape.
     ///
     /// # Errors
     /// Returns an error if the shapes or the dtypes do not match.
@@ -125,7 +125,7 @@ impl Tensor {
         )
     }
 
-    /// Returns the negative of the elements at the classes of a target.
+    /// Returns the negative log-likelihood: the negated elements at the target's classes.
     ///
     /// # Errors
     /// Returns an error if the shapes or the dtypes do not match, or a class index is out of range.
@@ -185,7 +185,7 @@ impl Tensor {
         Ok(loss)
     }
 
-    /// Returns how badly scores of classes predict a target.
+    /// Returns the cross-entropy between logits and a target.
     ///
     /// # Errors
     /// Returns an error if the shapes or the dtypes do not match, or a class index is out of range.
@@ -220,7 +220,7 @@ impl Tensor {
         log.smooth_cross_entropy(target, options, class_dimension)
     }
 
-    /// The loss of logarithms of probabilities, with a part of the target spread over all classes.
+    /// Returns the loss of log-probabilities with label smoothing.
     fn smooth_cross_entropy(&self, target: &Self, options: &CrossEntropy, at: i64) -> Result<Self> {
         let hard = self.nll_loss(target, options)?;
         let classes = self.dims()[at as usize] as f64;
@@ -252,14 +252,14 @@ impl Tensor {
         hard.add(&smooth)
     }
 
-    /// Returns the weights of classes as a factor of these scores.
+    /// Returns the class weights, shaped to broadcast with these scores.
     fn weight_beside(&self, weight: &Self, at: i64) -> Result<Self> {
         let mut sizes = vec![1; self.rank()];
         sizes[at as usize] = weight.count() as i64;
         weight.view(&sizes)
     }
 
-    /// The loss of scores with more dimensions than classes: they are made rows.
+    /// Computes the loss of scores with additional dimensions, by treating each position as a row.
     fn nll_loss_of_many(&self, target: &Self, options: &CrossEntropy) -> Result<Self> {
         if target.rank() + 1 != self.rank() {
             return reject!(
@@ -320,7 +320,7 @@ impl Tensor {
     }
 }
 
-/// Returns the losses that `losses` computes, or one of them all.
+/// Returns the losses that `losses` computes, reduced as requested.
 pub(super) fn reduced_losses(
     dims: &[usize],
     dtype: DType,
@@ -330,8 +330,8 @@ pub(super) fn reduced_losses(
     if reduction == Reduction::None {
         return losses();
     }
-    // The result is made for all losses and shrinks to one element, as its storage shows in torch
-    // too.
+    // The buffer is created for all losses and shrinks to one element; the storage size shows it in
+    // torch too.
     let result = if dims.contains(&0) {
         result_space(&[], dtype)?
     } else {
@@ -353,7 +353,7 @@ pub(super) fn reduced_losses(
     Ok(result)
 }
 
-/// The gradient of a squared difference by its first operand.
+/// Returns the gradient of the squared difference with respect to its first operand.
 fn mse_gradient(
     gradient: &Tensor,
     own: &Tensor,
@@ -385,10 +385,10 @@ fn mse_gradient(
     Ok(result)
 }
 
-/// A target of classes that was checked, with the weight of each row.
+/// A validated target of class indices, with the weight of each row.
 #[derive(Clone)]
 struct Classes {
-    /// The class of each row; none for those that do not count.
+    /// The class of each row; `None` if the row is ignored.
     targets: Vec<Option<usize>>,
     weights: Vec<f64>,
     single: bool,
@@ -451,7 +451,7 @@ impl Classes {
         })
     }
 
-    /// Returns the loss and the sum of the weights.
+    /// Returns the loss and the total weight.
     fn loss(&self, scores: &Tensor, reduction: Reduction) -> Result<[Tensor; 2]> {
         let packed = kernels::pack(scores)?;
         let classes = scores.dims().last().copied().unwrap_or(0);

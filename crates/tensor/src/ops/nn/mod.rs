@@ -1,4 +1,4 @@
-//! The operators behind layers and losses.
+//! The operators of layers and losses.
 
 mod attention;
 mod average_pool;

@@ -1,4 +1,4 @@
-//! `layer_norm` and `batch_norm`.
+//! Normalization: `layer_norm` and `batch_norm`.
 
 use smallvec::smallvec;
 
@@ -25,27 +25,27 @@ node_site! {
     LAYER_NORM_NODE = "NativeLayerNormBackward0";
 }
 
-/// The options of a normalisation over a batch.
+/// The options of [`Tensor::batch_norm`].
 #[derive(Clone, Copy, Debug)]
 pub struct BatchNorm<'a> {
     /// A factor per channel.
     pub weight: Option<&'a Tensor>,
     /// A summand per channel.
     pub bias: Option<&'a Tensor>,
-    /// Means that are kept from batch to batch.
+    /// The running means, updated from batch to batch.
     pub running_mean: Option<&'a Tensor>,
-    /// Variances that are kept from batch to batch.
+    /// The running variances, updated from batch to batch.
     pub running_var: Option<&'a Tensor>,
-    /// Whether the batch's own statistics are used, and kept.
+    /// Whether to use the statistics of this batch and update the running ones.
     pub training: bool,
-    /// How much a batch changes what is kept.
+    /// The weight of a batch in the running statistics.
     pub momentum: f64,
-    /// What is added to variances.
+    /// The number added to variances for numerical stability.
     pub epsilon: f64,
 }
 
 impl Tensor {
-    /// Brings the last dimensions to mean zero and variance one.
+    /// Normalizes the last dimensions to mean zero and variance one.
     ///
     /// # Errors
     /// Returns an error if the sizes or the dtypes do not match.
@@ -133,7 +133,7 @@ impl Tensor {
         Ok(result)
     }
 
-    /// Brings each channel of a batch to mean zero and variance one.
+    /// Normalizes each channel of a batch to mean zero and variance one.
     ///
     /// # Errors
     /// Returns an error if the sizes or the dtypes do not match.
@@ -198,7 +198,7 @@ impl Tensor {
             |[_, mean, deviation]| {
                 let kept = [Saved::new(self), Saved::new(mean), Saved::new(deviation)];
                 let (weight, has_bias) = (weight.map(Saved::new), bias.is_some());
-                // Only shown: what they were is not needed.
+                // Only recorded: the gradient does not need their values.
                 let running = [running_mean, running_var].map(|kept| kept.map(Tensor::untracked));
                 Formula::saving(move |gradients| {
                     let gradient = gradients.only();
@@ -233,13 +233,13 @@ impl Tensor {
     }
 }
 
-/// The type of what is kept beside the elements: that of the parameters, which may be wider.
+/// Returns the dtype of the statistics: that of the parameters, which may be wider.
 fn statistics_dtype(own: &Tensor, parameters: [Option<&Tensor>; 2]) -> DType {
     let mut parameters = parameters.into_iter().flatten();
     parameters.next().map_or(own.dtype(), Tensor::dtype)
 }
 
-/// Stands in for an operand that is not there, so that nodes always have three edges.
+/// Substitutes an empty tensor for an absent operand, so that nodes always have three edges.
 fn or_empty(operand: Option<&Tensor>) -> Result<Tensor> {
     match operand {
         Some(operand) => Ok(operand.clone()),
@@ -247,7 +247,7 @@ fn or_empty(operand: Option<&Tensor>) -> Result<Tensor> {
     }
 }
 
-/// Moves what a kernel produced into room that was made for it.
+/// Moves the elements that a kernel produced into a tensor created for them.
 pub(super) fn fill_slice<T: crate::Element>(room: &Tensor, elements: Vec<T>) {
     let source = Tensor::from_elements(elements, room.layout().at_start());
     kernels::copy_into(room, &source);
@@ -404,7 +404,7 @@ fn batch_forward(own: &Tensor, options: BatchNorm<'_>) -> Result<[Tensor; 3]> {
     Ok([result, mean, deviation])
 }
 
-/// Returns what was kept of earlier batches, if this one's own statistics are not to be used.
+/// Returns the running statistics, or `None` if those of this batch are to be used.
 fn running_statistics<T: Real>(options: BatchNorm<'_>) -> Result<Option<Statistics<T>>> {
     let (Some(mean), Some(variance), false) =
         (options.running_mean, options.running_var, options.training)
@@ -418,7 +418,7 @@ fn running_statistics<T: Real>(options: BatchNorm<'_>) -> Result<Option<Statisti
     }))
 }
 
-/// Moves what is kept from batch to batch towards the statistics of this one.
+/// Updates the running statistics with those of this batch.
 fn keep_running<T: Real>(options: BatchNorm<'_>, means: &[T], variances: &[T]) -> Result<()> {
     for (kept, values) in [
         (options.running_mean, means),

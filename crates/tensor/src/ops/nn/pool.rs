@@ -1,4 +1,4 @@
-//! Pooling: the largest or the average of neighbouring elements.
+//! Pooling: the maximum or the average of neighboring elements.
 
 use crate::autograd::{Formula, Saved, differentiable, differentiable_first, node_site};
 use crate::dispatch::{Site, open};
@@ -20,23 +20,23 @@ node_site! {
     MAX_POOL_NODE = "MaxPool2DWithIndicesBackward0";
 }
 
-/// How a pooling window moves: by rows and by columns.
+/// The options of a pooling window; pairs are rows and columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pool {
-    /// Its sizes.
+    /// The size of the window.
     pub kernel: [i64; 2],
-    /// How far it moves at a time.
+    /// The step of the window.
     pub stride: [i64; 2],
-    /// How much surrounds the image.
+    /// The padding around the image.
     pub padding: [i64; 2],
-    /// How far apart its elements are.
+    /// The spacing between elements of the window.
     pub dilation: [i64; 2],
-    /// Whether a window that reaches beyond the edge counts.
+    /// Whether a window that extends beyond the edge counts.
     pub ceil: bool,
 }
 
 impl Tensor {
-    /// Returns the largest element under each place of a window, and where it was.
+    /// Returns the largest element under each position of a window, and its index.
     ///
     /// # Errors
     /// Returns an error if the sizes do not match or the dtype is not floating-point.
@@ -104,7 +104,7 @@ impl Tensor {
         )
     }
 
-    /// Returns averages of regions, as many by rows and columns as asked for.
+    /// Returns the averages of regions, as many rows and columns as requested.
     ///
     /// # Errors
     /// Returns an error if the sizes do not match or the dtype is not floating-point.

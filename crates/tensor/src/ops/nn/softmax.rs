@@ -22,7 +22,7 @@ node_site! {
 }
 
 impl Tensor {
-    /// Turns the elements along a dimension into probabilities.
+    /// Returns the softmax along a dimension.
     ///
     /// # Errors
     /// Returns an error if the dimension does not exist or the dtype is not floating-point.
@@ -47,7 +47,7 @@ impl Tensor {
         )
     }
 
-    /// Returns the elements in the type that is asked for.
+    /// Returns the elements in the requested dtype.
     fn raised(&self, dtype: Option<DType>) -> Result<Cow<'_, Self>> {
         match dtype {
             Some(dtype) if dtype != self.dtype() => Ok(Cow::Owned(self.to_like(dtype)?)),
@@ -55,7 +55,7 @@ impl Tensor {
         }
     }
 
-    /// Turns the elements along a dimension into logarithms of probabilities.
+    /// Returns the logarithm of the softmax along a dimension.
     ///
     /// # Errors
     /// Returns an error if the dimension does not exist or the dtype is not floating-point.
@@ -91,7 +91,8 @@ impl Tensor {
     }
 }
 
-/// Splits sizes at a dimension: what is outside, its size, what is inside.
+/// Splits sizes at a dimension into the number of elements outside, its size, and the number
+/// inside.
 pub(super) fn around(dims: &[usize], at: usize) -> [usize; 3] {
     [
         dims[..at.min(dims.len())].iter().product(),
