@@ -1,5 +1,5 @@
-//! What operators cost while nothing is recorded. Small results are dropped within the measured
-//! time, as a caller's are.
+//! Measures the cost of operators while nothing is recorded. Dropping a small result is part of the
+//! measured time, as it is for a caller.
 
 use divan::{Bencher, black_box};
 use mindtorch_tensor::{KeepDims, Result, Scalar, Tensor};

@@ -1,4 +1,4 @@
-//! What tensor operators take from Python: numbers, operands, sizes, dimensions.
+//! Conversion of Python arguments: numbers, operands, sizes and dimensions.
 
 use mindtorch_tensor as host;
 use mindtorch_tensor::{KeepDims, Scalar};
@@ -9,7 +9,7 @@ use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
 use super::Tensor;
 use crate::error::Error;
 
-/// A Python number, of the kind it is.
+/// A Python number, which keeps its kind.
 #[derive(Clone, Copy)]
 pub(crate) struct Number(pub(super) Scalar);
 
@@ -17,7 +17,7 @@ impl<'py> FromPyObject<'_, 'py> for Number {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        // A tensor without dimensions stands for its number, unless its gradient would get lost.
+        // A zero-dimensional tensor stands for its number, unless that would lose its gradient.
         if let Ok(tensor) = object.cast::<Tensor>()
             && tensor.get().0.rank() == 0
             && !tensor.get().0.requires_grad()
@@ -34,7 +34,7 @@ impl<'py> FromPyObject<'_, 'py> for Number {
     }
 }
 
-/// Returns a number of whatever kind Python or numpy have; none if it is no number.
+/// Converts a Python or numpy number of any kind, or returns `None` if the object is not a number.
 pub(super) fn number(object: Borrowed<'_, '_, PyAny>) -> PyResult<Option<Scalar>> {
     if let Ok(value) = object.cast::<PyFloat>() {
         return Ok(Some(Scalar::Float(value.value())));
@@ -62,7 +62,7 @@ pub(super) fn number(object: Borrowed<'_, '_, PyAny>) -> PyResult<Option<Scalar>
     Ok(object.extract::<f64>().ok().map(Scalar::Float))
 }
 
-/// What an operator takes beside a tensor.
+/// The second operand of an operator: a tensor or a number.
 pub(crate) enum Operand<'a, 'py> {
     Tensor(Borrowed<'a, 'py, Tensor>),
     Number(Scalar),
@@ -81,7 +81,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Operand<'a, 'py> {
 }
 
 impl Operand<'_, '_> {
-    /// Returns the operand, or none for what is neither tensor nor number.
+    /// Converts an operand, or returns `None` if it is neither a tensor nor a number.
     #[inline]
     pub(super) fn of<'a, 'py>(
         object: Borrowed<'a, 'py, PyAny>,
@@ -101,7 +101,7 @@ impl Operand<'_, '_> {
     }
 }
 
-/// Sizes as torch takes them: one after the other, or as one sequence.
+/// Reads sizes as torch accepts them: as separate arguments or as one sequence.
 pub(super) fn sizes(arguments: &Bound<'_, PyTuple>) -> PyResult<Vec<i64>> {
     if let Ok(first) = arguments.get_item(0)
         && arguments.len() == 1

@@ -1,8 +1,8 @@
-//! Operators with symbols, and functions of each element.
+//! Python's arithmetic operators, and element-wise functions.
 
 #![expect(
     unsafe_op_in_unsafe_fn,
-    reason = "PyO3 writes the slots of operators so, where a macro writes the methods"
+    reason = "PyO3 generates the operator slots this way if a macro generates the methods"
 )]
 
 use mindtorch_tensor as host;
@@ -15,7 +15,8 @@ use super::in_place::ONE;
 use super::{Tensor, wrap, written};
 use crate::error::Error;
 
-/// Calls a binary operator; Python asks the other operand if this one does not know it.
+/// Calls a binary operator, or returns `NotImplemented` if the operand has an unknown type, so that
+/// Python asks the other side.
 #[inline]
 fn binary<'py>(
     tensor: &Tensor,
@@ -121,43 +122,43 @@ impl Tensor {
     }
 
     fn __hash__(slf: &Bound<'_, Self>) -> isize {
-        // By identity, as torch does: equality is element by element and gives no truth.
+        // By identity, as in torch: equality is element-wise and yields no single truth value.
         slf.as_ptr() as isize >> 4
     }
 
-    /// Returns the sum with `alpha` times another tensor or a number.
+    /// Adds `alpha` times a tensor or a number.
     #[pyo3(signature = (other, *, alpha = Number(Scalar::Int(1))))]
     fn add(&self, other: Operand<'_, '_>, alpha: Number) -> PyResult<Self> {
         wrap(self.0.add_scaled(other.as_host(), alpha.0))
     }
 
-    /// Returns the difference to `alpha` times another tensor or a number.
+    /// Subtracts `alpha` times a tensor or a number.
     #[pyo3(signature = (other, *, alpha = Number(Scalar::Int(1))))]
     fn sub(&self, other: Operand<'_, '_>, alpha: Number) -> PyResult<Self> {
         wrap(self.0.sub_scaled(other.as_host(), alpha.0))
     }
 
-    /// Returns the product with another tensor or a number.
+    /// Multiplies by a tensor or a number.
     fn mul(&self, other: Operand<'_, '_>) -> PyResult<Self> {
         wrap(self.0.mul(other.as_host()))
     }
 
-    /// Returns the quotient by another tensor or a number.
+    /// Divides by a tensor or a number.
     fn div(&self, other: Operand<'_, '_>) -> PyResult<Self> {
         wrap(self.0.div(other.as_host()))
     }
 
-    /// Returns the quotient, rounded down.
+    /// Divides and rounds towards negative infinity.
     fn floor_divide(&self, other: Operand<'_, '_>) -> PyResult<Self> {
         wrap(self.0.floor_divide(other.as_host()))
     }
 
-    /// Returns what a division that rounds down leaves.
+    /// Returns the remainder of a floored division.
     fn remainder(&self, other: Operand<'_, '_>) -> PyResult<Self> {
         wrap(self.0.remainder(other.as_host()))
     }
 
-    /// Returns the elements raised to a power.
+    /// Raises the elements to a power.
     fn pow(&self, exponent: Operand<'_, '_>) -> PyResult<Self> {
         wrap(match exponent {
             Operand::Tensor(exponent) => self.0.pow_tensor(&exponent.get().0),
@@ -165,13 +166,13 @@ impl Tensor {
         })
     }
 
-    /// Returns the elements plus `value` times the product of two tensors.
+    /// Adds `value` times the product of two tensors.
     #[pyo3(signature = (tensor1, tensor2, *, value = ONE))]
     fn addcmul(&self, tensor1: &Self, tensor2: &Self, value: Number) -> PyResult<Self> {
         wrap(self.0.addcmul(&tensor1.0, &tensor2.0, value.0))
     }
 
-    /// Returns the elements plus `value` times the quotient of two tensors.
+    /// Adds `value` times the quotient of two tensors.
     #[pyo3(signature = (tensor1, tensor2, *, value = ONE))]
     fn addcdiv(&self, tensor1: &Self, tensor2: &Self, value: Number) -> PyResult<Self> {
         wrap(self.0.addcdiv(&tensor1.0, &tensor2.0, value.0))
@@ -187,18 +188,18 @@ impl Tensor {
         wrap(self.0.minimum(&other.0))
     }
 
-    /// Returns the elements, none below `min` and none above `max`.
+    /// Limits the elements to the range from `min` to `max`.
     #[pyo3(signature = (min = None, max = None))]
     fn clamp(&self, min: Option<Number>, max: Option<Number>) -> PyResult<Self> {
         wrap(self.0.clamp(min.map(|min| min.0), max.map(|max| max.0)))
     }
 
-    /// Returns the elements with those below `min` raised to it.
+    /// Raises elements below `min` to `min`.
     fn clamp_min(&self, min: Number) -> PyResult<Self> {
         wrap(self.0.clamp_min(min.0))
     }
 
-    /// Returns the elements with those that `mask` marks set to a number.
+    /// Returns a copy in which the elements selected by `mask` are set to a number.
     fn masked_fill(&self, mask: &Self, value: Number) -> PyResult<Self> {
         wrap(self.0.masked_fill(&mask.0, value.0))
     }
@@ -213,7 +214,7 @@ impl Tensor {
         wrap(self.0.mm(&mat2.0))
     }
 
-    /// Returns the products of two batches of matrices.
+    /// Multiplies two batches of matrices pairwise.
     fn bmm(&self, mat2: &Self) -> PyResult<Self> {
         wrap(self.0.bmm(&mat2.0))
     }
@@ -223,12 +224,12 @@ impl Tensor {
         wrap(self.0.mv(&vec.0))
     }
 
-    /// Returns the product of two vectors.
+    /// Returns the dot product of two vectors.
     fn dot(&self, tensor: &Self) -> PyResult<Self> {
         wrap(self.0.dot(&tensor.0))
     }
 
-    /// Returns the sum of this tensor and the product of two matrices.
+    /// Multiplies two matrices and adds this tensor.
     fn addmm(&self, mat1: &Self, mat2: &Self) -> PyResult<Self> {
         wrap(self.0.addmm(&mat1.0, &mat2.0))
     }
@@ -288,7 +289,7 @@ comparison_methods! {
     ge Ge;
 }
 
-/// Returns the larger of each pair of elements, in a tensor of the caller if there is one.
+/// Returns the larger of each pair of elements, written into `out` if it is given.
 #[pyfunction]
 #[pyo3(signature = (input, other, *, out = None))]
 pub(crate) fn maximum<'py>(
@@ -299,7 +300,7 @@ pub(crate) fn maximum<'py>(
     extreme(input, other, out, host::End::Highest)
 }
 
-/// Returns the smaller of each pair of elements, in a tensor of the caller if there is one.
+/// Returns the smaller of each pair of elements, written into `out` if it is given.
 #[pyfunction]
 #[pyo3(signature = (input, other, *, out = None))]
 pub(crate) fn minimum<'py>(

@@ -1,35 +1,36 @@
-//! Regions in which operators cast by themselves.
+//! Autocast regions, for `mindtorch_v2.amp`.
 
 use mindtorch_tensor as host;
 use pyo3::prelude::*;
 
 use super::DType;
 
-/// Whether operators cast, the type of products, and whether casts of parameters are kept.
+/// The settings of a region: whether operators cast, the dtype of products, and whether casts of
+/// parameters are cached.
 type Setting = (bool, DType, bool);
 
-/// Returns what operators of this thread do at present.
+/// Returns the autocast settings of this thread.
 #[pyfunction]
 #[pyo3(name = "_autocast")]
 pub(crate) fn current_autocast() -> Setting {
     told(host::autocast())
 }
 
-/// Begins a region and returns what was asked for before.
+/// Enters a region and returns the previous settings.
 #[pyfunction]
 #[pyo3(name = "_enter_autocast")]
 pub(crate) fn enter_autocast(setting: Setting) -> Setting {
     told(host::enter_autocast(asked(setting)))
 }
 
-/// Ends a region, given what was asked for before it.
+/// Leaves a region and restores the previous settings.
 #[pyfunction]
 #[pyo3(name = "_leave_autocast")]
 pub(crate) fn leave_autocast(previous: Setting) {
     host::leave_autocast(asked(previous));
 }
 
-/// Frees the casts of parameters that are kept.
+/// Clears the cached casts of parameters.
 #[pyfunction]
 pub(crate) fn clear_autocast_cache() {
     host::clear_autocast_cache();

@@ -1,4 +1,4 @@
-//! Gradients: tracking, `backward`, hooks.
+//! Autograd for Python: tracking, `backward` and hooks.
 
 use std::cell::RefCell;
 
@@ -15,17 +15,19 @@ use crate::error::Error;
 use crate::python_calls::note_stack_around;
 
 thread_local! {
-    /// What a Python function raised while the engine was walking: the engine only knows that one did.
+    /// The exception that a Python callback raised during a backward pass. The engine only knows
+    /// that one was raised.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// Keeps an exception for when the engine returns, and returns what the engine is told.
+/// Stores an exception until the engine returns, and returns the error that stands for it.
 pub(super) fn keep_raised(error: PyErr) -> host::Error {
     RAISED.with(|raised| *raised.borrow_mut() = Some(error));
     host::Error::Callback
 }
 
-/// Runs the engine and raises what a Python function inside of it raised.
+/// Runs the engine without the interpreter's lock, and re-raises the exception of a Python
+/// callback.
 fn walk<T: Send>(py: Python<'_>, call: impl FnOnce() -> host::Result<T> + Send) -> PyResult<T> {
     let result = note_stack_around(|| py.enter(|| call().map_err(Error::from)));
     match RAISED.with(|raised| raised.borrow_mut().take()) {
@@ -36,7 +38,7 @@ fn walk<T: Send>(py: Python<'_>, call: impl FnOnce() -> host::Result<T> + Send) 
 
 #[pymethods]
 impl Tensor {
-    /// Whether gradients are wanted.
+    /// Whether the tensor requires gradients.
     #[getter]
     fn get_requires_grad(&self) -> bool {
         self.0.requires_grad()
@@ -50,13 +52,13 @@ impl Tensor {
             .map_err(Error::from)?)
     }
 
-    /// Says whether gradients are wanted.
+    /// Sets whether the tensor requires gradients, in place.
     #[pyo3(signature = (requires_grad = true))]
     fn requires_grad_(slf: Bound<'_, Self>, requires_grad: bool) -> PyResult<Bound<'_, Self>> {
         written(slf, |tensor| tensor.set_requires_grad(requires_grad))
     }
 
-    /// The gradient collected so far.
+    /// The accumulated gradient.
     #[getter]
     fn get_grad(&self) -> Option<Self> {
         self.0.grad().map(Self)
@@ -68,31 +70,31 @@ impl Tensor {
         Ok(self.0.set_grad(grad).map_err(Error::from)?)
     }
 
-    /// Whether the tensor is no result of a tracked operator.
+    /// Whether the tensor is a leaf: not the result of a tracked operator.
     #[getter]
     fn is_leaf(&self) -> bool {
         self.0.is_leaf()
     }
 
-    /// The node that the tensor is a result of.
+    /// The autograd node that produced the tensor.
     #[getter]
     fn grad_fn(&self) -> Option<GradientNode> {
         self.0.node_name().map(|name| GradientNode { name })
     }
 
-    /// How often the elements were written to.
+    /// How often the elements were modified.
     #[getter]
     fn _version(&self) -> u32 {
         self.0.version()
     }
 
-    /// Whether a result keeps its gradient.
+    /// Whether the tensor keeps its gradient although it is not a leaf.
     #[getter]
     fn retains_grad(&self) -> bool {
         self.0.retains_grad()
     }
 
-    /// The elements without their history; writing to them counts as no change.
+    /// The elements, detached from the graph; writing to them does not increment the version.
     #[getter]
     fn get_data(&self) -> Self {
         Self(self.0.data())
@@ -103,7 +105,7 @@ impl Tensor {
         Ok(self.0.data().copy_(&data.0).map_err(Error::from)?)
     }
 
-    /// Copies elements and gradient for `copy.deepcopy`.
+    /// Copies the elements and the gradient, for `copy.deepcopy`.
     fn __deepcopy__<'py>(
         slf: &Bound<'py, Self>,
         memo: &Bound<'py, PyDict>,
@@ -133,22 +135,22 @@ impl Tensor {
         Ok(copy)
     }
 
-    /// Keeps the gradient of a result when it passes.
+    /// Makes the tensor keep its gradient although it is not a leaf.
     fn retain_grad(&self) -> PyResult<()> {
         Ok(self.0.retain_grad().map_err(Error::from)?)
     }
 
-    /// Returns the same elements without their history.
+    /// Returns a view that is detached from the graph.
     fn detach(&self) -> PyResult<Self> {
         wrap(self.0.detach())
     }
 
-    /// Forgets the history of the elements.
+    /// Detaches the tensor from its graph, in place.
     fn detach_(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
         written(slf, host::Tensor::detach_)
     }
 
-    /// Calls a function with the gradient when it arrives; what it returns replaces the gradient.
+    /// Registers a function that is called with the gradient and may return a replacement.
     fn register_hook(&self, hook: Bound<'_, PyAny>) -> PyResult<HookHandle> {
         let name = hook.getattr("__name__").and_then(|name| name.extract());
         let name: String = name.unwrap_or_else(|_| "<unknown>".to_owned());
@@ -179,7 +181,7 @@ impl Tensor {
         })
     }
 
-    /// Adds the gradients of this tensor to all leaves that it depends on.
+    /// Accumulates the gradients of this tensor into all leaves that it depends on.
     #[pyo3(signature = (gradient = None, retain_graph = None, create_graph = false, inputs = None))]
     fn backward(
         &self,
@@ -240,14 +242,14 @@ fn retain(retain_graph: Option<bool>) -> RetainGraph {
 fn refuse_graph(create_graph: bool) -> PyResult<()> {
     if create_graph {
         return Err(PyRuntimeError::new_err(
-            "create_graph=True is not supported: this runtime has first derivatives only. Differentiate twice by hand, \
-             with torch.autograd.Function, or profile a real PyTorch (see docs/runtime.md)",
+            "create_graph=True is not supported: this runtime has first derivatives only. Write the second \
+             derivative as a torch.autograd.Function, or profile PyTorch instead (see docs/runtime.md)",
         ));
     }
     Ok(())
 }
 
-/// Adds the gradients of tensors to all leaves that they depend on.
+/// Accumulates the gradients of tensors into all leaves that they depend on.
 #[pyfunction]
 #[pyo3(signature = (tensors, grad_tensors, retain_graph, create_graph))]
 pub(crate) fn backward(
@@ -301,20 +303,20 @@ fn handles(tensors: &[Option<PyRef<'_, Tensor>>]) -> Vec<Option<host::Tensor>> {
         .collect()
 }
 
-/// Returns whether operators are tracked on this thread.
+/// Returns whether tracking is enabled on this thread.
 #[pyfunction]
 pub(crate) fn is_grad_enabled() -> bool {
     host::is_grad_enabled()
 }
 
-/// Turns tracking on this thread on or off and returns whether it was on.
+/// Enables or disables tracking on this thread and returns the previous setting.
 #[pyfunction]
 #[pyo3(name = "_set_grad_enabled")]
 pub(crate) fn set_grad_enabled(mode: bool) -> bool {
     host::set_grad_enabled(mode)
 }
 
-/// What removes a hook.
+/// A handle that removes a hook.
 #[pyclass(frozen, name = "RemovableHandle", module = "mindtorch_v2")]
 pub(crate) struct HookHandle {
     remove: Box<dyn Fn() + Send + Sync>,
@@ -328,7 +330,7 @@ impl HookHandle {
     }
 }
 
-/// The node that a tensor is a result of, as far as Python looks at it.
+/// The autograd node that produced a tensor, as exposed by `grad_fn`.
 #[pyclass(frozen, name = "Node", module = "mindtorch_v2.autograd")]
 pub(crate) struct GradientNode {
     name: String,

@@ -1,4 +1,4 @@
-//! Functions that make tensors.
+//! Functions that create tensors.
 
 use mindtorch_tensor as host;
 use mindtorch_tensor::Scalar;
@@ -11,7 +11,7 @@ use super::dtype::{DeviceArgument, host_dtype};
 use super::{DType, Tensor, wrap};
 use crate::error::Error;
 
-/// Says whether gradients of a new tensor are wanted.
+/// Sets whether a new tensor requires gradients.
 fn tracked(tensor: PyResult<Tensor>, requires_grad: bool) -> PyResult<Tensor> {
     let tensor = tensor?;
     if requires_grad {
@@ -44,19 +44,19 @@ macro_rules! sized_functions {
 }
 
 sized_functions! {
-    /// Returns a tensor of ones.
+    /// Creates a tensor of ones.
     ones host::Tensor::ones;
-    /// Returns a tensor of zeros.
+    /// Creates a tensor of zeros.
     zeros host::Tensor::zeros;
-    /// Returns a tensor whose elements nobody has set.
+    /// Creates a tensor without initializing it.
     empty host::Tensor::empty;
-    /// Returns a tensor of draws from the standard normal distribution.
+    /// Creates a tensor of draws from the standard normal distribution.
     randn host::Tensor::randn;
-    /// Returns a tensor of draws from zero to before one.
+    /// Creates a tensor of uniform draws from zero up to but excluding one.
     rand host::Tensor::rand;
 }
 
-/// Returns a tensor whose elements are all the same.
+/// Creates a tensor filled with a value.
 #[pyfunction]
 #[pyo3(signature = (size, fill_value, *, dtype = None, device = None, requires_grad = false))]
 pub(crate) fn full(
@@ -71,7 +71,7 @@ pub(crate) fn full(
     tracked(wrap(full), requires_grad)
 }
 
-/// Returns the numbers from `start` to before `end`, `step` apart.
+/// Creates a vector of numbers from `start` up to but excluding `end`, `step` apart.
 #[pyfunction]
 #[pyo3(signature = (start, end = None, step = Number(Scalar::Int(1)), *, dtype = None, device = None, requires_grad = false))]
 pub(crate) fn arange(
@@ -91,7 +91,7 @@ pub(crate) fn arange(
     tracked(wrap(range), requires_grad)
 }
 
-/// Returns as many numbers from `start` to `end`, both included, equally far apart.
+/// Creates a vector of `steps` evenly spaced numbers from `start` to `end`, inclusive.
 #[pyfunction]
 #[pyo3(signature = (start, end, steps, *, dtype = None, device = None, requires_grad = false))]
 pub(crate) fn linspace(
@@ -113,7 +113,7 @@ pub(crate) fn linspace(
     tracked(wrap(made), requires_grad)
 }
 
-/// Returns a matrix with ones on its diagonal.
+/// Creates a matrix with ones on its diagonal.
 #[pyfunction]
 #[pyo3(signature = (n, m = None, *, dtype = None, device = None, requires_grad = false))]
 pub(crate) fn eye(
@@ -141,7 +141,7 @@ pub(crate) fn eye(
     tracked(wrap(make()), requires_grad)
 }
 
-/// Returns integers from `low` to before `high`; `low` may be left out and is zero.
+/// Creates uniform integers from `low` up to but excluding `high`; `low` defaults to zero.
 #[pyfunction]
 #[pyo3(signature = (low, high = None, size = None, *, dtype = None, device = None, requires_grad = false, generator = None))]
 pub(crate) fn randint(
@@ -166,7 +166,7 @@ pub(crate) fn randint(
     tracked(wrap(made), requires_grad)
 }
 
-/// Returns the integers below `n` in a random order.
+/// Creates a random permutation of the integers below `n`.
 #[pyfunction]
 #[pyo3(signature = (n, *, device = None, generator = None))]
 pub(crate) fn randperm(
@@ -178,20 +178,20 @@ pub(crate) fn randperm(
     wrap(host::Tensor::randperm(n))
 }
 
-/// Begins the sequence of random draws that belongs to `seed`.
+/// Seeds the random number generator.
 #[pyfunction]
 pub(crate) fn manual_seed(seed: i64) {
     host::manual_seed(seed as u64);
 }
 
-/// Returns the bytes of all tensors that are alive.
+/// Returns the bytes of all live storages.
 #[pyfunction]
 #[pyo3(name = "_live_bytes")]
 pub(crate) fn live_bytes() -> usize {
     host::live_bytes()
 }
 
-/// Returns a tensor of the numbers in `data`: a number, or sequences of them nested to any depth.
+/// Creates a tensor from `data`: a number, or arbitrarily nested sequences of numbers.
 #[pyfunction]
 #[pyo3(signature = (data, *, dtype = None, device = None, requires_grad = false))]
 pub(crate) fn tensor(
@@ -227,8 +227,8 @@ pub(crate) fn tensor(
     tracked(wrap(made), requires_grad)
 }
 
-/// Returns `data` as a tensor, without a copy where there need not be one: a tensor itself, an
-/// array's elements where they lie.
+/// Returns `data` as a tensor, sharing memory if possible: a tensor is returned as it is, and a
+/// numpy array is not copied.
 #[pyfunction]
 #[pyo3(signature = (data, dtype = None, device = None))]
 pub(crate) fn as_tensor<'py>(
@@ -260,7 +260,7 @@ pub(crate) fn as_tensor<'py>(
     Ok(Bound::new(data.py(), wrap(made)?)?.into_any())
 }
 
-/// Numbers out of Python, of the type that a tensor of them has.
+/// Numbers collected from Python, and the dtype that a tensor of them has.
 struct Numbers {
     elements: Elements,
     sizes: Vec<i64>,
@@ -304,10 +304,11 @@ fn to_i64(number: Scalar) -> i64 {
     }
 }
 
-/// The deepest that sequences may be nested: an object that contains itself has no end.
+/// The maximum nesting depth of sequences, which stops at objects that contain themselves.
 const DEEPEST: usize = 64;
 
-/// The numbers of nested sequences. The sizes grow by the first path down and bind all others.
+/// The numbers of nested sequences. The first path down determines the sizes, and all others must
+/// match them.
 #[derive(Default)]
 struct Found {
     sizes: Vec<i64>,
@@ -361,7 +362,7 @@ impl Found {
     }
 }
 
-/// Returns a number, also that of a tensor without dimensions.
+/// Returns a number, including that of a zero-dimensional tensor.
 fn number_in(data: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
     if let Ok(tensor) = data.cast::<Tensor>() {
         let tensor = &tensor.get().0;
@@ -375,7 +376,7 @@ fn number_in(data: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
 
 #[pymethods]
 impl Tensor {
-    /// Makes a handle of its own for the elements of a tensor, or a tensor of numbers; for
+    /// Creates a new handle to the elements of a tensor, or a tensor of numbers; used by
     /// subclasses.
     #[new]
     #[pyo3(signature = (data = None, requires_grad = false))]
@@ -390,7 +391,7 @@ impl Tensor {
         tracked(made, requires_grad)
     }
 
-    /// Makes an object of a subclass over the elements of a tensor.
+    /// Creates an instance of a subclass over the elements of a tensor.
     #[staticmethod]
     #[pyo3(signature = (cls, data, require_grad = false))]
     fn _make_subclass<'py>(
@@ -402,7 +403,7 @@ impl Tensor {
         base.call_method1("__new__", (cls, data, require_grad))
     }
 
-    /// Returns zeros of the same sizes and type.
+    /// Creates zeros of the same sizes and dtype.
     #[pyo3(signature = (*, dtype = None, device = None, requires_grad = false))]
     fn zeros_like(
         &self,
@@ -414,7 +415,7 @@ impl Tensor {
         tracked(self.like(dtype, host::Tensor::zeros_like), requires_grad)
     }
 
-    /// Returns ones of the same sizes and type.
+    /// Creates ones of the same sizes and dtype.
     #[pyo3(signature = (*, dtype = None, device = None, requires_grad = false))]
     fn ones_like(
         &self,
@@ -426,7 +427,7 @@ impl Tensor {
         tracked(self.like(dtype, host::Tensor::ones_like), requires_grad)
     }
 
-    /// Returns a tensor of the same sizes and type whose elements nobody has set.
+    /// Creates a tensor of the same sizes and dtype without initializing it.
     #[pyo3(signature = (*, dtype = None, device = None, requires_grad = false))]
     fn empty_like(
         &self,
@@ -438,7 +439,7 @@ impl Tensor {
         tracked(self.like(dtype, host::Tensor::empty_like), requires_grad)
     }
 
-    /// Returns a tensor of the same sizes and type whose elements are all the same.
+    /// Creates a tensor of the same sizes and dtype, filled with a value.
     #[pyo3(signature = (fill_value, *, dtype = None, device = None, requires_grad = false))]
     fn full_like(
         &self,
@@ -452,7 +453,7 @@ impl Tensor {
         tracked(full, requires_grad)
     }
 
-    /// Returns draws from the standard normal distribution, of the same sizes and type.
+    /// Creates draws from the standard normal distribution, of the same sizes and dtype.
     #[pyo3(signature = (*, dtype = None, device = None, requires_grad = false))]
     fn randn_like(
         &self,
@@ -465,7 +466,7 @@ impl Tensor {
         tracked(self.like(dtype, draw), requires_grad)
     }
 
-    /// Returns draws from zero to before one, of the same sizes and type.
+    /// Creates uniform draws from zero up to but excluding one, of the same sizes and dtype.
     #[pyo3(signature = (*, dtype = None, device = None, requires_grad = false))]
     fn rand_like(
         &self,
@@ -478,7 +479,7 @@ impl Tensor {
         tracked(self.like(dtype, draw), requires_grad)
     }
 
-    /// Returns zeros of other sizes and the same type.
+    /// Creates zeros of the given sizes and, by default, the same dtype.
     #[pyo3(signature = (*size, dtype = None))]
     fn new_zeros(&self, size: &Bound<'_, PyTuple>, dtype: Option<DType>) -> PyResult<Self> {
         wrap(self.0.new_zeros(&sizes(size)?, host_dtype(dtype)))

@@ -1,4 +1,4 @@
-//! `dtype` and `device`.
+//! The Python types `dtype` and `device`.
 
 use mindtorch_tensor as host;
 use pyo3::exceptions::PyRuntimeError;
@@ -37,13 +37,13 @@ impl DType {
     #[pyo3(name = "bool")]
     const BOOL: Self = Self(host::DType::Bool);
 
-    /// Whether elements are floating-point numbers.
+    /// Whether the elements are floating-point numbers.
     #[getter]
     fn is_floating_point(&self) -> bool {
         self.0.is_float()
     }
 
-    /// The bytes of an element.
+    /// The size of an element in bytes.
     #[getter]
     fn itemsize(&self) -> usize {
         self.0.bytes()
@@ -61,12 +61,12 @@ impl DType {
     }
 }
 
-/// Returns the host's type of an optional argument.
+/// Returns the runtime's dtype of an optional argument.
 pub(super) fn host_dtype(dtype: Option<DType>) -> Option<host::DType> {
     dtype.map(|dtype| dtype.0)
 }
 
-/// Where a tensor lives: always the processor.
+/// The device of a tensor, which is always the CPU.
 #[pyclass(frozen, eq, hash, name = "device", module = "mindtorch_v2")]
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) struct Device {
@@ -89,7 +89,7 @@ impl Device {
     #[pyo3(name = "type")]
     const TYPE: &'static str = "cpu";
 
-    /// Which of its kind, if it was said.
+    /// The index of the device, if one was given.
     #[getter]
     fn index(&self) -> Option<i64> {
         self.index
@@ -114,7 +114,8 @@ impl Device {
     pub(super) const CPU: Self = Self { index: None };
 }
 
-/// An argument that names a device: there is only one, so that reading it is checking it.
+/// A device argument. The CPU is the only device, so parsing the argument is all there is to do
+/// with it.
 pub(crate) struct DeviceArgument {
     index: Option<i64>,
 }
@@ -137,7 +138,7 @@ impl<'py> FromPyObject<'_, 'py> for DeviceArgument {
             "cpu" => {}
             "cuda" | "xpu" | "mps" | "meta" | "hpu" | "xla" | "mtia" => {
                 return Err(PyRuntimeError::new_err(format!(
-                    "device '{text}' is not available: this runtime computes on the cpu"
+                    "device '{text}' is not available: use 'cpu', the only device of this runtime"
                 )));
             }
             _ => {

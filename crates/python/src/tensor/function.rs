@@ -1,4 +1,4 @@
-//! `autograd.Function`: the part between the user's two methods and the engine.
+//! Support for `autograd.Function`: connects the user's forward and backward methods to the engine.
 
 use mindtorch_tensor as host;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
@@ -11,12 +11,14 @@ use crate::arguments::Arguments;
 use crate::enter::leave;
 use mindprof_record::{Name, NameKind, OpenScope, is_recording, open_with};
 
-/// A function of the user between its forward half and its node.
+/// A custom function whose forward is running and whose node does not exist yet.
+///
+/// Python creates it from the arguments and hands it to `finish_function`.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct FunctionNode {
     operands: Vec<host::Tensor>,
     places: Vec<Option<usize>>,
-    /// What a profile keeps of the arguments; nothing while none is recorded.
+    /// The arguments in recorded form; empty while nothing is recording.
     inputs: Arguments,
 }
 
@@ -40,7 +42,7 @@ impl FunctionNode {
         })
     }
 
-    /// For each argument whether its gradient is wanted.
+    /// Whether the gradient of each argument is needed.
     #[getter]
     fn needs_input_grad<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let wanted =
@@ -49,7 +51,7 @@ impl FunctionNode {
     }
 }
 
-/// Returns what a profile keeps of the arguments: tensors, numbers and what is absent.
+/// Converts the arguments into recorded form: tensors, numbers and absent values.
 fn recorded_inputs(arguments: &Bound<'_, PyTuple>) -> PyResult<Arguments> {
     let mut kept = Arguments::default();
     if !is_recording() {
@@ -67,9 +69,10 @@ fn recorded_inputs(arguments: &Bound<'_, PyTuple>) -> PyResult<Arguments> {
     Ok(kept)
 }
 
-/// Runs the forward half untracked, under the function's name, and hangs a node on its results.
+/// Runs the forward method untracked, in a scope with the function's name, and attaches a node to
+/// its results.
 ///
-/// `backward` gets the gradients of the results and returns those of all arguments.
+/// `backward` receives the gradients of the results and returns those of all arguments.
 #[pyfunction]
 pub(crate) fn finish_function<'py>(
     node: &FunctionNode,
@@ -171,7 +174,7 @@ fn call_backward(
     Ok(found)
 }
 
-/// The scope of the forward half, closed when this is dropped.
+/// The scope of the forward method, closed on drop.
 struct UserScope(Option<OpenScope>);
 
 impl Drop for UserScope {

@@ -1,4 +1,4 @@
-//! Operators that write into the tensor they are called on.
+//! In-place operators.
 
 use mindtorch_tensor as host;
 use mindtorch_tensor::{Elementwise, Scalar};
@@ -29,7 +29,7 @@ impl Tensor {
         Ok(self.0.div_(other.as_host()).map_err(Error::from)?)
     }
 
-    /// Adds `alpha` times another tensor or a number.
+    /// Adds `alpha` times a tensor or a number, in place.
     #[pyo3(signature = (other, *, alpha = ONE))]
     fn add_<'py>(
         slf: Bound<'py, Self>,
@@ -39,7 +39,7 @@ impl Tensor {
         written(slf, |tensor| tensor.add_scaled_(other.as_host(), alpha.0))
     }
 
-    /// Subtracts `alpha` times another tensor or a number.
+    /// Subtracts `alpha` times a tensor or a number, in place.
     #[pyo3(signature = (other, *, alpha = ONE))]
     fn sub_<'py>(
         slf: Bound<'py, Self>,
@@ -49,17 +49,17 @@ impl Tensor {
         written(slf, |tensor| tensor.sub_scaled_(other.as_host(), alpha.0))
     }
 
-    /// Multiplies by another tensor or a number.
+    /// Multiplies by a tensor or a number, in place.
     fn mul_<'py>(slf: Bound<'py, Self>, other: Operand<'_, 'py>) -> PyResult<Bound<'py, Self>> {
         written(slf, |tensor| tensor.mul_(other.as_host()))
     }
 
-    /// Divides by another tensor or a number.
+    /// Divides by a tensor or a number, in place.
     fn div_<'py>(slf: Bound<'py, Self>, other: Operand<'_, 'py>) -> PyResult<Bound<'py, Self>> {
         written(slf, |tensor| tensor.div_(other.as_host()))
     }
 
-    /// Adds `value` times the product of two tensors.
+    /// Adds `value` times the product of two tensors, in place.
     #[pyo3(signature = (tensor1, tensor2, *, value = ONE))]
     fn addcmul_<'py>(
         slf: Bound<'py, Self>,
@@ -72,7 +72,7 @@ impl Tensor {
         })
     }
 
-    /// Adds `value` times the quotient of two tensors.
+    /// Adds `value` times the quotient of two tensors, in place.
     #[pyo3(signature = (tensor1, tensor2, *, value = ONE))]
     fn addcdiv_<'py>(
         slf: Bound<'py, Self>,
@@ -85,7 +85,7 @@ impl Tensor {
         })
     }
 
-    /// Moves towards another tensor, by `weight` of the way.
+    /// Interpolates linearly towards another tensor, in place.
     fn lerp_<'py>(slf: Bound<'py, Self>, end: &Self, weight: Number) -> PyResult<Bound<'py, Self>> {
         written(slf, |tensor| tensor.lerp_(&end.0, weight.0))
     }
@@ -103,7 +103,7 @@ impl Tensor {
         written(slf, host::Tensor::zero_)
     }
 
-    /// Takes over the elements of another tensor.
+    /// Copies the elements of another tensor into this one.
     #[pyo3(signature = (src, non_blocking = false))]
     fn copy_<'py>(
         slf: Bound<'py, Self>,
@@ -114,7 +114,7 @@ impl Tensor {
         written(slf, |tensor| tensor.copy_(&src.0))
     }
 
-    /// Raises what is below `min` and lowers what is above `max`.
+    /// Limits the elements to the range from `min` to `max`, in place.
     #[pyo3(signature = (min = None, max = None))]
     fn clamp_(
         slf: Bound<'_, Self>,
@@ -125,7 +125,7 @@ impl Tensor {
         written(slf, |tensor| tensor.clamp_(min, max))
     }
 
-    /// Sets the elements that `mask` marks to a number.
+    /// Sets the elements selected by `mask` to a number, in place.
     fn masked_fill_<'py>(
         slf: Bound<'py, Self>,
         mask: &Self,
@@ -134,17 +134,17 @@ impl Tensor {
         written(slf, |tensor| tensor.masked_fill_(&mask.0, value.0))
     }
 
-    /// Sets what is below zero to zero.
+    /// Replaces negative elements with zero, in place.
     fn relu_(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
         written(slf, host::Tensor::relu_)
     }
 
-    /// Changes the signs.
+    /// Negates the elements, in place.
     fn neg_(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
         written(slf, host::Tensor::neg_)
     }
 
-    /// Draws from `from` to before `to`, all equally likely.
+    /// Fills the tensor with uniform draws from `from` up to but excluding `to`.
     #[pyo3(signature = (from_ = 0.0, to = 1.0, *, generator = None))]
     fn uniform_<'py>(
         slf: Bound<'py, Self>,
@@ -156,7 +156,7 @@ impl Tensor {
         written(slf, |tensor| tensor.uniform_(from_, to))
     }
 
-    /// Draws from a normal distribution.
+    /// Fills the tensor with draws from a normal distribution.
     #[pyo3(signature = (mean = 0.0, std = 1.0, *, generator = None))]
     fn normal_<'py>(
         slf: Bound<'py, Self>,
@@ -168,7 +168,8 @@ impl Tensor {
         written(slf, |tensor| tensor.normal_(mean, std))
     }
 
-    /// Draws integers from `from` to before `to`; with one argument from zero.
+    /// Fills the tensor with uniform integers from `from` up to but excluding `to`; a single
+    /// argument is the upper bound.
     #[pyo3(signature = (from_ = None, to = None))]
     fn random_(
         slf: Bound<'_, Self>,
@@ -190,7 +191,7 @@ impl Tensor {
         written(slf, |tensor| tensor.random_(low, high))
     }
 
-    /// Draws ones with a probability, else zeros.
+    /// Sets each element to one with probability `p`, and to zero otherwise.
     #[pyo3(signature = (p = 0.5))]
     fn bernoulli_(slf: Bound<'_, Self>, p: f64) -> PyResult<Bound<'_, Self>> {
         written(slf, |tensor| tensor.bernoulli_(p))

@@ -1,5 +1,5 @@
-//! `x[...]`: Python's indices become `select`, `slice`, `unsqueeze` and `index`, one after the
-//! other.
+//! Indexing with `x[...]`: translates Python's indices into `select`, `slice`, `unsqueeze` and
+//! `index`, applied in order.
 
 use mindtorch_tensor as host;
 use mindtorch_tensor::Put;
@@ -21,7 +21,7 @@ impl Tensor {
         }
         let (view, picks) = apply(&self.0, index)?;
         if picks.iter().all(Option::is_none) {
-            // Even `x[...]` is a tensor of its own.
+            // Even `x[...]` returns a new tensor object.
             return match view {
                 Some(view) => Ok(Self(view)),
                 None => wrap(self.0.view_as_self()),
@@ -56,7 +56,7 @@ impl Tensor {
             view.link_to(&self.0);
         }
         let result = if picks.iter().all(Option::is_none) {
-            // As in torch, leading dimensions of size one of the value do not count.
+            // As in torch, leading dimensions of size one in the value are ignored.
             shortened(&value, view.rank()).and_then(|value| view.copy_(&value))
         } else {
             let value = if value.dtype() == view.dtype() {
@@ -69,28 +69,28 @@ impl Tensor {
         Ok(result.map_err(Error::from)?)
     }
 
-    /// Picks elements along a dimension by their places.
+    /// Gathers elements along a dimension by their indices.
     fn gather(&self, dim: i64, index: &Self) -> PyResult<Self> {
         wrap(self.0.gather(dim, &index.0))
     }
 
-    /// Picks places of a dimension.
+    /// Picks indices of a dimension.
     fn index_select(&self, dim: i64, index: &Self) -> PyResult<Self> {
         wrap(self.0.index_select(dim, &index.0))
     }
 
-    /// Returns the elements that a mask marks, in order.
+    /// Returns the elements that a mask selects, in order.
     fn masked_select(&self, mask: &Self) -> PyResult<Self> {
         wrap(self.0.masked_select(&mask.0))
     }
 
-    /// Returns the places of the elements that are not zero.
+    /// Returns the indices of the nonzero elements.
     fn nonzero(&self) -> PyResult<Self> {
         wrap(self.0.nonzero())
     }
 }
 
-/// Returns the mask that is all there is of an index.
+/// Returns the mask if the index consists of nothing else.
 fn only_mask(index: &Bound<'_, PyAny>) -> Option<host::Tensor> {
     let sole = match index.cast::<PyTuple>() {
         Ok(tuple) if tuple.len() == 1 => tuple.get_item(0).ok()?,
@@ -106,8 +106,8 @@ fn indexed_once(tensor: &host::Tensor, place: i64) -> host::Result<host::Tensor>
     tensor.select(0, place)
 }
 
-/// Checks a place the way indexing reports it, which is not how `select` does: by the dimension of
-/// the whole tensor, which stands beside that of the view.
+/// Checks an integer index and reports errors as indexing does. Unlike `select`, it names the
+/// dimension of the whole tensor.
 fn check_place(
     tensor: &host::Tensor,
     [dimension, whole]: [usize; 2],
@@ -137,8 +137,8 @@ fn check_place(
     Ok(())
 }
 
-/// Applies everything but tensors. Returns the view, if one was needed, and the tensors by
-/// dimension of the view.
+/// Applies all indices except tensors. Returns the view, if one was needed, and the index tensors
+/// by dimension of the view.
 fn apply(
     tensor: &host::Tensor,
     index: &Bound<'_, PyAny>,
@@ -198,8 +198,8 @@ fn apply(
     Ok((view, picks))
 }
 
-/// Returns the mask of one place that a truth value, or a tensor of one without dimensions, stands
-/// for: it takes or leaves the whole.
+/// Returns a mask of size one for a boolean or a zero-dimensional boolean tensor, which selects all
+/// or nothing.
 fn single_truth(item: &Bound<'_, PyAny>) -> host::Result<Option<host::Tensor>> {
     if let Ok(truth) = item.cast::<PyBool>() {
         let truth = [host::Logical::from(truth.is_true())];
@@ -213,7 +213,7 @@ fn single_truth(item: &Bound<'_, PyAny>) -> host::Result<Option<host::Tensor>> {
     }
 }
 
-/// Puts a tensor where it stands among the indices. A mask of several dimensions takes one place.
+/// Stores an index tensor at its dimension. A mask of several dimensions takes one slot.
 fn put_at(picks: &mut Vec<Option<host::Tensor>>, dimension: usize, pick: host::Tensor) {
     let taken: usize = picks
         .iter()
@@ -225,7 +225,7 @@ fn put_at(picks: &mut Vec<Option<host::Tensor>>, dimension: usize, pick: host::T
     picks.push(Some(pick));
 }
 
-/// How many dimensions an index stands for.
+/// Returns the number of dimensions that an index consumes.
 fn consumed(item: &Bound<'_, PyAny>) -> usize {
     if item.is_none() || item.is_instance_of::<PyEllipsis>() || item.is_instance_of::<PyBool>() {
         return 0;
@@ -236,7 +236,7 @@ fn consumed(item: &Bound<'_, PyAny>) -> usize {
     }
 }
 
-/// Returns a tensor index, also one given as a list; none for an integer.
+/// Converts an index to a tensor, including a list; returns `None` for an integer.
 fn as_tensor(item: &Bound<'_, PyAny>) -> PyResult<Option<host::Tensor>> {
     if let Ok(tensor) = item.cast::<Tensor>() {
         return Ok(Some(tensor.get().0.clone()));

@@ -1,4 +1,6 @@
-//! Tensors of the embedded runtime, as Python holds them: one file per subject.
+//! The Python binding of the embedded runtime's tensors, one file per subject.
+//!
+//! `mindtorch_v2` re-exports these classes and functions under torch's names.
 
 mod arguments;
 mod arithmetic;
@@ -47,11 +49,13 @@ pub(crate) use sorting::{
 };
 pub(crate) use views::{broadcast_tensors, cat, stack, r#where};
 
-/// An array of numbers.
+/// A multi-dimensional array of numbers on the embedded runtime.
+///
+/// It follows the interface of `torch.Tensor`, and its operators are recorded by the profiler.
 #[pyclass(frozen, subclass, weakref, module = "mindtorch_v2")]
 pub(crate) struct Tensor(pub(crate) host::Tensor);
 
-/// Hands the result of an operator to Python.
+/// Converts the result of an operator to Python, and its error to an exception.
 #[inline]
 fn wrap(result: host::Result<host::Tensor>) -> PyResult<Tensor> {
     match result {
@@ -60,13 +64,13 @@ fn wrap(result: host::Result<host::Tensor>) -> PyResult<Tensor> {
     }
 }
 
-/// Hands several results of an operator to Python.
+/// Converts several results of an operator to Python.
 fn wrap_all(result: host::Result<Vec<host::Tensor>>) -> PyResult<Vec<Tensor>> {
     let tensors = result.map_err(Error::from)?;
     Ok(tensors.into_iter().map(Tensor).collect())
 }
 
-/// Returns the tensor that an operator has written to, for the call to go on with.
+/// Runs an in-place operator and returns the tensor itself, so that calls can be chained.
 fn written(
     slf: Bound<'_, Tensor>,
     call: impl FnOnce(&host::Tensor) -> host::Result<()>,

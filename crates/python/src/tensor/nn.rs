@@ -1,4 +1,4 @@
-//! The functions behind layers and losses.
+//! The functions of layers and losses.
 
 use mindtorch_tensor as host;
 use mindtorch_tensor::{
@@ -12,7 +12,7 @@ use super::dtype::host_dtype;
 use super::{DType, Tensor, wrap};
 use crate::error::Error;
 
-/// One number for rows and columns, or one for each.
+/// Reads one number for both rows and columns, or one for each.
 fn pair(dims: &Dims, name: &str) -> PyResult<[i64; 2]> {
     match dims.list() {
         &[both] => Ok([both, both]),
@@ -42,7 +42,7 @@ pub(crate) fn linear(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> 
     wrap(input.0.linear(&weight.0, bias.map(|bias| &bias.0)))
 }
 
-/// Slides windows over images.
+/// Convolves images with a weight and adds a bias.
 #[pyfunction]
 #[pyo3(signature = (input, weight, bias = None, stride = Dims::One(1), padding = Padding::Sizes(Dims::One(0)), dilation = Dims::One(1), groups = 1))]
 pub(crate) fn conv2d(
@@ -65,7 +65,7 @@ pub(crate) fn conv2d(
     wrap(input.0.conv2d(&weight.0, bias.map(|bias| &bias.0), options))
 }
 
-/// What surrounds the images of a convolution: sizes, or a word.
+/// The padding of a convolution: sizes, or `"same"` or `"valid"`.
 #[derive(FromPyObject)]
 pub(crate) enum Padding {
     Word(String),
@@ -89,7 +89,7 @@ impl Padding {
                 };
                 if stride != [1, 1] || kernel.iter().any(|size| size % 2 == 0) {
                     return Err(PyRuntimeError::new_err(
-                        "padding='same' is not supported for strided convolutions or windows of even size",
+                        "padding='same' is not supported for strided convolutions or even kernel sizes: pass numbers instead",
                     ));
                 }
                 Ok([0, 1].map(|axis: usize| dilation[axis] * (kernel[axis] - 1) / 2))
@@ -101,7 +101,7 @@ impl Padding {
     }
 }
 
-/// Returns the largest elements under a window, and where they were.
+/// Returns the largest element under each position of a window, and their indices.
 #[pyfunction]
 #[pyo3(signature = (input, kernel_size, stride = None, padding = Dims::One(0), dilation = Dims::One(1), ceil_mode = false))]
 pub(crate) fn max_pool2d(
@@ -124,7 +124,7 @@ pub(crate) fn max_pool2d(
     Ok((Tensor(values), Tensor(places)))
 }
 
-/// Returns the averages of the elements under a window.
+/// Returns the average under each position of a window.
 #[pyfunction]
 #[pyo3(signature = (input, kernel_size, stride = None, padding = Dims::One(0), ceil_mode = false, count_include_pad = true, divisor_override = None))]
 pub(crate) fn avg_pool2d(
@@ -152,7 +152,7 @@ pub(crate) fn avg_pool2d(
     wrap(input.0.avg_pool2d(pool, divisor))
 }
 
-/// Returns how far a window moves: as far as it is large, unless that is said.
+/// Returns the stride of a window, which defaults to its size.
 fn stride_or(stride: Option<&Dims>, kernel: [i64; 2]) -> PyResult<[i64; 2]> {
     match stride {
         Some(stride) if !stride.list().is_empty() => pair(stride, "stride"),
@@ -160,7 +160,7 @@ fn stride_or(stride: Option<&Dims>, kernel: [i64; 2]) -> PyResult<[i64; 2]> {
     }
 }
 
-/// Returns averages of regions, as many as asked for; none keeps a size.
+/// Returns the averages of as many regions as requested; `None` keeps a size.
 #[pyfunction]
 pub(crate) fn adaptive_avg_pool2d(
     input: &Tensor,
@@ -179,10 +179,10 @@ pub(crate) fn adaptive_avg_pool2d(
     wrap(input.0.adaptive_avg_pool2d(output))
 }
 
-/// Brings each channel of a batch to mean zero and variance one.
+/// Normalizes each channel of a batch to mean zero and variance one.
 #[pyfunction]
 #[pyo3(signature = (input, running_mean, running_var, weight = None, bias = None, training = false, momentum = 0.1, eps = 1e-5))]
-#[expect(clippy::too_many_arguments, reason = "they are torch's")]
+#[expect(clippy::too_many_arguments, reason = "torch's signature")]
 pub(crate) fn batch_norm(
     input: &Tensor,
     running_mean: Option<&Tensor>,
@@ -204,7 +204,7 @@ pub(crate) fn batch_norm(
     }))
 }
 
-/// Brings the last dimensions to mean zero and variance one.
+/// Normalizes the last dimensions to mean zero and variance one.
 #[pyfunction]
 #[pyo3(signature = (input, normalized_shape, weight = None, bias = None, eps = 1e-5))]
 pub(crate) fn layer_norm(
@@ -218,7 +218,7 @@ pub(crate) fn layer_norm(
     wrap(input.0.layer_norm(&normalized_shape, weight, bias, eps))
 }
 
-/// Returns rows of a table.
+/// Looks up rows of a table.
 #[pyfunction]
 #[pyo3(signature = (input, weight, padding_idx = None))]
 pub(crate) fn embedding(
@@ -247,7 +247,7 @@ pub(crate) fn gelu(input: &Tensor, approximate: &str) -> PyResult<Tensor> {
     wrap(input.0.gelu(approximation))
 }
 
-/// Sets elements to zero at random, in training only.
+/// In training, sets random elements to zero and scales up the others.
 #[pyfunction]
 #[pyo3(signature = (input, p = 0.5, training = true))]
 pub(crate) fn dropout(input: &Tensor, p: f64, training: bool) -> PyResult<Tensor> {
@@ -259,14 +259,14 @@ pub(crate) fn dropout(input: &Tensor, p: f64, training: bool) -> PyResult<Tensor
     wrap(input.0.dropout(p, training))
 }
 
-/// Returns the squares of the differences to a target.
+/// Returns the squared differences to a target.
 #[pyfunction]
 #[pyo3(signature = (input, target, reduction = "mean"))]
 pub(crate) fn mse_loss(input: &Tensor, target: &Tensor, reduction: &str) -> PyResult<Tensor> {
     wrap(input.0.mse_loss(&target.0, self::reduction(reduction)?))
 }
 
-/// Returns the sizes of the differences to a target, squared where they are small.
+/// Returns the loss that is quadratic for differences below `beta` and linear above.
 #[pyfunction]
 #[pyo3(signature = (input, target, reduction = "mean", beta = 1.0))]
 pub(crate) fn smooth_l1_loss(
@@ -279,7 +279,7 @@ pub(crate) fn smooth_l1_loss(
     wrap(input.0.bent_loss(&target.0, reduction, Bend::Smooth(beta)))
 }
 
-/// Returns the squares of the differences to a target, which grow evenly where they are large.
+/// Returns the loss that is quadratic for differences below `delta` and linear above.
 #[pyfunction]
 #[pyo3(signature = (input, target, reduction = "mean", delta = 1.0))]
 pub(crate) fn huber_loss(
@@ -313,12 +313,12 @@ fn cross_entropy_options(
         weight: weight.map(|weight| weight.0.detached()),
         ignore_index,
         reduction: self::reduction(reduction)?,
-        // One below zero changes nothing, as in torch.
+        // As in torch, a negative value has no effect.
         label_smoothing: label_smoothing.max(0.0),
     })
 }
 
-/// Returns the negative of the elements at the classes of a target.
+/// Returns the negative log-likelihood of a target of classes.
 #[pyfunction]
 #[pyo3(signature = (input, target, weight = None, ignore_index = -100, reduction = "mean"))]
 pub(crate) fn nll_loss(
@@ -332,7 +332,7 @@ pub(crate) fn nll_loss(
     wrap(input.0.nll_loss(&target.0, &options))
 }
 
-/// Returns how badly scores of classes predict a target.
+/// Returns the cross-entropy between logits and a target.
 #[pyfunction]
 #[pyo3(signature = (input, target, weight = None, ignore_index = -100, reduction = "mean", label_smoothing = 0.0))]
 pub(crate) fn cross_entropy(
@@ -347,7 +347,7 @@ pub(crate) fn cross_entropy(
     wrap(input.0.cross_entropy(&target.0, &options))
 }
 
-/// Returns values weighed by how well queries match keys.
+/// Returns the values weighted by how well the keys match the queries.
 #[pyfunction]
 #[pyo3(signature = (query, key, value, attn_mask = None, dropout_p = 0.0, is_causal = false, scale = None))]
 pub(crate) fn scaled_dot_product_attention(
@@ -369,13 +369,13 @@ pub(crate) fn scaled_dot_product_attention(
 
 #[pymethods]
 impl Tensor {
-    /// Turns the elements along a dimension into probabilities.
+    /// Returns the softmax along a dimension.
     #[pyo3(signature = (dim, dtype = None))]
     fn softmax(&self, dim: i64, dtype: Option<DType>) -> PyResult<Self> {
         wrap(self.0.softmax(dim, host_dtype(dtype)))
     }
 
-    /// Turns the elements along a dimension into logarithms of probabilities.
+    /// Returns the logarithm of the softmax along a dimension.
     #[pyo3(signature = (dim, dtype = None))]
     fn log_softmax(&self, dim: i64, dtype: Option<DType>) -> PyResult<Self> {
         wrap(self.0.log_softmax(dim, host_dtype(dtype)))

@@ -1,9 +1,5 @@
-//! numpy's view of a tensor and a tensor over numpy's array, without a copy; numpy is imported when
-//! used.
-#![expect(
-    unsafe_code,
-    reason = "numpy says where its elements lie, and only it knows that they do"
-)]
+//! Zero-copy exchange with numpy, in both directions. numpy is imported on first use.
+#![expect(unsafe_code, reason = "tensors share the memory of numpy arrays")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,7 +12,7 @@ use super::{Tensor, wrap};
 
 #[pymethods]
 impl Tensor {
-    /// Returns an array over the same elements.
+    /// Returns a numpy array over the same elements.
     #[pyo3(signature = (*, force = false))]
     fn numpy<'py>(slf: &Bound<'py, Self>, force: bool) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
@@ -31,7 +27,7 @@ impl Tensor {
         py.import("numpy")?.call_method1("asarray", (source,))
     }
 
-    /// Where the elements are and how they lie, in numpy's words.
+    /// The address, shape and strides of the elements, in numpy's array interface protocol.
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         refuse_tracked(&self.0)?;
@@ -69,7 +65,7 @@ fn type_text(dtype: host::DType) -> PyResult<&'static str> {
     })
 }
 
-/// Returns a tensor over the elements of a numpy array, which lives as long as the tensor does.
+/// Creates a tensor that shares the elements of a numpy array and keeps the array alive.
 #[pyfunction]
 pub(crate) fn from_numpy(ndarray: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let py = ndarray.py();
@@ -80,8 +76,8 @@ pub(crate) fn from_numpy(ndarray: &Bound<'_, PyAny>) -> PyResult<Tensor> {
             type_name(ndarray)?
         )));
     }
-    // A subclass may say of itself what it likes; numpy's own class over the same elements tells the
-    // truth, and nobody else has it to change.
+    // A subclass may report anything about itself. A view of the base class over the same elements
+    // reports the truth, and no other code holds that view.
     let plain = numpy
         .getattr("ndarray")?
         .call_method1("view", (ndarray, numpy.getattr("ndarray")?))?;
@@ -97,10 +93,10 @@ pub(crate) fn from_numpy(ndarray: &Bound<'_, PyAny>) -> PyResult<Tensor> {
         return wrap(host::Tensor::from_bytes(&bytes, &sizes, dtype));
     }
     let owner = Box::new((ndarray.clone().unbind(), plain.unbind()));
-    // SAFETY: numpy says where the elements lie, that they are aligned and how far they reach; both
-    // arrays are kept alive by the references. A program that writes to the array on one thread while
-    // another computes with the tensor has to order the two itself, as with any array that threads
-    // share.
+    // SAFETY: `plain` is a genuine `ndarray`, so numpy guarantees that its address, shape and
+    // strides describe valid elements of this dtype, and the `aligned` flag was checked above.
+    // `owner` holds references to both arrays, which keep the memory in place. Writes to the array
+    // run under the program's own synchronization, as for any array shared between threads.
     wrap(unsafe { host::Tensor::from_foreign(address, dtype, &sizes, &strides, owner) })
 }
 
@@ -116,11 +112,11 @@ fn type_name<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         .into_any())
 }
 
-/// Warns once per process, as torch does.
+/// Warns about a read-only array, once per process, as torch does.
 fn warn_if_read_only(array: &Bound<'_, PyAny>) -> PyResult<()> {
     static WARNED: AtomicBool = AtomicBool::new(false);
     let writeable: bool = array.getattr("flags")?.getattr("writeable")?.extract()?;
-    // Relaxed: it orders nothing.
+    // Relaxed: the flag orders nothing.
     if writeable || WARNED.swap(true, Ordering::Relaxed) {
         return Ok(());
     }

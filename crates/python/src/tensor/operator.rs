@@ -1,4 +1,4 @@
-//! Operators that `mindtorch_v2` composes of others in Python, and tensors as bytes.
+//! Scopes of operators that `mindtorch_v2` composes in Python, and tensors as bytes.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use super::{DType, Tensor, wrap};
 use crate::error::Error;
 use crate::gil_cell::GilCell;
 
-/// The scope of a composed operator, open while the `with` is.
+/// The recorder scope of a composed operator, used as a context manager.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct OperatorScope {
     name: Py<PyString>,
@@ -73,7 +73,7 @@ fn operator_input(value: &Bound<'_, PyAny>) -> PyResult<OperatorInput> {
     Ok(OperatorInput::Absent)
 }
 
-/// Returns the elements as bytes in the machine's order, the last dimension innermost.
+/// Returns the elements as bytes, in native byte order and row-major order.
 #[pyfunction]
 pub(crate) fn tensor_to_bytes<'py>(
     py: Python<'py>,
@@ -83,14 +83,13 @@ pub(crate) fn tensor_to_bytes<'py>(
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// Makes a tensor of bytes as `tensor_to_bytes` returns them.
+/// Creates a tensor from bytes in the form that `tensor_to_bytes` returns.
 #[pyfunction]
 pub(crate) fn tensor_from_bytes(data: &[u8], size: Vec<i64>, dtype: DType) -> PyResult<Tensor> {
     wrap(host::Tensor::from_bytes(data, &size, dtype.0))
 }
 
-/// Sets how many threads large loops may use. Returns false once they have begun with another
-/// number.
+/// Sets the number of threads for large loops. Returns `False` if threads are already running.
 #[pyfunction]
 pub(crate) fn set_num_threads(count: usize) -> bool {
     host::set_thread_count(count)

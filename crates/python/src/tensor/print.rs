@@ -1,4 +1,4 @@
-//! `repr` of a tensor, as torch writes it.
+//! The `repr` of a tensor, in torch's format.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -18,7 +18,7 @@ fn options() -> PrintOptions {
     options.unwrap_or_default()
 }
 
-/// Changes how tensors are printed; what is left out stays.
+/// Sets how tensors are printed; omitted options keep their value.
 #[pyfunction]
 #[pyo3(signature = (precision = None, threshold = None, edgeitems = None, linewidth = None, profile = None, sci_mode = None))]
 pub(crate) fn set_printoptions(
@@ -52,7 +52,7 @@ pub(crate) fn set_printoptions(
     *OPTIONS.lock().unwrap_or_else(PoisonError::into_inner) = Some(changed);
 }
 
-/// Returns how tensors are printed.
+/// Returns the current print options.
 #[pyfunction]
 #[pyo3(name = "_print_options")]
 pub(crate) fn print_options(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
@@ -112,7 +112,7 @@ fn tuple_text(dims: &[usize]) -> String {
     }
 }
 
-/// Appends what is to be said beside the elements, on the same line if there is room.
+/// Appends suffixes such as the dtype, on the same line if there is room.
 fn with_suffixes(
     mut text: String,
     suffixes: &[String],

@@ -1,4 +1,4 @@
-//! Operators that combine elements along dimensions.
+//! Reductions along dimensions.
 
 use mindtorch_tensor as host;
 use mindtorch_tensor::{End, Spread, Truth};
@@ -13,21 +13,21 @@ use crate::error::Error;
 
 #[pymethods]
 impl Tensor {
-    /// Returns the sum of all elements, or along some dimensions.
+    /// Returns the sum of all elements, or of those along some dimensions.
     #[pyo3(signature = (dim = None, keepdim = false, *, dtype = None))]
     fn sum(&self, dim: Option<Dims>, keepdim: bool, dtype: Option<DType>) -> PyResult<Self> {
         let dimensions = dim.as_ref().map(Dims::list);
         wrap(self.0.sum(dimensions, keep(keepdim), host_dtype(dtype)))
     }
 
-    /// Returns the mean of all elements, or along some dimensions.
+    /// Returns the mean of all elements, or of those along some dimensions.
     #[pyo3(signature = (dim = None, keepdim = false, *, dtype = None))]
     fn mean(&self, dim: Option<Dims>, keepdim: bool, dtype: Option<DType>) -> PyResult<Self> {
         let dimensions = dim.as_ref().map(Dims::list);
         wrap(self.0.mean(dimensions, keep(keepdim), host_dtype(dtype)))
     }
 
-    /// Returns the variance of all elements, or along some dimensions.
+    /// Returns the variance of all elements, or of those along some dimensions.
     #[pyo3(signature = (dim = None, unbiased = None, keepdim = false, *, correction = None))]
     fn var(
         &self,
@@ -44,7 +44,7 @@ impl Tensor {
         self.spread(Spread::Variance, dim.as_ref(), &measure)
     }
 
-    /// Returns the standard deviation of all elements, or along some dimensions.
+    /// Returns the standard deviation of all elements, or of those along some dimensions.
     #[pyo3(signature = (dim = None, unbiased = None, keepdim = false, *, correction = None))]
     fn std(
         &self,
@@ -61,7 +61,7 @@ impl Tensor {
         self.spread(Spread::Deviation, dim.as_ref(), &measure)
     }
 
-    /// Returns the root of the sum of powers of all elements, or along some dimensions.
+    /// Returns the `p`-norm of all elements, or of those along some dimensions.
     #[pyo3(signature = (p = None, dim = None, keepdim = false))]
     fn norm(&self, p: Option<Order>, dim: Option<Dims>, keepdim: bool) -> PyResult<Self> {
         let dimensions = dim.as_ref().map(Dims::list);
@@ -69,13 +69,13 @@ impl Tensor {
         wrap(self.0.vector_norm(order, dimensions, keep(keepdim)))
     }
 
-    /// Returns the product of all elements, or along a dimension.
+    /// Returns the product of all elements, or of those along a dimension.
     #[pyo3(signature = (dim = None, keepdim = false, *, dtype = None))]
     fn prod(&self, dim: Option<i64>, keepdim: bool, dtype: Option<DType>) -> PyResult<Self> {
         wrap(self.0.prod(dim, keep(keepdim), host_dtype(dtype)))
     }
 
-    /// Returns the middle element, or the middle ones along a dimension and their places.
+    /// Returns the median, or the medians along a dimension and their indices.
     #[pyo3(signature = (dim = None, keepdim = false))]
     fn median<'py>(
         &self,
@@ -89,8 +89,8 @@ impl Tensor {
         }
     }
 
-    /// Returns the largest element, or the largest ones along a dimension and their places, or of
-    /// two tensors.
+    /// Returns the largest element, the largest ones along a dimension with their indices, or the
+    /// larger of each pair of elements of two tensors.
     #[pyo3(signature = (dim = None, keepdim = false))]
     fn max<'py>(
         &self,
@@ -101,8 +101,8 @@ impl Tensor {
         self.extreme(End::Highest, dim, keepdim, py)
     }
 
-    /// Returns the smallest element, or the smallest ones along a dimension and their places, or of
-    /// two tensors.
+    /// Returns the smallest element, the smallest ones along a dimension with their indices, or the
+    /// smaller of each pair of elements of two tensors.
     #[pyo3(signature = (dim = None, keepdim = false))]
     fn min<'py>(
         &self,
@@ -113,13 +113,13 @@ impl Tensor {
         self.extreme(End::Lowest, dim, keepdim, py)
     }
 
-    /// Returns where the largest elements are.
+    /// Returns the indices of the largest elements.
     #[pyo3(signature = (dim = None, keepdim = false))]
     fn argmax(&self, dim: Option<i64>, keepdim: bool) -> PyResult<Self> {
         wrap(self.0.arg_extreme(End::Highest, dim, keep(keepdim)))
     }
 
-    /// Returns where the smallest elements are.
+    /// Returns the indices of the smallest elements.
     #[pyo3(signature = (dim = None, keepdim = false))]
     fn argmin(&self, dim: Option<i64>, keepdim: bool) -> PyResult<Self> {
         wrap(self.0.arg_extreme(End::Lowest, dim, keep(keepdim)))
@@ -148,13 +148,13 @@ impl Tensor {
         Ok(all.map_err(Error::from)? == [true])
     }
 
-    /// Returns whether another tensor's elements are as good as the same.
+    /// Returns whether all elements are equal to those of another tensor, within a tolerance.
     #[pyo3(signature = (other, rtol = 1e-5, atol = 1e-8, equal_nan = false))]
     fn allclose(&self, other: &Self, rtol: f64, atol: f64, equal_nan: bool) -> PyResult<bool> {
         let sizes = |tensor: &host::Tensor| -> Vec<i64> {
             tensor.dims().iter().map(|&dim| dim as i64).collect()
         };
-        // The wider shape decides; the other one is repeated.
+        // The operand of higher rank determines the shape; the other one broadcasts.
         let wider = if self.0.rank() >= other.0.rank() {
             self
         } else {
@@ -175,14 +175,14 @@ impl Tensor {
     }
 }
 
-/// How a spread is measured, as callers say it.
+/// The options of a variance or a standard deviation.
 struct Measure {
     unbiased: Option<bool>,
     keepdim: bool,
     correction: Option<f64>,
 }
 
-/// The order of a norm: a number, or the name of one.
+/// The order of a norm: a number or a name.
 #[derive(FromPyObject)]
 enum Order {
     Number(f64),
@@ -195,7 +195,7 @@ impl Order {
             Self::Number(number) => Ok(*number),
             Self::Name(name) if name == "fro" => Ok(2.0),
             Self::Name(name) => Err(PyRuntimeError::new_err(format!(
-                "norm(): the norm {name:?} is not here; a number and \"fro\" are"
+                "norm(): unsupported norm {name:?}: pass a number or \"fro\""
             ))),
         }
     }

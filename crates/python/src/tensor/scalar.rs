@@ -1,4 +1,4 @@
-//! Elements as Python numbers, and what Python asks of a container.
+//! Elements as Python numbers, and Python's container protocol.
 
 use mindtorch_tensor::Scalar;
 use pyo3::exceptions::{PyMemoryError, PyRecursionError, PyRuntimeError, PyTypeError};
@@ -16,7 +16,7 @@ impl Tensor {
         number(py, self.0.item().map_err(Error::from)?)
     }
 
-    /// Returns the elements as nested lists, or as a number without dimensions.
+    /// Returns the elements as nested lists, or as a number if the tensor is zero-dimensional.
     fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         check_depth(self.0.rank())?;
         if !fits_as_lists(self.0.dims()) {
@@ -102,12 +102,12 @@ pub(super) fn number(py: Python<'_>, value: Scalar) -> PyResult<Bound<'_, PyAny>
     })
 }
 
-/// Returns sizes as Python shows them.
+/// Returns sizes as a `Size` object.
 pub(super) fn size<'py>(py: Python<'py>, dims: &[usize]) -> PyResult<Bound<'py, PyAny>> {
     size_class(py)?.call1((PyTuple::new(py, dims)?,))
 }
 
-/// Refuses to go down more dimensions than calls of Python could.
+/// Rejects tensors with more dimensions than Python's recursion limit allows.
 pub(super) fn check_depth(rank: usize) -> PyResult<()> {
     const DEEPEST: usize = 1000;
     if rank > DEEPEST {
@@ -118,8 +118,8 @@ pub(super) fn check_depth(rank: usize) -> PyResult<()> {
     Ok(())
 }
 
-/// Returns whether there are addresses for as many lists as these sizes need. Tensors without
-/// elements can have any sizes.
+/// Returns whether the lists for these sizes fit into the address space. A tensor without elements
+/// can have arbitrary sizes.
 fn fits_as_lists(dims: &[usize]) -> bool {
     const MOST: usize = 1 << 40;
     let inner = dims.split_last().map_or(&[][..], |(_, outer)| outer);

@@ -1,4 +1,4 @@
-//! Ordering, running sums, scattering and further functions of each element.
+//! Sorting, cumulative sums, scattering and more element-wise functions.
 
 use mindtorch_tensor as host;
 use mindtorch_tensor::{BinaryCrossEntropy, Curve, End, Scalar, UniqueOptions};
@@ -12,7 +12,7 @@ use super::nn::reduction;
 use super::{DType, Tensor, wrap, written};
 use crate::error::Error;
 
-/// Returns values and places as torch names such a pair.
+/// Returns values and indices as a named tuple, as torch does.
 pub(super) fn pair<'py>(
     py: Python<'py>,
     class: &str,
@@ -33,7 +33,7 @@ fn end(is_highest: bool) -> End {
 
 #[pymethods]
 impl Tensor {
-    /// Orders the elements along a dimension: values and places.
+    /// Sorts the elements along a dimension and returns values and indices.
     #[pyo3(signature = (dim = -1, descending = false))]
     fn sort<'py>(
         &self,
@@ -44,13 +44,13 @@ impl Tensor {
         pair(py, "sort", self.0.sort(dim, end(descending)))
     }
 
-    /// Returns the places that sorting along a dimension would take elements from.
+    /// Returns the indices that would sort the elements along a dimension.
     #[pyo3(signature = (dim = -1, descending = false))]
     fn argsort(&self, dim: i64, descending: bool) -> PyResult<Self> {
         wrap(self.0.argsort(dim, end(descending)))
     }
 
-    /// Returns the largest or smallest elements along a dimension: values and places.
+    /// Returns the largest or smallest elements along a dimension and their indices.
     #[pyo3(signature = (k, dim = -1, largest = true, sorted = true))]
     fn topk<'py>(
         &self,
@@ -63,13 +63,13 @@ impl Tensor {
         pair(py, "topk", self.0.topk(k, dim, end(largest), sorted))
     }
 
-    /// Adds up along a dimension.
+    /// Returns the cumulative sums along a dimension.
     #[pyo3(signature = (dim, *, dtype = None))]
     fn cumsum(&self, dim: i64, dtype: Option<DType>) -> PyResult<Self> {
         wrap(self.0.cumsum(dim, host_dtype(dtype)))
     }
 
-    /// Returns each element once, in order, and what else is asked for.
+    /// Returns the sorted distinct elements and, on request, inverse indices and counts.
     #[pyo3(signature = (sorted = true, return_inverse = false, return_counts = false, dim = None))]
     fn unique<'py>(
         &self,
@@ -79,7 +79,7 @@ impl Tensor {
         dim: Option<i64>,
         py: Python<'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        // They are in order in any case.
+        // The result is always sorted.
         let _ = sorted;
         if dim.is_some() {
             return Err(PyNotImplementedError::new_err(
@@ -110,7 +110,7 @@ impl Tensor {
         }
     }
 
-    /// Moves elements along dimensions; those that leave at one end enter at the other.
+    /// Shifts the elements cyclically along dimensions.
     #[pyo3(signature = (shifts, dims = None))]
     fn roll(&self, shifts: Dims, dims: Option<Dims>) -> PyResult<Self> {
         let dimensions = dims.as_ref().map_or(&[][..], Dims::list);
@@ -123,7 +123,7 @@ impl Tensor {
         wrap(self.0.diag(diagonal))
     }
 
-    /// Turns dimensions round.
+    /// Reverses the order of the elements along dimensions.
     #[pyo3(signature = (*places, dims = None))]
     fn flip(&self, places: &Bound<'_, PyTuple>, dims: Option<Dims>) -> PyResult<Self> {
         let places = match &dims {
@@ -133,12 +133,12 @@ impl Tensor {
         wrap(self.0.flip(&places))
     }
 
-    /// Returns a copy with elements written to places along a dimension.
+    /// Returns a copy with elements written to indices along a dimension.
     fn scatter(&self, dim: i64, index: &Self, src: Operand<'_, '_>) -> PyResult<Self> {
         wrap(self.0.scatter(dim, &index.0, src.as_host()))
     }
 
-    /// Writes elements to places along a dimension.
+    /// Writes elements to indices along a dimension, in place.
     fn scatter_<'py>(
         slf: Bound<'py, Self>,
         dim: i64,
@@ -148,12 +148,12 @@ impl Tensor {
         written(slf, |own| own.scatter_(dim, &index.0, src.as_host()))
     }
 
-    /// Returns a copy with elements added to places along a dimension.
+    /// Returns a copy with elements added at indices along a dimension.
     fn scatter_add(&self, dim: i64, index: &Self, src: &Self) -> PyResult<Self> {
         wrap(self.0.scatter_add(dim, &index.0, &src.0))
     }
 
-    /// Adds elements to places along a dimension.
+    /// Adds elements at indices along a dimension, in place.
     fn scatter_add_<'py>(
         slf: Bound<'py, Self>,
         dim: i64,
@@ -163,78 +163,78 @@ impl Tensor {
         written(slf, |own| own.scatter_add_(dim, &index.0, &src.0))
     }
 
-    /// Returns which elements are not a number.
+    /// Returns which elements are NaN.
     fn isnan(&self) -> PyResult<Self> {
         wrap(self.0.isnan())
     }
 
-    /// Multiplies each element by each of another vector.
+    /// Returns the outer product of two vectors.
     fn outer(&self, vec2: &Self) -> PyResult<Self> {
         wrap(self.0.outer(&vec2.0))
     }
 
-    /// Returns the logarithm of the sum of the exponentials along a dimension.
+    /// Returns the logarithm of the sum of exponentials along a dimension.
     #[pyo3(signature = (dim, keepdim = false))]
     fn logsumexp(&self, dim: i64, keepdim: bool) -> PyResult<Self> {
         wrap(self.0.logsumexp(dim, keep(keepdim)))
     }
 
-    /// Repeats the whole along dimensions.
+    /// Repeats the tensor along dimensions.
     #[pyo3(signature = (*repeats))]
     fn repeat(&self, repeats: &Bound<'_, PyTuple>) -> PyResult<Self> {
         wrap(self.0.repeat(&sizes(repeats)?))
     }
 
-    /// Returns the exponential less one.
+    /// Returns the exponential of each element, minus one.
     fn expm1(&self) -> PyResult<Self> {
         wrap(self.0.curve(Curve::Expm1))
     }
 
-    /// Returns the natural logarithm of one more.
+    /// Returns the natural logarithm of one plus each element.
     fn log1p(&self) -> PyResult<Self> {
         wrap(self.0.curve(Curve::Log1p))
     }
 
-    /// Returns the logarithm to base two.
+    /// Returns the base-two logarithm of each element.
     fn log2(&self) -> PyResult<Self> {
         wrap(self.0.curve(Curve::Log2))
     }
 }
 
-/// Returns each element times its logistic function.
+/// Returns each element times its sigmoid.
 #[pyfunction]
 pub(crate) fn silu(input: &Tensor) -> PyResult<Tensor> {
     wrap(input.0.curve(Curve::Silu))
 }
 
-/// Returns the logarithm of the logistic function.
+/// Returns the logarithm of the sigmoid of each element.
 #[pyfunction]
 pub(crate) fn logsigmoid(input: &Tensor) -> PyResult<Tensor> {
     wrap(input.0.curve(Curve::LogSigmoid))
 }
 
-/// Returns the elements, those below zero by a line of this slope.
+/// Multiplies negative elements by `negative_slope`.
 #[pyfunction]
 #[pyo3(signature = (input, negative_slope = Number(Scalar::Float(0.01))))]
 pub(crate) fn leaky_relu(input: &Tensor, negative_slope: Number) -> PyResult<Tensor> {
     wrap(input.0.curve(Curve::LeakyRelu(negative_slope.0)))
 }
 
-/// Returns the elements, those below zero by an exponential of this height.
+/// Applies the exponential linear unit, with scale `alpha` for negative elements.
 #[pyfunction]
 #[pyo3(signature = (input, alpha = Number(Scalar::Float(1.0))))]
 pub(crate) fn elu(input: &Tensor, alpha: Number) -> PyResult<Tensor> {
     wrap(input.0.curve(Curve::Elu(alpha.0)))
 }
 
-/// Returns a smooth corner.
+/// Applies a smooth approximation of ReLU, linear above the threshold.
 #[pyfunction]
 #[pyo3(signature = (input, beta = Number(Scalar::Int(1)), threshold = Number(Scalar::Int(20))))]
 pub(crate) fn softplus(input: &Tensor, beta: Number, threshold: Number) -> PyResult<Tensor> {
     wrap(input.0.curve(Curve::Softplus(beta.0, threshold.0)))
 }
 
-/// Returns how surprised scores are by truths.
+/// Returns the binary cross-entropy between logits and targets.
 #[pyfunction]
 #[pyo3(signature = (input, target, weight = None, pos_weight = None, reduction = "mean"))]
 pub(crate) fn binary_cross_entropy_with_logits(

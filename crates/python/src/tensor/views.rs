@@ -1,4 +1,4 @@
-//! Operators that look at the same elements in another shape, and those that put tensors together.
+//! Tensor attributes, view operators, conversions, and operators that join tensors.
 
 use mindtorch_tensor as host;
 use pyo3::exceptions::PyRuntimeError;
@@ -17,7 +17,7 @@ impl Tensor {
         super::scalar::size(py, self.0.dims())
     }
 
-    /// Returns the sizes, or one of them.
+    /// Returns all sizes, or one of them.
     #[pyo3(signature = (dim = None))]
     fn size<'py>(&self, dim: Option<i64>, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let shape = self.shape(py)?;
@@ -40,7 +40,7 @@ impl Tensor {
         PyTuple::new(py, self.0.strides())
     }
 
-    /// Returns the place of the first element in the storage.
+    /// Returns the offset of the first element in the storage, in elements.
     fn storage_offset(&self) -> usize {
         self.0.offset()
     }
@@ -50,7 +50,7 @@ impl Tensor {
         self.0.address()
     }
 
-    /// Returns whether the elements lie one after the other.
+    /// Returns whether the elements are contiguous in row-major order.
     fn is_contiguous(&self) -> bool {
         self.0.is_contiguous()
     }
@@ -60,7 +60,7 @@ impl Tensor {
         self.0.count()
     }
 
-    /// Returns the bytes of an element.
+    /// Returns the size of an element in bytes.
     fn element_size(&self) -> usize {
         self.0.dtype().bytes()
     }
@@ -76,23 +76,23 @@ impl Tensor {
         self.0.rank()
     }
 
-    /// The type of the elements.
+    /// The dtype of the elements.
     #[getter]
     pub(super) fn dtype(&self) -> DType {
         DType(self.0.dtype())
     }
 
-    /// Where the tensor lives.
+    /// The device of the tensor.
     #[classattr]
     #[pyo3(name = "device")]
     const DEVICE: Device = Device::CPU;
 
-    /// Returns whether elements are floating-point numbers.
+    /// Returns whether the elements are floating-point numbers.
     fn is_floating_point(&self) -> bool {
         self.0.dtype().is_float()
     }
 
-    /// Returns the transpose of a matrix, over the same elements.
+    /// Returns the transpose of a matrix, as a view.
     fn t(&self) -> PyResult<Self> {
         wrap(self.0.t())
     }
@@ -103,52 +103,52 @@ impl Tensor {
         wrap(self.0.numpy_t())
     }
 
-    /// Returns a view with two dimensions exchanged.
+    /// Returns a view with two dimensions swapped.
     fn transpose(&self, dim0: i64, dim1: i64) -> PyResult<Self> {
         wrap(self.0.transpose(dim0, dim1))
     }
 
-    /// Returns a view with the dimensions in another order.
+    /// Returns a view with the dimensions reordered.
     #[pyo3(signature = (*dims))]
     fn permute(&self, dims: &Bound<'_, PyTuple>) -> PyResult<Self> {
         wrap(self.0.permute(&sizes(dims)?))
     }
 
-    /// Returns a view of another shape.
+    /// Returns a view with another shape.
     #[pyo3(signature = (*shape))]
     fn view(&self, shape: &Bound<'_, PyTuple>) -> PyResult<Self> {
         wrap(self.0.view(&sizes(shape)?))
     }
 
-    /// Returns a view of the shape of another tensor.
+    /// Returns a view with the shape of another tensor.
     fn view_as(&self, other: &Self) -> PyResult<Self> {
         wrap(self.0.view_as(&other.0))
     }
 
-    /// Returns the elements in another shape.
+    /// Returns the elements in another shape, copying only if no view exists.
     #[pyo3(signature = (*shape))]
     fn reshape(&self, shape: &Bound<'_, PyTuple>) -> PyResult<Self> {
         wrap(self.0.reshape(&sizes(shape)?))
     }
 
-    /// Returns a view with dimensions of size one repeated.
+    /// Returns a view in which dimensions of size one are expanded.
     #[pyo3(signature = (*sizes))]
     fn expand(&self, sizes: &Bound<'_, PyTuple>) -> PyResult<Self> {
         wrap(self.0.expand(&super::arguments::sizes(sizes)?))
     }
 
-    /// Returns a view repeated to the shape of another tensor.
+    /// Returns a view expanded to the shape of another tensor.
     fn expand_as(&self, other: &Self) -> PyResult<Self> {
         wrap(self.0.expand_as(&other.0))
     }
 
-    /// Returns a view with some dimensions merged.
+    /// Returns the tensor with some dimensions merged.
     #[pyo3(signature = (start_dim = 0, end_dim = -1))]
     fn flatten(&self, start_dim: i64, end_dim: i64) -> PyResult<Self> {
         wrap(self.0.flatten(start_dim, end_dim))
     }
 
-    /// Returns a view without dimensions of size one, or without one of them.
+    /// Returns a view without dimensions of size one, or without a given one.
     #[pyo3(signature = (dim = None))]
     fn squeeze(&self, dim: Option<i64>) -> PyResult<Self> {
         wrap(match dim {
@@ -162,23 +162,23 @@ impl Tensor {
         wrap(self.0.unsqueeze(dim))
     }
 
-    /// Returns a view of one place of a dimension.
+    /// Returns a view of one index of a dimension.
     fn select(&self, dim: i64, index: i64) -> PyResult<Self> {
         wrap(self.0.select(dim, index))
     }
 
-    /// Returns a view of some places of a dimension.
+    /// Returns a view of a range of a dimension.
     fn narrow(&self, dim: i64, start: i64, length: i64) -> PyResult<Self> {
         wrap(self.0.narrow(dim, start, length))
     }
 
-    /// Returns views of the pieces of a dimension, as many as asked for.
+    /// Splits a dimension into a number of views.
     #[pyo3(signature = (chunks, dim = 0))]
     fn chunk<'py>(&self, chunks: i64, dim: i64, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, wrap_all(self.0.chunk(chunks, dim))?)
     }
 
-    /// Returns views of the pieces of a dimension, as large as asked for.
+    /// Splits a dimension into views of the given size or sizes.
     #[pyo3(signature = (split_size, dim = 0))]
     fn split<'py>(
         &self,
@@ -193,13 +193,13 @@ impl Tensor {
         PyTuple::new(py, wrap_all(pieces)?)
     }
 
-    /// Returns views of each place of a dimension.
+    /// Returns a view of each index of a dimension.
     #[pyo3(signature = (dim = 0))]
     fn unbind<'py>(&self, dim: i64, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, wrap_all(self.0.unbind(dim))?)
     }
 
-    /// Returns a view with other sizes and strides.
+    /// Returns a view with the given sizes and strides.
     #[pyo3(signature = (size, stride, storage_offset = None))]
     fn as_strided(
         &self,
@@ -210,7 +210,7 @@ impl Tensor {
         wrap(self.0.as_strided_at(&size, &stride, storage_offset))
     }
 
-    /// Returns a copy, laid out like this tensor or with the last dimension innermost.
+    /// Returns a copy, in the same memory layout or contiguous.
     #[pyo3(signature = (*, memory_format = None))]
     fn clone(&self, memory_format: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let Some(format) = memory_format else {
@@ -226,12 +226,12 @@ impl Tensor {
         }
     }
 
-    /// Returns the elements one after the other, copied only if they are not.
+    /// Returns the elements in contiguous order, copying only if necessary.
     fn contiguous(&self) -> PyResult<Self> {
         wrap(self.0.contiguous())
     }
 
-    /// Returns the tensor in another type; the device can only be the one there is.
+    /// Converts to another dtype. The device, if given, must be the CPU.
     #[pyo3(signature = (*args, dtype = None, device = None, non_blocking = false, copy = false))]
     fn to<'py>(
         slf: Bound<'py, Self>,
@@ -273,49 +273,49 @@ impl Tensor {
         }
     }
 
-    /// Returns the tensor in the memory of the processor, where it is.
+    /// Returns the tensor itself, which is on the CPU already.
     fn cpu(slf: Bound<'_, Self>) -> Bound<'_, Self> {
         slf.get().0.to_device();
         slf
     }
 
-    /// Returns the elements as 32-bit floats.
+    /// Converts the elements to 32-bit floats.
     fn float(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
         converted(slf, host::DType::F32)
     }
 
-    /// Returns the elements as 32-bit floats cut to their upper half.
+    /// Converts the elements to brain floats, the upper half of a 32-bit float.
     fn bfloat16(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
         converted(slf, host::DType::BF16)
     }
 
-    /// Returns the elements as 64-bit floats.
+    /// Converts the elements to 64-bit floats.
     fn double(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
         converted(slf, host::DType::F64)
     }
 
-    /// Returns the elements as 64-bit integers.
+    /// Converts the elements to 64-bit integers.
     fn long(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
         converted(slf, host::DType::I64)
     }
 
-    /// Returns the elements as 32-bit integers.
+    /// Converts the elements to 32-bit integers.
     fn int(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
         converted(slf, host::DType::I32)
     }
 
-    /// Returns the elements as truth values.
+    /// Converts the elements to booleans.
     fn bool(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
         converted(slf, host::DType::Bool)
     }
 
-    /// Returns the part of each matrix on and below a diagonal.
+    /// Returns the lower triangle of each matrix.
     #[pyo3(signature = (diagonal = 0))]
     fn tril(&self, diagonal: i64) -> PyResult<Self> {
         wrap(self.0.triangle(host::Triangle::Lower, diagonal))
     }
 
-    /// Returns the part of each matrix on and above a diagonal.
+    /// Returns the upper triangle of each matrix.
     #[pyo3(signature = (diagonal = 0))]
     fn triu(&self, diagonal: i64) -> PyResult<Self> {
         wrap(self.0.triangle(host::Triangle::Upper, diagonal))
@@ -330,27 +330,27 @@ fn converted(slf: Bound<'_, Tensor>, dtype: host::DType) -> PyResult<Bound<'_, T
     Bound::new(slf.py(), wrap(tensor.to(dtype))?)
 }
 
-/// Returns a tensor that has the type already: the recorder is told all the same.
+/// Returns a tensor that already has the dtype, and records the conversion nevertheless.
 fn same<'py>(slf: &Bound<'py, Tensor>, dtype: host::DType) -> PyResult<Bound<'py, Tensor>> {
     wrap(slf.get().0.to(dtype))?;
     Ok(slf.clone())
 }
 
-/// Returns tensors one after the other along a dimension.
+/// Concatenates tensors along a dimension.
 #[pyfunction]
 #[pyo3(signature = (tensors, dim = 0))]
 pub(crate) fn cat(tensors: &Bound<'_, PyAny>, dim: i64) -> PyResult<Tensor> {
     wrap(host::Tensor::cat(&self::tensors(tensors)?, dim))
 }
 
-/// Returns tensors one after the other along a new dimension.
+/// Concatenates tensors along a new dimension.
 #[pyfunction]
 #[pyo3(signature = (tensors, dim = 0))]
 pub(crate) fn stack(tensors: &Bound<'_, PyAny>, dim: i64) -> PyResult<Tensor> {
     wrap(host::Tensor::stack(&self::tensors(tensors)?, dim))
 }
 
-/// Returns elements of the one or the other, as a condition says.
+/// Selects elements from `input` or `other`, depending on a condition.
 #[pyfunction]
 #[pyo3(name = "where")]
 pub(crate) fn r#where(
@@ -365,7 +365,7 @@ pub(crate) fn r#where(
     ))
 }
 
-/// Returns views of the tensors, repeated to their common shape.
+/// Expands tensors to their common shape.
 #[pyfunction]
 #[pyo3(signature = (*tensors))]
 pub(crate) fn broadcast_tensors(tensors: &Bound<'_, PyTuple>) -> PyResult<Vec<Tensor>> {

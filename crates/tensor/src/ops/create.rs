@@ -256,8 +256,8 @@ impl Tensor {
         Ok(tensor)
     }
 
-    /// Copies elements as `from_values` does, in the form that torch records for internal
-    /// constants.
+    /// Copies elements as `from_values` does, with the operators that torch records for
+    /// `as_tensor`.
     ///
     /// # Errors
     /// Fails in the same cases as `from_values`.

@@ -1,4 +1,4 @@
-//! Calls that cannot be carried out: torch's exception, torch's words, and never a panic.
+//! Invalid calls fail with torch's exception and torch's message, and never panic.
 
 use mindtorch_tensor::Exception::{Index, NotImplemented, Runtime};
 use mindtorch_tensor::{DType, Exception, KeepDims, Result, Scalar, Tensor};

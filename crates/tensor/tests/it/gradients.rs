@@ -1,4 +1,4 @@
-//! Every formula against central differences, in double precision.
+//! Checks every gradient formula against central differences, in double precision.
 
 use mindtorch_tensor::{
     Approximation, BatchNorm, Convolution, CrossEntropy, DType, Elementwise, End, KeepDims,
@@ -8,10 +8,10 @@ use mindtorch_tensor::{
 
 const STEP: f64 = 1e-6;
 
-/// Compares the gradient of `f` by each of its operands with differences.
+/// Compares the gradient of `f` with respect to each operand with finite differences.
 fn check(name: &str, shapes: &[&[i64]], f: impl Fn(&[Tensor]) -> Result<Tensor>) {
     let operands: Vec<Tensor> = shapes.iter().enumerate().map(start).collect();
-    // Every element of the result weighs differently, so that none can stand for another.
+    // Every element of the result has a different weight, so that a mix-up of elements shows.
     let weigh = |operands: &[Tensor]| -> Result<Tensor> {
         let result = f(operands)?;
         let count = result.count() as i64;
@@ -61,7 +61,7 @@ fn check(name: &str, shapes: &[&[i64]], f: impl Fn(&[Tensor]) -> Result<Tensor>)
     }
 }
 
-/// Returns numbers between a quarter and three that are all different.
+/// Returns distinct numbers between a quarter and three.
 fn start((index, shape): (usize, &&[i64])) -> Tensor {
     let count: i64 = shape.iter().product();
     let values: Vec<f64> = (0..count)

@@ -1,4 +1,4 @@
-//! Tests of the runtime through its public face.
+//! Tests of the runtime through its public API.
 
 mod errors;
 mod gradients;

@@ -1,6 +1,6 @@
-//! Live bytes: what tensors hold, and no more.
+//! Checks that live bytes count the storages of live tensors, and nothing else.
 //!
-//! The count is one per process, so this needs a process of its own, as nextest gives it.
+//! The counter is process-wide, so these tests need a process of their own, which nextest provides.
 
 use mindtorch_tensor::{Autocast, DType, KeepDims, Tensor};
 use mindtorch_tensor::{enter_autocast, leave_autocast, live_bytes};

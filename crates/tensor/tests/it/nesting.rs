@@ -1,8 +1,8 @@
-//! Operators nest as torch's do, with the inputs that torch records: `tests/nesting/torch.txt` is
-//! torch's own account.
+//! Checks that operators nest as in torch and record the same inputs. `tests/nesting/torch.txt` is
+//! recorded from torch itself.
 //!
-//! The recorder is one per process and records all threads, so this needs a process of its own, as
-//! nextest gives it.
+//! The recorder is process-wide and records all threads, so this test needs a process of its own,
+//! which nextest provides.
 
 use mindprof_model::{Event, Input, Profile};
 use mindprof_record::{Options, Session};
@@ -226,7 +226,7 @@ impl Operands {
     }
 }
 
-/// Runs an action and returns its operators, one a line, indented by nesting.
+/// Runs an action and returns its operators, one per line, indented by nesting depth.
 fn record(action: impl FnOnce()) -> String {
     let session = Session::start(Options {
         inputs: true,

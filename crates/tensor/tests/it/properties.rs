@@ -1,15 +1,15 @@
-//! Properties: operators equal what one would write down index by index, on any shapes, strides and
-//! types.
+//! Property tests: operators agree with index-by-index reference implementations, for arbitrary
+//! shapes, strides and dtypes.
 
 use mindtorch_tensor::{DType, KeepDims, Tensor};
 use proptest::prelude::*;
 
-/// Sizes with two ways to view them: contiguous, or with two dimensions exchanged.
+/// Generates sizes.
 fn sizes(rank: std::ops::Range<usize>) -> impl Strategy<Value = Vec<i64>> {
     prop::collection::vec(0_i64..5, rank)
 }
 
-/// A tensor with distinct small integers as values, its dimensions perhaps exchanged.
+/// Creates a tensor of distinct small integers, optionally with two dimensions swapped.
 fn strided(sizes: &[i64], exchange: Option<(usize, usize)>) -> Tensor {
     let rank = sizes.len();
     let exchange = exchange
@@ -30,7 +30,7 @@ fn strided(sizes: &[i64], exchange: Option<(usize, usize)>) -> Tensor {
     }
 }
 
-/// Walks all indices of a shape, the last innermost.
+/// Returns all indices of a shape in row-major order.
 fn indices(dims: &[usize]) -> Vec<Vec<usize>> {
     dims.iter().fold(vec![Vec::new()], |prefixes, &dim| {
         prefixes
@@ -40,7 +40,7 @@ fn indices(dims: &[usize]) -> Vec<Vec<usize>> {
     })
 }
 
-/// Reads one element through a tensor's sizes, broadcasting dimensions of size one.
+/// Reads one element, broadcasting dimensions of size one.
 fn at(tensor: &Tensor, values: &[f64], index: &[usize]) -> f64 {
     let own = &index[index.len() - tensor.rank()..];
     let place = tensor
@@ -193,7 +193,7 @@ proptest! {
     }
 }
 
-/// Rounds to the nearest number with an empty lower half, to the even one of two.
+/// Rounds to the nearest `bfloat16`, ties to even.
 fn rounded(value: f32) -> f32 {
     if value.is_nan() {
         return f32::NAN;

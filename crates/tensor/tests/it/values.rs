@@ -1,4 +1,4 @@
-//! What operators compute, against values worked out by hand.
+//! Checks the results of operators against values computed by hand.
 
 use mindtorch_tensor::{DType, KeepDims, Scalar, Tensor, manual_seed};
 

@@ -1,7 +1,7 @@
-"""Writes torch.txt: how torch nests expressions and what it records of their inputs.
+"""Writes torch.txt: the nesting of torch's operators, and the inputs that torch records.
 
-Run with a Python that has torch: `python record.py > torch.txt`. The test `nesting` compares the
-runtime with it.
+Run it with a Python that has torch: `python record.py > torch.txt`. The test `nesting` compares the
+embedded runtime with the result.
 """
 
 import json
@@ -155,7 +155,7 @@ NAMES = {
 
 
 def events(expression: str) -> list[dict]:
-    """Runs an expression under the profiler and returns its operators in the order they began."""
+    """Runs an expression under the profiler and returns its operators in start order."""
     code = compile(expression, "case", "eval")
     eval(code, NAMES)
     with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as recording:
@@ -169,7 +169,7 @@ def events(expression: str) -> list[dict]:
 
 
 def text(row: dict) -> str:
-    """Writes an operator with its inputs on one line."""
+    """Formats an operator and its inputs as one line."""
     arguments = row["args"]
     columns = zip(
         arguments["Input type"],
@@ -188,7 +188,7 @@ def text(row: dict) -> str:
 
 
 def main() -> None:
-    """Records and prints."""
+    """Records all expressions and prints them."""
     for expression in CASES.strip().splitlines():
         print(f"# {expression}")
         ends: list[float] = []
