@@ -1,4 +1,7 @@
-"""A small torch-like runtime: what people profile when PyTorch is not installed.
+"""A small runtime with torch's interface: a workload to profile if PyTorch is not installed.
+
+Tensors, autograd, layers and optimizers run on the embedded Rust runtime, whose operators are
+recorded under torch's names.
 
 >>> import mindtorch_v2 as torch
 >>> (torch.ones((2, 3)) @ torch.ones((3, 2))).sum().item()
@@ -83,7 +86,7 @@ int32 = int = dtype.int32
 int64 = long = dtype.int64
 bool = dtype.bool
 
-# A method of a tensor is a function of a tensor.
+# Every method of a tensor is also a function that takes one.
 abs = Tensor.abs
 add = Tensor.add
 addcdiv = Tensor.addcdiv

@@ -1,4 +1,4 @@
-"""`einsum`: sums of products, written with a letter for each dimension."""
+"""`einsum`: sums of products in Einstein notation."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _OUTPUT = "->"
 
 
 def einsum(equation: str, *operands: Any) -> Tensor:
-    """Multiplies tensors and adds up over the dimensions that the result does not name.
+    """Multiplies tensors and sums over the dimensions that the result does not name.
 
-    Two tensors at a time become one batched matrix product, from left to right.
+    Operands are combined from left to right, each pair by one batched matrix product.
 
     Args:
         equation: A letter for each dimension of each operand, and of the result after `->`.
@@ -47,7 +47,7 @@ def _parse(equation: str, operands: tuple[Tensor, ...]) -> tuple[list[str], str,
         for term, operand in zip(terms, operands, strict=True)
     ]
     most = max((rank for term, rank in zip(terms, ranks, strict=True) if "..." in term), default=0)
-    # Dimensions behind an ellipsis get names that no letter has.
+    # Dimensions under an ellipsis get names that are not letters.
     hidden = [chr(ord("0") + number) for number in range(most)]
     named = []
     for term, rank in zip(terms, ranks, strict=True):
@@ -119,7 +119,7 @@ def _take_diagonals(term: str, operand: Tensor) -> tuple[str, Tensor]:
 def _multiply(
     left_term: str, left: Tensor, right_term: str, right: Tensor, needed: set[str]
 ) -> tuple[str, Tensor]:
-    """Multiplies two operands, adding up over what neither the result nor later ones need."""
+    """Multiplies two operands and sums over dimensions that nothing else needs."""
     left_term, left = _drop(left_term, left, needed | set(right_term))
     right_term, right = _drop(right_term, right, needed | set(left_term))
     sizes = _sizes((left_term, left), (right_term, right))
@@ -161,7 +161,7 @@ def _sizes(*operands: tuple[str, Tensor]) -> dict[str, int]:
 def _arranged(
     term: str, operand: Tensor, groups: tuple[list[str], ...], sizes: dict[str, int]
 ) -> Tensor:
-    """Brings the dimensions of each group together, as one."""
+    """Permutes the dimensions so that each group is adjacent, and merges each group into one."""
     order = [letter for group in groups for letter in group]
     arranged = operand.permute([term.index(letter) for letter in order])
     full = [sizes[letter] for letter in order]

@@ -1,4 +1,4 @@
-"""Functions of tensors that are made of others."""
+"""Functions composed of other operators, recorded in scopes of their own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _threads: list[int] = []
 
 
 def concat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Joins tensors along a dimension.
+    """Concatenates tensors along a dimension.
 
     >>> import mindtorch_v2 as torch
     >>> concat([torch.ones(2), torch.zeros(1)])
@@ -25,7 +25,7 @@ def concat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 
 def concatenate(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Joins tensors along a dimension."""
+    """Concatenates tensors along a dimension."""
     with OperatorScope("aten::concatenate", list(tensors), dim):
         return cat(tensors, dim)
 
@@ -55,7 +55,7 @@ def subtract(input: Tensor, other: Tensor | float, *, alpha: float = 1) -> Tenso
 
 
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Joins tensors side by side.
+    """Concatenates tensors horizontally.
 
     >>> import mindtorch_v2 as torch
     >>> hstack([torch.ones(2), torch.zeros(1)])
@@ -68,7 +68,7 @@ def hstack(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Joins tensors one below the other.
+    """Concatenates tensors vertically.
 
     >>> import mindtorch_v2 as torch
     >>> vstack([torch.ones(2), torch.zeros(2)])
@@ -101,23 +101,23 @@ def logical_not(input: Tensor) -> Tensor:
 
 
 def logical_and(input: Tensor, other: Tensor) -> Tensor:
-    """Returns where both are not zero."""
+    """Returns for which positions both elements are nonzero."""
     with OperatorScope("aten::logical_and", input, other):
         return (input != 0) * (other != 0)
 
 
 def logical_or(input: Tensor, other: Tensor) -> Tensor:
-    """Returns where one is not zero."""
+    """Returns for which positions at least one element is nonzero."""
     with OperatorScope("aten::logical_or", input, other):
         return (input != 0) | (other != 0)
 
 
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
-    """Repeats vectors along each other's dimensions.
+    """Creates coordinate grids from vectors.
 
     Args:
         tensors: The vectors, or one list of them.
-        indexing: "ij", or "xy" to exchange the first two dimensions.
+        indexing: `"ij"`, or `"xy"` to swap the first two dimensions.
 
     >>> import mindtorch_v2 as torch
     >>> meshgrid(torch.ones(2), torch.zeros(3), indexing="ij")[0].shape == (2, 3)
@@ -159,12 +159,12 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 
 
 def set_num_threads(int: int) -> None:
-    """Sets how many threads large operators may use; to be called before the first of them."""
+    """Sets how many threads large operators may use. Call it before the first of them."""
     if int <= 0:
         raise RuntimeError("set_num_threads expects a positive integer")
     if not _core.set_num_threads(int) and [int] != _threads[-1:]:
         warnings.warn(
-            "set_num_threads() has no effect: threads have been started already, "
+            "set_num_threads() has no effect after threads were started: "
             "call it before the first large operator",
             stacklevel=2,
         )

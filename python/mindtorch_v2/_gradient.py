@@ -1,4 +1,4 @@
-"""How `zero_grad` of modules and of optimizers clears a gradient."""
+"""How `zero_grad` of modules and optimizers clears a gradient."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import mindtorch_v2 as torch
 
 
 def clear_gradient(parameter: torch.Tensor, set_to_none: bool) -> None:
-    """Drops a gradient, or cuts it from the graph and fills it with zeros."""
+    """Sets a gradient to `None`, or detaches it from the graph and fills it with zeros."""
     gradient = parameter.grad
     if gradient is None:
         return

@@ -1,10 +1,10 @@
-"""In which order the elements of a copy are laid out."""
+"""Memory formats: the order in which the elements of a copy are stored."""
 
 from __future__ import annotations
 
 
 class memory_format:
-    """An order of elements, known by its name."""
+    """A memory format, identified by its name."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -1,4 +1,4 @@
-"""What is said of torch's names that this runtime does not have."""
+"""The error for names that torch has and this runtime does not."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from importlib import resources
 from typing import Any
 
 _ADVICE = (
-    "mindtorch_v2 is a small runtime for trying the profiler without PyTorch. What it has is "
-    "listed in docs/runtime.md. To profile a real PyTorch, use mindprof.profile() where torch is "
-    "imported, or read a trace that torch.profiler wrote with mindprof.load()"
+    "mindtorch_v2 is a small runtime for trying the profiler without PyTorch; docs/runtime.md lists "
+    "what it supports. To profile PyTorch itself, use mindprof in a PyTorch program, or read a "
+    "trace that torch.profiler exported with mindprof.load()"
 )
 
 
@@ -23,7 +23,7 @@ def _names() -> dict[str, list[str]]:
 
 
 def attribute_of(module: str) -> Callable[[str], Any]:
-    """Returns the `__getattr__` of a module: it names what torch has and this runtime has not."""
+    """Returns a module's `__getattr__`, which explains names that only torch has."""
     place = module.replace("mindtorch_v2", "torch", 1)
 
     def missing(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Sizes, which are a tuple that knows how many elements they hold."""
+"""`Size`, the type of tensor shapes."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from mindprof._core import look_up_sizes
 
 
 class Size(tuple[int, ...]):
-    """The sizes of a tensor.
+    """The sizes of a tensor, a tuple with a method that counts elements.
 
     >>> Size((2, 3)).numel()
     6
     """
 
     def numel(self) -> int:
-        """Returns the number of elements that a tensor with these sizes has."""
+        """Returns the number of elements of a tensor with these sizes."""
         count = 1
         for size in self:
             count *= size
@@ -23,5 +23,5 @@ class Size(tuple[int, ...]):
         return f"torch.Size({list(self)})"
 
 
-# Here and not at first use, when another thread may be about to fork.
+# Done at import rather than at first use, when another thread may be about to fork.
 look_up_sizes()

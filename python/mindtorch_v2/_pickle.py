@@ -1,4 +1,4 @@
-"""How tensors, parameters and types of elements are pickled."""
+"""Pickling of tensors, parameters and dtypes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How torch's messages name the type of a value."""
+"""Type names as torch's error messages spell them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import mindtorch_v2 as torch
 
 
 def typename(value: object) -> str:
-    """Returns the name by which error messages call the type of `value`.
+    """Returns the name that error messages use for the type of `value`.
 
-    Tensors go by what they hold, functions and classes by their own name, other values by their
-    class, with its module unless it is built in.
+    Tensors are named by their dtype, functions and classes by their own name, and other values by
+    their class, with its module unless it is built in.
 
     >>> import mindtorch_v2 as torch
     >>> typename(torch.ones(2)), typename(3)

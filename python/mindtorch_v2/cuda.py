@@ -1,13 +1,13 @@
-"""What programs ask before they choose a device: there is none."""
+"""The queries with which programs look for a GPU; there is none."""
 
 
 def is_available() -> bool:
-    """Returns False: the runtime computes on the processor."""
+    """Returns `False`: the runtime computes on the CPU."""
     return False
 
 
 def device_count() -> int:
-    """Returns 0."""
+    """Returns 0: there are no GPUs."""
     return 0
 
 

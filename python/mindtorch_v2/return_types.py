@@ -1,4 +1,4 @@
-"""What `max`, `median`, `sort` and their like return along a dimension: values and their places."""
+"""The named tuples of values and indices that `max`, `median`, `sort` and others return."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mindprof._core import Tensor
 
 
 class max(NamedTuple):
-    """The largest elements along a dimension, and their places."""
+    """The largest elements along a dimension, and their indices."""
 
     values: Tensor
     indices: Tensor
@@ -18,7 +18,7 @@ class max(NamedTuple):
 
 
 class min(NamedTuple):
-    """The smallest elements along a dimension, and their places."""
+    """The smallest elements along a dimension, and their indices."""
 
     values: Tensor
     indices: Tensor
@@ -28,7 +28,7 @@ class min(NamedTuple):
 
 
 class median(NamedTuple):
-    """The middle elements along a dimension, and their places."""
+    """The medians along a dimension, and their indices."""
 
     values: Tensor
     indices: Tensor
@@ -38,7 +38,7 @@ class median(NamedTuple):
 
 
 class sort(NamedTuple):
-    """The elements in order, and the places that they came from."""
+    """The sorted elements, and their original indices."""
 
     values: Tensor
     indices: Tensor
@@ -48,7 +48,7 @@ class sort(NamedTuple):
 
 
 class topk(NamedTuple):
-    """The elements nearest to one end, and their places."""
+    """The largest or smallest elements, and their indices."""
 
     values: Tensor
     indices: Tensor

@@ -1,8 +1,8 @@
-"""`save` and `load`: tensors, and what is made of them, as a file that runs no code.
+"""`save` and `load`: tensors and plain values in a file that runs no code.
 
-The file is a zip with two kinds of entries: `mindtorch_v2.json`, which says what it is and holds
-everything but the elements, and `data/0`, `data/1` and so on, the elements of one storage each.
-Only plain values can be in it, so that reading one never runs anything.
+The file is a zip archive with two kinds of entries: `mindtorch_v2.json`, which identifies the
+format and holds everything except elements, and `data/0`, `data/1` and so on, each with the
+elements of one storage. It can contain only plain values, so that reading it never runs code.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _BYTES = {
 _DTYPES = {str(kind): kind for kind in _BYTES}
 _MOST_DIMENSIONS = 64
 
-# What the parts of a damaged file, or of one that means harm, end in.
+# The exceptions that reading a damaged or malicious file can raise.
 _DAMAGE = (
     AttributeError,
     EOFError,
@@ -55,15 +55,15 @@ _DAMAGE = (
 def save(obj: object, f: Any, **options: Any) -> None:
     """Writes state dictionaries and other plain values with tensors to a file.
 
-    A path gets the whole file or, if it cannot be written, keeps what it had.
+    The write is atomic: if it fails, an existing file at the path stays as it was.
 
     Args:
-        obj: Tensors, numbers, texts and None, in lists, tuples and dictionaries.
-        f: A path, or a file that is open for writing bytes.
-        options: torch's `pickle_module`, `pickle_protocol` and so on; passed over.
+        obj: Tensors, numbers, strings and `None`, in lists, tuples and dictionaries.
+        f: A path, or a file opened for writing bytes.
+        options: torch's `pickle_module`, `pickle_protocol` and so on; ignored.
 
     Raises:
-        TypeError: There is something in it that cannot be written without running code later.
+        TypeError: If `obj` contains a value that could only be read back by running code.
 
     Example:
         >>> import io, mindtorch_v2 as torch
@@ -90,7 +90,7 @@ def save(obj: object, f: Any, **options: Any) -> None:
 
 
 def _write_whole(path: str, write: Callable[[BinaryIO], None]) -> None:
-    """Writes beside a file and puts it in its place, with its mode, when all is written."""
+    """Writes a temporary file and moves it into place, with the existing permissions."""
     if os.path.exists(path) and not os.path.isfile(path):
         with open(path, "wb") as file:
             write(file)
@@ -118,18 +118,18 @@ def load(
     mmap: bool | None = None,
     **options: Any,
 ) -> Any:
-    """Reads what `save` wrote. No code is run.
+    """Reads a file that `save` wrote, without running any code.
 
     Args:
-        f: A path, or a file that is open for reading bytes.
-        map_location: Has no effect: there is one device.
-        pickle_module: Has no effect: nothing is unpickled.
-        weights_only: Has no effect: it is never otherwise.
-        mmap: Has no effect.
-        options: Passed over.
+        f: A path, or a file opened for reading bytes.
+        map_location: Ignored: the CPU is the only device.
+        pickle_module: Ignored: nothing is unpickled.
+        weights_only: Ignored: loading never runs code.
+        mmap: Ignored.
+        options: Ignored.
 
     Raises:
-        RuntimeError: The file is torch's, or none that `save` wrote.
+        RuntimeError: If the file was not written by `save`, for example by torch.
     """
     del map_location, pickle_module, weights_only, mmap, options
     if hasattr(f, "seek"):
@@ -153,14 +153,14 @@ def _read(f: Any) -> Any:
         names = archive.namelist()
         if _INDEX not in names:
             raise RuntimeError(_refusal(names))
-        # What is not compressed cannot become more than the file.
+        # Uncompressed entries cannot expand to more than the size of the file.
         if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
             raise ValueError("expected entries that are not compressed")
         index = json.loads(archive.read(_INDEX))
         if index.get("format") != _FORMAT:
             raise RuntimeError(f"load(): unknown format {index.get('format')!r}")
         if index.get("byteorder") != sys.byteorder:
-            raise RuntimeError("load(): the file was written on a machine of another byte order")
+            raise RuntimeError("load(): the file was written with another byte order")
         return _Reader(lambda number: archive.read(f"data/{number}")).decode(index["content"])
 
 
@@ -175,7 +175,7 @@ def _refusal(names: list[str]) -> str:
 
 
 class _Writer:
-    """Turns values into JSON, and collects the elements of their tensors."""
+    """Converts values to JSON and collects the elements of their tensors."""
 
     def __init__(self) -> None:
         self.elements: list[bytes] = []
@@ -220,7 +220,7 @@ class _Writer:
 
 
 class _Reader:
-    """Makes values of JSON again. A tensor that was saved once comes back as one."""
+    """Converts JSON back to values. A tensor that was saved once is restored as one object."""
 
     def __init__(self, elements: Callable[[int], bytes]) -> None:
         self._elements = elements
@@ -271,15 +271,15 @@ __all__ = ["load", "save"]
 
 
 def _checked_size(size: Any) -> list[int]:
-    """Returns a size that tensors can have.
+    """Returns `size` if it is a valid shape.
 
     Raises:
-        ValueError: It is none.
+        ValueError: If it is not.
     """
     is_list = isinstance(size, list) and all(type(number) is int for number in size)
     if not is_list or min(size, default=0) < 0 or len(size) > _MOST_DIMENSIONS:
         raise ValueError("expected the numbers of a size")
-    # Also where another dimension is zero: walking the others must end.
+    # Checked even if another dimension is zero, because loops over the others must terminate.
     if math.prod(max(number, 1) for number in size) >= 1 << 48:
         raise ValueError("expected a size that memory can hold")
     found: list[int] = size

@@ -6,7 +6,7 @@ from mindprof._results.device_type import DeviceType as DeviceType
 
 
 def _profiler_type() -> ActiveProfilerType:
-    """Returns which recorder is running."""
+    """Returns the type of the active profiler."""
     if open_legacy_profilers:
         return ActiveProfilerType.LEGACY
     return ActiveProfilerType.KINETO if is_profiling() else ActiveProfilerType.NONE

@@ -1,4 +1,4 @@
-"""The profiler's part of torch's native module."""
+"""The profiler part of torch's native module."""
 
 from mindprof._core import RecordFunctionFast
 from mindprof._profiler.activity import ProfilerActivity as ProfilerActivity

@@ -1,4 +1,4 @@
-"""Training with mixed precision."""
+"""Automatic mixed precision."""
 
 from mindtorch_v2.amp.autocast_mode import autocast, is_autocast_available
 

@@ -1,4 +1,4 @@
-"""Regions in which products are computed in `bfloat16` and losses in `float32`."""
+"""`autocast`: regions in which products run in `bfloat16` and losses in `float32`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class autocast:
-    """Operators inside cast their operands by themselves; a decorator gives each call a region.
+    """Casts the operands of operators automatically; also a decorator.
 
     Args:
-        device_type: The device whose operators cast; only those of `"cpu"` can.
-        dtype: The type of products; `bfloat16` unless it is given.
+        device_type: The device whose operators cast; only `"cpu"` is supported.
+        dtype: The dtype of products, `bfloat16` by default.
         enabled: Whether operators cast at all.
-        cache_enabled: Whether a parameter is cast once per region; as around it unless it is given.
+        cache_enabled: Whether a parameter is cast once per region; inherited by default.
 
     >>> import mindtorch_v2 as torch
     >>> x = torch.ones(2, 2)
@@ -71,7 +71,7 @@ class autocast:
         return False
 
     def __call__(self, func: _Function) -> _Function:
-        """Returns a function each of whose calls is a region."""
+        """Returns a function that enters the region for each call."""
 
         @functools.wraps(func)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -82,30 +82,30 @@ class autocast:
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Returns whether operators of a device can cast."""
+    """Returns whether autocast supports a device."""
     return device_type == "cpu"
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
-    """Returns whether operators of a device cast at present."""
+    """Returns whether autocast is enabled for a device."""
     return device_type == "cpu" and _core._autocast()[0]
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Returns whether casts of parameters are kept."""
+    """Returns whether casts of parameters are cached."""
     return _core._autocast()[2]
 
 
 def get_autocast_dtype(device_type: str) -> dtype:
-    """Returns the type of products on a device."""
+    """Returns the dtype of products on a device."""
     if device_type != "cuda":
-        # Whatever is no device at all is refused here.
+        # Rejects strings that do not name a device.
         device(device_type)
     return _core._autocast()[1]
 
 
 def _refusal(device_type: str, fast_dtype: dtype) -> str | None:
-    """Returns why a region cannot be had, or nothing."""
+    """Returns why a region is not supported, or `None` if it is."""
     if device_type == "cuda":
         return "CUDA is not available or torch_xla is imported. Disabling autocast."
     if fast_dtype != _core.dtype.bfloat16:

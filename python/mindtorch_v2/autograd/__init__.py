@@ -1,6 +1,6 @@
-"""Gradients: `backward`, `grad`, functions with their own derivative, and turning tracking off.
+"""Autograd: `backward`, `grad`, custom functions and gradient modes.
 
-The names that belong to the profiler are here as well, as in torch.
+As in torch, the names of the older profiler are available here too.
 """
 
 from mindprof._core import (

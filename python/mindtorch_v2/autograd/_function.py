@@ -1,4 +1,4 @@
-"""Functions that bring their own derivative."""
+"""Custom functions with their own gradient."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from mindprof._core import Tensor
 
 
 class FunctionCtx:
-    """What the two halves of a function share.
+    """The context that the forward and the backward of a function share.
 
     Attributes:
-        needs_input_grad: For each argument whether its gradient is wanted.
+        needs_input_grad: Whether the gradient of each argument is needed.
     """
 
     needs_input_grad: tuple[bool, ...] = ()
@@ -23,16 +23,16 @@ class FunctionCtx:
         self._untracked: set[int] = set()
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keeps tensors for the backward half."""
+        """Saves tensors for the backward pass."""
         self._saved = tensors
         self._versions = tuple(-1 if t is None else t._version for t in tensors)
 
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
-        """The tensors that were kept.
+        """The tensors that were saved for the backward pass.
 
         Raises:
-            RuntimeError: One was written to since.
+            RuntimeError: If one of them was modified since.
         """
         for tensor, version in zip(self._saved, self._versions, strict=True):
             if tensor is not None and tensor._version != version:
@@ -44,18 +44,18 @@ class FunctionCtx:
         return self._saved
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
-        """Says that results have no gradient."""
+        """Marks results as not differentiable."""
         self._untracked.update(id(tensor) for tensor in tensors)
 
     def mark_dirty(self, *tensors: Tensor) -> None:
-        """Says that arguments were written to; nothing is made of it."""
+        """Accepts arguments that were modified in place; it has no effect."""
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Says whether absent gradients come as zeros; here they come as None."""
+        """Accepts torch's setting, without effect: absent gradients are always `None`."""
 
 
 class Function:
-    """A function with a `forward` and a `backward` half, both static.
+    """A differentiable function with static methods `forward` and `backward`.
 
     >>> import mindtorch_v2 as torch
     >>> class Double(torch.autograd.Function):
@@ -73,14 +73,14 @@ class Function:
 
     @staticmethod
     def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
-        """Computes the results; subclasses write it."""
+        """Computes the results; subclasses override it."""
         raise NotImplementedError(
             "You must implement the forward function for custom autograd.Function."
         )
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        """Computes the gradients of all arguments; subclasses write it."""
+        """Computes the gradients of all arguments; subclasses override it."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom "
             "autograd.Function to use it with backward mode AD."
@@ -88,7 +88,7 @@ class Function:
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        """Runs the forward half and remembers the backward half."""
+        """Runs `forward` and attaches `backward` to its results."""
         context = FunctionCtx()
         node = _core.FunctionNode(args)
         context.needs_input_grad = node.needs_input_grad

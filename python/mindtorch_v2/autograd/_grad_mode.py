@@ -1,4 +1,4 @@
-"""Turning tracking on and off, as context managers and decorators."""
+"""Context managers and decorators that enable or disable tracking."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class _GradMode:
-    """A context in which tracking is on or off; a decorator gives each call one of its own."""
+    """A context in which tracking is on or off; as a decorator, each call gets its own."""
 
     _mode = True
 
@@ -48,7 +48,7 @@ class _GradMode:
 
 
 class no_grad(_GradMode):
-    """Operators inside are not tracked.
+    """Disables tracking for the operators inside.
 
     >>> import mindtorch_v2 as torch
     >>> x = torch.ones(2, requires_grad=True)
@@ -64,13 +64,13 @@ class no_grad(_GradMode):
     @overload
     def __new__(cls, function: _Function) -> _Function: ...  # type: ignore[misc]
     def __new__(cls, function: Any = None) -> Any:
-        """Makes a context, or decorates a function when used without parentheses."""
+        """Creates a context, or decorates a function if used without parentheses."""
         self = super().__new__(cls)
         return self if function is None else self(function)
 
 
 class enable_grad(_GradMode):
-    """Operators inside are tracked, also within `no_grad`."""
+    """Enables tracking for the operators inside, even within `no_grad`."""
 
     _mode = True
 
@@ -79,13 +79,13 @@ class enable_grad(_GradMode):
     @overload
     def __new__(cls, function: _Function) -> _Function: ...  # type: ignore[misc]
     def __new__(cls, function: Any = None) -> Any:
-        """Makes a context, or decorates a function when used without parentheses."""
+        """Creates a context, or decorates a function if used without parentheses."""
         self = super().__new__(cls)
         return self if function is None else self(function)
 
 
 class inference_mode(_GradMode):
-    """Operators inside are not tracked.
+    """Disables tracking for the operators inside.
 
     Args:
         mode: Whether the context has an effect.
@@ -96,7 +96,7 @@ class inference_mode(_GradMode):
 
 
 class set_grad_enabled(_GradMode):
-    """Turns tracking on or off, at once; as a context manager until its end.
+    """Enables or disables tracking immediately; as a context manager, until the block ends.
 
     Args:
         mode: Whether operators are tracked.

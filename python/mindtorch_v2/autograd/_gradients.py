@@ -1,4 +1,4 @@
-"""`backward` and `grad` over one tensor or several."""
+"""`backward` and `grad` for one tensor or several."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ def backward(
     retain_graph: bool | None = None,
     create_graph: bool = False,
 ) -> None:
-    """Adds the gradients of tensors to all leaves that they depend on.
+    """Accumulates the gradients of tensors into all leaves that they depend on.
 
     Args:
-        tensors: What is differentiated.
-        grad_tensors: The gradients of the tensors; may be left out for tensors of one element.
+        tensors: The tensors to differentiate.
+        grad_tensors: The gradients of the tensors; optional for tensors with one element.
         retain_graph: Whether the graph can be walked again.
-        create_graph: Not supported: there are first derivatives only.
+        create_graph: Not supported: there are only first derivatives.
 
     Raises:
-        RuntimeError: A tensor is not tracked, or lacks a gradient that it needs.
+        RuntimeError: If a tensor does not require gradients, or its gradient is missing.
     """
     results = _listed(tensors)
     _core.backward(results, _gradients(grad_tensors, len(results)), retain_graph, create_graph)
@@ -40,18 +40,19 @@ def grad(
     create_graph: bool = False,
     allow_unused: bool | None = None,
 ) -> tuple[Tensor | None, ...]:
-    """Returns the gradients of tensors with respect to others, and leaves all leaves alone.
+    """Returns the gradients of outputs with respect to inputs, without touching the leaves.
 
     Args:
-        outputs: What is differentiated.
-        inputs: What it is differentiated by.
-        grad_outputs: The gradients of the outputs; may be left out for tensors of one element.
+        outputs: The tensors to differentiate.
+        inputs: The tensors to differentiate with respect to.
+        grad_outputs: The gradients of the outputs; optional for tensors with one element.
         retain_graph: Whether the graph can be walked again.
-        create_graph: Not supported: there are first derivatives only.
-        allow_unused: Whether an input may be unused; its gradient is then None.
+        create_graph: Not supported: there are only first derivatives.
+        allow_unused: Whether an input may be unused; its gradient is then `None`.
 
     Raises:
-        RuntimeError: A tensor is not tracked, an input is not used, or a gradient is missing.
+        RuntimeError: If a tensor does not require gradients, an input is unused, or a gradient is
+            missing.
 
     >>> import mindtorch_v2 as torch
     >>> x = torch.tensor(3.0, requires_grad=True)

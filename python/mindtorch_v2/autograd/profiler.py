@@ -1,4 +1,4 @@
-"""The older profiler at torch's path, and what belongs to it."""
+"""The older profiler at torch's path, with its helpers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> bool:
-    # A name that users read as a plain variable of the module.
+    # Users read this name as a plain module variable.
     if name == "_is_profiler_enabled":
         return is_profiling()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

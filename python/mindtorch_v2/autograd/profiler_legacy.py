@@ -1,4 +1,4 @@
-"""The oldest profiler's path: `autograd.profiler.profile`, which says that it is the oldest one."""
+"""The legacy profiler at torch's path: `autograd.profiler.profile` with the type LEGACY."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mindprof._profiler.profiler_config import ProfilerState, open_legacy_profil
 
 
 class profile(_profile):
-    """Records as `autograd.profiler.profile` does. While it is open, the active profiler is LEGACY.
+    """Records as `autograd.profiler.profile` does, with LEGACY as the active profiler type.
 
     >>> with profile() as prof:
     ...     pass

@@ -1,4 +1,4 @@
-"""Events, rows and their lists at torch's path: the same objects as in `mindprof.profiler_util`."""
+"""Events, averages and event lists at torch's path, re-exported from `mindprof.profiler_util`."""
 
 from mindprof.profiler_util import DeviceType as DeviceType
 from mindprof.profiler_util import (

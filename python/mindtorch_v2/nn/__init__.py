@@ -1,4 +1,4 @@
-"""Layers and losses, and the modules they are made of.
+"""Layers, losses and the modules that combine them.
 
 >>> import mindtorch_v2 as torch
 >>> from mindtorch_v2 import nn

@@ -1,4 +1,4 @@
-"""Calling a module that has hooks.
+"""Calls of modules that have hooks.
 
 ```text
 forward pre-hooks -> [entry] -> forward -> [exit] -> forward hooks        forward
@@ -6,8 +6,8 @@ forward pre-hooks -> [entry] -> forward -> [exit] -> forward hooks        forwar
 backward hooks    <- [entry] <---------- [exit]  <- backward pre-hooks    backward
 ```
 
-With backward hooks, the inputs and the outputs pass through a node of the graph that changes
-nothing; `entry` and `exit` are where gradients are seen.
+If there are backward hooks, inputs and outputs pass through identity nodes of the graph; `entry`
+and `exit` are the places where the hooks see gradients.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ BackwardPreHook: TypeAlias = "Callable[[Module, Gradients], Any]"
 
 
 class ForwardPreHook(NamedTuple):
-    """A function to call before `forward`."""
+    """A function to call before `forward`, with its options."""
 
     function: Callable[..., Any]
     with_kwargs: bool
 
 
 class ForwardHook(NamedTuple):
-    """A function to call after `forward`."""
+    """A function to call after `forward`, with its options."""
 
     function: Callable[..., Any]
     with_kwargs: bool
@@ -42,7 +42,7 @@ class ForwardHook(NamedTuple):
 
 
 def call(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Runs a module's `forward` with all its hooks."""
+    """Runs the `forward` of a module together with all its hooks."""
     called: set[int] = set()
     try:
         args, kwargs = _before(module, args, kwargs)
@@ -96,7 +96,7 @@ def _wants_gradients(module: Module) -> bool:
 
 
 class _BackwardHooks:
-    """The backward hooks of one call of a module, and the gradients they wait for."""
+    """The backward hooks of one call of a module, and the gradients that they wait for."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -105,7 +105,7 @@ class _BackwardHooks:
         self.inputs_watched = False
 
     def watch_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Passes the tensors among `args` through a node whose gradients end the backward pass."""
+        """Passes the tensors in `args` through a node that sees the module's last gradients."""
         self.input_count = len(args)
         places = [i for i, value in enumerate(args) if isinstance(value, torch.Tensor)]
         tensors = [args[i] for i in places]
@@ -116,7 +116,7 @@ class _BackwardHooks:
         return _replaced(args, places, watched)
 
     def watch_outputs(self, output: Any) -> Any:
-        """Passes the tensors of `output` through a node whose gradients begin the backward pass."""
+        """Passes the tensors in `output` through a node that sees the module's first gradients."""
         single = isinstance(output, torch.Tensor)
         outputs = (output,) if single else output
         if not isinstance(outputs, tuple):
@@ -157,17 +157,17 @@ class _BackwardHooks:
 
 
 class BackwardHookFunction(torch.autograd.Function):
-    """A node that gives on what it is given, and shows the gradients to a function."""
+    """An identity node that shows gradients to a function."""
 
     @staticmethod
     def forward(ctx: Any, see: Callable[[Gradients], Gradients], *tensors: torch.Tensor) -> Any:
-        """Gives the tensors on."""
+        """Passes the tensors through."""
         ctx.see = see
         return tuple(tensor.view_as(tensor) for tensor in tensors)
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor | None) -> Any:
-        """Gives on what the function makes of the gradients."""
+        """Passes on the gradients that the function returns."""
         return (None, *ctx.see(gradients))
 
 

@@ -1,6 +1,6 @@
-"""What a module owns: parameters, buffers and child modules, registered by name and walked.
+"""The members of a module: registration and traversal of parameters, buffers and children.
 
-What a registered name may be is in `_names.py`.
+`_names.py` defines the rules for registered names.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ _T = TypeVar("_T")
 
 
 class Members:
-    """The half of `Module` that holds and finds; the other half calls and converts."""
+    """The part of `Module` that stores and finds members; `Module` itself calls and converts."""
 
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, torch.Tensor | None]
     _non_persistent_buffers_set: set[str]
     _modules: dict[str, Module | None]
 
-    # Registering
+    # Registration
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Adds a parameter, which can then be reached as the attribute `name`.
+        """Adds a parameter, which becomes available as the attribute `name`.
 
         Args:
-            name: Its name, without a dot.
-            param: The parameter, or None for one that this module goes without.
+            name: The name, without a dot.
+            param: The parameter, or `None` if the module does not use it.
         """
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign parameter before Module.__init__() call")
@@ -52,8 +52,8 @@ class Members:
         """Adds a tensor that is part of the module's state but is not trained.
 
         Args:
-            name: Its name, without a dot.
-            tensor: The buffer, or None for one that this module goes without.
+            name: The name, without a dot.
+            tensor: The buffer, or `None` if the module does not use it.
             persistent: Whether it is part of the `state_dict`.
         """
         if "_buffers" not in self.__dict__:
@@ -71,14 +71,14 @@ class Members:
             self._non_persistent_buffers_set.add(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Adds a child, which can then be reached as the attribute `name`."""
+        """Adds a child, which becomes available as the attribute `name`."""
         if module is not None and not isinstance(module, Members):
             raise TypeError(f"{typename(module)} is not a Module subclass")
         _names.check(cast("Module", self), "module", name, self._modules)
         self._modules[name] = module
 
     def register_module(self, name: str, module: Module | None) -> None:
-        """Does what `add_module` does."""
+        """Adds a child; an alias of `add_module`."""
         self.add_module(name, module)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -106,7 +106,7 @@ class Members:
             object.__setattr__(self, name, value)
 
     def __getattr__(self, name: str) -> Any:
-        # Called only for what is no plain attribute.
+        # Called only if normal attribute lookup fails.
         fields = self.__dict__
         for kind in ("_parameters", "_buffers", "_modules"):
             members = fields.get(kind)
@@ -132,12 +132,12 @@ class Members:
                 members.pop(name, None)
         self._non_persistent_buffers_set.discard(name)
 
-    # Walking
+    # Traversal
 
     def named_modules(
         self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
-        """Yields this module and all below it with their dotted names, each module once."""
+        """Yields this module and its descendants with their dotted names, each module once."""
         memo = set() if memo is None else memo
         own = cast("Module", self)
         if own in memo:
@@ -151,7 +151,7 @@ class Members:
                 yield from child.named_modules(memo, path, remove_duplicate)
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
-        """Yields this module and all below it, each once."""
+        """Yields this module and its descendants, each once."""
         for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
@@ -170,15 +170,15 @@ class Members:
         """Yields the parameters with their dotted names.
 
         Args:
-            prefix: What all names begin with.
-            recurse: Whether those of the modules below are yielded too.
-            remove_duplicate: Whether a parameter with two names is yielded under the first only.
+            prefix: The prefix of all names.
+            recurse: Whether to include the parameters of descendants.
+            remove_duplicate: Whether a parameter with two names is yielded only under the first.
         """
         members = self._members(lambda module: module._parameters, prefix, recurse)
         yield from _once(members, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """Yields the parameters, each once: what an optimizer is given."""
+        """Yields the parameters, each once, as optimizers take them."""
         for _, parameter in self.named_parameters(recurse=recurse):
             yield parameter
 
@@ -195,7 +195,7 @@ class Members:
             yield buffer
 
     def get_submodule(self, target: str) -> Module:
-        """Returns the module with the dotted name `target`; this one for an empty name."""
+        """Returns the module with the dotted name `target`, or this one if the name is empty."""
         return _names.submodule(cast("Module", self), target)
 
     def get_parameter(self, target: str) -> Parameter:

@@ -1,4 +1,4 @@
-"""What a module's member may be called, what may replace it, how a dotted name is found."""
+"""Rules for the names and values of a module's members, and the lookup of dotted names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def check(owner: Module, kind: str, name: str, members: Container[str]) -> None:
-    """Raises what torch raises unless `name` can be registered with `owner`."""
+    """Raises torch's exception unless `name` can be registered with `owner`."""
     if not isinstance(name, str):
         raise TypeError(f"{kind} name should be a string. Got {typename(name)}")
     if name not in members and hasattr(owner, name):
@@ -24,7 +24,7 @@ def check(owner: Module, kind: str, name: str, members: Container[str]) -> None:
 
 
 def allow(name: str, value: Any, kind: str, expected: str, allowed: type) -> None:
-    """Raises TypeError unless `value` is None or of the type that may replace the member `name`."""
+    """Raises `TypeError` unless `value` is `None` or an `allowed` replacement for a member."""
     if value is not None and not isinstance(value, allowed):
         raise TypeError(
             f"cannot assign '{typename(value)}' as {kind} '{name}' ({expected} or None expected)"
@@ -45,7 +45,7 @@ def submodule(root: Module, path: str) -> Module:
 
 
 def member(root: Module, path: str) -> Any:
-    """Returns whatever is at a dotted path below `root`."""
+    """Returns the attribute at a dotted path below `root`."""
     owner_path, _, name = path.rpartition(".")
     owner = submodule(root, owner_path)
     if not hasattr(owner, name):

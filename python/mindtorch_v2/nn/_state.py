@@ -1,4 +1,4 @@
-"""What a module's tensors hold: saved, loaded and converted."""
+"""Saving, loading and converting the tensors of a module."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class IncompatibleKeys(NamedTuple):
-    """What `load_state_dict` did not find, and what it found no use for."""
+    """The missing and the unexpected keys that `load_state_dict` found."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -31,7 +31,7 @@ class IncompatibleKeys(NamedTuple):
 def save(
     module: Module, destination: OrderedDict[str, torch.Tensor], prefix: str, keep_vars: bool
 ) -> OrderedDict[str, torch.Tensor]:
-    """Writes the tensors of `module` and of all below it into `destination`, and returns it."""
+    """Writes the tensors of `module` and its descendants to `destination`, and returns it."""
     for name, tensor in _persistent(module):
         destination[prefix + name] = tensor if keep_vars else tensor.detach()
     for name, child in module._modules.items():
@@ -45,7 +45,7 @@ def save(
 def load(
     module: Module, state_dict: Mapping[str, Any], *, strict: bool, assign: bool
 ) -> IncompatibleKeys:
-    """Loads what fits and raises one error about all that does not."""
+    """Loads all tensors that match, and raises one error about all that do not."""
     if not isinstance(state_dict, Mapping):
         raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
     loader = _Loader(state_dict, assign)
@@ -67,7 +67,7 @@ def load(
 def target(
     *args: Any, device: Any = None, dtype: torch.dtype | None = None, non_blocking: bool = False
 ) -> tuple[Any, torch.dtype | None]:
-    """Reads the arguments of `Module.to` into a device and a dtype."""
+    """Parses the arguments of `Module.to` into a device and a dtype."""
     del non_blocking  # there is one device, so nothing is ever copied behind the caller's back
     for argument in args:
         if isinstance(argument, torch.Tensor):
@@ -85,7 +85,7 @@ def target(
 
 
 def convert(parameter: Parameter, fn: Callable[[torch.Tensor], torch.Tensor]) -> Parameter:
-    """Returns a parameter with `fn` of the values and of the gradient; the same where it can be."""
+    """Applies `fn` to the values and the gradient of a parameter, in place if possible."""
     with torch.no_grad():
         values = fn(parameter)
         if values is parameter:
@@ -97,7 +97,7 @@ def convert(parameter: Parameter, fn: Callable[[torch.Tensor], torch.Tensor]) ->
 
 
 class _Loader:
-    """One walk over a module and what it has found so far."""
+    """One traversal of a module, with the mismatches found so far."""
 
     def __init__(self, state_dict: Mapping[str, Any], assign: bool) -> None:
         self.state_dict = state_dict

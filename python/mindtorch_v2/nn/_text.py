@@ -1,4 +1,4 @@
-"""How a module is printed: its own facts in the parentheses, its children on lines of their own."""
+"""The printed form of modules: their options in parentheses, and each child on its own line."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
 
 def describe(module: Module) -> str:
-    """Returns a module's text: one line when it has no children, else an indented tree."""
+    """Formats a module: one line if it has no children, otherwise an indented tree."""
     children = ((name, repr(child)) for name, child in module._modules.items())
     return assemble(module, (f"({name}): {text}" for name, text in children))
 
 
 def describe_list(module: Module) -> str:
-    """Returns the text of a numbered container, where equal neighbours share a line.
+    """Formats a numbered container, in which equal neighbors share a line.
 
     ```text
     ModuleList(
@@ -36,7 +36,7 @@ def describe_list(module: Module) -> str:
 
 
 def assemble(module: Module, entries: Iterable[str]) -> str:
-    """Puts a module's name, its `extra_repr` and the texts of its children together."""
+    """Joins the name of a module, its `extra_repr` and the texts of its children."""
     extra = module.extra_repr()
     lines = [line for entry in entries for line in entry.split("\n")]
     if not lines and "\n" not in extra:

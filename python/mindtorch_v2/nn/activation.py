@@ -1,4 +1,4 @@
-"""Functions of each value, and `Softmax`."""
+"""Activation functions, `Softmax` and `Identity`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from mindtorch_v2.nn.module import Module
 
 
 class ReLU(Module):
-    """Sets negative values to zero.
+    """Replaces negative values with zero.
 
     Args:
-        inplace: Whether the input itself is changed.
+        inplace: Whether to modify the input in place.
 
     Example:
         >>> import mindtorch_v2 as torch
@@ -24,19 +24,19 @@ class ReLU(Module):
         self.inplace = inplace
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """Cuts off below zero."""
+        """Applies the function to each element."""
         return functional.relu(input, self.inplace)
 
     def extra_repr(self) -> str:
-        """Returns whether the input is changed."""
+        """Returns whether the input is modified in place."""
         return "inplace=True" if self.inplace else ""
 
 
 class GELU(Module):
-    """Weighs values by the probability that a normal variable is smaller.
+    """Multiplies values by the probability that a standard normal variable is smaller.
 
     Args:
-        approximate: "none" for the exact function, "tanh" for an approximation.
+        approximate: `"none"` for the exact function, `"tanh"` for an approximation.
     """
 
     def __init__(self, approximate: str = "none") -> None:
@@ -44,7 +44,7 @@ class GELU(Module):
         self.approximate = approximate
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """Weighs the values."""
+        """Applies the function to each element."""
         return functional.gelu(input, approximate=self.approximate)
 
     def extra_repr(self) -> str:
@@ -56,20 +56,20 @@ class Tanh(Module):
     """Computes the hyperbolic tangent."""
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """Computes it."""
+        """Applies the function to each element."""
         return torch.tanh(input)
 
 
 class Sigmoid(Module):
-    """Computes the logistic function, `1 / (1 + exp(-x))`."""
+    """Computes the logistic sigmoid, `1 / (1 + exp(-x))`."""
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """Computes it."""
+        """Applies the function to each element."""
         return torch.sigmoid(input)
 
 
 class Softmax(Module):
-    """Turns values into probabilities along a dimension.
+    """Computes the softmax along a dimension.
 
     Args:
         dim: The dimension along which the results sum to one.
@@ -85,7 +85,7 @@ class Softmax(Module):
         self.dim = dim
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """Computes the probabilities."""
+        """Computes the softmax."""
         return functional.softmax(input, self.dim)
 
     def extra_repr(self) -> str:
@@ -94,35 +94,35 @@ class Softmax(Module):
 
 
 class LogSoftmax(Softmax):
-    """Turns values into logarithms of probabilities along a dimension.
+    """Computes the logarithm of the softmax along a dimension.
 
     Args:
         dim: The dimension along which the probabilities sum to one.
     """
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """Computes the logarithms."""
+        """Computes the logarithm of the softmax."""
         return functional.log_softmax(input, self.dim)
 
 
 class SiLU(ReLU):
-    """Multiplies values by their logistic function.
+    """Multiplies values by their sigmoid.
 
     Args:
-        inplace: Whether the input itself is changed.
+        inplace: Whether to modify the input in place.
     """
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """Computes it."""
+        """Applies the function to each element."""
         return functional.silu(input, self.inplace)
 
 
 class LeakyReLU(Module):
-    """Scales negative values down.
+    """Multiplies negative values by a small slope.
 
     Args:
         negative_slope: The factor for negative values.
-        inplace: Whether the input itself is changed.
+        inplace: Whether to modify the input in place.
     """
 
     def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
@@ -131,21 +131,21 @@ class LeakyReLU(Module):
         self.inplace = inplace
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """Computes it."""
+        """Applies the function to each element."""
         return functional.leaky_relu(input, self.negative_slope, self.inplace)
 
     def extra_repr(self) -> str:
-        """Returns the factor, and whether the input is changed."""
+        """Returns the slope, and whether the input is modified in place."""
         inplace = ", inplace=True" if self.inplace else ""
         return f"negative_slope={self.negative_slope}{inplace}"
 
 
 class ELU(Module):
-    """Bends negative values towards `-alpha`.
+    """Replaces negative values with an exponential curve that approaches `-alpha`.
 
     Args:
-        alpha: How far below zero values get.
-        inplace: Whether the input itself is changed.
+        alpha: The scale of the negative part.
+        inplace: Whether to modify the input in place.
     """
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
@@ -154,20 +154,20 @@ class ELU(Module):
         self.inplace = inplace
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """Computes it."""
+        """Applies the function to each element."""
         return functional.elu(input, self.alpha, self.inplace)
 
     def extra_repr(self) -> str:
-        """Returns the depth, and whether the input is changed."""
+        """Returns the scale, and whether the input is modified in place."""
         return f"alpha={self.alpha}{', inplace=True' if self.inplace else ''}"
 
 
 class Softplus(Module):
-    """Smooths the corner of `ReLU`.
+    """Computes a smooth approximation of `ReLU`.
 
     Args:
-        beta: How sharp the corner is.
-        threshold: From where on values stay as they are.
+        beta: The sharpness of the bend.
+        threshold: The value above which the function is linear.
     """
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
@@ -176,20 +176,20 @@ class Softplus(Module):
         self.threshold = threshold
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """Computes it."""
+        """Applies the function to each element."""
         return functional.softplus(input, self.beta, self.threshold)
 
     def extra_repr(self) -> str:
-        """Returns sharpness and threshold."""
+        """Returns the sharpness and the threshold."""
         return f"beta={self.beta}, threshold={self.threshold}"
 
 
 class Identity(Module):
-    """Returns what it is given, whatever it was made with.
+    """Returns its input; the arguments are ignored.
 
     Args:
-        args: Are passed over.
-        kwargs: Are passed over.
+        args: Ignored.
+        kwargs: Ignored.
     """
 
     def __init__(self, *args: object, **kwargs: object) -> None:

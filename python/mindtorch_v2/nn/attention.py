@@ -1,4 +1,4 @@
-"""`MultiheadAttention`: what each place of a sequence takes from the others."""
+"""`MultiheadAttention`: attention between the positions of sequences."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from mindtorch_v2.nn.parameter import Parameter
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """A linear layer under the name that torch gives to the last one of attention."""
+    """A linear layer under the name that torch gives to the output projection of attention."""
 
 
 class MultiheadAttention(Module):
-    """Weighs values by how well keys match queries, in several heads at once.
+    """Weights values by how well their keys match the queries, in several heads at once.
 
     Args:
-        embed_dim: Features of the model, split among the heads.
-        num_heads: How many heads there are.
-        dropout: The part of the weights that is set to zero in training.
+        embed_dim: The number of features, split among the heads.
+        num_heads: The number of heads.
+        dropout: The dropout probability of the attention weights, in training.
         bias: Whether the projections have biases.
         add_bias_kv: Not supported.
         add_zero_attn: Not supported.
-        kdim: Features of keys; `embed_dim` by default.
-        vdim: Features of values; `embed_dim` by default.
-        batch_first: Whether the batch comes before the sequence.
-        device: Where the parameters live: the CPU.
-        dtype: What the parameters are made of.
+        kdim: The number of key features; only `embed_dim` is supported.
+        vdim: The number of value features; only `embed_dim` is supported.
+        batch_first: Whether the batch dimension comes before the sequence dimension.
+        device: The device of the parameters; only the CPU is supported.
+        dtype: The dtype of the parameters.
 
     Example:
         >>> import mindtorch_v2 as torch
@@ -97,7 +97,7 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Returns what each query gets, and the weights if they are asked for."""
+        """Returns the attended values, and the weights if requested."""
         if query.dim() == 2:
             given = [tensor.unsqueeze(0) for tensor in (query, key, value)]
         elif self.batch_first:

@@ -1,4 +1,4 @@
-"""`Sequential`, `ModuleList` and `ModuleDict`: modules in a row, or by name."""
+"""`Sequential`, `ModuleList` and `ModuleDict`: containers of modules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _Row(Module):
-    """Modules in a row, registered under their names: their numbers unless they were given."""
+    """An ordered container of modules, registered under given names or their indices."""
 
     _modules: dict[str, Module]  # type: ignore[assignment]  # a place in a row is never empty
 
@@ -43,12 +43,12 @@ class _Row(Module):
         self._renumber(list(self))
 
     def append(self, module: Module) -> Self:
-        """Adds a module at the end."""
+        """Appends a module."""
         self.add_module(str(len(self)), module)
         return self
 
     def pop(self, key: int | slice) -> Module | Self:
-        """Takes a module out and returns it."""
+        """Removes a module and returns it."""
         module = self[key]
         del self[key]
         return module
@@ -69,10 +69,10 @@ class _Row(Module):
 
 
 class Sequential(_Row):
-    """Passes its input through its modules, one after the other.
+    """Passes its input through its modules in order.
 
     Args:
-        args: The modules, or one ordered dictionary that names them.
+        args: The modules, or one ordered dictionary with their names.
 
     Example:
         >>> from mindtorch_v2 import nn
@@ -94,13 +94,13 @@ class Sequential(_Row):
             self.add_module(name, module)
 
     def forward(self, input: Any) -> Any:
-        """Runs the modules in turn."""
+        """Runs the modules in order."""
         for module in self._modules.values():
             input = module(input)
         return input
 
     def insert(self, index: int, module: Module) -> Self:
-        """Adds a module before the one at `index`."""
+        """Inserts a module before the one at `index`."""
         assert isinstance(module, Module), f"module should be of type: {Module}"
         if not -len(self) <= index <= len(self):
             raise IndexError(f"Index out of range: {index}")
@@ -110,7 +110,7 @@ class Sequential(_Row):
         return self
 
     def extend(self, sequential: Iterable[Module]) -> Self:
-        """Adds modules at the end."""
+        """Appends modules."""
         for module in list(sequential):
             self.append(module)
         return self
@@ -135,10 +135,10 @@ class Sequential(_Row):
 
 
 class ModuleList(_Row):
-    """Holds modules like a list, so that they are registered. It cannot be called.
+    """Holds modules in a list, so that they are registered. It cannot be called.
 
     Args:
-        modules: What it starts with.
+        modules: The initial modules.
 
     Example:
         >>> from mindtorch_v2 import nn
@@ -154,13 +154,13 @@ class ModuleList(_Row):
             self.extend(modules)
 
     def insert(self, index: int, module: Module) -> None:
-        """Adds a module before the one at `index`."""
+        """Inserts a module before the one at `index`."""
         modules = list(self)
         modules.insert(index, module)
         self._renumber(modules)
 
     def extend(self, modules: Iterable[Module]) -> Self:
-        """Adds modules at the end."""
+        """Appends modules."""
         if not isinstance(modules, Iterable):
             raise TypeError(
                 "ModuleList.extend should be called with an iterable, "
@@ -187,7 +187,7 @@ class ModuleDict(Module):
     """Holds modules by name, so that they are registered. It cannot be called.
 
     Args:
-        modules: What it starts with: a mapping, or pairs of a name and a module.
+        modules: The initial modules: a mapping, or pairs of a name and a module.
 
     Example:
         >>> from mindtorch_v2 import nn
@@ -225,11 +225,11 @@ class ModuleDict(Module):
         return key in self._modules
 
     def clear(self) -> None:
-        """Takes all modules out."""
+        """Removes all modules."""
         self._modules.clear()
 
     def pop(self, key: str) -> Module:
-        """Takes a module out and returns it."""
+        """Removes a module and returns it."""
         return self._modules.pop(key)
 
     def keys(self) -> KeysView[str]:
@@ -245,7 +245,7 @@ class ModuleDict(Module):
         return self._modules.values()
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
-        """Adds modules, in the place of those of the same names."""
+        """Adds modules, replacing those with the same names."""
         if not isinstance(modules, Iterable):
             raise TypeError(
                 "ModuleDict.update should be called with an iterable of key/value pairs, "

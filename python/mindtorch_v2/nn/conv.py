@@ -15,9 +15,9 @@ _PADDINGS = ("zeros", "reflect", "replicate", "circular")
 
 
 class _Convolution(Module):
-    """Convolves with learned kernels, over as many dimensions as a subclass says.
+    """Convolves with learned kernels, over as many dimensions as the subclass defines.
 
-    Weight and bias start uniform within `1 / sqrt(fan_in)` of zero.
+    Weight and bias are initialized uniformly within `1 / sqrt(fan_in)` of zero.
     """
 
     _dimensions: ClassVar[int]
@@ -59,13 +59,13 @@ class _Convolution(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws weight and bias anew."""
+        """Reinitializes the weight and the bias."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             init.uniform_bias_(self.bias, self.weight)
 
     def extra_repr(self) -> str:
-        """Returns the sizes, and what differs from the defaults."""
+        """Returns the sizes, and the options that differ from their defaults."""
         facts = [
             f"{self.in_channels}, {self.out_channels}",
             f"kernel_size={self.kernel_size}",
@@ -106,20 +106,20 @@ class _Convolution(Module):
 class Conv2d(_Convolution):
     """Convolves images of shape `(N, C, H, W)` with learned kernels.
 
-    Weight and bias start uniform within `1 / sqrt(fan_in)` of zero.
+    Weight and bias are initialized uniformly within `1 / sqrt(fan_in)` of zero.
 
     Args:
-        in_channels: Channels of the input.
-        out_channels: Channels of the output, one kernel each.
-        kernel_size: Height and width of a kernel.
-        stride: How far a kernel moves at a time.
-        padding: Zeros added on each side, or "valid" or "same".
-        dilation: Distance between the points of a kernel.
-        groups: Into how many parts the channels are split, convolved apart.
-        bias: Whether there is a bias.
-        padding_mode: What is added on each side. Only "zeros" is supported.
-        device: Where the parameters live: the CPU.
-        dtype: What the parameters are made of.
+        in_channels: The number of input channels.
+        out_channels: The number of output channels, with one kernel each.
+        kernel_size: The height and width of a kernel.
+        stride: The step of the kernel.
+        padding: The number of zeros added on each side, or `"valid"` or `"same"`.
+        dilation: The spacing between elements of a kernel.
+        groups: The number of groups of channels, which are convolved separately.
+        bias: Whether to add a learned bias.
+        padding_mode: The kind of padding; only `"zeros"` is supported.
+        device: The device of the parameters; only the CPU is supported.
+        dtype: The dtype of the parameters.
 
     Example:
         >>> import mindtorch_v2 as torch
@@ -146,17 +146,17 @@ class Conv1d(_Convolution):
     """Convolves sequences of shape `(N, C, L)` with learned kernels.
 
     Args:
-        in_channels: Channels of the input.
-        out_channels: Channels of the output, one kernel each.
-        kernel_size: Length of a kernel.
-        stride: How far a kernel moves at a time.
-        padding: Zeros added on each side, or "valid" or "same".
-        dilation: Distance between the points of a kernel.
-        groups: Into how many parts the channels are split, convolved apart.
-        bias: Whether there is a bias.
-        padding_mode: What is added on each side. Only "zeros" is supported.
-        device: Where the parameters live: the CPU.
-        dtype: What the parameters are made of.
+        in_channels: The number of input channels.
+        out_channels: The number of output channels, with one kernel each.
+        kernel_size: The length of a kernel.
+        stride: The step of the kernel.
+        padding: The number of zeros added on each side, or `"valid"` or `"same"`.
+        dilation: The spacing between elements of a kernel.
+        groups: The number of groups of channels, which are convolved separately.
+        bias: Whether to add a learned bias.
+        padding_mode: The kind of padding; only `"zeros"` is supported.
+        device: The device of the parameters; only the CPU is supported.
+        dtype: The dtype of the parameters.
 
     Example:
         >>> import mindtorch_v2 as torch

@@ -1,4 +1,4 @@
-"""`Dropout`: values left out at random while training."""
+"""`Dropout`: sets random values to zero in training."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from mindtorch_v2.nn.module import Module
 
 
 class Dropout(Module):
-    """Sets values to zero at random while training and scales up the rest.
+    """Sets random values to zero in training and scales up the rest.
 
-    In evaluation mode it gives its input on.
+    In evaluation mode it returns its input.
 
     Args:
-        p: How probable it is for a value to become zero.
-        inplace: Whether the input itself is changed.
+        p: The probability of setting a value to zero.
+        inplace: Whether to modify the input in place.
 
     Example:
         >>> import mindtorch_v2 as torch
@@ -30,7 +30,7 @@ class Dropout(Module):
         self.inplace = inplace
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """Leaves values out."""
+        """Applies dropout."""
         return functional.dropout(input, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:

@@ -1,4 +1,4 @@
-"""`Embedding`: a table of vectors, looked up by number."""
+"""`Embedding`: a table of vectors, looked up by index."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from mindtorch_v2.nn.parameter import Parameter
 
 
 class Embedding(Module):
-    """Looks up one row of its table for each number of the input.
+    """Looks up one row of its table for each index of the input.
 
-    The table starts normal, with mean 0 and deviation 1.
+    The table is initialized from the standard normal distribution.
 
     Args:
-        num_embeddings: Rows of the table.
-        embedding_dim: Length of a row.
-        padding_idx: A row that starts as zeros and is never trained.
-        max_norm: Not supported but as None.
-        norm_type: Which norm `max_norm` is about.
-        scale_grad_by_freq: Not supported but as False.
-        sparse: Not supported but as False.
+        num_embeddings: The number of rows.
+        embedding_dim: The length of a row.
+        padding_idx: A row that is initialized to zeros and never trained.
+        max_norm: Must be `None`; not supported.
+        norm_type: The norm that `max_norm` limits.
+        scale_grad_by_freq: Must be `False`; not supported.
+        sparse: Must be `False`; not supported.
         _weight: The table itself, instead of a new one.
-        _freeze: Whether the table is left untrained.
-        device: Where the table lives: the CPU.
-        dtype: What the table is made of.
+        _freeze: Whether to exclude the table from training.
+        device: The device of the table; only the CPU is supported.
+        dtype: The dtype of the table.
 
     Example:
         >>> import mindtorch_v2 as torch
@@ -84,16 +84,16 @@ class Embedding(Module):
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
     ) -> Embedding:
-        """Makes an embedding of a table that is there.
+        """Creates an embedding from an existing table.
 
         Args:
             embeddings: The table, a matrix.
-            freeze: Whether it is left untrained.
-            padding_idx: As for the class.
-            max_norm: As for the class.
-            norm_type: As for the class.
-            scale_grad_by_freq: As for the class.
-            sparse: As for the class.
+            freeze: Whether to exclude it from training.
+            padding_idx: See the class.
+            max_norm: See the class.
+            norm_type: See the class.
+            scale_grad_by_freq: See the class.
+            sparse: See the class.
         """
         assert embeddings.dim() == 2, "Embeddings parameter is expected to be 2-dimensional"
         rows, columns = embeddings.shape
@@ -110,7 +110,7 @@ class Embedding(Module):
         )
 
     def reset_parameters(self) -> None:
-        """Draws the table anew."""
+        """Reinitializes the table."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with torch.no_grad():

@@ -1,4 +1,4 @@
-"""`Flatten`: several dimensions made one."""
+"""`Flatten`: merges dimensions."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from mindtorch_v2.nn.module import Module
 
 
 class Flatten(Module):
-    """Makes one dimension of several, by default of all but the first.
+    """Merges dimensions into one, by default all except the first.
 
     Args:
-        start_dim: The first of them.
-        end_dim: The last of them.
+        start_dim: The first dimension to merge.
+        end_dim: The last dimension to merge.
 
     Example:
         >>> import mindtorch_v2 as torch
@@ -25,7 +25,7 @@ class Flatten(Module):
         self.end_dim = end_dim
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """Joins the dimensions."""
+        """Merges the dimensions."""
         return input.flatten(self.start_dim, self.end_dim)
 
     def extra_repr(self) -> str:

@@ -1,4 +1,4 @@
-"""The functions behind layers and losses."""
+"""The functions of layers and losses."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ tanh = Tensor.tanh
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """Returns the elements with negative ones set to zero."""
+    """Replaces negative elements with zero."""
     return input.relu_() if inplace else input.relu()
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """Returns each element times its logistic function."""
+    """Multiplies each element by its sigmoid."""
     return _into(input, _core.silu(input), inplace)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """Returns the elements, negative ones scaled down."""
+    """Multiplies negative elements by `negative_slope`."""
     return _into(input, _core.leaky_relu(input, negative_slope), inplace)
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """Returns the elements, negative ones as `alpha * (exp(x) - 1)`."""
+    """Replaces negative elements with `alpha * (exp(x) - 1)`."""
     return _into(input, _core.elu(input, alpha), inplace)
 
 
 def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
-    """Returns a smooth version of `relu`."""
+    """Computes a smooth approximation of `relu`."""
     return _core.softplus(input, beta, threshold)
 
 
@@ -63,7 +63,7 @@ def _into(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
 def softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None
 ) -> Tensor:
-    """Turns the elements along a dimension into probabilities.
+    """Computes the softmax along a dimension.
 
     >>> import mindtorch_v2 as torch
     >>> softmax(torch.zeros(4), dim=0)
@@ -75,7 +75,7 @@ def softmax(
 def log_softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None
 ) -> Tensor:
-    """Turns the elements along a dimension into logarithms of probabilities."""
+    """Computes the logarithm of the softmax along a dimension."""
     return input.log_softmax(_dimension("log_softmax", input, dim, _stacklevel), dtype)
 
 
@@ -91,7 +91,7 @@ def _dimension(name: str, input: Tensor, dim: int | None, stacklevel: int) -> in
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Sets elements to zero at random and scales the others up, in training only."""
+    """In training, sets random elements to zero and scales up the others."""
     result = _core.dropout(input, p, training)
     return input.copy_(result) if inplace else result
 
@@ -105,19 +105,19 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """Returns rows of a table.
+    """Looks up rows of a table.
 
     Args:
-        input: The numbers of the rows.
+        input: The indices of the rows.
         weight: The table.
         padding_idx: The row that gets no gradient.
         max_norm: Not supported.
-        norm_type: Has no meaning without `max_norm`.
+        norm_type: Ignored without `max_norm`.
         scale_grad_by_freq: Not supported.
         sparse: Not supported.
 
     Raises:
-        NotImplementedError: An option that is not supported was given.
+        NotImplementedError: If an unsupported option is given.
     """
     if max_norm is not None or scale_grad_by_freq or sparse:
         raise NotImplementedError(
@@ -136,7 +136,7 @@ def max_pool2d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """Returns the largest elements under a window, and where they were if `return_indices`."""
+    """Returns the largest element of each window, with their indices if `return_indices`."""
     values, places = _core.max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode)
     return (values, places) if return_indices else values
 
@@ -150,14 +150,14 @@ def avg_pool2d(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Tensor:
-    """Returns the averages of the elements under a window."""
+    """Returns the average of each window."""
     return _core.avg_pool2d(
         input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     )
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
-    """Returns averages of regions, as many as asked for."""
+    """Returns the averages of as many regions as requested."""
     if output_size is None or isinstance(output_size, int):
         sizes = (output_size, output_size)
     elif input.dim() <= len(output_size):
@@ -176,7 +176,7 @@ def conv1d(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
 ) -> Tensor:
-    """Convolves sequences of shape `(N, C, L)`, as images of one row.
+    """Convolves sequences of shape `(N, C, L)`, treated as images with one row.
 
     >>> import mindtorch_v2 as torch
     >>> conv1d(torch.ones(1, 1, 4), torch.ones(1, 1, 2))
@@ -204,7 +204,7 @@ def l1_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Returns the mean of the sizes of the differences.
+    """Computes the mean absolute difference.
 
     >>> import mindtorch_v2 as torch
     >>> l1_loss(torch.ones(2), torch.zeros(2))
@@ -223,7 +223,7 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Tensor:
-    """Returns the mean of the sizes of the differences, squared where they are below `beta`.
+    """Computes the mean of a loss that is quadratic below `beta` and linear above.
 
     >>> import mindtorch_v2 as torch
     >>> smooth_l1_loss(torch.tensor([0.5, 2.0]), torch.zeros(2))
@@ -244,14 +244,14 @@ def huber_loss(
     delta: float = 1.0,
     weight: Tensor | None = None,
 ) -> Tensor:
-    """Returns the mean of the squares of the differences, which grow evenly beyond `delta`.
+    """Computes the mean of a loss that is quadratic below `delta` and linear above.
 
     >>> import mindtorch_v2 as torch
     >>> huber_loss(torch.tensor([0.5, 2.0]), torch.zeros(2))
     tensor(0.8125)
 
     Raises:
-        NotImplementedError: A weight was given.
+        NotImplementedError: If a weight is given.
     """
     if weight is not None:
         raise NotImplementedError("huber_loss(): weight is not supported")
@@ -278,7 +278,7 @@ def _warn_of_sizes(input: Tensor, target: Tensor) -> None:
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
-    """Returns how surprised probabilities are by truths; logarithms are at least -100."""
+    """Computes the binary cross-entropy of probabilities, with logarithms of at least -100."""
     if input.shape != target.shape:
         raise ValueError(
             f"Using a target size ({target.shape}) that is different to the input size "
@@ -305,7 +305,7 @@ def _reduction(size_average: bool | None, reduce: bool | None, reduction: str) -
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """Returns ones at the places of classes, and zeros elsewhere.
+    """Encodes class indices as vectors with a single one.
 
     >>> import mindtorch_v2 as torch
     >>> one_hot(torch.tensor([0, 2]))
@@ -331,7 +331,7 @@ def mse_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Returns the mean of the squares of the differences.
+    """Computes the mean squared difference.
 
     >>> import mindtorch_v2 as torch
     >>> mse_loss(torch.ones(2), torch.zeros(2))

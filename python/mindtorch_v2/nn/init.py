@@ -1,4 +1,4 @@
-"""How parameters start: fills tensors in place, outside of the graph."""
+"""Initialization of parameters: fills tensors in place, outside of the graph."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _Tensor = torch.Tensor
 
 
 def uniform_(tensor: _Tensor, a: float = 0.0, b: float = 1.0) -> _Tensor:
-    """Fills a tensor uniformly between `a` and `b`, and returns it.
+    """Fills a tensor with uniform draws between `a` and `b`, and returns it.
 
     >>> import mindtorch_v2 as torch
     >>> 0 <= uniform_(torch.empty(3)).sum().item() <= 3
@@ -22,7 +22,7 @@ def uniform_(tensor: _Tensor, a: float = 0.0, b: float = 1.0) -> _Tensor:
 
 
 def normal_(tensor: _Tensor, mean: float = 0.0, std: float = 1.0) -> _Tensor:
-    """Fills a tensor from a normal distribution, and returns it."""
+    """Fills a tensor with draws from a normal distribution, and returns it."""
     with torch.no_grad():
         return tensor.normal_(mean, std)
 
@@ -45,26 +45,26 @@ def zeros_(tensor: _Tensor) -> _Tensor:
 
 
 def xavier_uniform_(tensor: _Tensor, gain: float = 1.0) -> _Tensor:
-    """Fills a weight uniformly, to keep the variance of values and of gradients, and returns it."""
+    """Fills a weight with uniform draws that preserve variance (Xavier), and returns it."""
     bound = math.sqrt(3.0) * _xavier_std(tensor, gain)
     return uniform_(tensor, -bound, bound)
 
 
 def xavier_normal_(tensor: _Tensor, gain: float = 1.0) -> _Tensor:
-    """Fills a weight normally, to keep the variance of values and of gradients, and returns it."""
+    """Fills a weight with normal draws that preserve variance (Xavier), and returns it."""
     return normal_(tensor, 0.0, _xavier_std(tensor, gain))
 
 
 def kaiming_uniform_(
     tensor: _Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
 ) -> _Tensor:
-    """Fills a weight uniformly, to keep the variance through a nonlinearity, and returns it.
+    """Fills a weight with uniform draws that preserve variance (Kaiming), and returns it.
 
     Args:
         tensor: The weight.
-        a: The slope below zero of a leaky ReLU.
-        mode: "fan_in" keeps the variance of values, "fan_out" that of gradients.
-        nonlinearity: The function after the layer, as `calculate_gain` names it.
+        a: The negative slope of a leaky ReLU.
+        mode: `"fan_in"` preserves the variance of values, `"fan_out"` that of gradients.
+        nonlinearity: The name of the function after the layer, as in `calculate_gain`.
     """
     if _is_empty(tensor):
         return tensor
@@ -75,13 +75,13 @@ def kaiming_uniform_(
 def kaiming_normal_(
     tensor: _Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
 ) -> _Tensor:
-    """Fills a weight normally, to keep the variance through a nonlinearity, and returns it.
+    """Fills a weight with normal draws that preserve variance (Kaiming), and returns it.
 
     Args:
         tensor: The weight.
-        a: The slope below zero of a leaky ReLU.
-        mode: "fan_in" keeps the variance of values, "fan_out" that of gradients.
-        nonlinearity: The function after the layer, as `calculate_gain` names it.
+        a: The negative slope of a leaky ReLU.
+        mode: `"fan_in"` preserves the variance of values, `"fan_out"` that of gradients.
+        nonlinearity: The name of the function after the layer, as in `calculate_gain`.
     """
     if _is_empty(tensor):
         return tensor
@@ -89,11 +89,11 @@ def kaiming_normal_(
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """Returns by how much a weight is scaled to make up for the nonlinearity after it.
+    """Returns the scale of a weight that compensates for the nonlinearity after it.
 
     Args:
-        nonlinearity: Its name, such as "relu" or "linear".
-        param: The slope below zero of "leaky_relu".
+        nonlinearity: The name of the function, such as `"relu"` or `"linear"`.
+        param: The negative slope of `"leaky_relu"`.
 
     Example:
         >>> round(calculate_gain("relu"), 4)
@@ -110,7 +110,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 def uniform_bias_(bias: _Tensor, weight: _Tensor) -> _Tensor:
-    """Fills a bias uniformly within `1 / sqrt(fan_in)` of zero, as torch starts it."""
+    """Fills a bias uniformly within `1 / sqrt(fan_in)` of zero, torch's default."""
     fan_in, _ = _fans(weight)
     bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0.0
     return uniform_(bias, -bound, bound)

@@ -1,4 +1,4 @@
-"""`Linear`: a matrix product and a bias."""
+"""`Linear`: a matrix product plus a bias."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from mindtorch_v2.nn.parameter import Parameter
 class Linear(Module):
     """Computes `input @ weight.T + bias` over the last dimension.
 
-    Weight and bias start uniform within `1 / sqrt(in_features)` of zero.
+    Weight and bias are initialized uniformly within `1 / sqrt(in_features)` of zero.
 
     Args:
-        in_features: Size of the last dimension of the input.
-        out_features: Size of the last dimension of the output.
-        bias: Whether there is a bias.
-        device: Where the parameters live: the CPU.
-        dtype: What the parameters are made of.
+        in_features: The size of the input's last dimension.
+        out_features: The size of the output's last dimension.
+        bias: Whether to add a learned bias.
+        device: The device of the parameters; only the CPU is supported.
+        dtype: The dtype of the parameters.
 
     Example:
         >>> import mindtorch_v2 as torch
@@ -51,13 +51,13 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws weight and bias anew."""
+        """Reinitializes the weight and the bias."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             init.uniform_bias_(self.bias, self.weight)
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """Computes the product."""
+        """Computes the product and adds the bias."""
         return functional.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:

@@ -1,4 +1,4 @@
-"""Losses: how far an output is from what it should be."""
+"""Losses: the difference between an output and its target."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mindtorch_v2.nn.module import Module
 
 
 class _Loss(Module):
-    """What losses share: how many losses become one."""
+    """The common base of losses, which stores the reduction."""
 
     def __init__(
         self,
@@ -23,7 +23,7 @@ class _Loss(Module):
 
 
 class _WeighedLoss(_Loss):
-    """A loss with weights, of elements or of classes."""
+    """A loss with weights of elements or classes."""
 
     weight: torch.Tensor | None
 
@@ -39,12 +39,12 @@ class _WeighedLoss(_Loss):
 
 
 class MSELoss(_Loss):
-    """Computes the squared difference of input and target.
+    """Computes the squared difference between input and target.
 
     Args:
-        size_average: Torch's older way to say `reduction`.
-        reduce: Torch's older way to say `reduction`.
-        reduction: "mean", "sum" or "none".
+        size_average: A deprecated form of `reduction`.
+        reduce: A deprecated form of `reduction`.
+        reduction: `"mean"`, `"sum"` or `"none"`.
 
     Example:
         >>> import mindtorch_v2 as torch
@@ -58,9 +58,9 @@ class MSELoss(_Loss):
 
 
 class L1Loss(_Loss):
-    """Computes the size of the difference of input and target.
+    """Computes the absolute difference between input and target.
 
-    Takes what `MSELoss` takes.
+    It takes the arguments of `MSELoss`.
     """
 
     def forward(self, input: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
@@ -69,13 +69,13 @@ class L1Loss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """Computes the size of the difference of input and target, squared where it is small.
+    """Computes a loss that is quadratic for small differences and linear for large ones.
 
     Args:
-        size_average: Torch's older way to say `reduction`.
-        reduce: Torch's older way to say `reduction`.
-        reduction: "mean", "sum" or "none".
-        beta: Below which difference it is squared.
+        size_average: A deprecated form of `reduction`.
+        reduce: A deprecated form of `reduction`.
+        reduction: `"mean"`, `"sum"` or `"none"`.
+        beta: The difference below which the loss is quadratic.
 
     Example:
         >>> import mindtorch_v2 as torch
@@ -99,11 +99,11 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """Computes the squared difference of input and target, growing evenly where it is large.
+    """Computes a loss that is quadratic for small differences and linear for large ones.
 
     Args:
-        reduction: "mean", "sum" or "none".
-        delta: Above which difference it grows evenly.
+        reduction: `"mean"`, `"sum"` or `"none"`.
+        delta: The difference above which the loss is linear.
 
     Example:
         >>> import mindtorch_v2 as torch
@@ -121,13 +121,13 @@ class HuberLoss(_Loss):
 
 
 class BCELoss(_WeighedLoss):
-    """Computes how surprised probabilities are by truths.
+    """Computes the binary cross-entropy of probabilities.
 
     Args:
-        weight: A weight for each element.
-        size_average: Torch's older way to say `reduction`.
-        reduce: Torch's older way to say `reduction`.
-        reduction: "mean", "sum" or "none".
+        weight: The weight of each element.
+        size_average: A deprecated form of `reduction`.
+        reduce: A deprecated form of `reduction`.
+        reduction: `"mean"`, `"sum"` or `"none"`.
     """
 
     def forward(self, input: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
@@ -136,14 +136,14 @@ class BCELoss(_WeighedLoss):
 
 
 class BCEWithLogitsLoss(BCELoss):
-    """Computes how surprised scores are by truths.
+    """Computes the binary cross-entropy of logits.
 
     Args:
-        weight: A weight for each element.
-        size_average: Torch's older way to say `reduction`.
-        reduce: Torch's older way to say `reduction`.
-        reduction: "mean", "sum" or "none".
-        pos_weight: How much truths count more than falsehoods.
+        weight: The weight of each element.
+        size_average: A deprecated form of `reduction`.
+        reduce: A deprecated form of `reduction`.
+        reduction: `"mean"`, `"sum"` or `"none"`.
+        pos_weight: The weight of positive examples relative to negative ones.
 
     Example:
         >>> import mindtorch_v2 as torch
@@ -172,14 +172,14 @@ class BCEWithLogitsLoss(BCELoss):
 
 
 class NLLLoss(_WeighedLoss):
-    """Computes how surprised logarithms of probabilities are by the true classes.
+    """Computes the negative log-likelihood of classes, given log-probabilities.
 
     Args:
-        weight: A weight for each class.
-        size_average: Torch's older way to say `reduction`.
-        ignore_index: A class that does not count.
-        reduce: Torch's older way to say `reduction`.
-        reduction: "mean", "sum" or "none".
+        weight: The weight of each class.
+        size_average: A deprecated form of `reduction`.
+        ignore_index: A class that is ignored.
+        reduce: A deprecated form of `reduction`.
+        reduction: `"mean"`, `"sum"` or `"none"`.
     """
 
     def __init__(
@@ -199,15 +199,15 @@ class NLLLoss(_WeighedLoss):
 
 
 class CrossEntropyLoss(NLLLoss):
-    """Computes how surprised scores are by the true classes.
+    """Computes the cross-entropy of classes, given logits.
 
     Args:
-        weight: A weight for each class.
-        size_average: Torch's older way to say `reduction`.
-        ignore_index: A class that does not count.
-        reduce: Torch's older way to say `reduction`.
-        reduction: "mean", "sum" or "none".
-        label_smoothing: The part of the target that is spread over all classes.
+        weight: The weight of each class.
+        size_average: A deprecated form of `reduction`.
+        ignore_index: A class that is ignored.
+        reduce: A deprecated form of `reduction`.
+        reduction: `"mean"`, `"sum"` or `"none"`.
+        label_smoothing: The fraction of the target that is spread evenly over all classes.
 
     Example:
         >>> import mindtorch_v2 as torch

@@ -1,8 +1,8 @@
-"""`Module`: what layers and models are made of.
+"""`Module`: the base class of layers and models.
 
-It calls, converts and prints what it owns. Registering and walking parameters, buffers and child
-modules is in `_members.py`, saving and loading in `_state.py`, calling with hooks in `_hooks.py`,
-the printed form in `_text.py`.
+This file calls, converts and prints modules. Registration and traversal of members are in
+`_members.py`, saving and loading in `_state.py`, calls with hooks in `_hooks.py`, and the printed
+form in `_text.py`.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ def _missing_forward(self: Module, *_input: Any) -> None:
 
 
 class Module(Members):
-    """The base of all layers and models.
+    """The base class of all layers and models.
 
-    Assigning a `Parameter` or a `Module` to an attribute registers it: it is then walked, saved,
-    converted and printed with its owner. Subclasses call `super().__init__()` first and define
-    `forward`.
+    Assigning a `Parameter` or a `Module` to an attribute registers it, so that it is traversed,
+    saved, converted and printed together with its owner. Subclasses call `super().__init__()` first
+    and define `forward`.
 
     Example:
         >>> from mindtorch_v2 import nn
@@ -64,7 +64,7 @@ class Module(Members):
     forward: Callable[..., Any] = _missing_forward
 
     def __init__(self) -> None:
-        # Straight into the dictionary: `__setattr__` looks these up.
+        # Written to the dictionary directly, because `__setattr__` looks these up.
         self.__dict__.update(
             training=True,
             _parameters={},
@@ -78,7 +78,7 @@ class Module(Members):
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs `forward`, with the hooks around it."""
+        """Runs `forward` together with its hooks."""
         note_module(self)
         if (
             self._forward_hooks
@@ -89,10 +89,10 @@ class Module(Members):
             return _hooks.call(self, args, kwargs)
         return self.forward(*args, **kwargs)
 
-    # Changing all at once
+    # Changes to the whole tree
 
     def train(self, mode: bool = True) -> Self:
-        """Puts this module and all below it into training mode, or out of it."""
+        """Sets training mode for this module and its descendants, or leaves it."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode
@@ -101,22 +101,22 @@ class Module(Members):
         return self
 
     def eval(self) -> Self:
-        """Puts this module and all below it into evaluation mode."""
+        """Sets evaluation mode for this module and its descendants."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Says for all parameters whether they ask for gradients."""
+        """Sets whether the parameters require gradients."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Clears the gradients of all parameters: drops them, or fills them with zeros."""
+        """Clears the gradients of all parameters, by dropping them or filling them with zeros."""
         for parameter in self.parameters():
             clear_gradient(parameter, set_to_none)
 
     def apply(self, fn: Callable[[Module], None]) -> Self:
-        """Calls `fn` on all modules below this one, children first, and then on this one."""
+        """Calls `fn` with every descendant, children first, and then with this module."""
         for child in self.children():
             child.apply(fn)
         fn(self)
@@ -125,8 +125,8 @@ class Module(Members):
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Converts parameters and buffers in place: `to(dtype)`, `to(device)`, `to(device, dtype)`.
 
-        A dtype changes floating point tensors only. A parameter whose dtype changes is a new
-        object, so optimizers are made after it.
+        A dtype only applies to floating-point tensors. A parameter whose dtype changes becomes a
+        new object, so create optimizers afterwards.
         """
         device, dtype = _state.target(*args, **kwargs)
 
@@ -136,19 +136,19 @@ class Module(Members):
         return self._apply(convert)
 
     def cpu(self) -> Self:
-        """Moves parameters and buffers to the CPU, where they are."""
+        """Moves parameters and buffers to the CPU, where they already are."""
         return self.to("cpu")
 
     def float(self) -> Self:
-        """Converts floating point parameters and buffers to float32."""
+        """Converts floating-point parameters and buffers to float32."""
         return self.to(torch.float32)
 
     def bfloat16(self) -> Self:
-        """Converts floating point parameters and buffers to bfloat16."""
+        """Converts floating-point parameters and buffers to bfloat16."""
         return self.to(torch.bfloat16)
 
     def double(self) -> Self:
-        """Converts floating point parameters and buffers to float64."""
+        """Converts floating-point parameters and buffers to float64."""
         return self.to(torch.float64)
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor]) -> Self:
@@ -173,14 +173,14 @@ class Module(Members):
         prefix: str = "",
         keep_vars: bool = False,
     ) -> OrderedDict[str, torch.Tensor]:
-        """Returns parameters and persistent buffers by their dotted names.
+        """Returns the parameters and persistent buffers by their dotted names.
 
-        The tensors share their memory with the module.
+        The tensors share memory with the module.
 
         Args:
             destination: The dictionary to fill, instead of a new one.
-            prefix: What all names begin with.
-            keep_vars: Give the parameters themselves, not detached from the graph.
+            prefix: The prefix of all names.
+            keep_vars: Whether to return the parameters themselves, attached to the graph.
         """
         return _state.save(
             self, OrderedDict() if destination is None else destination, prefix, keep_vars
@@ -193,14 +193,14 @@ class Module(Members):
 
         Args:
             state_dict: Tensors by their dotted names.
-            strict: Whether its names must be exactly this module's.
-            assign: Take over the tensors themselves instead of copying their values.
+            strict: Whether the names must match this module's exactly.
+            assign: Whether to adopt the tensors themselves instead of copying their values.
 
         Returns:
-            The names that were missing and those that were not expected.
+            The names that were missing and those that were unexpected.
 
         Raises:
-            RuntimeError: Names or shapes do not fit; the message lists them all.
+            RuntimeError: If names or shapes do not match; the message lists all of them.
         """
         return _state.load(self, state_dict, strict=strict, assign=assign)
 
@@ -212,9 +212,10 @@ class Module(Members):
         """Registers `hook(module, args)`, called before `forward`, which may replace its arguments.
 
         Args:
-            hook: The function. What it returns, unless None, is what `forward` is given.
-            prepend: Call it before the hooks that are there.
-            with_kwargs: Call `hook(module, args, kwargs)`; a result is then `(args, kwargs)`.
+            hook: The function. A result other than `None` replaces the arguments of `forward`.
+            prepend: Whether to call it before the existing hooks.
+            with_kwargs: Whether to call `hook(module, args, kwargs)`, which returns `(args,
+                kwargs)`.
         """
         entry = _hooks.ForwardPreHook(hook, with_kwargs)
         return register(self._forward_pre_hooks, entry, prepend=prepend)
@@ -227,13 +228,13 @@ class Module(Members):
         with_kwargs: bool = False,
         always_call: bool = False,
     ) -> RemovableHandle:
-        """Registers `hook(module, args, output)`, called after `forward`, which may replace it.
+        """Registers `hook(module, args, output)`, called after `forward`.
 
         Args:
-            hook: The function. What it returns, unless None, takes the place of the output.
-            prepend: Call it before the hooks that are there.
-            with_kwargs: Call `hook(module, args, kwargs, output)`.
-            always_call: Call it also when `forward` raised; the output is then None.
+            hook: The function. A result other than `None` replaces the output.
+            prepend: Whether to call it before the existing hooks.
+            with_kwargs: Whether to call `hook(module, args, kwargs, output)`.
+            always_call: Whether to call it even if `forward` raised; the output is then `None`.
         """
         entry = _hooks.ForwardHook(hook, with_kwargs, always_call)
         return register(self._forward_hooks, entry, prepend=prepend)
@@ -241,30 +242,30 @@ class Module(Members):
     def register_full_backward_pre_hook(
         self, hook: _hooks.BackwardPreHook, prepend: bool = False
     ) -> RemovableHandle:
-        """Registers `hook(module, grad_output)`, called as gradients reach it.
+        """Registers `hook(module, grad_output)`, called when gradients reach the module.
 
-        What it returns, unless None, takes the place of `grad_output`.
+        A result other than `None` replaces `grad_output`.
         """
         return register(self._backward_pre_hooks, hook, prepend=prepend)
 
     def register_full_backward_hook(
         self, hook: _hooks.BackwardHook, prepend: bool = False
     ) -> RemovableHandle:
-        """Registers `hook(module, grad_input, grad_output)`, called as gradients leave it.
+        """Registers `hook(module, grad_input, grad_output)`, called when gradients leave it.
 
-        What it returns, unless None, takes the place of `grad_input`.
+        A result other than `None` replaces `grad_input`.
         """
         return register(self._backward_hooks, hook, prepend=prepend)
 
     # Printing
 
     def extra_repr(self) -> str:
-        """Returns what stands in the parentheses when the module is printed."""
+        """Returns the text between the parentheses of the printed form."""
         return ""
 
     def __repr__(self) -> str:
         return _text.describe(self)
 
 
-# A profile tells calls of modules by the modules' names.
+# Profiles label calls of modules with the names of the modules.
 _core.name_module_calls(Module.__call__)

@@ -1,4 +1,4 @@
-"""`LayerNorm`, `BatchNorm1d` and `BatchNorm2d`: values brought to mean 0 and deviation 1."""
+"""`LayerNorm`, `BatchNorm1d` and `BatchNorm2d`: normalization to mean 0 and deviation 1."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from mindtorch_v2.nn.parameter import Parameter
 
 
 class LayerNorm(Module):
-    """Normalizes over the last dimensions, each example by itself.
+    """Normalizes over the last dimensions, separately for each example.
 
     Args:
-        normalized_shape: The last dimensions, by their sizes.
-        eps: What is added to the variance.
-        elementwise_affine: Whether a learned weight scales the result.
-        bias: Whether a learned bias is added; only with `elementwise_affine`.
-        device: Where the parameters live: the CPU.
-        dtype: What the parameters are made of.
+        normalized_shape: The sizes of the last dimensions.
+        eps: A constant added to the variance for numerical stability.
+        elementwise_affine: Whether to scale the result with a learned weight.
+        bias: Whether to add a learned bias; requires `elementwise_affine`.
+        device: The device of the parameters; only the CPU is supported.
+        dtype: The dtype of the parameters.
 
     Example:
         >>> import mindtorch_v2 as torch
@@ -57,11 +57,11 @@ class LayerNorm(Module):
         _reset_affine(self.weight, self.bias)
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """Normalizes."""
+        """Normalizes the input."""
         return functional.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        """Returns what is normalized and how."""
+        """Returns the normalized shape and the options."""
         return (
             f"{self.normalized_shape}, eps={self.eps}, "
             f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
@@ -69,20 +69,20 @@ class LayerNorm(Module):
 
 
 class _BatchNorm(Module):
-    """Normalizes each channel over the batch and all that comes after the channels.
+    """Normalizes each channel over the batch and all dimensions after the channels.
 
-    While training it uses the batch's own mean and variance and keeps a running average of both,
-    which is what it uses in evaluation mode.
+    In training, it uses the mean and the variance of the batch and updates a running average of
+    both, which it uses in evaluation mode.
 
     Args:
-        num_features: Channels.
-        eps: What is added to the variance.
-        momentum: The part of a new batch in the running average; None weighs all batches alike.
-        affine: Whether a learned weight scales the result.
-        track_running_stats: Whether there is a running average.
-        device: Where parameters and buffers live: the CPU.
-        dtype: What parameters and running averages are made of.
-        bias: Whether a learned bias is added; only with `affine`.
+        num_features: The number of channels.
+        eps: A constant added to the variance for numerical stability.
+        momentum: The weight of a batch in the running average; `None` weights all batches equally.
+        affine: Whether to scale the result with a learned weight.
+        track_running_stats: Whether to keep a running average.
+        device: The device of parameters and buffers; only the CPU is supported.
+        dtype: The dtype of parameters and running averages.
+        bias: Whether to add a learned bias; requires `affine`.
     """
 
     weight: Parameter | None
@@ -126,7 +126,7 @@ class _BatchNorm(Module):
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
-        """Forgets the batches seen so far."""
+        """Resets the running averages."""
         if self.running_mean is not None:
             self.running_mean.zero_()
         if self.running_var is not None:
@@ -135,12 +135,12 @@ class _BatchNorm(Module):
             self.num_batches_tracked.zero_()
 
     def reset_parameters(self) -> None:
-        """Forgets the batches seen so far, sets the weight to one and the bias to zero."""
+        """Resets the running averages, sets the weight to one and the bias to zero."""
         self.reset_running_stats()
         _reset_affine(self.weight, self.bias)
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """Normalizes, and while training takes the batch into the running average."""
+        """Normalizes the input and, in training, updates the running averages."""
         self._check_input_dim(input)
         by_batch = self.training or self.running_mean is None
         averages_used = self.track_running_stats or not self.training
@@ -156,7 +156,7 @@ class _BatchNorm(Module):
         )
 
     def extra_repr(self) -> str:
-        """Returns what is normalized and how."""
+        """Returns the normalized shape and the options."""
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
             f"affine={self.affine}, bias={self.bias is not None}, "
@@ -167,7 +167,7 @@ class _BatchNorm(Module):
         raise NotImplementedError
 
     def _count_batch(self) -> float:
-        # Counts a batch while training, and returns its part in the running average.
+        # In training, counts the batch, and returns its weight in the running average.
         tracked = self.num_batches_tracked
         if self.training and self.track_running_stats and tracked is not None:
             tracked.add_(1)
@@ -179,7 +179,7 @@ class _BatchNorm(Module):
 class BatchNorm1d(_BatchNorm):
     """Normalizes each feature of `(N, C)` or `(N, C, L)` over the batch.
 
-    Takes what `BatchNorm2d` takes.
+    It takes the arguments of `BatchNorm2d`.
 
     Example:
         >>> import mindtorch_v2 as torch

@@ -8,14 +8,13 @@ import mindtorch_v2 as torch
 
 
 class Parameter(torch.Tensor):
-    """A tensor that becomes a parameter of the module it is assigned to.
+    """A tensor that becomes a parameter of the module that it is assigned to.
 
-    It shares its memory with `data` and, unlike other tensors, asks for a gradient unless told
-    not to.
+    It shares memory with `data` and, unlike other tensors, requires gradients by default.
 
     Args:
-        data: The values. Without them the parameter is empty.
-        requires_grad: Whether `backward` fills in a gradient.
+        data: The values; an empty tensor by default.
+        requires_grad: Whether `backward` computes a gradient.
 
     Example:
         >>> import mindtorch_v2 as torch
@@ -25,7 +24,7 @@ class Parameter(torch.Tensor):
     """
 
     def __new__(cls, data: torch.Tensor | None = None, requires_grad: bool = True) -> Parameter:
-        """Makes a leaf of the graph over the memory of `data`."""
+        """Creates a leaf of the graph over the memory of `data`."""
         values = torch.empty(0) if data is None else data.detach()
         parameter: Parameter = torch.Tensor._make_subclass(cls, values, requires_grad)
         return parameter

@@ -1,4 +1,4 @@
-"""`MaxPool2d` and `AdaptiveAvgPool2d`: images made smaller."""
+"""`MaxPool2d`, `AvgPool2d` and `AdaptiveAvgPool2d`: pooling of images."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from mindtorch_v2.nn.module import Module
 
 
 class MaxPool2d(Module):
-    """Takes the largest value of each window of an image.
+    """Returns the largest value of each window of an image.
 
     Args:
-        kernel_size: Height and width of a window.
-        stride: How far the window moves at a time; by default its own size.
-        padding: What is added on each side, smaller than any value.
-        dilation: Distance between the points of a window.
-        return_indices: Whether the places of the values are returned too.
-        ceil_mode: Whether a window may begin inside and end outside of the image.
+        kernel_size: The height and width of a window.
+        stride: The step of the window; by default its size.
+        padding: The amount of negative infinity added on each side.
+        dilation: The spacing between elements of a window.
+        return_indices: Whether to return the indices of the values too.
+        ceil_mode: Whether a window that starts inside the image may end outside of it.
 
     Example:
         >>> import mindtorch_v2 as torch
@@ -42,7 +42,7 @@ class MaxPool2d(Module):
         self.ceil_mode = ceil_mode
 
     def forward(self, input: torch.Tensor) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
-        """Takes the largest values."""
+        """Pools the input."""
         return functional.max_pool2d(
             input,
             self.kernel_size,
@@ -54,7 +54,7 @@ class MaxPool2d(Module):
         )
 
     def extra_repr(self) -> str:
-        """Returns the shape of a window."""
+        """Returns the options of the window."""
         return (
             f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
             f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
@@ -65,12 +65,12 @@ class AvgPool2d(Module):
     """Averages the values of each window of an image.
 
     Args:
-        kernel_size: Height and width of a window.
-        stride: How far the window moves at a time; by default its own size.
-        padding: Zeros added on each side.
-        ceil_mode: Whether a window may begin inside and end outside of the image.
-        count_include_pad: Whether the zeros on each side count.
-        divisor_override: What sums are divided by, instead of the size of the window.
+        kernel_size: The height and width of a window.
+        stride: The step of the window; by default its size.
+        padding: The number of zeros added on each side.
+        ceil_mode: Whether a window that starts inside the image may end outside of it.
+        count_include_pad: Whether the average includes the padding.
+        divisor_override: The divisor, instead of the size of the window.
 
     Example:
         >>> import mindtorch_v2 as torch
@@ -96,7 +96,7 @@ class AvgPool2d(Module):
         self.divisor_override = divisor_override
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """Averages."""
+        """Pools the input."""
         return functional.avg_pool2d(
             input,
             self.kernel_size,
@@ -108,15 +108,15 @@ class AvgPool2d(Module):
         )
 
     def extra_repr(self) -> str:
-        """Returns the shape of a window."""
+        """Returns the options of the window."""
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
 class AdaptiveAvgPool2d(Module):
-    """Averages over as many windows as the output has places.
+    """Averages over as many windows as the output has positions.
 
     Args:
-        output_size: Height and width of the output; None keeps that of the input.
+        output_size: The height and width of the output; `None` keeps that of the input.
 
     Example:
         >>> import mindtorch_v2 as torch
@@ -129,7 +129,7 @@ class AdaptiveAvgPool2d(Module):
         self.output_size = output_size
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """Averages."""
+        """Pools the input."""
         return functional.adaptive_avg_pool2d(input, self.output_size)
 
     def extra_repr(self) -> str:

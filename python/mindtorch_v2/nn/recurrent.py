@@ -1,4 +1,4 @@
-"""`LSTM` and `GRU`: layers that go through a sequence step by step."""
+"""`LSTM` and `GRU`: recurrent layers that process sequences step by step."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _Weights = tuple[torch.Tensor, torch.Tensor, "torch.Tensor | None", "torch.Tenso
 
 
 class RNNBase(Module):
-    """What `LSTM` and `GRU` share: weights, layers and directions.
+    """The common base of `LSTM` and `GRU`: weights, layers and directions.
 
     Args:
-        mode: "LSTM" or "GRU".
-        input_size: Features of the input.
-        hidden_size: Features of the state.
-        num_layers: How many layers there are, each fed by the one before.
-        bias: Whether there are biases.
-        batch_first: Whether the batch comes before the sequence.
-        dropout: The part of what goes from one layer to the next that is set to zero in training.
-        bidirectional: Whether a second set of weights goes through the sequence backwards.
-        device: Where the parameters live: the CPU.
-        dtype: What the parameters are made of.
+        mode: `"LSTM"` or `"GRU"`.
+        input_size: The number of input features.
+        hidden_size: The number of state features.
+        num_layers: The number of stacked layers.
+        bias: Whether to add learned biases.
+        batch_first: Whether the batch dimension comes before the sequence dimension.
+        dropout: The dropout probability between layers, in training.
+        bidirectional: Whether a second set of weights processes the sequence backwards.
+        device: The device of the parameters; only the CPU is supported.
+        dtype: The dtype of the parameters.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class RNNBase(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws all weights uniform within `1 / sqrt(hidden_size)` of zero."""
+        """Initializes all weights uniformly within `1 / sqrt(hidden_size)` of zero."""
         bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
@@ -91,7 +91,7 @@ class RNNBase(Module):
         return [[weight for weight in group if weight is not None] for group in self._weights()]
 
     def extra_repr(self) -> str:
-        """Returns the sizes, and what differs from the defaults."""
+        """Returns the sizes, and the options that differ from their defaults."""
         facts = [f"{self.input_size}, {self.hidden_size}"]
         defaults = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0}
         for name, default in {**defaults, "bidirectional": False}.items():
@@ -112,7 +112,7 @@ class RNNBase(Module):
     def _run(
         self, input: torch.Tensor, states: list[list[torch.Tensor]]
     ) -> tuple[torch.Tensor, list[list[torch.Tensor]]]:
-        """Goes through all layers. States are one list for each kind, an entry for each layer."""
+        """Runs all layers. Each kind of state is a list with one entry per layer."""
         step = _lstm_step if self.mode == "LSTM" else _gru_step
         weights = self._weights()
         directions = 2 if self.bidirectional else 1
@@ -192,11 +192,11 @@ _BIASES = ("bias_ih", "bias_hh")
 
 
 class LSTM(RNNBase):
-    """Goes through a sequence with a state that gates decide to keep, add to and show.
+    """Processes a sequence with long short-term memory cells.
 
     Args:
-        args: Those of `RNNBase` but the mode.
-        kwargs: Those of `RNNBase` but the mode.
+        args: The arguments of `RNNBase`, except `mode`.
+        kwargs: The keyword arguments of `RNNBase`, except `mode`.
 
     Example:
         >>> import mindtorch_v2 as torch
@@ -213,17 +213,17 @@ class LSTM(RNNBase):
     def forward(
         self, input: torch.Tensor, hx: tuple[torch.Tensor, torch.Tensor] | None = None
     ) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
-        """Returns the states of every step, and the last ones of each layer."""
+        """Returns the states of every step, and the final ones of each layer."""
         outputs, (hidden, cell) = self._forward(input, hx)
         return outputs, (hidden, cell)
 
 
 class GRU(RNNBase):
-    """Goes through a sequence with a state that gates decide to keep or replace.
+    """Processes a sequence with gated recurrent units.
 
     Args:
-        args: Those of `RNNBase` but the mode.
-        kwargs: Those of `RNNBase` but the mode.
+        args: The arguments of `RNNBase`, except `mode`.
+        kwargs: The keyword arguments of `RNNBase`, except `mode`.
 
     Example:
         >>> import mindtorch_v2 as torch
@@ -238,7 +238,7 @@ class GRU(RNNBase):
     def forward(
         self, input: torch.Tensor, hx: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Returns the states of every step, and the last ones of each layer."""
+        """Returns the states of every step, and the final ones of each layer."""
         outputs, (hidden,) = self._forward(input, hx)
         return outputs, hidden
 

@@ -1,4 +1,4 @@
-"""The profiler at torch's path: the same objects, under the same names, as in `mindprof`."""
+"""The profiler at torch's path, re-exported from `mindprof` under the same names."""
 
 from mindprof.profiler import *  # noqa: F403
 from mindprof.profiler import KinetoStepTracker as KinetoStepTracker

@@ -1,4 +1,4 @@
-"""Marks for Intel's profilers, as in a torch that is built without them."""
+"""ITT annotations for Intel's profilers: unavailable, as in a torch built without them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ def _fail() -> NoReturn:
 
 
 def is_available() -> bool:
-    """Returns whether marks can be made: they cannot."""
+    """Returns `False`: ITT is not available."""
     return False
 
 
 def range_push(msg: str) -> None:  # noqa: ARG001
-    """Would open a range.
+    """Fails; with ITT, it would open a range.
 
     Args:
-        msg: Its name.
+        msg: The name of the range.
 
     Raises:
         RuntimeError: Always.
@@ -31,7 +31,7 @@ def range_push(msg: str) -> None:  # noqa: ARG001
 
 
 def range_pop() -> None:
-    """Would close a range.
+    """Fails; with ITT, it would close a range.
 
     Raises:
         RuntimeError: Always.
@@ -40,10 +40,10 @@ def range_pop() -> None:
 
 
 def mark(msg: str) -> None:  # noqa: ARG001
-    """Would make a mark.
+    """Fails; with ITT, it would add a mark.
 
     Args:
-        msg: Its name.
+        msg: The name of the mark.
 
     Raises:
         RuntimeError: Always.
@@ -53,12 +53,12 @@ def mark(msg: str) -> None:  # noqa: ARG001
 
 @contextmanager
 def range(msg: str, *args: Any, **kwargs: Any) -> Iterator[None]:
-    """Would open a range around the body.
+    """Fails; with ITT, it would open a range around the body.
 
     Args:
-        msg: Its name, a template.
-        args: What to put into the template.
-        kwargs: What to put into the template by name.
+        msg: The name of the range, as a format string.
+        args: Positional values for the format string.
+        kwargs: Named values for the format string.
 
     Raises:
         RuntimeError: Always.

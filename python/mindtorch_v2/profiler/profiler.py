@@ -1,4 +1,4 @@
-"""The profiler at the path of torch's own module, which users import from too."""
+"""The profiler at the path of torch's implementation module, from which users import too."""
 
 from mindprof import (
     CuspyConfig,

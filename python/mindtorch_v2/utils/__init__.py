@@ -1,4 +1,4 @@
-"""What several parts of the runtime share, at torch's paths."""
+"""Helpers shared by several parts of the runtime, at torch's paths."""
 
 from mindtorch_v2 import _missing
 from mindtorch_v2.utils import data, hooks

@@ -1,4 +1,4 @@
-"""The handle that takes a registered hook away again."""
+"""The handle that removes a registered hook."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ids = itertools.count()
 
 
 class RemovableHandle:
-    """Stands for one registered hook; `remove()` unregisters it, and so does leaving a `with`.
+    """A handle to a registered hook, which `remove()` or leaving a `with` block unregisters.
 
     The handle keeps neither the hook nor its owner alive.
 
@@ -30,7 +30,7 @@ class RemovableHandle:
         self._hooks = weakref.ref(hooks_dict)
 
     def remove(self) -> None:
-        """Unregisters the hook. A second call changes nothing."""
+        """Unregisters the hook. Further calls have no effect."""
         hooks = self._hooks()
         if hooks is not None:
             hooks.pop(self.id, None)
@@ -48,7 +48,7 @@ class RemovableHandle:
 
 
 def register(hooks: OrderedDict[int, _T], hook: _T, *, prepend: bool = False) -> RemovableHandle:
-    """Adds `hook` to `hooks`, at the end or in front, and returns its handle."""
+    """Adds `hook` to `hooks`, at the end or at the front, and returns its handle."""
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     if prepend:

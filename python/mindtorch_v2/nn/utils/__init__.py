@@ -1,4 +1,4 @@
-"""What is done to the gradients and the parameters of a model as a whole."""
+"""Helpers for the gradients and the parameters of a whole model."""
 
 from mindtorch_v2 import _missing
 from mindtorch_v2.nn.utils.clip_grad import (

@@ -1,4 +1,4 @@
-"""Limits gradients, by their common norm or one by one."""
+"""Clips gradients by their total norm or element by element."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ def get_total_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> torch.Tensor:
-    """Returns the norm of all tensors taken together.
+    """Returns the norm of all tensors together.
 
     Args:
         tensors: The tensors.
-        norm_type: The power of the norm; infinity is the largest size.
-        error_if_nonfinite: Whether a norm that is no finite number raises.
-        foreach: Accepted; the operators are the CPU's.
+        norm_type: The order of the norm; infinity means the largest absolute value.
+        error_if_nonfinite: Whether to raise an exception if the norm is not finite.
+        foreach: Accepted, without effect on the CPU.
     """
     del foreach
     given = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
@@ -44,7 +44,7 @@ def clip_grads_with_norm_(
     total_norm: torch.Tensor,
     foreach: bool | None = None,
 ) -> None:
-    """Scales gradients down by a norm that is known already."""
+    """Scales gradients down by a known total norm."""
     del foreach
     factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
     for gradient in _gradients(parameters):
@@ -58,7 +58,7 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> torch.Tensor:
-    """Scales gradients down so that their common norm is at most `max_norm`; returns the norm.
+    """Scales gradients so that their total norm is at most `max_norm`; returns the norm.
 
     >>> import mindtorch_v2 as torch
     >>> weight = torch.ones(4, requires_grad=True)
@@ -80,7 +80,7 @@ def clip_grad_value_(
     clip_value: float,
     foreach: bool | None = None,
 ) -> None:
-    """Limits each element of the gradients to at most `clip_value` in size."""
+    """Clips each element of the gradients to at most `clip_value` in absolute value."""
     del foreach
     limit = float(clip_value)
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""All parameters as one vector, and back."""
+"""Conversion of all parameters to one vector, and back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import mindtorch_v2 as torch
 
 
 def parameters_to_vector(parameters: Iterable[torch.Tensor]) -> torch.Tensor:
-    """Returns all elements one after the other.
+    """Concatenates the elements of all parameters into one vector.
 
     >>> import mindtorch_v2 as torch
     >>> parameters_to_vector([torch.ones(1, 2), torch.zeros(1)])
@@ -18,7 +18,7 @@ def parameters_to_vector(parameters: Iterable[torch.Tensor]) -> torch.Tensor:
 
 
 def vector_to_parameters(vec: torch.Tensor, parameters: Iterable[torch.Tensor]) -> None:
-    """Writes pieces of a vector into parameters."""
+    """Copies consecutive slices of a vector into the parameters."""
     if not isinstance(vec, torch.Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {type(vec)}")
     begin = 0

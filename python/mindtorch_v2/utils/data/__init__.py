@@ -1,4 +1,4 @@
-"""Examples, and how they are put together into batches.
+"""Datasets, samplers and the data loader that combines examples into batches.
 
 >>> import mindtorch_v2 as torch
 >>> data = TensorDataset(torch.arange(5), torch.arange(5) * 2)

@@ -1,4 +1,4 @@
-"""Examples put together into a batch."""
+"""Collation: combines examples into a batch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import mindtorch_v2 as torch
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
-    """Stacks tensors and numbers; goes into tuples, lists and mappings.
+    """Stacks tensors and numbers, recursing into tuples, lists and mappings.
 
     >>> default_collate([(1, "a"), (2, "b")])
     [tensor([1, 2]), ('a', 'b')]

@@ -1,4 +1,4 @@
-"""`DataLoader`: batches of examples, made by the thread that asks for them."""
+"""`DataLoader`: batches of examples, built on the calling thread."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mindtorch_v2.utils.data._collate import default_collate
 from mindtorch_v2.utils.data.dataset import Dataset, IterableDataset
 from mindtorch_v2.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
 
-# What belongs to worker processes, and is passed over without any.
+# Options of worker processes, which are ignored because there are none.
 _WORKER_OPTIONS = {
     "pin_memory",
     "timeout",
@@ -25,22 +25,22 @@ _WORKER_OPTIONS = {
 
 
 class DataLoader:
-    """Takes examples in an order and puts them together into batches.
+    """Draws examples in some order and combines them into batches.
 
     Args:
         dataset: The examples.
-        batch_size: How many make a batch; None gives examples one by one.
-        shuffle: Whether they are taken at random.
-        sampler: The numbers of the examples, instead of `shuffle`.
-        batch_sampler: Lists of such numbers, instead of all of the former.
-        num_workers: 0: worker processes are not supported.
-        collate_fn: Makes a batch of a list of examples.
-        drop_last: Whether a last batch that is smaller is left out.
-        generator: Not used: there is one source of random numbers, `manual_seed`'s.
-        options: What torch takes for worker processes.
+        batch_size: The number of examples in a batch; `None` yields single examples.
+        shuffle: Whether to draw in random order.
+        sampler: The indices of the examples, instead of `shuffle`.
+        batch_sampler: Lists of indices, instead of the three above.
+        num_workers: Must be 0: worker processes are not supported.
+        collate_fn: Combines a list of examples into a batch.
+        drop_last: Whether to omit a smaller last batch.
+        generator: Ignored: all random numbers come from the generator that `manual_seed` seeds.
+        options: torch's options for worker processes; ignored.
 
     Raises:
-        NotImplementedError: Workers are asked for.
+        NotImplementedError: If worker processes are requested.
 
     Example:
         >>> list(DataLoader(range(3), batch_size=2))
@@ -62,8 +62,8 @@ class DataLoader:
     ) -> None:
         if num_workers:
             raise NotImplementedError(
-                f"DataLoader(num_workers={num_workers}) is not supported: this runtime loads in "
-                "the thread that asks, use num_workers=0"
+                f"DataLoader(num_workers={num_workers}) is not supported: this runtime has no "
+                "worker processes, use num_workers=0"
             )
         unknown = set(options) - _WORKER_OPTIONS
         if unknown:

@@ -1,4 +1,4 @@
-"""Collections of examples."""
+"""Datasets: collections of examples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _T = TypeVar("_T", covariant=True)
 
 
 class Dataset(Generic[_T]):
-    """Examples that are reached by number: subclasses have `__getitem__` and `__len__`."""
+    """A dataset with indexed access; subclasses define `__getitem__` and `__len__`."""
 
     def __getitem__(self, index: Any) -> _T:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
@@ -23,17 +23,17 @@ class Dataset(Generic[_T]):
 
 
 class IterableDataset(Dataset[_T]):
-    """Examples that come one after the other: subclasses have `__iter__`."""
+    """A dataset that is a stream of examples; subclasses define `__iter__`."""
 
     def __iter__(self) -> Iterator[_T]:
         raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
 
 
 class TensorDataset(Dataset["tuple[torch.Tensor, ...]"]):
-    """Rows of tensors.
+    """A dataset of tensor rows.
 
     Args:
-        tensors: Tensors of one first size.
+        tensors: Tensors whose first sizes are equal.
     """
 
     def __init__(self, *tensors: torch.Tensor) -> None:
@@ -49,10 +49,10 @@ class TensorDataset(Dataset["tuple[torch.Tensor, ...]"]):
 
 
 class ConcatDataset(Dataset[Any]):
-    """Several collections, one after the other.
+    """The concatenation of several datasets.
 
     Args:
-        datasets: The collections.
+        datasets: The datasets.
     """
 
     def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
@@ -77,11 +77,11 @@ class ConcatDataset(Dataset[Any]):
 
 
 class Subset(Dataset[_T]):
-    """Some of the examples of a collection.
+    """A subset of a dataset.
 
     Args:
-        dataset: The collection.
-        indices: The numbers of the examples.
+        dataset: The dataset.
+        indices: The indices of the examples.
     """
 
     def __init__(self, dataset: Dataset[_T], indices: Sequence[int]) -> None:
@@ -100,12 +100,12 @@ class Subset(Dataset[_T]):
 def random_split(
     dataset: Dataset[_T], lengths: Sequence[float], generator: Any = None
 ) -> list[Subset[_T]]:
-    """Splits a collection at random into parts of given lengths, or of given shares.
+    """Splits a dataset randomly into parts of given lengths or fractions.
 
     Args:
-        dataset: The collection.
-        lengths: Numbers of examples, or shares that sum to one.
-        generator: Not used: there is one source of random numbers, `manual_seed`'s.
+        dataset: The dataset.
+        lengths: Numbers of examples, or fractions that sum to one.
+        generator: Ignored: all random numbers come from the generator that `manual_seed` seeds.
     """
     del generator
     count = len(dataset)  # type: ignore[arg-type]

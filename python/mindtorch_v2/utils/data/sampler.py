@@ -1,4 +1,4 @@
-"""The order in which examples are taken."""
+"""Samplers: the order in which examples are drawn."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _T = TypeVar("_T", covariant=True)
 
 
 class Sampler(Generic[_T]):
-    """Gives the numbers of examples, or lists of them: subclasses have `__iter__`."""
+    """An iterable of example indices, or of lists of them; subclasses define `__iter__`."""
 
     def __iter__(self) -> Iterator[_T]:
         raise NotImplementedError
 
 
 class SequentialSampler(Sampler[int]):
-    """Takes examples in their order.
+    """Draws examples in order.
 
     Args:
         data_source: The examples.
@@ -36,13 +36,13 @@ class SequentialSampler(Sampler[int]):
 
 
 class RandomSampler(Sampler[int]):
-    """Takes examples at random.
+    """Draws examples in random order.
 
     Args:
         data_source: The examples.
-        replacement: Whether an example may come more than once.
-        num_samples: How many are taken; all by default.
-        generator: Not used: there is one source of random numbers, `manual_seed`'s.
+        replacement: Whether an example may be drawn more than once.
+        num_samples: The number of draws; by default, the number of examples.
+        generator: Ignored: all random numbers come from the generator that `manual_seed` seeds.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
-        """How many examples are taken."""
+        """The number of draws."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
@@ -82,11 +82,11 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """Takes some examples at random, each once.
+    """Draws a subset of examples in random order, each once.
 
     Args:
-        indices: The numbers of the examples.
-        generator: Not used: there is one source of random numbers, `manual_seed`'s.
+        indices: The indices of the examples.
+        generator: Ignored: all random numbers come from the generator that `manual_seed` seeds.
     """
 
     def __init__(self, indices: Sequence[int], generator: Any = None) -> None:
@@ -102,13 +102,13 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """Takes examples at random, by weights.
+    """Draws examples randomly by weight.
 
     Args:
-        weights: A weight for each example.
-        num_samples: How many are taken.
-        replacement: Whether an example may come more than once.
-        generator: Not used: there is one source of random numbers, `manual_seed`'s.
+        weights: The weight of each example.
+        num_samples: The number of draws.
+        replacement: Whether an example may be drawn more than once.
+        generator: Ignored: all random numbers come from the generator that `manual_seed` seeds.
     """
 
     def __init__(
@@ -138,12 +138,12 @@ class WeightedRandomSampler(Sampler[int]):
 
 
 class BatchSampler(Sampler["list[int]"]):
-    """Puts the numbers of another sampler together into lists.
+    """Groups the indices of another sampler into lists.
 
     Args:
-        sampler: Where the numbers come from.
-        batch_size: How many make a list.
-        drop_last: Whether a last list that is shorter is left out.
+        sampler: The sampler of indices.
+        batch_size: The length of a list.
+        drop_last: Whether to omit a shorter last list.
 
     Example:
         >>> list(BatchSampler(SequentialSampler(range(5)), 2, drop_last=False))
