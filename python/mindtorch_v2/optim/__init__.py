@@ -1,4 +1,4 @@
-"""Optimizers, and schedulers of their learning rates.
+"""Optimizers and learning rate schedulers.
 
 >>> import mindtorch_v2 as torch
 >>> model = torch.nn.Linear(2, 1)

@@ -1,4 +1,4 @@
-"""Schedulers made of others: one after the other (`SequentialLR`) or all at once."""
+"""Schedulers composed of others: `SequentialLR` and `ChainedScheduler`."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from mindtorch_v2.optim.optimizer import Optimizer
 
 
 class _ComposedScheduler(LRScheduler):
-    """Keeps the state of the schedulers that it is made of."""
+    """The common base of composed schedulers, which saves and restores their state."""
 
     _schedulers: Sequence[LRScheduler]
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns what the schedulers know, and what is known of them all."""
+        """Returns the state of this scheduler and of those that it contains."""
         state = super().state_dict()
         del state["_schedulers"]
         state["_schedulers"] = [scheduler.state_dict() for scheduler in self._schedulers]
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what `state_dict` returned, into the schedulers that are there."""
+        """Restores the state that `state_dict` returned, into the existing schedulers."""
         state = dict(state_dict)
         for scheduler, saved in zip(self._schedulers, state.pop("_schedulers"), strict=True):
             scheduler.load_state_dict(saved)
@@ -52,13 +52,13 @@ class _ComposedScheduler(LRScheduler):
 
 
 class SequentialLR(_ComposedScheduler):
-    """Follows one scheduler after the other.
+    """Follows several schedulers one after the other.
 
     Args:
-        optimizer: Whose groups' learning rates are set.
-        schedulers: In the order in which they are followed.
-        milestones: The epochs at which the next one takes over.
-        last_epoch: The epoch to go on from; -1 to begin.
+        optimizer: The optimizer whose learning rates are scheduled.
+        schedulers: The schedulers, in order.
+        milestones: The epochs at which the next scheduler takes over.
+        last_epoch: The epoch to resume from; -1 starts from the beginning.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class SequentialLR(_ComposedScheduler):
         self._milestones = milestones
         self.last_epoch = last_epoch + 1
         self.optimizer = optimizer
-        # Making the schedulers has set rates and counted an epoch: only the first may do so.
+        # Creating a scheduler sets rates and counts an epoch; only the first one may do so.
         for group in optimizer.param_groups:
             group["lr"] = group["initial_lr"]
         self.recursive_undo()
@@ -92,10 +92,10 @@ class SequentialLR(_ComposedScheduler):
         self._last_lr = first.get_last_lr()
 
     def recursive_undo(self, sched: LRScheduler | None = None) -> None:
-        """Takes back the epoch that making a scheduler counted, also in those that it is made of.
+        """Reverts the epoch that creating a scheduler counted, recursively.
 
         Args:
-            sched: The scheduler; this one if None.
+            sched: The scheduler; by default this one.
         """
         undone = self if sched is None else sched
         if isinstance(undone, _ComposedScheduler):
@@ -105,7 +105,7 @@ class SequentialLR(_ComposedScheduler):
             undone.last_epoch -= 1
 
     def step(self) -> None:  # type: ignore[override]
-        """Sets the rates of the next epoch, by the scheduler whose turn it is."""
+        """Sets the rates of the next epoch with the scheduler that is active then."""
         self.last_epoch += 1
         index = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[index]
@@ -117,11 +117,11 @@ class SequentialLR(_ComposedScheduler):
 
 
 class ChainedScheduler(_ComposedScheduler):
-    """Follows several schedulers at once, each changing what the one before has set.
+    """Applies several schedulers at once, each to the rates of the previous one.
 
     Args:
-        schedulers: In the order in which they change the rates.
-        optimizer: Whose groups' learning rates are set; that of the first if None.
+        schedulers: The schedulers, in the order in which they apply.
+        optimizer: The optimizer; by default that of the first scheduler.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Schedulers along cosines: `CosineAnnealingLR`, `CosineAnnealingWarmRestarts`."""
+"""Cosine schedulers: `CosineAnnealingLR`, `CosineAnnealingWarmRestarts`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from mindtorch_v2.optim.optimizer import Optimizer
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Lowers the rates along half a cosine, and raises them again after it.
+    """Lowers the rates along half a cosine, and raises them again afterwards.
 
     Args:
-        optimizer: Whose groups' learning rates are set.
-        T_max: Epochs until the lowest point.
-        eta_min: The rate there.
-        last_epoch: The epoch to go on from; -1 to begin.
+        optimizer: The optimizer whose learning rates are scheduled.
+        T_max: The number of epochs until the minimum.
+        eta_min: The rate at the minimum.
+        last_epoch: The epoch to resume from; -1 starts from the beginning.
     """
 
     def __init__(
@@ -30,7 +30,8 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """Computes the rates from those before, so that other schedulers may change them too."""
+        """Computes the rates from the previous ones, which other schedulers may have changed.
+        """
         self._warn_outside_step()
         if self._is_initial:
             return self._current()
@@ -38,7 +39,7 @@ class CosineAnnealingLR(LRScheduler):
             return self._get_closed_form_lr()
         before = self._height(self.last_epoch - 1)
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
-            # The lowest point was just reached: a ratio to it would divide by zero.
+            # The minimum was just reached, where the ratio would divide by zero.
             rise = (1 - math.cos(math.pi / self.T_max)) / 2
             pairs = zip(self._current(), self.base_lrs, strict=True)
             return [rate + (base - self.eta_min) * rise for rate, base in pairs]
@@ -54,14 +55,14 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Lowers the rates along half a cosine again and again, each time from the top.
+    """Lowers the rates along half a cosine repeatedly, each time from the top.
 
     Args:
-        optimizer: Whose groups' learning rates are set.
-        T_0: Epochs until the first restart.
-        T_mult: How many times longer each next round is.
+        optimizer: The optimizer whose learning rates are scheduled.
+        T_0: The number of epochs until the first restart.
+        T_mult: The factor by which each next cycle is longer.
         eta_min: The lowest rate.
-        last_epoch: The epoch to go on from; -1 to begin.
+        last_epoch: The epoch to resume from; -1 starts from the beginning.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """Computes the rates from the first ones and the epochs since the last restart."""
+        """Computes the rates from the initial ones and the epochs since the last restart."""
         self._warn_outside_step()
         height = 1 + math.cos(math.pi * self.T_cur / self.T_i)
         return [self.eta_min + (base - self.eta_min) * height / 2 for base in self.base_lrs]
@@ -97,7 +98,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         """Sets the rates of the next epoch.
 
         Args:
-            epoch: The epoch to go to instead; a part of one counts too.
+            epoch: The epoch to set instead; it may be fractional.
         """
         if epoch is None and self.last_epoch >= 0:
             epoch = self.last_epoch + 1
@@ -120,7 +121,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         if self.T_mult == 1:
             self.T_cur = epoch % self.T_0
             return
-        # Rounds grow as powers do, so that their number is a logarithm.
+        # Cycle lengths form a geometric series, so the number of cycles is a logarithm.
         growth = self.T_mult - 1
         rounds = int(math.log(epoch / self.T_0 * growth + 1, self.T_mult))
         self.T_cur = epoch - self.T_0 * (self.T_mult**rounds - 1) / growth

@@ -1,4 +1,4 @@
-"""`CyclicLR`: rates that go up and down between two bounds, and momentum that does the opposite."""
+"""`CyclicLR`: rates that cycle between two bounds, with momentum cycling inversely."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MODES = ("triangular", "triangular2", "exp_range")
 
 
 class CyclicLR(LRScheduler):
-    """Raises and lowers the rates between `base_lr` and `max_lr`; stepped per batch.
+    """Cycles the rates between `base_lr` and `max_lr`; stepped per batch.
 
     ```text
     max_lr      .          .
@@ -26,19 +26,19 @@ class CyclicLR(LRScheduler):
     ```
 
     Args:
-        optimizer: Whose groups' learning rates are set.
+        optimizer: The optimizer whose learning rates are scheduled.
         base_lr: The lowest rate, or one for each group.
         max_lr: The highest rate, or one for each group.
-        step_size_up: Steps on the way up.
-        step_size_down: Steps on the way down; as many as up if None.
-        mode: "triangular", "triangular2" or "exp_range".
-        gamma: What "exp_range" takes the power of.
-        scale_fn: Says how high a cycle is, in the place of the modes.
-        scale_mode: Whether it is asked by "cycle" or by "iterations".
-        cycle_momentum: Whether momentum goes down and up as rates go up and down.
+        step_size_up: The number of rising steps.
+        step_size_down: The number of falling steps; by default as many as rising ones.
+        mode: `"triangular"`, `"triangular2"` or `"exp_range"`.
+        gamma: The base of the decay of `"exp_range"`.
+        scale_fn: A function that scales cycles, instead of a mode.
+        scale_mode: Whether the function takes the `"cycle"` or the `"iterations"`.
+        cycle_momentum: Whether to cycle the momentum inversely to the rates.
         base_momentum: The lowest momentum, or one for each group.
         max_momentum: The highest momentum, or one for each group.
-        last_epoch: The step to go on from; -1 to begin.
+        last_epoch: The step to resume from; -1 starts from the beginning.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class CyclicLR(LRScheduler):
                 group.update(max_momentum=high, base_momentum=low)
 
     def scale_fn(self, x: float) -> float:
-        """Returns how high a cycle is, by its number or by that of the step."""
+        """Returns the height of a cycle, given its number or that of the step."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
         if self.mode == "triangular":
@@ -106,7 +106,7 @@ class CyclicLR(LRScheduler):
         return float(self.gamma**x) if self.mode == "exp_range" else 1 / (2.0 ** (x - 1))
 
     def get_lr(self) -> list[float]:
-        """Computes the rates of this step, and sets the momentum of this step."""
+        """Computes the rates of this step and sets its momentum."""
         self._warn_outside_step()
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         passed = 1.0 + self.last_epoch / self.total_size - cycle
@@ -121,9 +121,9 @@ class CyclicLR(LRScheduler):
         return [low + (high - low) * height * scale for low, high in pairs]
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns all that the scheduler knows but its optimizer and its function.
+        """Returns the state of the scheduler, without its optimizer and its function.
 
-        Of a callable object its attributes are kept, of a plain function nothing.
+        The attributes of a callable object are included; a plain function has none.
         """
         state = super().state_dict()
         function = state.pop("_scale_fn_custom")
@@ -132,7 +132,7 @@ class CyclicLR(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what `state_dict` returned, into the function that is there."""
+        """Restores the state that `state_dict` returned, keeping the current function."""
         state = dict(state_dict)
         saved = state.pop("_scale_fn_custom")
         super().load_state_dict(state)

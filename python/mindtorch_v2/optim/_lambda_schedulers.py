@@ -1,4 +1,4 @@
-"""Schedulers that ask a function: `LambdaLR`, `MultiplicativeLR`."""
+"""Schedulers that call a function: `LambdaLR`, `MultiplicativeLR`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _Lambda: TypeAlias = "Callable[[int], float]"
 
 
 class LambdaLR(LRScheduler):
-    """Multiplies the first rates by what a function says of the epoch.
+    """Multiplies the initial rates by a function of the epoch.
 
     Args:
-        optimizer: Whose groups' learning rates are set.
+        optimizer: The optimizer whose learning rates are scheduled.
         lr_lambda: The function, or one for each group.
-        last_epoch: The epoch to go on from; -1 to begin.
+        last_epoch: The epoch to resume from; -1 starts from the beginning.
     """
 
     def __init__(
@@ -34,15 +34,15 @@ class LambdaLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """Computes the rates from the first ones."""
+        """Computes the rates from the initial ones."""
         self._warn_outside_step()
         pairs = zip(self.base_lrs, self.lr_lambdas, strict=True)
         return [base * function(self.last_epoch) for base, function in pairs]
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns all that the scheduler knows but its optimizer and its functions.
+        """Returns the state of the scheduler, without its optimizer and its functions.
 
-        Of callable objects their attributes are kept, of plain functions nothing.
+        The attributes of callable objects are included; plain functions have none.
         """
         state = super().state_dict()
         del state["lr_lambdas"]
@@ -53,7 +53,7 @@ class LambdaLR(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what `state_dict` returned, into the functions that are there."""
+        """Restores the state that `state_dict` returned, keeping the current functions."""
         state = dict(state_dict)
         for function, saved in zip(self.lr_lambdas, state.pop("lr_lambdas"), strict=True):
             if saved is not None:
@@ -62,12 +62,12 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LambdaLR):
-    """Multiplies the rates by what a function says of the epoch.
+    """Multiplies the previous rates by a function of the epoch.
 
     Args:
-        optimizer: Whose groups' learning rates are set.
+        optimizer: The optimizer whose learning rates are scheduled.
         lr_lambda: The function, or one for each group.
-        last_epoch: The epoch to go on from; -1 to begin.
+        last_epoch: The epoch to resume from; -1 starts from the beginning.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class MultiplicativeLR(LambdaLR):
         super().__init__(optimizer, lr_lambda, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """Computes the rates from those before."""
+        """Computes the rates from the previous ones."""
         self._warn_outside_step()
         if self._is_initial:
             return self._current()

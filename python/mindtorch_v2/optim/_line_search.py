@@ -1,6 +1,6 @@
-"""How far to go along a direction: a search for a point that satisfies the strong Wolfe conditions.
+"""A line search for a point that satisfies the strong Wolfe conditions.
 
-Such a point lies enough below the start, and the slope there is enough flatter:
+Such a point lies sufficiently below the start, and the slope there is sufficiently flatter:
 
 ```text
 loss   |
@@ -10,8 +10,8 @@ loss   |
        start    ^ found
 ```
 
-Lengths and slopes are numbers or tensors without dimensions, as the optimizer got them; what is
-asked of them is asked as often as torch asks, because a profile shows it.
+Lengths and slopes are numbers or zero-dimensional tensors, as the optimizer has them. They are read
+as often as torch reads them, because a profile shows it.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
-# How much of the first slope the loss must fall by, and how much of it may be left.
+# The required decrease as a fraction of the first slope, and the slope that may remain.
 _ENOUGH_FALL = 1e-4
 _SLOPE_LEFT = 0.9
-# Brackets that move no parameter by more than this are not divided further.
+# A bracket that moves no parameter by more than this is not divided further.
 _SMALLEST = 1e-9
 
 
 @dataclass(frozen=True)
 class Point:
-    """A point on the line: how far away it is, with loss, gradient and slope there."""
+    """A point on the line: its distance, with the loss, the gradient and the slope there."""
 
     length: Any
     loss: Any
@@ -39,7 +39,7 @@ class Point:
     slope: Any
 
     def kept(self) -> Point:
-        """Returns the point with a gradient that later evaluations do not change."""
+        """Returns the point with a copy of its gradient, which later evaluations do not change."""
         return replace(self, gradient=self.gradient.clone(memory_format=torch.contiguous_format))
 
 
@@ -50,17 +50,17 @@ def strong_wolfe(
     start: Point,
     most_evaluations: int,
 ) -> tuple[Point, int]:
-    """Searches from `length` on.
+    """Searches along the line, starting at `length`.
 
     Args:
         evaluate: Computes the point at a length.
-        length: Where to look first.
-        direction: Where the line goes.
+        length: The first length to try.
+        direction: The direction of the line.
         start: The point at length zero.
-        most_evaluations: How often to evaluate beyond the first time.
+        most_evaluations: The maximum number of evaluations after the first one.
 
     Returns:
-        The point that was found, or the best one, and how often it was evaluated.
+        The point that was found, or the best one, and the number of evaluations.
     """
     largest = direction.abs().max()
     start = start.kept()
@@ -90,7 +90,7 @@ def _divide(
     start: Point,
     rounds: tuple[int, int],
 ) -> tuple[Point, int]:
-    """Narrows a bracket around a point that satisfies the conditions down to it."""
+    """Narrows a bracket until it contains only a point that satisfies the conditions."""
     done, most = rounds
     was_near_end = False
     low, high = _by_loss(bracket)
@@ -127,10 +127,10 @@ def _by_loss(bracket: list[Point]) -> tuple[int, int]:
 
 
 def _away_from_ends(length: Any, ends: list[Any], was_near: bool) -> tuple[Any, bool]:
-    """Moves a length off the ends of the bracket if it is there, or near them once more.
+    """Moves a length away from the ends of the bracket if it is too close to them.
 
     Returns:
-        The length, and whether it is near an end and was left there.
+        The length, and whether it is close to an end and was left there.
     """
     margin = 0.1 * (max(ends) - min(ends))
     if not min(max(ends) - length, length - min(ends)) < margin:
@@ -143,7 +143,7 @@ def _away_from_ends(length: Any, ends: list[Any], was_near: bool) -> tuple[Any, 
 
 
 def _lowest_of_cubic(a: Point, b: Point, bounds: tuple[Any, Any] | None = None) -> Any:
-    """Returns where the cubic through two points, with their slopes, is lowest within bounds."""
+    """Returns the minimum of the cubic through two points and their slopes, within bounds."""
     if bounds is None:
         bounds = (a.length, b.length) if a.length <= b.length else (b.length, a.length)
     bend = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.length - b.length)

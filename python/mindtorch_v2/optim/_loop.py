@@ -1,6 +1,6 @@
-"""Optimizers that update one parameter after the other: all of them, on the CPU.
+"""The base of optimizers that update one parameter after the other.
 
-Which operators an update runs, and in which order, is what a profile of torch shows.
+Each update runs the same operators in the same order as torch on the CPU, so that profiles agree.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from mindtorch_v2.optim.optimizer import Closure, Optimizer, Params
 
 
 class LoopOptimizer(Optimizer):
-    """Goes through the parameters that have a gradient, group by group.
+    """Iterates over the parameters that have a gradient, group by group.
 
     The options `foreach` and `fused` choose among torch's implementations of the same update; here
-    there is one.
+    there is only one.
     """
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
@@ -25,13 +25,13 @@ class LoopOptimizer(Optimizer):
         super().__init__(params, defaults)
 
     def step(self, closure: Closure | None = None) -> Any:
-        """Updates the parameters by their gradients, once.
+        """Performs one optimization step.
 
         Args:
-            closure: Computes the loss anew, with its gradients, and returns it.
+            closure: Recomputes the loss and its gradients, and returns the loss.
 
         Returns:
-            What the closure returned, or None.
+            The result of the closure, or `None`.
         """
         loss = self._evaluate(closure)
         with torch.no_grad():
@@ -45,7 +45,7 @@ class LoopOptimizer(Optimizer):
         return loss
 
     def _start(self, parameter: torch.Tensor, group: dict[str, Any]) -> None:
-        """Makes the state of a parameter before its first update."""
+        """Creates the state of a parameter before its first update."""
 
     def _update(
         self, parameter: torch.Tensor, gradient: torch.Tensor, group: dict[str, Any]
@@ -55,12 +55,12 @@ class LoopOptimizer(Optimizer):
 
 
 def require(valid: bool, message: str) -> None:
-    """Raises ValueError with `message` unless an option is valid."""
+    """Raises `ValueError` with `message` unless an option is valid."""
     if not valid:
         raise ValueError(message)
 
 
 def require_betas(betas: tuple[float, float]) -> None:
-    """Raises ValueError unless both are parts that an average can keep."""
+    """Raises `ValueError` unless both betas are valid decay rates."""
     for index, beta in enumerate(betas):
         require(0 <= beta < 1, f"Invalid beta parameter at index {index}: {beta}")

@@ -1,4 +1,4 @@
-"""What schedulers share that turn the momentum of an optimizer too."""
+"""Helpers of schedulers that also cycle the momentum."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def uses_beta1(optimizer: Optimizer) -> bool:
     """Returns whether the momentum of an optimizer is the first of its betas.
 
     Raises:
-        ValueError: The optimizer has no momentum.
+        ValueError: If the optimizer has no momentum.
     """
     if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
         raise ValueError(
@@ -33,7 +33,7 @@ def per_group(name: str, optimizer: Optimizer, value: float | Sequence[float]) -
     """Returns one value for each group of parameters.
 
     Raises:
-        ValueError: There are values for more groups, or for fewer.
+        ValueError: If the number of values does not match the number of groups.
     """
     groups = len(optimizer.param_groups)
     if isinstance(value, int | float):

@@ -1,4 +1,4 @@
-"""`OneCycleLR`: rates that rise once and fall once, and momentum that does the opposite."""
+"""`OneCycleLR`: rates that rise and fall once, with momentum doing the opposite."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mindtorch_v2.optim.optimizer import Optimizer
 
 
 class OneCycleLR(LRScheduler):
-    """Raises the rates from low to `max_lr` and lowers them to almost nothing; stepped per batch.
+    """Raises the rates to `max_lr` and lowers them to almost zero; stepped per batch.
 
     ```text
     max_lr                          .-'-.
@@ -22,20 +22,20 @@ class OneCycleLR(LRScheduler):
     ```
 
     Args:
-        optimizer: Whose groups' learning rates are set.
+        optimizer: The optimizer whose learning rates are scheduled.
         max_lr: The highest rate, or one for each group.
-        total_steps: How many steps there will be.
-        epochs: With `steps_per_epoch`, another way to say `total_steps`.
-        steps_per_epoch: With `epochs`, another way to say `total_steps`.
-        pct_start: The part of the steps in which rates rise.
-        anneal_strategy: "cos" or "linear".
-        cycle_momentum: Whether momentum goes down and up as rates go up and down.
+        total_steps: The total number of steps.
+        epochs: Together with `steps_per_epoch`, an alternative to `total_steps`.
+        steps_per_epoch: Together with `epochs`, an alternative to `total_steps`.
+        pct_start: The fraction of the steps in which rates rise.
+        anneal_strategy: `"cos"` or `"linear"`.
+        cycle_momentum: Whether to cycle the momentum inversely to the rates.
         base_momentum: The lowest momentum, or one for each group.
         max_momentum: The highest momentum, or one for each group.
-        div_factor: `max_lr` divided by this is where the rates begin.
-        final_div_factor: The first rate divided by this is where they end.
-        three_phase: Whether rates fall as they rose before they fall to the end.
-        last_epoch: The step to go on from; -1 to begin.
+        div_factor: The ratio of `max_lr` to the initial rate.
+        final_div_factor: The ratio of the initial rate to the final one.
+        three_phase: Whether rates fall symmetrically before they fall to the final rate.
+        last_epoch: The step to resume from; -1 starts from the beginning.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class OneCycleLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """Computes the rates of this step, and sets the momentum of this step."""
+        """Computes the rates of this step and sets its momentum."""
         self._warn_outside_step()
         if self.last_epoch > self.total_steps:
             raise ValueError(
@@ -100,7 +100,7 @@ class OneCycleLR(LRScheduler):
         return rates
 
     def _progress(self) -> tuple[dict[str, Any], float]:
-        """Returns the phase of this step, and how much of the phase has passed."""
+        """Returns the phase of this step, and the fraction of the phase that has passed."""
         start = 0.0
         for phase in self._schedule_phases:
             if self.last_epoch <= phase["end_step"]:

@@ -1,4 +1,4 @@
-"""`ReduceLROnPlateau`: rates that fall when a measure no longer gets better."""
+"""`ReduceLROnPlateau`: rates that fall when a metric stops improving."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from mindtorch_v2.optim.optimizer import Optimizer
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Multiplies the rates by `factor` once a measure has not become better for some epochs.
+    """Multiplies the rates by `factor` if a metric has not improved for some epochs.
 
     Args:
-        optimizer: Whose groups' learning rates are set.
-        mode: Whether the measure gets better by falling, "min", or by rising, "max".
-        factor: What the rates are multiplied by.
-        patience: How many epochs without progress are let pass.
-        threshold: By how much a measure must be better to count.
-        threshold_mode: Whether that is a part of the best so far, "rel", or an amount, "abs".
-        cooldown: For how many epochs after a change nothing is counted.
+        optimizer: The optimizer whose learning rates are scheduled.
+        mode: `"min"` if a lower metric is better, `"max"` if a higher one is.
+        factor: The factor of the rates.
+        patience: The number of epochs without improvement that are tolerated.
+        threshold: The smallest change that counts as an improvement.
+        threshold_mode: Whether the threshold is relative, `"rel"`, or absolute, `"abs"`.
+        cooldown: The number of epochs after a change that are not counted.
         min_lr: The lowest rate, or one for each group.
-        eps: Changes of rates by less than this are not made.
+        eps: The smallest change of a rate that is applied.
     """
 
     best: float
@@ -65,11 +65,11 @@ class ReduceLROnPlateau(LRScheduler):
         self._reset()
 
     def step(self, metrics: SupportsFloat, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Counts an epoch, and lowers the rates if the measure has been no better for long.
+        """Counts an epoch, and lowers the rates if the metric has not improved for too long.
 
         Args:
-            metrics: The measure after the epoch.
-            epoch: The epoch to go to instead. Torch discourages it.
+            metrics: The metric after the epoch.
+            epoch: The epoch to set instead; deprecated in torch.
         """
         current = float(metrics)
         if epoch is not None:
@@ -91,16 +91,16 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self) -> bool:
-        """Whether epochs are not counted, because the rates have just changed."""
+        """Whether epochs are not counted because the rates have just changed."""
         return self.cooldown_counter > 0
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what `state_dict` returned."""
+        """Restores the state that `state_dict` returned."""
         super().load_state_dict(state_dict)
         self._init_is_better(self.mode, self.threshold, self.threshold_mode)
 
     def _reset(self) -> None:
-        """Begins to count anew."""
+        """Resets the counters."""
         self.best = self.mode_worse
         self.cooldown_counter = 0
         self.num_bad_epochs = 0

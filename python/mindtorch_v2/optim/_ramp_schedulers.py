@@ -7,13 +7,13 @@ from mindtorch_v2.optim.optimizer import Optimizer
 
 
 class ConstantLR(LRScheduler):
-    """Lowers the rates for a few epochs.
+    """Scales the rates by a constant for a number of epochs.
 
     Args:
-        optimizer: Whose groups' learning rates are set.
-        factor: What the rates are multiplied by in these epochs.
-        total_iters: How many epochs.
-        last_epoch: The epoch to go on from; -1 to begin.
+        optimizer: The optimizer whose learning rates are scheduled.
+        factor: The factor of the rates in these epochs.
+        total_iters: The number of epochs.
+        last_epoch: The epoch to resume from; -1 starts from the beginning.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class ConstantLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """Computes the rates from those before."""
+        """Computes the rates from the previous ones."""
         self._warn_outside_step()
         if self.last_epoch == 0:
             return [rate * self.factor for rate in self._current()]
@@ -44,14 +44,14 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """Raises or lowers the rates along a line.
+    """Scales the rates by a factor that changes linearly.
 
     Args:
-        optimizer: Whose groups' learning rates are set.
-        start_factor: What the first rates are multiplied by at first.
-        end_factor: What they are multiplied by in the end.
-        total_iters: In how many epochs.
-        last_epoch: The epoch to go on from; -1 to begin.
+        optimizer: The optimizer whose learning rates are scheduled.
+        start_factor: The initial factor.
+        end_factor: The final factor.
+        total_iters: The number of epochs until the final factor.
+        last_epoch: The epoch to resume from; -1 starts from the beginning.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class LinearLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """Computes the rates from those before."""
+        """Computes the rates from the previous ones."""
         self._warn_outside_step()
         if self.last_epoch == 0:
             return [rate * self.start_factor for rate in self._current()]
@@ -92,13 +92,13 @@ class LinearLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """Lowers the rates to zero along a power.
+    """Lowers the rates to zero along a polynomial.
 
     Args:
-        optimizer: Whose groups' learning rates are set.
-        total_iters: In how many epochs.
-        power: Which power; 1 is a line.
-        last_epoch: The epoch to go on from; -1 to begin.
+        optimizer: The optimizer whose learning rates are scheduled.
+        total_iters: The number of epochs until zero.
+        power: The power of the polynomial; 1 is linear.
+        last_epoch: The epoch to resume from; -1 starts from the beginning.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class PolynomialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """Computes the rates from those before."""
+        """Computes the rates from the previous ones."""
         self._warn_outside_step()
         if self._is_initial or self.last_epoch > self.total_iters:
             return self._current()

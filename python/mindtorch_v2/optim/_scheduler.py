@@ -1,4 +1,4 @@
-"""`LRScheduler`: what all schedulers share: epochs, state, and torch's warnings."""
+"""`LRScheduler`: the common base of schedulers, with epochs, state and torch's warnings."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from mindtorch_v2.optim.optimizer import Optimizer
 
 
 class LRScheduler:
-    """The base of all schedulers. Subclasses define `get_lr`.
+    """The base class of all schedulers. Subclasses define `get_lr`.
 
-    Making a scheduler sets the rates of the first epoch; `step()`, called after the optimizer's,
-    sets those of the next.
+    Creating a scheduler sets the rates of the first epoch. `step()`, called after the optimizer's
+    step, sets those of the next.
 
     Args:
-        optimizer: Whose groups' learning rates are set.
-        last_epoch: The epoch to go on from; -1 to begin.
+        optimizer: The optimizer whose learning rates are scheduled.
+        last_epoch: The epoch to resume from; -1 starts from the beginning.
     """
 
     _step_count: int
@@ -48,18 +48,18 @@ class LRScheduler:
             self._is_initial = False
 
     def get_lr(self) -> list[float]:
-        """Computes the rates of the epoch that `last_epoch` says, from those before it."""
+        """Computes the rates of the epoch `last_epoch` from the previous ones."""
         raise NotImplementedError
 
     def get_last_lr(self) -> list[float]:
-        """Returns the rates that are set now, one for each group."""
+        """Returns the current rates, one for each group."""
         return self._last_lr
 
     def step(self, epoch: int | None = None) -> None:
         """Sets the rates of the next epoch.
 
         Args:
-            epoch: The epoch to go to instead. Torch discourages it.
+            epoch: The epoch to set instead; deprecated in torch.
         """
         if self._step_count == 1:
             self._warn_about_order()
@@ -69,15 +69,15 @@ class LRScheduler:
         self._update_lr(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns all that the scheduler knows but its optimizer."""
+        """Returns the state of the scheduler, without its optimizer."""
         return {name: value for name, value in self.__dict__.items() if name != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what `state_dict` returned."""
+        """Restores the state that `state_dict` returned."""
         self.__dict__.update(state_dict)
 
     def _update_lr(self, epoch: int | None = None) -> None:
-        """Sets the rates of an epoch, of the next one if none is named."""
+        """Sets the rates of an epoch, by default of the next one."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if epoch is not None and hasattr(self, "_get_closed_form_lr"):
             rates = self._get_closed_form_lr()
@@ -86,7 +86,7 @@ class LRScheduler:
         self._set(rates)
 
     def _rates(self) -> list[float]:
-        """Returns the rates of this epoch, without the warning that asking for them causes."""
+        """Returns the rates of this epoch without the warning that `get_lr` gives to callers."""
         self._get_lr_called_within_step = True
         try:
             return self.get_lr()

@@ -1,4 +1,4 @@
-"""What optimizers keep: saved by number, loaded for parameters."""
+"""Saving and loading the state of optimizers, with parameters identified by number."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def save(optimizer: Optimizer) -> dict[str, Any]:
-    """Returns an optimizer's state and options, with parameters by their number."""
+    """Returns the state and the options of an optimizer, with parameters as numbers."""
     numbers: dict[torch.Tensor, int] = {}
     for parameter in _parameters(optimizer):
         numbers.setdefault(parameter, len(numbers))
@@ -21,13 +21,13 @@ def save(optimizer: Optimizer) -> dict[str, Any]:
         saved = {option: value for option, value in group.items() if option != "params"}
         saved["params"] = [numbers[parameter] for parameter in group["params"]]
         groups.append(saved)
-    # What belongs to no parameter keeps its key.
+    # State that belongs to no parameter keeps its key.
     state = {numbers.get(key, key): values for key, values in optimizer.state.items()}
     return {"state": state, "param_groups": groups}
 
 
 def load(optimizer: Optimizer, saved: dict[str, Any]) -> None:
-    """Puts saved state and options in the place of an optimizer's own."""
+    """Replaces the state and the options of an optimizer with saved ones."""
     groups = copy.deepcopy(saved["param_groups"])
     if len(groups) != len(optimizer.param_groups):
         raise ValueError("loaded state dict has a different number of parameter groups")
@@ -55,7 +55,7 @@ def load(optimizer: Optimizer, saved: dict[str, Any]) -> None:
 
 
 def _joined(defaults: dict[str, Any], own: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Returns a loaded group with the parameters of the group whose place it takes."""
+    """Returns a loaded group with the parameters of the group that it replaces."""
     names = {"param_names": own["param_names"]} if "param_names" in own else {}
     return {**defaults, **names, **new, "params": own["params"]}
 
@@ -67,7 +67,7 @@ def _parameters(optimizer: Optimizer) -> list[torch.Tensor]:
 def _fit(name: str, value: Any, parameter: torch.Tensor) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(_fit(name, entry, parameter) for entry in value)
-    # A counter of steps keeps its own type, whatever the parameter is made of.
+    # The step counter keeps its own dtype, whatever that of the parameter.
     if not isinstance(value, torch.Tensor) or name == "step":
         return value
     return value.to(parameter.dtype) if parameter.is_floating_point() else value

@@ -1,4 +1,4 @@
-"""Schedulers that multiply rates at some epochs: `StepLR`, `MultiStepLR`, `ExponentialLR`."""
+"""Schedulers that scale rates at some epochs: `StepLR`, `MultiStepLR`, `ExponentialLR`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class StepLR(LRScheduler):
     """Multiplies the rates by `gamma` every `step_size` epochs.
 
     Args:
-        optimizer: Whose groups' learning rates are set.
-        step_size: Epochs between two changes.
-        gamma: What the rates are multiplied by.
-        last_epoch: The epoch to go on from; -1 to begin.
+        optimizer: The optimizer whose learning rates are scheduled.
+        step_size: The number of epochs between changes.
+        gamma: The factor of the rates.
+        last_epoch: The epoch to resume from; -1 starts from the beginning.
 
     Example:
         >>> import mindtorch_v2 as torch
@@ -40,7 +40,7 @@ class StepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """Computes the rates from those before."""
+        """Computes the rates from the previous ones."""
         self._warn_outside_step()
         changes = self.last_epoch > 0 and self.last_epoch % self.step_size == 0
         factor = self.gamma if changes else 1
@@ -52,13 +52,13 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """Multiplies the rates by `gamma` at each of some epochs.
+    """Multiplies the rates by `gamma` at given epochs.
 
     Args:
-        optimizer: Whose groups' learning rates are set.
-        milestones: The epochs; one that is there twice counts twice.
-        gamma: What the rates are multiplied by.
-        last_epoch: The epoch to go on from; -1 to begin.
+        optimizer: The optimizer whose learning rates are scheduled.
+        milestones: The epochs; one that occurs twice counts twice.
+        gamma: The factor of the rates.
+        last_epoch: The epoch to resume from; -1 starts from the beginning.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class MultiStepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """Computes the rates from those before."""
+        """Computes the rates from the previous ones."""
         self._warn_outside_step()
         if self.last_epoch not in self.milestones:
             return self._current()
@@ -89,9 +89,9 @@ class ExponentialLR(LRScheduler):
     """Multiplies the rates by `gamma` every epoch.
 
     Args:
-        optimizer: Whose groups' learning rates are set.
-        gamma: What the rates are multiplied by.
-        last_epoch: The epoch to go on from; -1 to begin.
+        optimizer: The optimizer whose learning rates are scheduled.
+        gamma: The factor of the rates.
+        last_epoch: The epoch to resume from; -1 starts from the beginning.
     """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
@@ -99,7 +99,7 @@ class ExponentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """Computes the rates from those before."""
+        """Computes the rates from the previous ones."""
         self._warn_outside_step()
         factor = 1 if self._is_initial else self.gamma
         return [rate * factor for rate in self._current()]

@@ -1,4 +1,4 @@
-"""`Adadelta`: steps as long as the last ones, by the root of the average squared gradient."""
+"""`Adadelta`: steps scaled by running averages of squared steps and squared gradients."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ class Adadelta(LoopOptimizer):
     """Scales the gradient by the ratio of two averages: of squared steps and of its square.
 
     Args:
-        params: Parameters, or groups of them.
-        lr: What the step is multiplied by.
-        rho: The part of the two averages that is kept at each step.
-        eps: What is added to both averages.
-        weight_decay: The part of the parameter that is added to its gradient.
-        foreach: Accepted; there is one implementation.
+        params: The parameters, or groups of them.
+        lr: The learning rate, a factor of the step.
+        rho: The decay rate of the two running averages.
+        eps: A constant added to both averages for numerical stability.
+        weight_decay: The coefficient of the L2 penalty.
+        foreach: Accepted, without effect: there is one implementation.
         capturable: Not supported.
-        maximize: Whether to move with the gradient.
+        maximize: Whether to maximize the objective.
         differentiable: Not supported.
     """
 

@@ -1,4 +1,4 @@
-"""`Adafactor`: the average squared gradient of a matrix, kept as one row and one column."""
+"""`Adafactor`: Adam-like updates with a factored average of squared gradients."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from mindtorch_v2.optim._loop import LoopOptimizer, require
 from mindtorch_v2.optim._norm import norm
 from mindtorch_v2.optim.optimizer import Params
 
-# From 1 to the next number of a dtype, by its bytes: the first epsilon unless one is given.
+# The machine epsilon of a dtype by its size in bytes: the default first epsilon.
 SPACING = {2: 2.0**-7, 4: 2.0**-23, 8: 2.0**-52}
 
 
 class Adafactor(LoopOptimizer):
-    """Divides the gradient by the root of its average square, in little memory.
+    """Divides the gradient by the root of its average square, using little memory.
 
-    Of a parameter with two dimensions or more, the averages over its rows and over its columns are
-    kept, and their product stands for the whole. Steps are as long as a part of the parameter.
+    For a parameter with two or more dimensions, only the averages over rows and over columns are
+    stored; their product approximates the whole. The step size is relative to the parameter.
 
     Args:
-        params: Parameters, or groups of them.
-        lr: The largest part of the parameter's size that a step goes.
-        beta2_decay: The power of the step's number that the averages move by.
-        eps: The least average, or None for the spacing of the dtype's numbers at 1; and the least
+        params: The parameters, or groups of them.
+        lr: The largest step, relative to the size of the parameter.
+        beta2_decay: The power of the step number with which the averages move.
+        eps: The smallest average, by default the machine epsilon of the dtype, and the smallest
             size of a parameter.
         d: The size above which an update is scaled down.
-        weight_decay: By which part parameters shrink, times `lr`.
-        foreach: Accepted; there is one implementation.
-        maximize: Whether to move with the gradient.
+        weight_decay: The decoupled weight decay, scaled by `lr`.
+        foreach: Accepted, without effect: there is one implementation.
+        maximize: Whether to maximize the objective.
     """
 
     def __init__(
@@ -98,14 +98,14 @@ class Adafactor(LoopOptimizer):
 
 
 def root_mean_square(tensor: torch.Tensor) -> float:
-    """Returns the size of a tensor's elements."""
+    """Returns the root mean square of the elements."""
     return float(norm(tensor).item()) / math.sqrt(tensor.numel())
 
 
 def product_of_averages(
     state: dict[str, Any], gradient: torch.Tensor, moved: float, least: float
 ) -> torch.Tensor:
-    """Moves the averages over rows and columns; returns what they say of each squared element."""
+    """Updates the averages over rows and columns, and returns their product."""
     for name, dim in (("row_var", -1), ("col_var", -2)):
         squares = norm(gradient, dim).square().div_(gradient.shape[dim])
         state[name].lerp_(squares, moved)

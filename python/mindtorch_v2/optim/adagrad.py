@@ -1,4 +1,4 @@
-"""`Adagrad`: steps divided by the root of the sum of squared gradients."""
+"""`Adagrad`: steps scaled by the root of the sum of squared gradients."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from mindtorch_v2.optim.optimizer import Params
 
 
 class Adagrad(LoopOptimizer):
-    """Divides the gradient by the root of the sum of all its squares so far.
+    """Divides the gradient by the root of the sum of all its squares.
 
     Args:
-        params: Parameters, or groups of them.
-        lr: How far a step goes.
-        lr_decay: By how much steps shorten with their number.
-        weight_decay: The part of the parameter that is added to its gradient.
-        initial_accumulator_value: What the sums begin with.
-        eps: What is added to the divisor.
-        foreach: Accepted; there is one implementation.
-        maximize: Whether to move with the gradient.
+        params: The parameters, or groups of them.
+        lr: The learning rate.
+        lr_decay: The decay of the learning rate with the number of steps.
+        weight_decay: The coefficient of the L2 penalty.
+        initial_accumulator_value: The initial value of the sums.
+        eps: A constant added to the divisor for numerical stability.
+        foreach: Accepted, without effect: there is one implementation.
+        maximize: Whether to maximize the objective.
         differentiable: Not supported.
-        fused: Accepted; there is one implementation.
+        fused: Accepted, without effect: there is one implementation.
     """
 
     def __init__(
@@ -61,10 +61,10 @@ class Adagrad(LoopOptimizer):
         super().__init__(params, defaults)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Adds a group of parameters, whose sums begin now.
+        """Adds a group of parameters and initializes their sums.
 
         Args:
-            param_group: A dictionary with "params" and any options.
+            param_group: A dictionary with `"params"` and any options.
         """
         super().add_param_group(param_group)
         group = self.param_groups[-1]

@@ -14,18 +14,18 @@ class Adam(LoopOptimizer):
     """Divides the average gradient by the root of the average squared gradient.
 
     Args:
-        params: Parameters, or groups of them.
-        lr: How far a step goes.
-        betas: The parts of the two averages that are kept at each step.
-        eps: What is added to the divisor.
-        weight_decay: The part of the parameter that is added to its gradient.
-        amsgrad: Whether to divide by the largest average seen so far.
-        foreach: Accepted; there is one implementation.
-        maximize: Whether to move with the gradient.
+        params: The parameters, or groups of them.
+        lr: The learning rate.
+        betas: The decay rates of the two running averages.
+        eps: A constant added to the divisor for numerical stability.
+        weight_decay: The coefficient of the L2 penalty.
+        amsgrad: Whether to divide by the largest average so far.
+        foreach: Accepted, without effect: there is one implementation.
+        maximize: Whether to maximize the objective.
         capturable: Not supported.
         differentiable: Not supported.
-        fused: Accepted; there is one implementation.
-        decoupled_weight_decay: Whether the decay shrinks the parameter itself, as in `AdamW`.
+        fused: Accepted, without effect: there is one implementation.
+        decoupled_weight_decay: Whether to decay the parameter directly, as in `AdamW`.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Adam(LoopOptimizer):
         average.lerp_(gradient, 1 - beta1)
         square.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
 
-        # Both averages began at zero: what that took from them is given back.
+        # Corrects the bias of both averages, which start at zero.
         step = state["step"].item()
         average_part, square_part = 1 - beta1**step, 1 - beta2**step
         if group["amsgrad"]:

@@ -1,4 +1,4 @@
-"""`Adamax`: Adam with the largest gradient in the place of the average square."""
+"""`Adamax`: Adam with the infinity norm instead of the average square."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from mindtorch_v2.optim.optimizer import Params
 
 
 class Adamax(LoopOptimizer):
-    """Divides the average gradient by the largest gradient of late.
+    """Divides the average gradient by a running maximum of the gradient.
 
     Args:
-        params: Parameters, or groups of them.
-        lr: How far a step goes.
-        betas: The parts of the average and of the largest gradient that are kept at each step.
-        eps: What is added to each gradient's size.
-        weight_decay: The part of the parameter that is added to its gradient.
-        foreach: Accepted; there is one implementation.
-        maximize: Whether to move with the gradient.
+        params: The parameters, or groups of them.
+        lr: The learning rate.
+        betas: The decay rates of the running average and of the running maximum.
+        eps: A constant added to the absolute gradient for numerical stability.
+        weight_decay: The coefficient of the L2 penalty.
+        foreach: Accepted, without effect: there is one implementation.
+        maximize: Whether to maximize the objective.
         differentiable: Not supported.
         capturable: Not supported.
     """
@@ -73,6 +73,6 @@ class Adamax(LoopOptimizer):
         average.lerp_(gradient, 1 - beta1)
         torch.maximum(largest.mul_(beta2), gradient.abs().add_(group["eps"]), out=largest)
 
-        # The average began at zero: what that took from it is given back.
+        # Corrects the bias of the average, which starts at zero.
         average_part = 1 - beta1 ** state["step"].item()
         parameter.addcdiv_(average, largest, value=-group["lr"] / average_part)

@@ -1,4 +1,4 @@
-"""`AdamW`: Adam with a weight decay that is no part of the gradient."""
+"""`AdamW`: Adam with decoupled weight decay."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from mindtorch_v2.optim.optimizer import Params
 
 
 class AdamW(Adam):
-    """Shrinks parameters by a part of themselves, and then does what Adam does.
+    """Decays the parameters directly, and then updates them as Adam does.
 
     Args:
-        params: Parameters, or groups of them.
-        lr: How far a step goes.
-        betas: The parts of the two averages that are kept at each step.
-        eps: What is added to the divisor.
-        weight_decay: By which part parameters shrink, times `lr`.
-        amsgrad: Whether to divide by the largest average seen so far.
-        maximize: Whether to move with the gradient.
-        foreach: Accepted; there is one implementation.
+        params: The parameters, or groups of them.
+        lr: The learning rate.
+        betas: The decay rates of the two running averages.
+        eps: A constant added to the divisor for numerical stability.
+        weight_decay: The decoupled weight decay, scaled by `lr`.
+        amsgrad: Whether to divide by the largest average so far.
+        maximize: Whether to maximize the objective.
+        foreach: Accepted, without effect: there is one implementation.
         capturable: Not supported.
         differentiable: Not supported.
-        fused: Accepted; there is one implementation.
+        fused: Accepted, without effect: there is one implementation.
     """
 
     def __init__(

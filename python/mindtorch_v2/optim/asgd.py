@@ -1,4 +1,4 @@
-"""`ASGD`: gradient descent that also keeps the average of the parameters."""
+"""`ASGD`: gradient descent that also averages the parameters."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from mindtorch_v2.optim.optimizer import Params
 
 
 class ASGD(LoopOptimizer):
-    """Moves parameters against their gradient, ever less far, and averages where they were.
+    """Moves parameters against their gradient with a decaying rate, and averages them.
 
     The average is `state[parameter]["ax"]`.
 
     Args:
-        params: Parameters, or groups of them.
-        lr: How far a step goes at first.
-        lambd: By which part parameters shrink, and how fast steps shorten.
-        alpha: The power by which steps shorten with their number.
-        t0: The step that the average begins at.
-        weight_decay: The part of the parameter that is added to its gradient.
-        foreach: Accepted; there is one implementation.
-        maximize: Whether to move with the gradient.
+        params: The parameters, or groups of them.
+        lr: The initial learning rate.
+        lambd: The decay of the parameters, which also shortens steps.
+        alpha: The power with which the learning rate decays.
+        t0: The step at which averaging starts.
+        weight_decay: The coefficient of the L2 penalty.
+        foreach: Accepted, without effect: there is one implementation.
+        maximize: Whether to maximize the objective.
         differentiable: Not supported.
         capturable: Not supported.
     """

@@ -1,4 +1,4 @@
-"""`LBFGS`: directions from the curvature that the last steps showed."""
+"""`LBFGS`: a quasi-Newton method that learns curvature from its recent iterations."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from mindtorch_v2.optim._line_search import Point, strong_wolfe
 from mindtorch_v2.optim._loop import require
 from mindtorch_v2.optim.optimizer import Closure, Optimizer, Params
 
-# What must be left of a step along the change of its gradient for its curvature to count.
+# The curvature below which an iteration is not added to the history.
 _LEAST_CURVATURE = 1e-10
-# What is kept between steps, beside the two counters.
+# The state kept between steps, except for the two counters.
 _KEPT = ("d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")
 
 
 class LBFGS(Optimizer):
-    """Goes several times per step, each time as far and where the curvature so far suggests.
+    """Runs several iterations per step, with directions from the estimated curvature.
 
-    All parameters are one long vector to it, so that there is one group, and what it keeps is kept
+    It treats all parameters as one long vector, so there is a single group, and its state is stored
     with the first parameter.
 
     Args:
-        params: Parameters.
-        lr: How far to go; where a line search begins.
-        max_iter: How often a step goes at most.
-        max_eval: How often a step evaluates the closure at most; 1.25 times `max_iter` if None.
-        tolerance_grad: No entry of the gradient is larger at the end.
-        tolerance_change: Nothing changes by more at the end.
-        history_size: From how many goes the curvature is taken.
-        line_search_fn: "strong_wolfe", or None to go as far as `lr` says.
-        maximize: Whether to move with the gradient.
+        params: The parameters.
+        lr: The learning rate, or the first length of a line search.
+        max_iter: The maximum number of iterations per step.
+        max_eval: The maximum number of evaluations per step; by default 1.25 times `max_iter`.
+        tolerance_grad: The largest entry of the gradient at which to stop.
+        tolerance_change: The largest change at which to stop.
+        history_size: The number of iterations from which curvature is estimated.
+        line_search_fn: `"strong_wolfe"`, or `None` for a fixed step size.
+        maximize: Whether to maximize the objective.
     """
 
     def __init__(
@@ -65,13 +65,13 @@ class LBFGS(Optimizer):
         self._params: list[torch.Tensor] = self.param_groups[0]["params"]
 
     def step(self, closure: Closure) -> Any:  # type: ignore[override]
-        """Updates the parameters, evaluating the loss as often as that takes.
+        """Performs one step, which evaluates the loss several times.
 
         Args:
-            closure: Computes the loss anew, with its gradients, and returns it.
+            closure: Recomputes the loss and its gradients, and returns the loss.
 
         Returns:
-            What the closure returned at first.
+            The result of the first evaluation.
         """
         if len(self.param_groups) != 1:
             raise AssertionError(
@@ -124,7 +124,7 @@ class LBFGS(Optimizer):
         return first
 
     def _turn(self, kept: dict[str, Any], gradient: torch.Tensor) -> None:
-        """Finds where to go and how far to go there."""
+        """Chooses the direction and the length of the next iteration."""
         lr, is_first = self.param_groups[0]["lr"], self.state[self._params[0]]["n_iter"] == 1
         if is_first:
             kept.update(d=gradient.neg(), old_dirs=[], old_stps=[], ro=[], H_diag=1)
@@ -138,7 +138,7 @@ class LBFGS(Optimizer):
         kept["t"] = min(1.0, 1.0 / gradient.abs().sum()) * lr if is_first else lr
 
     def _learn(self, kept: dict[str, Any], gradient: torch.Tensor) -> None:
-        """Takes over what the last go showed of the curvature."""
+        """Adds the last iteration to the curvature history."""
         change = gradient.sub(kept["prev_flat_grad"])
         went = kept["d"].mul(kept["t"])
         curvature = change.dot(went)
@@ -153,7 +153,7 @@ class LBFGS(Optimizer):
         kept["H_diag"] = curvature / change.dot(change)
 
     def _direction(self, kept: dict[str, Any], gradient: torch.Tensor) -> torch.Tensor:
-        """Multiplies the gradient by the inverse of the curvature, from the last go backwards."""
+        """Multiplies the gradient by the inverse curvature, from the last iteration backwards."""
         changes, wents, shares = kept["old_dirs"], kept["old_stps"], kept["ro"]
         state = self.state[self._params[0]]
         if "al" not in state:
@@ -193,7 +193,7 @@ class LBFGS(Optimizer):
         return -float(loss) if self.param_groups[0]["maximize"] else float(loss)
 
     def _gradient(self) -> torch.Tensor:
-        """Returns the gradients of all parameters as one vector; zeros where there is none."""
+        """Returns the gradients of all parameters as one vector, with zeros for missing ones."""
         gradients = [
             torch.zeros(parameter.numel(), dtype=parameter.dtype)
             if parameter.grad is None

@@ -1,4 +1,4 @@
-"""Schedulers: learning rates that change as training goes on."""
+"""Learning rate schedulers."""
 
 from mindtorch_v2.optim._composed_schedulers import ChainedScheduler, SequentialLR
 from mindtorch_v2.optim._cosine_schedulers import CosineAnnealingLR, CosineAnnealingWarmRestarts

@@ -1,4 +1,4 @@
-"""`Muon`: momentum whose directions are made equally long, for matrices."""
+"""`Muon`: momentum with orthogonalized updates, for matrices."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ MOST_ROUNDS = 99
 
 
 class Muon(LoopOptimizer):
-    """Moves matrices by their average gradient, brought near to the closest orthogonal matrix.
+    """Moves matrices by their average gradient, brought close to an orthogonal matrix.
 
     Args:
         params: Parameters with two dimensions, or groups of them.
-        lr: How far a step goes.
-        weight_decay: By which part parameters shrink, times `lr`.
-        momentum: The part of the average gradient that is kept at each step.
-        nesterov: Whether to look one step ahead of the average.
-        ns_coefficients: The factors of the first, third and fifth power in each round.
-        eps: The least norm that a gradient is divided by.
-        ns_steps: How many rounds bring a matrix near to an orthogonal one.
-        adjust_lr_fn: How the shape changes the step: "original" or None, "match_rms_adamw" or
-            "spectral_unclamped".
+        lr: The learning rate.
+        weight_decay: The decoupled weight decay, scaled by `lr`.
+        momentum: The decay rate of the average gradient.
+        nesterov: Whether to use Nesterov momentum.
+        ns_coefficients: The coefficients of the first, third and fifth power in each iteration.
+        eps: The smallest norm by which a gradient is divided.
+        ns_steps: The number of iterations of the orthogonalization.
+        adjust_lr_fn: How the step depends on the shape: `"original"` or `None`, `"match_rms_adamw"`
+            or `"spectral_unclamped"`.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Muon(LoopOptimizer):
 
 
 def shape_factor(adjustment: str | None, rows: int, columns: int) -> float:
-    """Returns what the shape of a matrix multiplies its step by."""
+    """Returns the factor of the step that depends on the shape of the matrix."""
     if adjustment == "match_rms_adamw":
         return 0.2 * math.sqrt(max(rows, columns))
     ratio = rows / columns
@@ -96,16 +96,16 @@ def shape_factor(adjustment: str | None, rows: int, columns: int) -> float:
 def near_orthogonal(
     matrix: torch.Tensor, coefficients: tuple[float, float, float], rounds: int, eps: float
 ) -> torch.Tensor:
-    """Returns a matrix of the same directions, with singular values about 1, as bfloat16.
+    """Returns a matrix with the same directions and singular values of about 1, as bfloat16.
 
-    Each round takes every singular value `s` to `a s + b s^3 + c s^5` (Newton and Schulz).
+    Each Newton-Schulz iteration maps every singular value `s` to `a s + b s^3 + c s^5`.
     """
     require(
         rounds <= MOST_ROUNDS, "Number of steps must be less than 100 for computational efficiency"
     )
     require(len(coefficients) == 3, "Coefficients must be a tuple of exactly 3 values")
     first, third, fifth = coefficients
-    # The squares below have the side of the rows: let these be the fewer.
+    # The products below have the size of the rows, so these should be the shorter side.
     tall = matrix.shape[0] > matrix.shape[1]
     found = matrix.to(torch.bfloat16, copy=True)
     found = found.T if tall else found
@@ -120,6 +120,6 @@ def near_orthogonal(
 def rounded_sum(
     base: torch.Tensor, left: torch.Tensor, right: torch.Tensor, beta: float, alpha: float
 ) -> torch.Tensor:
-    """Returns `beta * base + alpha * (left @ right)` of bfloat16, rounded once, at the end."""
+    """Returns `beta * base + alpha * (left @ right)` in bfloat16, rounded once at the end."""
     product = left.float() @ right.float()
     return product.mul_(alpha).add_(base.float(), alpha=beta).to(torch.bfloat16)

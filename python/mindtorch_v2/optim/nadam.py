@@ -1,4 +1,4 @@
-"""`NAdam`: Adam that looks ahead, as Nesterov's momentum does."""
+"""`NAdam`: Adam with Nesterov momentum."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from mindtorch_v2.optim.optimizer import Params
 
 
 class NAdam(LoopOptimizer):
-    """Moves by the gradient and by the average gradient of the next step, each with its part.
+    """Moves by the gradient and by the average gradient of the next step.
 
     Args:
-        params: Parameters, or groups of them.
-        lr: How far a step goes.
-        betas: The parts of the two averages that are kept at each step.
-        eps: What is added to the divisor.
-        weight_decay: The part of the parameter that is added to its gradient.
-        momentum_decay: How fast the part of the average gradient grows towards the first beta.
-        decoupled_weight_decay: Whether the decay shrinks the parameter itself, as in `AdamW`.
-        foreach: Accepted; there is one implementation.
-        maximize: Whether to move with the gradient.
+        params: The parameters, or groups of them.
+        lr: The learning rate.
+        betas: The decay rates of the two running averages.
+        eps: A constant added to the divisor for numerical stability.
+        weight_decay: The coefficient of the L2 penalty.
+        momentum_decay: How fast the momentum approaches the first beta.
+        decoupled_weight_decay: Whether to decay the parameter directly, as in `AdamW`.
+        foreach: Accepted, without effect: there is one implementation.
+        maximize: Whether to maximize the objective.
         capturable: Not supported.
         differentiable: Not supported.
     """
@@ -87,8 +87,7 @@ class NAdam(LoopOptimizer):
         square.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
         divisor = square.div(1 - beta2**step).sqrt()
 
-        # The average began at zero: what that took from it, and will have taken from the next,
-        # is given back.
+        # Corrects the bias of this step's average and of the next one; the average starts at zero.
         missing_next = state["mu_product"].item() * ahead
         divisor.add_(group["eps"])
         missing = state["mu_product"].item()
@@ -97,5 +96,5 @@ class NAdam(LoopOptimizer):
 
 
 def _momentum(beta1: float, step: float, decay: float) -> float:
-    """Returns the part of the average gradient at a step."""
+    """Returns the momentum at a step."""
     return float(beta1 * (1 - 0.5 * 0.96 ** (step * decay)))

@@ -1,4 +1,4 @@
-"""`Optimizer`: what all optimizers share: groups, state, hooks, a profile's scopes."""
+"""`Optimizer`: the common base of optimizers, with groups, state, hooks and recorded scopes."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ Params: TypeAlias = (
 Closure: TypeAlias = Callable[[], Any]
 _Hooks: TypeAlias = "OrderedDict[int, Callable[..., Any]]"
 
-# When hooks of an optimizer are called.
+# The moments at which the hooks of an optimizer are called.
 _MOMENTS = [
     f"{what}_{when}"
     for what in ("step", "state_dict", "load_state_dict")
     for when in ("pre", "post")
 ]
-# The hooks of every optimizer.
+# The hooks that apply to every optimizer.
 _EVERY_PRE: _Hooks = OrderedDict()
 _EVERY_POST: _Hooks = OrderedDict()
 
 
 class Optimizer:
-    """The base of all optimizers. Subclasses define `step`.
+    """The base class of all optimizers. Subclasses define `step`.
 
-    A step shows in a profile as `Optimizer.step#SGD.step`, clearing gradients as
-    `Optimizer.zero_grad#SGD.zero_grad`, with the class's own name.
+    A profile shows a step as `Optimizer.step#SGD.step` and the clearing of gradients as
+    `Optimizer.zero_grad#SGD.zero_grad`, with the name of the class.
 
     Args:
-        params: The parameters; or pairs of name and parameter; or groups, each a dictionary with
-            "params" and the options in which it differs from `defaults`.
-        defaults: The options of groups that do not give their own.
+        params: The parameters, pairs of a name and a parameter, or groups: dictionaries with
+            `"params"` and the options in which they differ from `defaults`.
+        defaults: The default options of groups.
     """
 
     _opt_called: bool
@@ -84,26 +84,26 @@ class Optimizer:
             cls.step = _with_scope_and_hooks(cls.step)  # type: ignore[method-assign]
 
     def step(self, closure: Closure | None = None) -> Any:
-        """Updates the parameters by their gradients, once.
+        """Performs one optimization step.
 
         Args:
-            closure: Computes the loss anew, with its gradients, and returns it.
+            closure: Recomputes the loss and its gradients, and returns the loss.
 
         Returns:
-            What the closure returned, or None.
+            The result of the closure, or `None`.
         """
         raise NotImplementedError
 
     @staticmethod
     def _evaluate(closure: Closure | None) -> Any:
-        """Computes the loss anew, with its gradients, if there is a closure to do so."""
+        """Recomputes the loss and its gradients if a closure is given."""
         if closure is None:
             return None
         with torch.enable_grad():
             return closure()
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Clears the gradients of all parameters: drops them, or fills them with zeros."""
+        """Clears the gradients of all parameters, by dropping them or filling them with zeros."""
         with record_function(f"Optimizer.zero_grad#{type(self).__name__}.zero_grad"):
             for group in self.param_groups:
                 for parameter in group["params"]:
@@ -113,7 +113,7 @@ class Optimizer:
         """Adds a group of parameters, with options of its own.
 
         Args:
-            param_group: A dictionary with "params" and any options.
+            param_group: A dictionary with `"params"` and any options.
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
@@ -143,7 +143,7 @@ class Optimizer:
         self.param_groups.append(group)
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns state and options, with parameters by their number."""
+        """Returns state and options, with parameters as numbers."""
         for pre_hook in self._optimizer_state_dict_pre_hooks.values():
             pre_hook(self)
         saved = _state.save(self)
@@ -152,10 +152,10 @@ class Optimizer:
         return saved
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over state and options that `state_dict` returned; tensors are shared, not copied.
+        """Restores what `state_dict` returned; tensors are shared, not copied.
 
         Raises:
-            ValueError: The groups are not as many, or not as large, as this optimizer's.
+            ValueError: If the number or the sizes of the groups do not match.
         """
         saved = dict(state_dict)
         for pre_hook in self._optimizer_load_state_dict_pre_hooks.values():
@@ -178,24 +178,24 @@ class Optimizer:
     def register_state_dict_pre_hook(
         self, hook: Callable[..., None], prepend: bool = False
     ) -> RemovableHandle:
-        """Registers `hook(optimizer)`, called before `state_dict` looks at state and options."""
+        """Registers `hook(optimizer)`, called before `state_dict` reads state and options."""
         return register(self._optimizer_state_dict_pre_hooks, hook, prepend=prepend)
 
     def register_state_dict_post_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
-        """Registers `hook(optimizer, state_dict)`, called with what `state_dict` would return.
+        """Registers `hook(optimizer, state_dict)`, called with the result of `state_dict`.
 
-        It may change that, or return another in its place.
+        It may modify the result or return a replacement.
         """
         return register(self._optimizer_state_dict_post_hooks, hook, prepend=prepend)
 
     def register_load_state_dict_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
-        """Registers `hook(optimizer, state_dict)`, called before `load_state_dict` looks at it.
+        """Registers `hook(optimizer, state_dict)`, called before `load_state_dict` reads it.
 
-        It may return another in its place.
+        It may return a replacement.
         """
         return register(self._optimizer_load_state_dict_pre_hooks, hook, prepend=prepend)
 
@@ -232,7 +232,7 @@ def _with_scope_and_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     def stepped(*args: Any, **kwargs: Any) -> Any:
         self: Optimizer = args[0]
         if type(self).step is not stepped:
-            # Reached by `super().step()`: scope and hooks are those of the step that called it.
+            # Called through `super().step()`: the scope and the hooks belong to the outer step.
             return step(*args, **kwargs)
         with record_function(f"Optimizer.step#{type(self).__name__}.step"):
             for pre_hook in [*_EVERY_PRE.values(), *self._optimizer_step_pre_hooks.values()]:
@@ -246,7 +246,7 @@ def _with_scope_and_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
                     )
                 args, kwargs = result
             output = step(*args, **kwargs)
-            # After the step, when what it keeps is there.
+            # After the step, when its state exists.
             note_optimizer(self)
             if "_opt_called" in self.__dict__:  # a scheduler asks whether it comes first
                 self._opt_called = True

@@ -1,4 +1,4 @@
-"""`RAdam`: Adam that waits with its divisor until enough gradients were seen."""
+"""`RAdam`: Adam that adapts its step only after enough gradients were seen."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import mindtorch_v2 as torch
 from mindtorch_v2.optim._loop import LoopOptimizer, require, require_betas
 from mindtorch_v2.optim.optimizer import Params
 
-# From so many gradients on, the average square tells enough to divide by it.
+# The number of gradients from which the average square is reliable enough to divide by.
 _ENOUGH = 5.0
 
 
 class RAdam(LoopOptimizer):
-    """Moves by the average gradient; divided by the average square once that is trustworthy.
+    """Moves by the average gradient, adapted once the average square is reliable.
 
     Args:
-        params: Parameters, or groups of them.
-        lr: How far a step goes.
-        betas: The parts of the two averages that are kept at each step.
-        eps: What is added to the divisor.
-        weight_decay: The part of the parameter that is added to its gradient.
-        decoupled_weight_decay: Whether the decay shrinks the parameter itself, as in `AdamW`.
-        foreach: Accepted; there is one implementation.
-        maximize: Whether to move with the gradient.
+        params: The parameters, or groups of them.
+        lr: The learning rate.
+        betas: The decay rates of the two running averages.
+        eps: A constant added to the divisor for numerical stability.
+        weight_decay: The coefficient of the L2 penalty.
+        decoupled_weight_decay: Whether to decay the parameter directly, as in `AdamW`.
+        foreach: Accepted, without effect: there is one implementation.
+        maximize: Whether to maximize the objective.
         capturable: Not supported.
         differentiable: Not supported.
     """
@@ -82,7 +82,7 @@ class RAdam(LoopOptimizer):
         average.lerp_(gradient, 1 - beta1)
         square.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
 
-        # Both averages began at zero: what that took from them is given back.
+        # Corrects the bias of both averages, which start at zero.
         square_part = 1 - beta2**step
         move = average / (1 - beta1**step) * lr
         most = 2 / (1 - beta2) - 1
@@ -94,7 +94,7 @@ class RAdam(LoopOptimizer):
 
 
 def _trust(seen: float, most: float) -> float:
-    """Returns what corrects for the variance of an average over so many gradients."""
+    """Returns the factor that corrects the variance of an average over `seen` gradients."""
     return float((_spread(seen) / _spread(most)) ** 0.5)
 
 

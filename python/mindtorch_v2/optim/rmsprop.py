@@ -1,4 +1,4 @@
-"""`RMSprop`: steps divided by the root of the average squared gradient."""
+"""`RMSprop`: steps scaled by the root of the average squared gradient."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ class RMSprop(LoopOptimizer):
     """Divides the gradient by the root of a running average of its square.
 
     Args:
-        params: Parameters, or groups of them.
-        lr: How far a step goes.
-        alpha: The part of the average that is kept at each step.
-        eps: What is added to the divisor.
-        weight_decay: The part of the parameter that is added to its gradient.
-        momentum: The part of the last direction that is kept.
-        centered: Whether to divide by the deviation of the gradient instead.
+        params: The parameters, or groups of them.
+        lr: The learning rate.
+        alpha: The decay rate of the running average.
+        eps: A constant added to the divisor for numerical stability.
+        weight_decay: The coefficient of the L2 penalty.
+        momentum: The momentum factor.
+        centered: Whether to divide by the standard deviation of the gradient instead.
         capturable: Not supported.
-        foreach: Accepted; there is one implementation.
-        maximize: Whether to move with the gradient.
+        foreach: Accepted, without effect: there is one implementation.
+        maximize: Whether to maximize the objective.
         differentiable: Not supported.
     """
 

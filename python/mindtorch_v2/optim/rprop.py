@@ -1,4 +1,4 @@
-"""`Rprop`: steps whose length follows from the signs of gradients, not from their sizes."""
+"""`Rprop`: steps that depend on the signs of gradients, not on their magnitudes."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from mindtorch_v2.optim.optimizer import Params
 
 
 class Rprop(LoopOptimizer):
-    """Lengthens a step while the sign of its gradient stays, and shortens it when that turns.
+    """Lengthens a step while its gradient keeps its sign, and shortens it on a change.
 
     Args:
-        params: Parameters, or groups of them.
-        lr: How far the first step goes.
-        etas: What steps are multiplied by to shorten and to lengthen them.
+        params: The parameters, or groups of them.
+        lr: The initial step size.
+        etas: The factors that shorten and lengthen a step.
         step_sizes: The shortest and the longest step.
         capturable: Not supported.
-        foreach: Accepted; there is one implementation.
-        maximize: Whether to move with the gradient.
+        foreach: Accepted, without effect: there is one implementation.
+        maximize: Whether to maximize the objective.
         differentiable: Not supported.
     """
 
@@ -69,7 +69,7 @@ class Rprop(LoopOptimizer):
         length = state["step_size"]
         length.mul_(factor).clamp_(*group["step_sizes"])
 
-        # Where the sign turned, the parameter stays for once.
+        # If the sign changed, the parameter stays for this step.
         gradient = gradient.clone()
         gradient[factor.eq(shorter)] = 0
         parameter.addcmul_(gradient.sign(), length, value=-1)

@@ -1,4 +1,4 @@
-"""`SGD`: gradient descent, with momentum."""
+"""`SGD`: stochastic gradient descent, with momentum."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ class SGD(LoopOptimizer):
     """Moves parameters against their gradient.
 
     Args:
-        params: Parameters, or groups of them.
-        lr: How far.
-        momentum: The part of the last direction that is kept.
-        dampening: The part of the gradient that is left out of the new direction.
-        weight_decay: The part of the parameter that is added to its gradient.
-        nesterov: Whether the gradient is taken ahead, at where the momentum leads.
-        maximize: Whether to move with the gradient.
-        foreach: Accepted; there is one implementation.
+        params: The parameters, or groups of them.
+        lr: The learning rate.
+        momentum: The momentum factor.
+        dampening: The fraction of the gradient that is left out of the momentum.
+        weight_decay: The coefficient of the L2 penalty.
+        nesterov: Whether to use Nesterov momentum.
+        maximize: Whether to maximize the objective.
+        foreach: Accepted, without effect: there is one implementation.
         differentiable: Not supported.
-        fused: Accepted; there is one implementation.
+        fused: Accepted, without effect: there is one implementation.
 
     Example:
         >>> import mindtorch_v2 as torch

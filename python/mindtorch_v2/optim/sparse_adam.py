@@ -1,4 +1,4 @@
-"""`SparseAdam`: Adam for gradients that hold a few rows, which this runtime does not make."""
+"""`SparseAdam`: Adam for sparse gradients, which this runtime does not produce."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from mindtorch_v2.optim.optimizer import Closure, Optimizer, Params
 
 
 class SparseAdam(Optimizer):
-    """Checks its arguments as torch does, and says at a step what it would need.
+    """Checks its arguments as torch does; a step rejects dense gradients.
 
     Args:
-        params: Parameters, or groups of them; dense ones.
-        lr: How far a step goes.
-        betas: The parts of the two averages that are kept at each step.
-        eps: What is added to the divisor.
-        maximize: Whether to move with the gradient.
+        params: The dense parameters, or groups of them.
+        lr: The learning rate.
+        betas: The decay rates of the two running averages.
+        eps: A constant added to the divisor for numerical stability.
+        maximize: Whether to maximize the objective.
     """
 
     def __init__(
@@ -33,10 +33,11 @@ class SparseAdam(Optimizer):
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
 
     def step(self, closure: Closure | None = None) -> Any:
-        """Evaluates the closure; there is nothing it could update.
+        """Evaluates the closure; there is nothing to update.
 
         Raises:
-            RuntimeError: A parameter has a gradient: gradients of this runtime are dense.
+            RuntimeError: If a parameter has a gradient, because gradients of this runtime are
+                dense.
         """
         loss = self._evaluate(closure)
         for group in self.param_groups:
