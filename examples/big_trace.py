@@ -1,6 +1,7 @@
-"""A trace too big to open: keep one step of it, and what was not short.
+"""Shrinks a trace that is too big to open: keeps two steps, and drops short events.
 
-`mindprof slim` is a command of the program; a script calls it as any other.
+Run `python examples/big_trace.py`. It records a trace of 20 steps, cuts it down with `mindprof
+slim`, and prints the sizes of both files in `out/`.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from mindtorch_v2.profiler import profile, schedule
 
 
 def main() -> None:
-    """Writes a trace of 20 steps, and a part of it."""
+    """Writes a trace of 20 steps and a slim copy of it."""
     model = torch.nn.Linear(32, 32)
-    # With a schedule, steps are marked in the trace.
+    # A schedule marks the steps in the trace.
     steps = schedule(wait=0, warmup=1, active=20, repeat=1)
     with profile(schedule=steps, with_stack=True) as prof:
         for _ in range(21):

@@ -1,6 +1,8 @@
-"""Stacks and flame graphs, of any Python program: it needs no tensors.
+"""Draws a flame graph of any Python program; it needs no tensors.
 
-`with_stack=True` records the calls of Python functions on all threads that it sees start.
+Run `python examples/flame_graph.py`. With `with_stack=True`, the profiler records the Python calls
+of all threads that it sees start. The example writes a flame graph and a speedscope profile to
+`out/`.
 """
 
 from __future__ import annotations
@@ -11,20 +13,20 @@ import mindprof
 
 
 def parse(lines: list[str]) -> list[dict[str, int]]:
-    """Reads a line of JSON each."""
+    """Parses each line as JSON."""
     return [json.loads(line) for line in lines]
 
 
 def total(rows: list[dict[str, int]]) -> int:
-    """Adds up."""
+    """Returns the sum of the sizes."""
     return sum(row["size"] for row in rows)
 
 
 def main() -> None:
-    """Profiles a small program and draws where its time went."""
+    """Profiles a small program and draws its flame graph."""
     with mindprof.profile(with_stack=True) as prof:
         rows = parse(['{"size": 3}'] * 1000)
-        with mindprof.record_function("add up"):  # a name for a part of the program
+        with mindprof.record_function("add up"):  # names a section of the program
             total(rows)
 
     prof.export_flamegraph("out/flames.svg")

@@ -1,7 +1,8 @@
-"""Where is the memory: what held it when most was in use?
+"""Shows what holds the memory of a training step at its peak.
 
-Records with `profile_memory=True` and writes a trace. The trace tells what each block was for, so
-the page made from it shows parameters, gradients, activations and the optimizer's states over time.
+Run `python examples/memory.py`. It records with `profile_memory=True`, prints the operators that
+allocate the most, and writes `out/memory.html`: the memory of parameters, gradients, activations
+and optimizer states over time.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from mindtorch_v2.profiler import profile
 
 
 def main() -> None:
-    """Records two steps and writes a page of their memory."""
+    """Records two steps and writes a page about their memory."""
     model = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.ReLU(), torch.nn.Linear(256, 10))
     optimizer = torch.optim.AdamW(model.parameters())
 
-    # Shapes and stacks are what categories and the lines of code come from.
+    # Categories come from shapes, and lines of code from stacks.
     with profile(profile_memory=True, record_shapes=True, with_stack=True) as prof:
         for _ in range(2):
             model(torch.randn(128, 64)).square().mean().backward()

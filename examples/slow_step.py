@@ -1,8 +1,8 @@
-"""My step is slow: where does the time go?
+"""Finds out where the time of a slow training step goes.
 
-Records three steps after a warm-up, as one would in a long training, and prints the operators that
-took the most time. With a real torch, import `torch` and its profiler instead: the calls are the
-same, and `mindprof table` reads the trace that they write.
+Run `python examples/slow_step.py`. It records three steps after a warm-up, as in a long training
+run, prints the operators with the most self time, and writes a trace to `out/`. In a PyTorch
+program the calls are the same: import `torch` instead of `mindtorch_v2`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ def main() -> None:
     model = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.ReLU(), torch.nn.Linear(256, 10))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
-    # One step passes by, one warms up, three are recorded.
+    # Skips one step, warms up for one, and records three.
     steps = schedule(wait=1, warmup=1, active=3, repeat=1)
     with profile(schedule=steps, record_shapes=True) as prof:
         for _ in range(5):
-            with record_function("data"):  # a name for what is not an operator
+            with record_function("data"):  # names a section without operators
                 batch = torch.randn(128, 64)
             loss = model(batch).square().mean()
             loss.backward()
@@ -31,7 +31,7 @@ def main() -> None:
     rows = prof.key_averages()
     print(rows.table(sort_by="self_cpu_time_total", row_limit=8))
 
-    # The same rows by the shapes of their inputs: is it one layer, or all?
+    # The same averages by input shape: is it one layer or all of them?
     shapes = prof.key_averages(group_by_input_shape=True)
     print(shapes.table(sort_by="self_cpu_time_total", row_limit=5))
 

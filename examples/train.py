@@ -1,6 +1,7 @@
-"""Trains a small model, prints where the time of its last step went, and writes what to look at.
+"""Trains a small model and profiles its last step.
 
-The model learns to tell whether a point lies inside a circle.
+Run `python examples/train.py`. The model learns whether a point lies inside a circle. The example
+prints the operator averages of the step, and writes its trace and its memory timeline to `out/`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ OUT = Path("out")
 
 
 def main() -> None:
-    """Trains, prints and writes."""
+    """Trains the model, prints the averages and writes both files."""
     torch.manual_seed(0)
     points = torch.randn(256, 2)
     inside = ((points * points).sum(1) < 1.0).to(torch.int64)

@@ -1,7 +1,8 @@
-"""What changed since last week: compare two traces, and fail if the work grew.
+"""Compares two traces and fails if the amount of work grew, as a check in CI.
 
-Here the second program has one layer more. The number of events does not depend on the machine, so
-a limit on it can be strict; for times, leave out `measure` and allow a few percent.
+Run `python examples/what_changed.py`. The second trace comes from a model with one more layer, so
+the exit code is 1. The number of events does not depend on the machine, which allows a strict
+limit; to compare times instead, leave out `measure` and allow a few percent.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ import mindprof
 import mindtorch_v2 as torch
 from mindtorch_v2.profiler import profile
 
-# By how much the work may grow.
+# The relative growth of work that is tolerated.
 LIMIT = 0.05
 
 
 def record(layers: int, path: str) -> None:
-    """Runs a model of this many layers and writes its trace."""
+    """Runs a model with this many layers and writes its trace."""
     model = torch.nn.Sequential(*(torch.nn.Linear(16, 16) for _ in range(layers)))
-    # Once without the profiler: the first run of a process gets things ready, which takes longer.
+    # Runs once without the profiler, because the first run in a process includes one-time setup.
     model(torch.ones((4, 16))).sum().backward()
     with profile() as prof:
         model(torch.ones((4, 16))).sum().backward()
@@ -27,7 +28,7 @@ def record(layers: int, path: str) -> None:
 
 
 def main() -> int:
-    """Records before and after, prints what changed and returns the exit code of a gate."""
+    """Records both traces, prints the differences and returns the exit code."""
     record(2, "out/before.json")
     record(3, "out/after.json")
     change = mindprof.diff("out/before.json", "out/after.json", measure="count")
@@ -37,16 +38,16 @@ def main() -> int:
 
 
 def explanation(change: mindprof.ProfileDiff) -> str:
-    """Says what the two changes below the table mean, that of the number and that of the time."""
+    """Explains the two differences below the table: in the number of events and in time."""
     before, after = change.before, change.after
     verdict = "above" if change.growth > LIMIT else "within"
     return (
         f"Work: {before.count} events before, {after.count} after. It grew by {change.growth:.0%}, "
         f"which is {verdict} the limit of {LIMIT:.0%}.\n"
-        "      This decides. How often operators run is the same in every run, on any machine.\n"
+        "      This decides the exit code: the number of events is the same in every run.\n"
         f"Time: {before.self_cpu_time:.0f} us before, {after.self_cpu_time:.0f} us after.\n"
-        "      This does not decide. Runs as short as this differ by more than the change itself,\n"
-        "      so that more work may even take less time. Compare times of many steps."
+        "      This is only shown. Runs this short vary by more than the change itself, and more\n"
+        "      work may even take less time. Compare the times of many steps."
     )
 
 

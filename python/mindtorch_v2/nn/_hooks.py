@@ -21,7 +21,7 @@ import mindtorch_v2 as torch
 if TYPE_CHECKING:
     from mindtorch_v2.nn.module import Module
 
-Gradients: TypeAlias = "tuple[Any, ...]"  # tensors, and None where there is no gradient
+Gradients: TypeAlias = "tuple[Any, ...]"  # tensors, or None for missing gradients
 BackwardHook: TypeAlias = "Callable[[Module, Gradients, Gradients], Any]"
 BackwardPreHook: TypeAlias = "Callable[[Module, Gradients], Any]"
 

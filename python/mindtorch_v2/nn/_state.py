@@ -68,7 +68,7 @@ def target(
     *args: Any, device: Any = None, dtype: torch.dtype | None = None, non_blocking: bool = False
 ) -> tuple[Any, torch.dtype | None]:
     """Parses the arguments of `Module.to` into a device and a dtype."""
-    del non_blocking  # there is one device, so nothing is ever copied behind the caller's back
+    del non_blocking  # there is one device, so nothing is copied
     for argument in args:
         if isinstance(argument, torch.Tensor):
             device, dtype = argument.device, argument.dtype

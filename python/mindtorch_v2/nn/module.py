@@ -152,7 +152,7 @@ class Module(Members):
         return self.to(torch.float64)
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor]) -> Self:
-        converted: dict[Parameter, Parameter] = {}  # what two modules share they share again
+        converted: dict[Parameter, Parameter] = {}  # keeps shared parameters shared
         for module in self.modules():
             for name, parameter in module._parameters.items():
                 if parameter is not None:

@@ -30,8 +30,7 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """Computes the rates from the previous ones, which other schedulers may have changed.
-        """
+        """Computes the rates from the previous ones, which others may have changed."""
         self._warn_outside_step()
         if self._is_initial:
             return self._current()

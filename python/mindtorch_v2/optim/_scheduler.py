@@ -35,7 +35,7 @@ class LRScheduler:
                 raise KeyError(_NO_INITIAL_LR.format(number))
         self.base_lrs: list[float] = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_epoch = last_epoch
-        optimizer.__dict__.setdefault("_opt_called", False)  # from now on its steps are noted
+        optimizer.__dict__.setdefault("_opt_called", False)  # steps are noted from now on
         self._initial_step()
 
     def _initial_step(self) -> None:

@@ -45,7 +45,7 @@ def load(optimizer: Optimizer, saved: dict[str, Any]) -> None:
     optimizer.state.clear()
     for number, values in saved["state"].items():
         if number not in parameters:
-            optimizer.state[number] = values  # of no parameter, so that there is nothing to fit
+            optimizer.state[number] = values  # belongs to no parameter: nothing to convert
             continue
         parameter = parameters[number]
         optimizer.state[parameter] = {

@@ -248,7 +248,7 @@ def _with_scope_and_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
             output = step(*args, **kwargs)
             # After the step, when its state exists.
             note_optimizer(self)
-            if "_opt_called" in self.__dict__:  # a scheduler asks whether it comes first
+            if "_opt_called" in self.__dict__:  # read by schedulers, which warn about order
                 self._opt_called = True
             for post_hook in [*self._optimizer_step_post_hooks.values(), *_EVERY_POST.values()]:
                 post_hook(self, args, kwargs)
