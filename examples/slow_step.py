@@ -2,7 +2,7 @@
 
 Run `python examples/slow_step.py`. It records three steps after a warm-up, as in a long training
 run, prints the operators with the most self time, and writes a trace to `out/`. In a PyTorch
-program the calls are the same: import `torch` instead of `mindtorch_v2`.
+program, import `torch` and use `mindprof.profile`: the calls are the same.
 """
 
 from __future__ import annotations

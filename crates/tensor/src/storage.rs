@@ -127,7 +127,7 @@ fn tell(address: usize, bytes: usize, life: Life) {
     mindprof_record::memory(address as u64, difference, || live::live_bytes() as u64);
 }
 
-/// Allocations up to this size, in bytes, abort the process on failure, as any small object would.
+/// Reservations of up to this many values abort the process on failure, as for any small object.
 const SMALL: usize = 1 << 12;
 
 /// Reserves room for `count` values, a number that the caller of the runtime chose. Failure is an

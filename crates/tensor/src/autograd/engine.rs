@@ -103,7 +103,7 @@ impl Ord for Task {
     }
 }
 
-/// The state of one backward pass.
+/// The state of one backward pass: the gradients that have arrived, and the nodes that are ready.
 struct Walk<'a> {
     dependencies: FxHashMap<NodePointer, usize>,
     /// The nodes on a path to a wanted edge; `None` means all nodes.

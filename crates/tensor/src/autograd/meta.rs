@@ -252,7 +252,7 @@ impl Tensor {
     /// Detaches this tensor from its graph, in place.
     ///
     /// # Errors
-    /// Returns an error if this tensor is a view, because its base would still refer to the graph.
+    /// Returns an error if this tensor is a view, as in torch.
     pub(crate) fn cut(&self) -> Result<()> {
         let Some(meta) = self.meta() else {
             return Ok(());

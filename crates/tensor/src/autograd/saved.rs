@@ -4,6 +4,9 @@ use super::meta::origin;
 use crate::{Error, Result, Tensor};
 
 /// A tensor saved for the backward pass, with its version at that time.
+///
+/// Formulas keep their operands in this form, so that a later in-place write is detected rather
+/// than silently giving wrong gradients.
 pub(crate) struct Saved {
     tensor: Tensor,
     version: u32,

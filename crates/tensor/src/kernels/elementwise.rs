@@ -71,7 +71,7 @@ fn map_pieces<T: Element, U: Element>(
                 for piece in pieces(&[stride], count) {
                     let room = results.split_off_mut(..piece.len());
                     let own = reader.read(own, (start, stride), piece);
-                    function(own, room.expect("as many places as results"));
+                    function(own, room.expect("as many positions as results"));
                 }
             });
             assert!(results.is_empty());
@@ -127,7 +127,7 @@ fn zip_pieces<T: Element, U: Element>(
                     function(
                         left.read(a, (x, strides[0]), piece.clone()),
                         right.read(b, (y, strides[1]), piece),
-                        room.expect("as many places as results"),
+                        room.expect("as many positions as results"),
                     );
                 }
             });

@@ -165,7 +165,7 @@ mod fork {
         }
         let pool = ThreadPoolBuilder::new()
             .build()
-            .expect("a process that may fork may begin threads");
+            .expect("a process that can fork can start threads");
         let new = Box::into_raw(Box::new(ChildPool { forks, pool }));
         let stored = CHILD.compare_exchange(known, new, Ordering::AcqRel, Ordering::Acquire);
         match stored {

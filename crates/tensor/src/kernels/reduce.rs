@@ -94,7 +94,7 @@ fn sum_typed<T: Number>(destination: &Tensor, operand: &Tensor, reduced: &[bool]
             let inner = Walk::over(summed.dims(), [&summed]);
             let mut results = results.iter_mut();
             Walk::over(kept.dims(), [&kept]).each(|[place]| {
-                let result = results.next().expect("one result per kept place");
+                let result = results.next().expect("one result per kept position");
                 *result = T::from_total(sum_place(own, place, &inner));
             });
             Ok(())
@@ -207,7 +207,7 @@ fn sum_rows<T: Number>(
             }
         });
         flush(&mut block, &mut totals);
-        let results = rows.next().expect("one row per outer place");
+        let results = rows.next().expect("one row per outer position");
         for (result, total) in results.iter_mut().zip(&mut totals) {
             *result = T::from_total(std::mem::take(total));
         }

@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn nothing_is_visited_where_a_dimension_is_empty() {
         let empty = layout(&[2, 0], &[1, 1], 0);
-        Walk::over(&[2, 0], [&empty]).each(|_| panic!("there is no place"));
+        Walk::over(&[2, 0], [&empty]).each(|_| panic!("there is no position"));
     }
 
     #[test]

@@ -68,7 +68,7 @@ impl Tensor {
     /// Subtracts `alpha` times a tensor or a number.
     ///
     /// # Errors
-    /// Returns an error if the shapes do not broadcast, the dtypes do not allow it, or memory
+    /// Returns an error if the shapes do not broadcast, the dtypes are not supported, or memory
     /// cannot be allocated.
     pub fn sub_scaled<'a>(&self, other: impl Into<Operand<'a>>, alpha: Scalar) -> Result<Self> {
         let (other, weight) = other.into().weigh();

@@ -21,7 +21,7 @@ const ONE: Scalar = Scalar::Int(1);
 /// The options of [`Tensor::binary_cross_entropy`].
 #[derive(Clone, Debug, Default)]
 pub struct BinaryCrossEntropy {
-    /// A weight for each element.
+    /// The weight of each element.
     pub weight: Option<Tensor>,
     /// The weight of positive examples relative to negative ones.
     pub positive_weight: Option<Tensor>,

@@ -64,7 +64,7 @@ impl Tensor {
     /// Sets every element to zero.
     ///
     /// # Errors
-    /// Returns an error if the tensor is a leaf that is tracked.
+    /// Returns an error if the tensor is a tracked leaf.
     pub fn zero_(&self) -> Result<()> {
         let _scope = open(&ZERO, (self,));
         in_place(

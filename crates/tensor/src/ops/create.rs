@@ -177,7 +177,7 @@ impl Tensor {
     /// Creates a vector of numbers from `start` up to but excluding `end`, `step` apart.
     ///
     /// # Errors
-    /// Returns an error if the step is zero or leads away from `end`, or memory cannot be
+    /// Returns an error if the step is zero or points away from `end`, or memory cannot be
     /// allocated.
     pub fn arange(start: Scalar, end: Scalar, step: Scalar, dtype: Option<DType>) -> Result<Self> {
         let _scope = open(&ARANGE, (start, end, step, dtype, Absent, Device, false));

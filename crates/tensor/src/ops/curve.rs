@@ -161,7 +161,7 @@ impl Tensor {
     /// Applies a function to each element.
     ///
     /// # Errors
-    /// Returns an error if the dtype is not known to it or memory cannot be allocated.
+    /// Returns an error if the function does not support the dtype or memory cannot be allocated.
     pub fn curve(&self, function: Curve) -> Result<Self> {
         let _scope = function.open(self);
         differentiable(

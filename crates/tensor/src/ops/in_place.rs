@@ -32,7 +32,7 @@ impl Tensor {
     /// Adds a tensor or a number, in place.
     ///
     /// # Errors
-    /// Returns an error if the shape or the dtype of the result is not this tensor's.
+    /// Returns an error if the shape or the dtype of the result does not match this tensor.
     pub fn add_<'a>(&self, other: impl Into<Operand<'a>>) -> Result<()> {
         self.add_scaled_(other, Scalar::Int(1))
     }
@@ -86,7 +86,7 @@ impl Tensor {
     /// Divides by a tensor or a number, in place.
     ///
     /// # Errors
-    /// As `add_`; the result is floating-point.
+    /// Fails in the same cases as `add_`, and if the dtype is not floating-point.
     pub fn div_<'a>(&self, other: impl Into<Operand<'a>>) -> Result<()> {
         let operand = other.into();
         let (other, _) = operand.weigh();

@@ -160,8 +160,8 @@ impl Tensor {
     /// Gathers elements along a dimension by their indices.
     ///
     /// # Errors
-    /// Returns an error if the index does not hold integers, has other dimensions, or an index is
-    /// out of range.
+    /// Returns an error if the index does not hold integers, its rank differs, or an index is out
+    /// of range.
     pub fn gather(&self, dimension: i64, index: &Self) -> Result<Self> {
         let _scope = open(&GATHER, (self, dimension, index, false));
         index_type(index, "gather")?;
@@ -195,7 +195,7 @@ impl Tensor {
     /// Keeps a triangle of a matrix and zeroes the rest.
     ///
     /// # Errors
-    /// Returns an error if there are fewer than two dimensions.
+    /// Returns an error if the tensor has fewer than two dimensions.
     pub fn triangle(&self, part: Triangle, diagonal: i64) -> Result<Self> {
         let (site, node, name) = match part {
             Triangle::Lower => (&TRIL, &TRIL_NODE, "tril"),

@@ -173,7 +173,7 @@ impl Tensor {
     /// Splits into pieces of the given sizes along a dimension.
     ///
     /// # Errors
-    /// Returns an error if the sizes are not those of the dimension.
+    /// Returns an error if the sizes do not add up to that of the dimension.
     pub fn split_sizes(&self, sizes: &[i64], dimension: i64) -> Result<Vec<Self>> {
         let _scope = open(&SPLIT, (self, sizes, dimension));
         let at = dimension_index(dimension, self.rank())?;
@@ -197,7 +197,7 @@ impl Tensor {
     /// Splits into a number of pieces along a dimension, equal in size except for the last.
     ///
     /// # Errors
-    /// Returns an error if the number is not positive or the dimension does not exist.
+    /// Returns an error if `chunks` is not positive or the dimension does not exist.
     pub fn chunk(&self, chunks: i64, dimension: i64) -> Result<Vec<Self>> {
         let _scope = open(&CHUNK, (self, chunks, dimension));
         if chunks <= 0 {

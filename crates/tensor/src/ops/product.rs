@@ -38,8 +38,8 @@ impl Tensor {
     /// Multiplies two matrices.
     ///
     /// # Errors
-    /// Returns an error if an operand is not a matrix, their sizes do not match or their dtypes
-    /// differ, or memory cannot be allocated.
+    /// Returns an error if an operand is not a matrix, the sizes do not match, the dtypes differ,
+    /// or memory cannot be allocated.
     pub fn mm(&self, other: &Self) -> Result<Self> {
         let _scope = open(&MM, (self, other));
         if let Some(casting) = Casting::begin() {
@@ -162,8 +162,8 @@ impl Tensor {
     /// Multiplies two batches of matrices pairwise.
     ///
     /// # Errors
-    /// Returns an error if an operand is not a batch, their sizes do not match or their dtypes
-    /// differ, or memory cannot be allocated.
+    /// Returns an error if an operand is not a batch of matrices, the sizes do not match, the
+    /// dtypes differ, or memory cannot be allocated.
     pub fn bmm(&self, other: &Self) -> Result<Self> {
         let _scope = open(&BMM, (self, other));
         if let Some(casting) = Casting::begin() {
@@ -225,8 +225,8 @@ impl Tensor {
     /// Multiplies a matrix by a vector.
     ///
     /// # Errors
-    /// Returns an error if the operands are not a matrix and a vector, their sizes do not match or
-    /// their dtypes differ, or memory cannot be allocated.
+    /// Returns an error if the operands are not a matrix and a vector, the sizes do not match, the
+    /// dtypes differ, or memory cannot be allocated.
     pub fn mv(&self, vector: &Self) -> Result<Self> {
         let _scope = open(&MV, (self, vector));
         differentiable(
@@ -295,8 +295,8 @@ impl Tensor {
     /// Returns the dot product of two vectors.
     ///
     /// # Errors
-    /// Returns an error if an operand is not a vector, their sizes or dtypes differ, or memory
-    /// cannot be allocated.
+    /// Returns an error if an operand is not a vector, the sizes or dtypes differ, or memory cannot
+    /// be allocated.
     pub fn dot(&self, other: &Self) -> Result<Self> {
         let _scope = open(&DOT, (self, other));
         differentiable(

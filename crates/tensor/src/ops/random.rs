@@ -60,8 +60,8 @@ impl Tensor {
     /// Creates a tensor of uniform integers from `low` up to but excluding `high`.
     ///
     /// # Errors
-    /// Returns an error if a size is negative, there is no integer in the range, or memory cannot
-    /// be allocated.
+    /// Returns an error if a size is negative, the range contains no integer, or memory cannot be
+    /// allocated.
     pub fn randint(low: i64, high: i64, sizes: &[i64], dtype: Option<DType>) -> Result<Self> {
         let actual = dtype.unwrap_or(DType::I64);
         let _scope = open(&RANDINT, (low, high, sizes, actual, Absent, Device, false));
@@ -143,7 +143,7 @@ impl Tensor {
     /// Fills this tensor with uniform integers from `low` up to but excluding `high`.
     ///
     /// # Errors
-    /// Returns an error if there is no integer in the range.
+    /// Returns an error if the range contains no integer.
     pub fn random_(&self, low: i64, high: i64) -> Result<()> {
         let _scope = open(&RANDOM, (self, low, high, Absent));
         if low >= high {

@@ -17,7 +17,7 @@ impl Tensor {
     /// flattened tensor.
     ///
     /// # Errors
-    /// Returns an error if there are not as many shifts as dimensions, or a dimension does not
+    /// Returns an error if the numbers of shifts and dimensions differ, or a dimension does not
     /// exist.
     pub fn roll(&self, shifts: &[i64], dimensions: &[i64]) -> Result<Self> {
         let _scope = open(&ROLL, (self, shifts, dimensions));

@@ -29,8 +29,8 @@ impl Tensor {
     /// Returns a copy with elements of `source`, or a number, written to indices along a dimension.
     ///
     /// # Errors
-    /// Returns an error if the index does not hold integers, does not match, or an index is out of
-    /// range.
+    /// Returns an error if the index does not hold integers, its shape does not match, or an index
+    /// is out of range.
     pub fn scatter<'a>(
         &self,
         dimension: i64,

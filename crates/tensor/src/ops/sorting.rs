@@ -59,7 +59,7 @@ impl Tensor {
     /// Returns the `count` most extreme elements along a dimension, in order, with their indices.
     ///
     /// # Errors
-    /// Returns an error if the dimension does not exist or is shorter.
+    /// Returns an error if the dimension does not exist or has fewer than `count` elements.
     pub fn topk(&self, count: i64, dimension: i64, end: End, is_sorted: bool) -> Result<[Self; 2]> {
         let _scope = open(
             &TOPK,

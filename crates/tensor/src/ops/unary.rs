@@ -198,7 +198,7 @@ impl Tensor {
     /// Applies a function to each element. Most functions convert integers to floats.
     ///
     /// # Errors
-    /// Returns an error if the dtype is not known to it or memory cannot be allocated.
+    /// Returns an error if the function does not support the dtype or memory cannot be allocated.
     pub fn elementwise(&self, function: Elementwise) -> Result<Self> {
         let names = function.names();
         let _scope = open(&names.site, (self,));
@@ -233,7 +233,7 @@ impl Tensor {
     /// Applies a function to each element, in place.
     ///
     /// # Errors
-    /// Returns an error if the result would be of another dtype.
+    /// Returns an error if the result would have another dtype.
     pub fn elementwise_(&self, function: Elementwise) -> Result<()> {
         let names = function.names();
         let _scope = open(&names.in_place, (self,));

@@ -50,7 +50,7 @@ impl Tensor {
     /// Transposes a matrix; a vector or a zero-dimensional tensor stays as it is.
     ///
     /// # Errors
-    /// Returns an error if there are more than two dimensions.
+    /// Returns an error if the tensor has more than two dimensions.
     pub fn t(&self) -> Result<Self> {
         let _scope = open(&T, (self,));
         differentiable_view(
@@ -128,7 +128,7 @@ impl Tensor {
     /// the existing one.
     ///
     /// # Errors
-    /// Returns an error if a dimension with another size would have to be repeated.
+    /// Returns an error if a dimension whose size is not one would have to be expanded.
     pub fn expand(&self, sizes: &[i64]) -> Result<Self> {
         let _scope = open(&EXPAND, (self, sizes, false));
         differentiable_view(

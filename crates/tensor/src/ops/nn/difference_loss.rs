@@ -25,12 +25,12 @@ node_site! {
     SMOOTH_NODE = "SmoothL1LossBackward0";
 }
 
-/// Where a loss turns from quadratic to linear.
+/// The difference at which a loss turns from quadratic to linear.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bend {
-    /// At `beta`; beyond it the loss is the absolute difference minus half of `beta`.
+    /// `beta`; beyond it the loss is the absolute difference minus half of `beta`.
     Smooth(f64),
-    /// At `delta`, which is also the slope beyond it.
+    /// `delta`, which is also the slope beyond it.
     Huber(f64),
 }
 
@@ -86,8 +86,8 @@ impl Tensor {
     /// Returns the loss between this tensor and a target.
     ///
     /// # Errors
-    /// Returns an error if the shapes or the dtypes do not match, or the bend is at no possible
-    /// place.
+    /// Returns an error if the shapes or the dtypes do not match, or the position of the bend is
+    /// invalid.
     pub fn bent_loss(&self, target: &Self, reduction: Reduction, bend: Bend) -> Result<Self> {
         let (site, _, node) = bend.sites();
         let _scope = open(site, (self, target, reduction.code(), bend.size()));

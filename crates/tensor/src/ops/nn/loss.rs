@@ -52,7 +52,7 @@ impl Reduction {
 /// The options of [`Tensor::nll_loss`] and [`Tensor::cross_entropy`].
 #[derive(Clone, Debug)]
 pub struct CrossEntropy {
-    /// A weight per class.
+    /// The weight of each class.
     pub weight: Option<Tensor>,
     /// The class that is ignored.
     pub ignore_index: i64,

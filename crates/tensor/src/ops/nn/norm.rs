@@ -28,9 +28,9 @@ node_site! {
 /// The options of [`Tensor::batch_norm`].
 #[derive(Clone, Copy, Debug)]
 pub struct BatchNorm<'a> {
-    /// A factor per channel.
+    /// The weight of each channel.
     pub weight: Option<&'a Tensor>,
-    /// A summand per channel.
+    /// The bias of each channel.
     pub bias: Option<&'a Tensor>,
     /// The running means, updated from batch to batch.
     pub running_mean: Option<&'a Tensor>,
