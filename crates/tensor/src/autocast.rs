@@ -1,10 +1,9 @@
-//! Automatic mixed precision: casts that operators apply to their operands inside an autocast
-//! region.
+//! Automatic mixed precision: casts of operands inside an autocast region.
 //!
-//! Matrix products run in a narrow float, losses in `float32`, and joins in the widest dtype among
-//! their parts. As in torch, such an operator is recorded twice: once around the casts, and once on
-//! their results. Casts of parameters are cached until the outermost region ends, so that a weight
-//! is cast once per step.
+//! Products run in a narrow float, losses in `float32`, and joins in the widest dtype of their
+//! parts. As in torch, such an operator is recorded twice: around the casts, and on their results.
+//! Casts of parameters are cached until the outermost region ends, so that a weight is cast once
+//! per step.
 
 use std::cell::{Cell, RefCell};
 use std::ptr;

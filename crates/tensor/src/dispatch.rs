@@ -2,12 +2,11 @@
 //!
 //! Every operator declares a [`Site`] and holds the [`Scope`] that [`open`] returns until it is
 //! done. Arguments are encoded in the order of torch's schema, one entry per argument, and only
-//! while shapes are recorded. Outside of this module, only storage and backward nodes talk to the
-//! recorder.
+//! while shapes are recorded. Composed operators, storage and backward nodes report themselves.
 
 #![expect(
     clippy::inline_always,
-    reason = "comparing a list with the previous one keeps its state in registers, which a call would spill"
+    reason = "the comparison of inputs keeps its state in registers, which a call would spill"
 )]
 
 use std::sync::atomic::{AtomicBool, Ordering};

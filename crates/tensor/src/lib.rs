@@ -1,9 +1,9 @@
 //! The embedded runtime: strided tensors over shared storage, operators on them and autograd.
 //!
 //! It gives the profiler a workload that needs no other framework; `mindtorch_v2` is its Python
-//! face. An operator in `ops` opens a recorder scope through `dispatch`, works out the shape and
-//! the dtype of its result, and calls a loop in `kernels`. Operators have torch's names and
-//! nesting, so that a profile of this runtime reads like one of torch.
+//! API. An operator in `ops` opens a recorder scope through `dispatch`, works out the shape and the
+//! dtype of its result, and calls a loop in `kernels`. Operators have torch's names and nesting, so
+//! that a profile of this runtime reads like one of torch.
 
 mod autocast;
 mod autograd;

@@ -1,12 +1,9 @@
-//! Runs large loops on several threads: rayon's global pool or, in a forked child process, a pool
-//! of its own.
+//! Runs large loops on rayon's global pool or, in a forked child process, on a pool of its own.
 //!
-//! A forked child has none of its parent's threads but a copy of their bookkeeping, so work
-//! submitted to the inherited pool would never run. The child therefore starts new threads at its
-//! first parallel loop.
-//!
-//! Kernels split their work with [`share`], which is a single function from rayon's point of view;
-//! otherwise rayon's code would be compiled again for each element type and operator.
+//! A forked child inherits the pool without its threads, so work submitted to it would never run;
+//! the child starts new threads at its first parallel loop. Kernels split their work with
+//! [`share`], a single function from rayon's point of view, which keeps rayon's code from being
+//! compiled for each element type and operator.
 
 #![cfg_attr(
     unix,
