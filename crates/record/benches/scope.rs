@@ -1,8 +1,8 @@
-//! What a recorded scope costs, against the floor measured in the same run.
+//! Measures the cost of a recorded scope against a floor in the same run.
 //!
-//! The floor is what no recorder can do without: the clock read twice and a 32-byte append to a
-//! warm buffer. Blocks of all contestants alternate, so that a noisy machine disturbs them alike;
-//! ratios of medians are what counts.
+//! The floor is the least that any recorder has to do: read the clock twice and append 32 bytes to
+//! a warm buffer. The blocks of all contestants alternate, so that a noisy machine disturbs them
+//! alike. Compare ratios of medians, not times.
 
 #![expect(
     clippy::print_stdout,
@@ -12,8 +12,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use mindprof_record::floor::ticks;
-use mindprof_record::{Options, Session, Site, scope};
+use mindprof_record::{Options, Session, Site, scope, ticks};
 
 const BLOCKS: usize = 41;
 const SCOPES: usize = 200_000;
@@ -104,11 +103,11 @@ enum Memory {
     Fresh,
 }
 
-/// Records a block. While its capture lives, the next block cannot have its memory, so that it gets
-/// fresh memory.
+/// Records a block. With fresh memory, a large capture is held meanwhile, so that none of its
+/// chunks can be reused.
 fn recorded(memory: Memory) -> f64 {
     let hoard = (memory == Memory::Fresh).then(|| {
-        // 8 full chunks are all that is kept for reuse.
+        // More full chunks than the recorder keeps for reuse.
         let session = Session::start(Options::default());
         (0..10 * 65_536).for_each(|_| drop(scope(&SITE)));
         session.stop()

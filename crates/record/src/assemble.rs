@@ -1,5 +1,5 @@
-//! From a capture to a profile: each window becomes a part, in which ticks are nanoseconds and the
-//! recorder's names are strings.
+//! Turns captures into profiles: each window becomes a part, with ticks converted to nanoseconds
+//! and the recorder's names to strings.
 
 use mindprof_model::{
     DeviceKind, Event, EventBatch, Flags, ForwardThread, InputsId, Kinship, LinkColumns, Links,
@@ -16,7 +16,7 @@ use crate::raw::{RawMemoryEvent, RawRole, Record, Stack};
 use crate::results::add_results;
 use crate::storages::SideRecords;
 
-/// Makes the profile of a capture, of the earlier ones that belong to it, and of what was attached.
+/// Builds the profile of a capture, its earlier windows and everything attached to them.
 pub(crate) fn assemble(capture: &Capture) -> Profile {
     let mut whole = whole_window(capture);
     for earlier in &capture.earlier {
@@ -33,7 +33,7 @@ fn build(window: ProfileBuilder) -> Profile {
     profile.expect("every name and thread was added just now, and what is attached was checked")
 }
 
-/// Puts one window together with what was attached to it.
+/// Combines one window with the parts that were attached to it.
 fn whole_window(capture: &Capture) -> ProfileBuilder {
     let mut builder = ProfileBuilder::from(part_of(capture));
     for attached in &capture.attached {
@@ -45,7 +45,7 @@ fn whole_window(capture: &Capture) -> ProfileBuilder {
     builder
 }
 
-/// Returns when the steps of the window began that the profiler told of.
+/// Returns the steps that the profiler marked in the window.
 fn step_marks(capture: &Capture) -> Vec<StepMark> {
     let axis = capture.axis();
     let steps = capture.steps.iter().map(|&(moment, number)| StepMark {
@@ -55,7 +55,7 @@ fn step_marks(capture: &Capture) -> Vec<StepMark> {
     steps.collect()
 }
 
-/// Makes the part of one window.
+/// Builds the part of one window.
 fn part_of(capture: &Capture) -> Part {
     let axis = capture.axis();
     let scale = axis.scale;
@@ -103,7 +103,7 @@ fn part_of(capture: &Capture) -> Part {
     part
 }
 
-/// The scopes of one thread, as they were found.
+/// The scopes of one thread, with everything needed to turn them into events.
 struct Scopes<'a> {
     capture: &'a Capture,
     thread: &'a ThreadCapture,
@@ -113,10 +113,10 @@ struct Scopes<'a> {
 }
 
 impl Scopes<'_> {
-    /// Adds the scopes in start order, and where the tensors lie that they were given.
+    /// Adds the scopes in start order, with the storage addresses of their inputs.
     ///
-    /// A recording is large, so that its records are read where they lie: copies would cost more in
-    /// page faults than all else here.
+    /// The records are read in place: a recording is large, and the page faults of a copy would
+    /// cost more than everything else here.
     fn add_to(&self, part: &mut Part, names: &mut Names, links: &mut ScopeLinks) {
         let (capture, thread) = (self.capture, self.thread);
         let scale = capture.axis().scale;
@@ -149,21 +149,22 @@ impl Scopes<'_> {
     }
 }
 
-/// Where the forward operators of backward nodes ran, by threads' keys until all threads are known,
-/// and the numbers of scopes that devices worked for.
+/// The links of scopes: the threads of backward nodes' forward operators, held by key until all
+/// threads are known, and the external ids by which device work refers to scopes.
 #[derive(Default)]
 struct ScopeLinks {
     columns: LinkColumns,
     threads: FxHashMap<u32, ThreadId>,
-    /// The key of the present thread, and those that its nodes told, by the starts of their scopes.
+    /// The key of the current thread, and the forward threads that its nodes recorded, by the
+    /// starts of the nodes.
     own: u32,
     told: FxHashMap<u64, u32>,
-    /// The numbers of the present thread's scopes, by their starts.
+    /// The external ids of the current thread's scopes, by their starts.
     externals: FxHashMap<u64, u32>,
 }
 
 impl ScopeLinks {
-    /// Goes on with the scopes of another thread.
+    /// Moves on to the scopes of another thread.
     fn begin_thread(&mut self, thread: &ThreadCapture, id: ThreadId, found: &Found) {
         self.own = thread.key;
         self.threads.insert(thread.key, id);
@@ -181,7 +182,7 @@ impl ScopeLinks {
         }
     }
 
-    /// Takes a scope, which is the part's event `index`.
+    /// Adds the links of a scope, which is the part's event `index`.
     fn add(&mut self, index: usize, record: &Record) {
         let mut links = Links::default();
         if record.has_forward() {
@@ -195,7 +196,7 @@ impl ScopeLinks {
         }
     }
 
-    /// Gives the part the links, when all its threads are there.
+    /// Sets the links of the part, once all its threads are known.
     fn add_to(mut self, part: &mut Part) {
         let threads = &self.threads;
         let thread = |key: ThreadId| match threads.get(&key.to_raw()) {
@@ -208,7 +209,7 @@ impl ScopeLinks {
     }
 }
 
-/// Walks the memory that a thread took and gave back in the window, if that is wanted.
+/// Iterates over the thread's allocations and frees in the window, if it wants memory.
 fn pieces_of(capture: &Capture, thread: &ThreadCapture) -> impl Iterator<Item = RawMemoryEvent> {
     let records = thread.records();
     let records = records.filter(|record| record.name == Record::MEMORY);
@@ -221,8 +222,8 @@ fn is_piece_wanted(capture: &Capture, record: &Record) -> bool {
     capture.keep_memory && capture.window.contains(&record.start)
 }
 
-/// Adds where the tensors lie of scopes that come in start order, the first of which is the
-/// part's event `first`.
+/// Adds the storage addresses of scopes that come in start order, the first of which is the part's
+/// event `first`.
 fn add_notes<'a>(
     notes: &SideRecords,
     scopes: impl Iterator<Item = &'a Record>,
@@ -238,22 +239,23 @@ fn add_notes<'a>(
     }
 }
 
-/// What one thread has for a window. Much of it is only counted at first, so that there is room for
-/// all of it when it is taken: what grows as it goes is copied, and faults its pages in again.
+/// The records of one thread that belong to a window. Some are only counted at first, so that their
+/// columns are allocated at full size: a column that grows is copied, and faults its pages in
+/// again.
 struct Found {
-    /// The scopes among the thread's records, and after them among `open`.
+    /// The scopes among the thread's records, followed by those among `open`.
     nesting: Nesting,
     /// Scopes that were open when the window closed, innermost first.
     open: Vec<Record>,
     pieces: usize,
-    /// Whether the forward operators of some nodes ran on other threads.
+    /// Whether some forward operators ran on other threads than their backward nodes.
     has_forwards: bool,
-    /// Whether devices worked for some scopes.
+    /// Whether some scopes have external ids.
     has_externals: bool,
 }
 
 impl Found {
-    /// Sorts the records of a thread by what they are.
+    /// Classifies the records of a thread.
     fn of_window(
         capture: &Capture,
         thread: &ThreadCapture,
@@ -292,7 +294,7 @@ impl Found {
     }
 }
 
-/// Returns whether a record is of the window. Calls go on while scopes are not wanted.
+/// Returns whether a scope belongs to the window. Calls are recorded also during pauses.
 #[inline]
 fn is_wanted(capture: &Capture, record: &Record) -> bool {
     if record.stack & Record::CALL == 0 {
@@ -308,7 +310,7 @@ fn still_open(capture: &Capture, thread: &ThreadCapture) -> Vec<Record> {
         start: entry.start,
         end: u64::MAX,
         name: entry.name,
-        // Where its tensors lie may not be written yet.
+        // Its storage addresses may not be written yet.
         inputs: entry.inputs & !(Record::NEW_STORAGES | Record::HAS_STORAGES),
         stack: entry.stack,
         sequence: Record::NO_SEQUENCE,
@@ -318,7 +320,7 @@ fn still_open(capture: &Capture, thread: &ThreadCapture) -> Vec<Record> {
         .collect()
 }
 
-/// Maps the thread's numbers of input lists to the profile's; empty if the window did not ask for
+/// Maps the thread's numbers of input lists to the profile's. Empty if the window did not ask for
 /// inputs.
 fn merge_inputs(capture: &Capture, thread: &ThreadCapture, part: &mut Part) -> Vec<InputsId> {
     if !capture.keep_inputs {
@@ -331,8 +333,8 @@ fn merge_inputs(capture: &Capture, thread: &ThreadCapture, part: &mut Part) -> V
         .collect()
 }
 
-/// Maps the thread's numbers of stacks to the profile's; empty if the window did not ask for
-/// stacks. Callers come first.
+/// Maps the thread's numbers of stacks to the profile's. Empty if the window did not ask for
+/// stacks. Callers come before their callees.
 fn merge_stacks(
     capture: &Capture,
     thread: &ThreadCapture,
@@ -358,13 +360,13 @@ fn merge_stacks(
     stacks
 }
 
-/// The profile's ids by the numbers of one thread.
+/// Maps one thread's numbers to the profile's ids.
 struct Tables {
     inputs: Vec<InputsId>,
     stacks: Vec<StackId>,
 }
 
-/// The profile's strings by the recorder's numbers, filled as they are met.
+/// Maps the recorder's names to the profile's strings, filled as they are met.
 #[derive(Default)]
 struct Names {
     known: Vec<Option<(StringId, NameKind)>>,

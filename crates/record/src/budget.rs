@@ -1,8 +1,7 @@
-//! The byte budget of the recording: memory is charged before it is taken, and nothing is taken
-//! beyond it.
+//! The byte budget of the recording: memory is charged before it is allocated, and nothing is
+//! allocated beyond the limit.
 //!
-//! A recording's memory is handed out and never given back before the recording ends, so one
-//! counter is enough.
+//! The memory of a recording is only released when the recording ends, so one counter is enough.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,18 +9,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 static LIMIT: AtomicUsize = AtomicUsize::new(0);
 static USED: AtomicUsize = AtomicUsize::new(0);
 
-/// Sets how many bytes the recording may hold. With several windows open, the largest of their
-/// budgets is in force.
+/// Sets the limit of the recording. While several windows are open, the recorder passes the largest
+/// of their budgets.
 pub(crate) fn set_limit(bytes: usize) {
     LIMIT.store(bytes, Ordering::Relaxed);
 }
 
-/// Forgets what was charged: a new recording begins.
+/// Resets the counter when a new recording begins.
 pub(crate) fn reset() {
     USED.store(0, Ordering::Relaxed);
 }
 
-/// Charges up to `wanted` bytes, in whole `unit`s, and returns how many were granted.
+/// Charges up to `wanted` bytes, in whole `unit`s, and returns how many bytes were granted.
 pub(crate) fn charge(wanted: usize, unit: usize) -> usize {
     let limit = LIMIT.load(Ordering::Relaxed);
     let grant = |used: usize| {

@@ -1,7 +1,8 @@
-//! One thread's buffer, as the other threads see it: its chunks, its open scopes and what it lost.
+//! The shared side of a thread's buffer: its chunks, its open scopes and its losses.
 //!
-//! The owner (`local`) appends; `recorder` reads when a window closes. The lock here is taken when
-//! a chunk is added, when an input list is new and when a window closes: never per event.
+//! The owner (`local`) appends; `recorder` reads when a window closes. The lock is taken when a
+//! chunk is added, when an input list or a stack is new, when a scope ends on another thread, and
+//! when a window closes: never per event.
 
 #![expect(
     unsafe_code,
@@ -17,14 +18,16 @@ use crate::chunk::{Chunk, FIRST};
 use crate::open::OpenStack;
 use crate::raw::Record;
 
-/// What a thread has recorded in the present recording.
+/// The records of one thread in the current recording. The owner thread writes it through `local`,
+/// the registry keeps it alive after the thread has exited, and `ThreadCapture` reads it when a
+/// window closes.
 #[derive(Debug)]
 pub(crate) struct Buffer {
     /// The key of the thread, see `thread_key`.
     pub(crate) index: u32,
     /// The operating system's name of the thread.
     pub(crate) name: Box<str>,
-    /// The scopes that are open on it.
+    /// The scopes that are open on the thread.
     pub(crate) open: OpenStack,
     native: AtomicU64,
     lost: [AtomicU64; LossCause::ALL.len()],
@@ -32,20 +35,19 @@ pub(crate) struct Buffer {
     contents: Mutex<Contents>,
 }
 
-/// The part of a buffer that is under its lock.
+/// The part of a buffer that its lock guards.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
-    /// The recording that the rest belongs to; zero before the first.
+    /// The recording that the rest belongs to; zero before the first one.
     pub(crate) epoch: u32,
-    /// The chunks of what ended on other threads, and after them the owner's in the order in which
+    /// The chunks of scopes that ended on other threads, then the owner's in the order in which
     /// they were filled.
     pub(crate) chunks: Vec<Arc<Chunk>>,
-    /// The chunk that other threads write, under the lock.
+    /// The chunk that other threads write to while they hold the lock.
     elsewhere: Option<Arc<Chunk>>,
     /// The distinct input lists.
     pub(crate) inputs: InputsTable,
-    /// The distinct stacks, each as the number of its caller and the number of its innermost
-    /// frame's name.
+    /// The distinct stacks, each as the number of its caller and the name of its innermost frame.
     pub(crate) stacks: Vec<[u32; 2]>,
 }
 
@@ -66,21 +68,21 @@ impl Buffer {
 
     /// Returns the operating system's thread id.
     pub(crate) fn native(&self) -> u64 {
-        // Relaxed: it changes in a forked child only, before that has a second thread.
+        // Relaxed: it changes only in a forked child, before that has a second thread.
         self.native.load(Ordering::Relaxed)
     }
 
-    /// Takes the thread id of the calling thread anew: after a fork it is another one.
+    /// Reads the thread id of the calling thread again, since a fork changes it.
     pub(crate) fn rename(&self) {
         self.native.store(native_id(self.index), Ordering::Relaxed);
     }
 
-    /// Locks what other threads may read.
+    /// Locks the contents.
     pub(crate) fn contents(&self) -> MutexGuard<'_, Contents> {
         self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Empties the buffer for recording `epoch`. Called by the owner alone.
+    /// Empties the buffer for recording `epoch`. Only the owner calls this.
     pub(crate) fn begin_epoch(&self, epoch: u32) {
         let mut contents = self.contents();
         *contents = Contents {
@@ -94,7 +96,7 @@ impl Buffer {
         }
     }
 
-    /// Ends a scope of recording `epoch` on another thread than the owner.
+    /// Ends a scope of recording `epoch` on a thread other than the owner.
     pub(crate) fn end_elsewhere(&self, epoch: u32, index: u32, mut record: Record) {
         let mut contents = self.contents();
         if contents.epoch != epoch {
@@ -107,7 +109,7 @@ impl Buffer {
         self.open.close_out_of_order(index);
     }
 
-    /// Counts an event that there was no room for.
+    /// Counts an event that the budget had no room for.
     pub(crate) fn count_lost(&self) {
         self.count_lost_for(LossCause::Budget, 1);
     }
@@ -127,13 +129,14 @@ impl Buffer {
         loss
     }
 
-    /// Says that the thread has ended.
+    /// Marks the thread as exited.
     pub(crate) fn retire(&self) {
-        // Release: pairs with the acquire in `is_retired`; the thread's last records come first.
+        // Release: pairs with the acquire in `is_retired`, after which the thread's last records
+        // are visible.
         self.retired.store(true, Ordering::Release);
     }
 
-    /// Returns whether the thread has ended.
+    /// Returns whether the thread has exited.
     pub(crate) fn is_retired(&self) -> bool {
         // Acquire: pairs with the release in `retire`.
         self.retired.load(Ordering::Acquire)
@@ -143,7 +146,8 @@ impl Buffer {
 impl Contents {
     /// Appends a record of a scope that ended on another thread, if there is room for it.
     fn push_elsewhere(&mut self, record: Record) -> bool {
-        // SAFETY: the chunk is pushed to here only, by whoever has the lock.
+        // SAFETY: only this function pushes to the `elsewhere` chunk, and `&mut self` is reached
+        // through the buffer's lock, so one thread at a time pushes.
         let push = |chunk: &Arc<Chunk>| unsafe { chunk.push(record) };
         if self.elsewhere.as_ref().is_some_and(push) {
             return true;
@@ -157,7 +161,7 @@ impl Contents {
         true
     }
 
-    /// Lets go of the chunks.
+    /// Drops the chunks.
     pub(crate) fn release(&mut self) {
         self.chunks.clear();
         self.elsewhere = None;

@@ -1,4 +1,4 @@
-//! What a closed window took with it: chunks and tables as they are, not yet a profile.
+//! The recording of a closed window: chunks and tables as the threads left them, not yet a profile.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,16 +16,19 @@ use crate::options::Calls;
 use crate::raw::Record;
 use crate::thread_key::ThreadKey;
 
-/// The recording of one window, ready to become a profile. A copy shares the records.
+/// The recording of one window, returned by [`Session::stop`](crate::Session::stop). It shares the
+/// records with the recorder and its clones, so stopping stays cheap; [`Capture::assemble`] does
+/// the expensive conversion when someone needs the profile. Device events and the recordings of
+/// other processes are attached to it in between.
 #[derive(Clone, Debug)]
 pub struct Capture {
-    /// What the profile will say about itself.
+    /// The metadata of the profile.
     pub metadata: Metadata,
-    /// The window in ticks.
+    /// The start and the end of the window, in ticks.
     pub(crate) window: Range<u64>,
-    /// When scopes were not wanted, in ticks, in order.
+    /// The pauses of the window, in ticks, in order.
     pub(crate) pauses: Vec<Range<u64>>,
-    /// When the steps began that the profiler told of: moments in ticks, and numbers.
+    /// The starts of the steps that the profiler marked, in ticks, with their numbers.
     pub(crate) steps: Vec<(u64, u64)>,
     pub(crate) opened: Anchor,
     pub(crate) closed: Anchor,
@@ -34,53 +37,54 @@ pub struct Capture {
     pub(crate) keep_results: bool,
     pub(crate) keep_calls: Calls,
     pub(crate) threads: Vec<ThreadCapture>,
-    /// Keeps the names that the records refer to.
+    /// Keeps the names that the records refer to alive.
     pub(crate) _names: Option<Arc<NameLease>>,
-    /// The windows before this one that the profile is about too.
+    /// Earlier windows that belong to the same profile.
     pub(crate) earlier: Vec<Capture>,
-    /// What others report of this window.
+    /// Parts that other sources reported for this window, such as device events.
     pub(crate) attached: Vec<Arc<Part>>,
-    /// What other processes recorded meanwhile.
+    /// Parts that other processes recorded during this window.
     pub(crate) processes: Vec<Arc<Part>>,
 }
 
 impl Capture {
     /// Adds an earlier window. In the profile its times count from its own start, and its threads
-    /// are threads of their own.
+    /// are kept apart from those of this window.
     pub fn add_earlier(&mut self, earlier: Self) {
         self.earlier.push(earlier);
     }
 
-    /// Adds what arrives when the window is closed: kernels and memory of a device, or what another
-    /// process did. Its threads are the recording's where process, number and device are equal; its
-    /// external and correlation numbers mean what they mean here.
+    /// Adds events that arrive after the window has closed, such as the kernels and the memory of a
+    /// device. A thread of the part is merged with a recorded one if process, number and device are
+    /// equal; external and correlation ids refer to those of this recording.
     ///
     /// # Errors
-    /// When the part names what it does not hold; then it is left out.
+    /// Fails if the part refers to strings, threads, inputs or stacks that it does not hold; the
+    /// part is then left out.
     pub fn attach(&mut self, part: Part) -> mindprof_model::Result<()> {
         part.check()?;
         self.attached.push(Arc::new(part));
         Ok(())
     }
 
-    /// Adds what another process of this program recorded meanwhile. Its threads and numbers are
-    /// its own.
+    /// Adds what another process of the same program recorded during this window. Its threads and
+    /// ids are kept apart from those of this process.
     ///
     /// # Errors
-    /// As of [`Capture::attach`].
+    /// Fails as [`Capture::attach`] does.
     pub fn attach_process(&mut self, part: Part) -> mindprof_model::Result<()> {
         part.check()?;
         self.processes.push(Arc::new(part));
         Ok(())
     }
 
-    /// Forgets what all other threads did.
+    /// Drops the records of all threads but this one.
     pub fn keep_thread(&mut self, thread: ThreadKey) {
         self.threads.retain(|kept| kept.key == thread.to_raw());
     }
 
-    /// Gives threads the names that `name` knows by the operating system's numbers of them, in place
-    /// of the system's.
+    /// Renames threads: `name` maps the operating system's thread id to a name, or to `None` to
+    /// keep the system's own.
     pub fn name_threads<'a>(&mut self, name: impl Fn(u64) -> Option<&'a str>) {
         for thread in &mut self.threads {
             if let Some(name) = name(thread.native) {
@@ -89,12 +93,12 @@ impl Capture {
         }
     }
 
-    /// Returns the time axis of the profile.
+    /// Returns the time axis of the profile, to place other sources' times on it.
     pub fn axis(&self) -> TimeAxis {
         TimeAxis::new(self.window.start, &self.opened, &self.closed)
     }
 
-    /// Returns whether the window wants a scope that began at `start`.
+    /// Returns whether a scope that began at `start` belongs to the window.
     pub(crate) fn wants(&self, start: u64) -> bool {
         self.window.contains(&start) && (self.pauses.is_empty() || !self.is_paused(start))
     }
@@ -105,14 +109,15 @@ impl Capture {
         pause.is_some_and(|pause| pause.start <= moment)
     }
 
-    /// Makes the profile: ticks become nanoseconds, names become ids, loss is counted. Linear in
-    /// the number of events.
+    /// Builds the profile: converts ticks to nanoseconds and names to ids, and counts losses. Takes
+    /// time linear in the number of events.
     pub fn assemble(&self) -> Profile {
         assemble::assemble(self)
     }
 }
 
-/// What one thread has for the window, and perhaps for others.
+/// The records of one thread, of which a window uses those in its range. The chunks are shared with
+/// the thread's buffer and with the captures of other windows.
 #[derive(Clone, Debug)]
 pub(crate) struct ThreadCapture {
     /// The thread's key, see `thread_key`.
@@ -127,11 +132,12 @@ pub(crate) struct ThreadCapture {
 }
 
 impl ThreadCapture {
-    /// Takes what `buffer` holds at this moment.
+    /// Takes the current contents of `buffer`.
     pub(crate) fn take(buffer: &Arc<Buffer>, lost_before: &Loss) -> Self {
-        // Under the lock no other thread ends a scope of this one.
+        // While the lock is held, no other thread ends a scope of this one.
         let contents = buffer.contents();
-        // The open scopes come first: one that closes in between is then found among the records.
+        // The open scopes are read before the records: a scope that closes in between is then found
+        // among the records.
         let before = contents.chunks.iter().map(|chunk| chunk.len()).sum();
         let open = buffer.open.snapshot();
         let mut capture = Self {
@@ -152,8 +158,8 @@ impl ThreadCapture {
         capture
     }
 
-    /// Takes out of the open scopes those that have a record too: it is the last one of `before`
-    /// the snapshot, whose scope had still to be closed, or came after them.
+    /// Removes open scopes that have a record too. That record is either the last of the `before`
+    /// records that preceded the snapshot, whose scope was still to be popped, or a later one.
     fn forget_closed(&mut self, before: usize) {
         if self.open.entries.is_empty() {
             return;
@@ -168,14 +174,14 @@ impl ThreadCapture {
         self.open.entries.retain(is_open);
     }
 
-    /// Walks the records in the order in which the scopes ended.
+    /// Iterates over the records in the order in which the scopes ended.
     pub(crate) fn records(&self) -> impl Iterator<Item = &Record> {
         self.chunks
             .iter()
             .flat_map(|(chunk, len)| chunk.records(*len))
     }
 
-    /// Returns a reader of single records; what lies behind the last one is taken from `further`.
+    /// Returns a reader of single records. Indices beyond the last record continue in `further`.
     pub(crate) fn cursor<'a>(&'a self, further: &'a [Record]) -> Cursor<'a> {
         Cursor {
             chunks: &self.chunks,
@@ -186,7 +192,7 @@ impl ThreadCapture {
         }
     }
 
-    /// Returns the list that a record names.
+    /// Returns the input list that a record refers to.
     pub(crate) fn inputs_words(&self, record: &Record) -> &[u64] {
         self.inputs
             .words(InputsId::from_raw(record.inputs_number()))
@@ -198,11 +204,11 @@ impl ThreadCapture {
     }
 }
 
-/// Reads records by their numbers; fast if those next to each other are asked for one after the
-/// other.
+/// Reads records by index. It remembers the chunk of the last record, so that reading neighbours
+/// one after another is fast.
 pub(crate) struct Cursor<'a> {
     chunks: &'a [(Arc<Chunk>, usize)],
-    /// The chunk of the last record, and the numbers of its first record and of the one behind it.
+    /// The chunk of the last record, the index of its first record and the index behind its last.
     chunk: Option<&'a Chunk>,
     begin: usize,
     end: usize,
@@ -210,10 +216,10 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Returns a record.
+    /// Returns the record at `index`.
     ///
     /// # Panics
-    /// When there are fewer records.
+    /// Panics if there are fewer records.
     #[inline]
     pub(crate) fn at(&mut self, index: usize) -> &'a Record {
         match self.chunk {

@@ -1,9 +1,9 @@
 //! Chunks: fixed runs of records, written by one thread and read by any.
 //!
-//! The owner writes record `n` and then publishes length `n + 1`; a reader sees the length first
-//! and touches only records below it, which are never written again. Memory is taken from the
-//! system with its pages present, and some runs are kept for the next recording, because a page
-//! fault costs as much as half a scope.
+//! The owner writes record `n` and then publishes length `n + 1`; a reader loads the length first
+//! and reads only records below it, which are never written again. Memory is mapped with its pages
+//! present, and some runs are kept for the next recording, because a page fault costs as much as
+//! half a scope.
 
 #![expect(
     unsafe_code,
@@ -14,17 +14,18 @@ use crate::budget;
 use crate::raw::Record;
 use crate::sync::{AtomicUsize, Ordering};
 
-/// Records in the first chunk of a thread, 16 KiB: most threads record little.
+/// The capacity of a thread's first chunk, 16 KiB: most threads record little.
 pub(crate) const FIRST: usize = 512;
 
-/// How much larger the next chunk is, up to the full size.
+/// The factor by which each further chunk is larger, up to the full size.
 pub(crate) const GROWTH: usize = 16;
 
-/// Records in a chunk of full size: one huge page of 2 MiB, which is made present in a fraction of
+/// The capacity of a full-size chunk: one huge page of 2 MiB, which is populated in a fraction of
 /// the time that its 512 small pages would take.
 pub(crate) const FULL: usize = 65_536;
 
-/// A run of records with the length that is published so far.
+/// A fixed run of records and the length published so far. One thread appends without a lock while
+/// any thread reads below the published length, so that closing a window never stops the program.
 #[derive(Debug)]
 pub(crate) struct Chunk {
     len: AtomicUsize,
@@ -32,7 +33,7 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    /// Makes an empty chunk for `capacity` records, or none if the system has no memory.
+    /// Allocates an empty chunk for `capacity` records. Returns `None` if the system has no memory.
     pub(crate) fn new(capacity: usize) -> Option<Self> {
         Some(Self {
             len: AtomicUsize::new(0),
@@ -40,8 +41,8 @@ impl Chunk {
         })
     }
 
-    /// Makes an empty chunk for `wanted` records or as many as the budget has room for, or none if
-    /// that, or the system, has no room at all.
+    /// Allocates an empty chunk for `wanted` records, or for as many as the budget has room for.
+    /// Returns `None` if the budget or the system has no room at all.
     pub(crate) fn within_budget(wanted: usize) -> Option<Self> {
         let unit = size_of::<Record>();
         let capacity = budget::charge(wanted * unit, unit) / unit;
@@ -51,8 +52,8 @@ impl Chunk {
     /// Appends a record, or returns false if the chunk is full.
     ///
     /// # Safety
-    /// Only one thread at a time may call this: the owner of the buffer that the chunk is in, or
-    /// whoever holds that buffer's lock, if the chunk is for what ends on other threads.
+    /// Only one thread at a time may call this: the owner of the buffer that holds the chunk or,
+    /// for the chunk of scopes that end on other threads, whoever holds the buffer's lock.
     #[inline]
     pub(crate) unsafe fn push(&self, record: Record) -> bool {
         // Relaxed: the caller alone writes the length, so it reads its own value.
@@ -60,8 +61,8 @@ impl Chunk {
         if len == self.slots.capacity() {
             return false;
         }
-        // SAFETY: `len` is below the capacity; no reader touches a slot at or beyond the published
-        // length, and no other thread writes (see above).
+        // SAFETY: `len` is below the capacity, readers only touch slots below the published length,
+        // and the caller guarantees that no other thread pushes.
         unsafe { self.slots.write(len, record) };
         // Release: pairs with the acquire in `len`, so that whoever sees this length sees the
         // record.
@@ -69,22 +70,22 @@ impl Chunk {
         true
     }
 
-    /// Returns how many records fit.
+    /// Returns the capacity in records.
     pub(crate) fn capacity(&self) -> usize {
         self.slots.capacity()
     }
 
-    /// Returns the number of records that can be read.
+    /// Returns the number of published records.
     pub(crate) fn len(&self) -> usize {
         // Acquire: pairs with the release in `push`.
         self.len.load(Ordering::Acquire)
     }
 
-    /// Walks the first `len` records; fewer if fewer are published.
+    /// Iterates over the first `len` records, or over all published ones if those are fewer.
     pub(crate) fn records(&self, len: usize) -> impl Iterator<Item = &Record> {
         (0..len.min(self.len())).map(|index| {
-            // SAFETY: the slot is below the published length, so it is written, and it is never
-            // written again while the chunk lives.
+            // SAFETY: the slot is below the published length, so `push` has written it and never
+            // writes it again.
             unsafe { self.slots.get(index) }
         })
     }
@@ -92,11 +93,11 @@ impl Chunk {
     /// Returns the record at `index`.
     ///
     /// # Panics
-    /// When it is not published.
+    /// Panics if the record is not published.
     #[inline]
     pub(crate) fn record(&self, index: usize) -> &Record {
         assert!(index < self.len(), "record {index} is not published");
-        // SAFETY: as in `records`.
+        // SAFETY: the assertion holds the index below the published length, as in `records`.
         unsafe { self.slots.get(index) }
     }
 }
@@ -117,15 +118,16 @@ mod mapped {
 
     use super::{FIRST, FULL, GROWTH, Record};
 
-    /// Runs that wait for their next use: at most 7 MiB, for what a cycle of a schedule mostly
-    /// takes. A fresh run costs little more where it is used to its end, and what waits is memory
-    /// that the host lacks.
+    /// Runs kept for reuse, at most 7 MiB, which is what one cycle of a schedule usually takes. A
+    /// fresh run costs little more if it is filled, and memory kept here is missing elsewhere in
+    /// the process.
     static SPARE: Mutex<Vec<Spare>> = Mutex::new(Vec::new());
 
-    /// Which sizes wait, and how many of each: those that a thread takes one after the other.
+    /// The sizes that are kept and how many of each: those that a thread allocates one after
+    /// another.
     const MOST_SPARE: [(usize, usize); 3] = [(FIRST, 16), (FIRST * GROWTH, 3), (FULL, 3)];
 
-    /// A run that waits, with its size.
+    /// A run kept for reuse, and its capacity.
     pub(crate) struct Spare {
         capacity: usize,
         map: MmapMut,
@@ -135,10 +137,10 @@ mod mapped {
     const HUGE_PAGE: usize = 2 << 20;
     const _: () = assert!(FULL * size_of::<Record>() == HUGE_PAGE);
 
-    /// How many records ahead memory is fetched: two lines of the cache.
+    /// How many records ahead to prefetch: two cache lines.
     const AHEAD: usize = 4;
 
-    /// Keeps every other thread from the spare runs.
+    /// The locked list of spare runs. A fork holds it, so that the child never finds it locked.
     pub(crate) type SpareGuard = MutexGuard<'static, Vec<Spare>>;
 
     /// Locks the spare runs.
@@ -153,10 +155,10 @@ mod mapped {
         capacity: usize,
     }
 
-    // SAFETY: `Slots` owns the memory behind its pointer; the callers of `write` and `read` keep
-    // two threads from touching one slot at the same time.
+    // SAFETY: `Slots` owns the mapping behind its pointer, and the callers of `write` and `get`
+    // guarantee that no slot is written while another thread touches it.
     unsafe impl Send for Slots {}
-    // SAFETY: as above.
+    // SAFETY: as for `Send`.
     unsafe impl Sync for Slots {}
 
     impl Slots {
@@ -187,13 +189,15 @@ mod mapped {
         }
 
         /// # Safety
-        /// `index` is below the capacity and nobody else touches that slot meanwhile.
+        /// `index` must be below the capacity, and no other thread may touch the slot during the
+        /// call.
         #[inline]
         pub(super) unsafe fn write(&self, index: usize, record: Record) {
-            // Field by field: written as one value, the record is first put together in memory, in
-            // pieces, and loading it from there as a whole stalls for a tenth of a
-            // scope. SAFETY: the map is page-aligned and holds `capacity` records; the
-            // caller has the slot for itself.
+            // Field by field: written as one value, the record is first assembled in memory piece
+            // by piece, and loading it from there as a whole stalls for a tenth of a scope.
+            // SAFETY: the mapping is page-aligned and holds `capacity` records, and the caller
+            // guarantees that `index` is below the capacity and that no other thread touches the
+            // slot.
             unsafe {
                 let slot = self.first.add(index);
                 (&raw mut (*slot).start).write(record.start);
@@ -207,20 +211,22 @@ mod mapped {
         }
 
         /// # Safety
-        /// The slot was written, and nobody writes it while the reference lives.
+        /// The slot must have been written, and nobody may write it while the reference lives.
         #[inline]
         pub(super) unsafe fn get(&self, index: usize) -> &Record {
-            // SAFETY: as in `write`; the memory is this value's own and outlives the reference.
+            // SAFETY: the caller guarantees a written slot, which lies in the mapping as in
+            // `write`; the mapping lives as long as `self` and so outlives the reference.
             unsafe { &*self.first.add(index) }
         }
     }
 
-    /// Has the processor fetch what will be written soon: a store that waits for memory holds up
-    /// the host's own stores behind it.
+    /// Prefetches memory that is written soon: a store that waits for memory holds up the program's
+    /// own stores behind it.
     #[inline]
     fn prefetch(slot: *const Record) {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: every x86-64 processor has the instruction, which is a hint for any address.
+        // SAFETY: every x86-64 processor has the instruction, which is a hint and accepts any
+        // address.
         unsafe {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
             _mm_prefetch::<_MM_HINT_T0>(slot.cast());
@@ -229,14 +235,14 @@ mod mapped {
         let _ = slot;
     }
 
-    /// Returns a run that was used before, if one of this size waits.
+    /// Returns a spare run of this capacity, if there is one.
     fn spare(capacity: usize) -> Option<MmapMut> {
         let mut waiting = spare_guard();
         let position = waiting.iter().rposition(|run| run.capacity == capacity)?;
         Some(waiting.remove(position).map)
     }
 
-    /// Maps small pages. Miri has memory, and none of the ways to make it present.
+    /// Maps small pages and populates them. Miri can map memory but not populate it.
     fn map_present(bytes: usize) -> Option<MmapMut> {
         let mut options = MmapOptions::new();
         options.len(bytes);
@@ -246,12 +252,11 @@ mod mapped {
         options.map_anon().ok()
     }
 
-    /// Maps a huge page: twice its size, of which the part that is aligned to one is used and the
-    /// rest never touched.
+    /// Maps a huge page: reserves twice its size, and uses the aligned part only.
     fn map_huge(bytes: usize) -> Option<MmapMut> {
         let map = MmapOptions::new().len(bytes + HUGE_PAGE).map_anon().ok()?;
-        // Advice, not need: a system without huge pages, or one that refuses, gives small ones, a
-        // little later.
+        // Best effort: a system without huge pages, or one that refuses, uses small ones and faults
+        // them in later.
         #[cfg(all(target_os = "linux", not(miri)))]
         for advice in [Advice::HugePage, Advice::PopulateWrite] {
             let _ = map.advise_range(advice, to_huge_page(&map), bytes);
@@ -297,10 +302,10 @@ mod modelled {
 
     use super::Record;
 
-    /// A model has no spare runs.
+    /// A model check has no spare runs.
     pub(crate) struct SpareGuard;
 
-    /// Returns what stands for the lock.
+    /// Returns a stand-in for the lock.
     pub(crate) fn spare_guard() -> SpareGuard {
         SpareGuard
     }
@@ -311,7 +316,7 @@ mod modelled {
         cells: Vec<UnsafeCell<Record>>,
     }
 
-    // SAFETY: as for `mapped::Slots`; loom fails the test if it does not hold.
+    // SAFETY: as for `mapped::Slots`; loom fails the test if two threads access one cell.
     unsafe impl Sync for Slots {}
 
     impl Slots {
@@ -334,7 +339,8 @@ mod modelled {
         }
 
         pub(super) unsafe fn write(&self, index: usize, record: Record) {
-            // SAFETY: as in `mapped::Slots::write`; loom fails the test if it does not hold.
+            // SAFETY: as in `mapped::Slots::write`; loom fails the test if two threads access one
+            // cell.
             self.cells[index].with_mut(|slot| unsafe { *slot = record });
         }
 
@@ -364,7 +370,7 @@ mod tests {
     #[test]
     fn runs_of_the_usual_sizes_are_used_again() {
         let place = |chunk: &Chunk| {
-            // SAFETY: this test is the only thread.
+            // SAFETY: only this thread uses the chunk.
             assert!(unsafe { chunk.push(record(0)) });
             std::ptr::from_ref(chunk.record(0))
         };
@@ -381,7 +387,7 @@ mod tests {
     #[test]
     fn a_full_chunk_refuses_and_keeps_what_it_has() {
         let chunk = Chunk::new(2).unwrap();
-        // SAFETY: this test is the only thread.
+        // SAFETY: only this thread uses the chunk.
         let taken: Vec<bool> = (0..3)
             .map(|start| unsafe { chunk.push(record(start)) })
             .collect();
@@ -406,7 +412,7 @@ mod tests {
                 })
             };
             for start in 0..2 {
-                // SAFETY: this thread alone pushes.
+                // SAFETY: only this thread pushes.
                 assert!(unsafe { chunk.push(record(start)) });
             }
             reader.join().unwrap();

@@ -1,11 +1,11 @@
-//! The clock: ticks as cheap as the machine has them, turned into nanoseconds once, when a profile
-//! is assembled.
+//! The clock: reads cheap ticks while recording, which are converted to nanoseconds once, when a
+//! profile is assembled.
 //!
-//! On x86-64 the tick is the time stamp counter, provided that the kernel itself keeps time by it
-//! (then it is invariant and the same on every core); elsewhere it is the monotonic clock. Two
-//! anchors, one taken as early as possible and one at the end of the window, give the rate, so that
-//! nothing waits for a calibration: the error of an anchor (some tens of nanoseconds) bounds the
-//! error of every time in between.
+//! On x86-64 a tick is one of the time stamp counter, provided that the kernel itself keeps time by
+//! it (the counter is then invariant and equal on every core); elsewhere it comes from the
+//! monotonic clock. Two anchors, one taken as early as possible and one at the end of the window,
+//! give the rate, so nothing waits for a calibration: the error of an anchor (some tens of
+//! nanoseconds) bounds the error of every time in between.
 
 #![cfg_attr(
     target_arch = "x86_64",
@@ -25,24 +25,25 @@ const UNDECIDED: u8 = 0;
 const COUNTER: u8 = 1;
 const MONOTONIC: u8 = 2;
 
-// Relaxed: the value is decided the same way by whoever comes first, and carries nothing else.
+// Relaxed: every thread decides the same value, and it publishes no other memory.
 static SOURCE: AtomicU8 = AtomicU8::new(UNDECIDED);
 static FIRST: OnceLock<Anchor> = OnceLock::new();
 static ORIGIN: OnceLock<Instant> = OnceLock::new();
 
-/// Reads the clock, in ticks whose rate two anchors tell.
+/// Reads the clock in ticks. [`TimeAxis::at_ticks`] converts them to profile time.
 #[inline]
 pub fn ticks() -> u64 {
     counter().unwrap_or_else(monotonic_ticks)
 }
 
-/// Reads the clock, if that takes no call.
+/// Reads the time stamp counter, or returns `None` if the clock needs a call.
 #[inline]
 pub(crate) fn counter() -> Option<u64> {
     #[cfg(target_arch = "x86_64")]
     if SOURCE.load(Ordering::Relaxed) == COUNTER {
-        // SAFETY: every x86-64 processor has the instruction, and a kernel that forbade it to user
-        // space would not keep its own clock by it, which `choose_source` has checked.
+        // SAFETY: every x86-64 processor has the instruction. User space may execute it, since
+        // `choose_source` has checked that the kernel keeps its own clock by it, for user space
+        // too.
         return Some(unsafe { std::arch::x86_64::_rdtsc() });
     }
     None
@@ -58,7 +59,7 @@ fn monotonic_ticks() -> u64 {
 }
 
 fn choose_source() -> u8 {
-    // Miri has no counter.
+    // Miri does not support the counter.
     let by_counter = cfg!(all(target_arch = "x86_64", not(miri)))
         && std::fs::read_to_string(
             "/sys/devices/system/clocksource/clocksource0/current_clocksource",
@@ -67,7 +68,8 @@ fn choose_source() -> u8 {
     if by_counter { COUNTER } else { MONOTONIC }
 }
 
-/// The same moment on the recorder's clock, the monotonic clock and the wall clock.
+/// One moment on three clocks: the recorder's, the monotonic clock and the wall clock. Two anchors
+/// give the rate of the recorder's clock, and one places it on the wall clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Anchor {
     ticks: u64,
@@ -76,8 +78,8 @@ pub(crate) struct Anchor {
 }
 
 impl Anchor {
-    /// Reads the clocks together; of a few tries the tightest counts, since a preempted one would
-    /// be off.
+    /// Reads the three clocks together. It keeps the tightest of a few attempts, since one that was
+    /// preempted would be inaccurate.
     pub(crate) fn take() -> Self {
         let attempt = || {
             let before = ticks();
@@ -97,7 +99,7 @@ impl Anchor {
                 },
             )
         };
-        // The first read decides the source and faults the clocks' pages in.
+        // The first read chooses the clock and faults its pages in.
         ticks();
         let mut best = attempt();
         for _ in 0..3 {
@@ -109,8 +111,8 @@ impl Anchor {
         best.1
     }
 
-    /// Takes the first anchor of the process unless it is there. The earlier, the better the rate
-    /// is known.
+    /// Returns the first anchor of the process, taking it if there is none. The earlier it is
+    /// taken, the more accurate the rate becomes.
     pub(crate) fn first() -> Self {
         *FIRST.get_or_init(Self::take)
     }
@@ -126,27 +128,27 @@ impl Anchor {
     }
 }
 
-/// Turns ticks into nanoseconds since a reference.
+/// Converts ticks to nanoseconds since a reference.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
     reference: u64,
-    /// With [`FRACTION_BITS`] binary places, so that a conversion is one multiplication.
+    /// In fixed point with [`FRACTION_BITS`] binary places, so that a conversion is one
+    /// multiplication.
     nanoseconds_per_tick: u64,
 }
 
-/// Room for ticks of up to 255 ns; finer than the rate itself is known.
+/// Leaves room for ticks of up to 255 ns, and is finer than the rate itself is known.
 const FRACTION_BITS: u32 = 56;
 
 impl Scale {
-    /// Makes the scale whose zero is at `reference` ticks and whose rate is that between the two
-    /// anchors.
+    /// Returns the scale with its zero at `reference` ticks and the rate between the two anchors.
     pub(crate) fn new(reference: u64, first: &Anchor, last: &Anchor) -> Self {
         let ticks = last.ticks.saturating_sub(first.ticks);
         let nanoseconds = last
             .monotonic
             .saturating_duration_since(first.monotonic)
             .as_nanos();
-        // Rounded up, so that what comes out even is not cut to the nanosecond before.
+        // Rounded up, so that an exact result is not cut to the nanosecond before.
         let nanoseconds_per_tick = match (nanoseconds << FRACTION_BITS).checked_div(ticks.into()) {
             Some(rate) => u64::try_from(rate + 1).unwrap_or(u64::MAX),
             None => 1 << FRACTION_BITS,
@@ -157,20 +159,21 @@ impl Scale {
         }
     }
 
-    /// Converts a number of ticks.
+    /// Converts a duration.
     #[inline]
     pub(crate) fn duration(&self, ticks: u64) -> u64 {
         ((u128::from(ticks) * u128::from(self.nanoseconds_per_tick)) >> FRACTION_BITS) as u64
     }
 
-    /// Converts a moment. Never reverses two moments, so that nesting survives the rounding.
+    /// Converts a moment. It is monotonic, so rounding never breaks nesting.
     pub(crate) fn nanoseconds(&self, ticks: u64) -> u64 {
         self.duration(ticks.saturating_sub(self.reference))
     }
 }
 
-/// The time axis of a profile: where moments of the recorder's clock and of the wall clock lie on
-/// it.
+/// The time axis of a profile, from [`Capture::axis`](crate::Capture::axis). It places moments of
+/// the recorder's clock and of the wall clock on the profile's time, for sources that bring times
+/// of their own.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeAxis {
     pub(crate) scale: Scale,
@@ -178,7 +181,7 @@ pub struct TimeAxis {
 }
 
 impl TimeAxis {
-    /// Makes the axis of a window that opened at `start` ticks.
+    /// Returns the axis of a window that opened at `start` ticks.
     pub(crate) fn new(start: u64, opened: &Anchor, closed: &Anchor) -> Self {
         let scale = Scale::new(start, &Anchor::first(), closed);
         let opening = start.saturating_sub(opened.ticks());
@@ -188,18 +191,18 @@ impl TimeAxis {
         }
     }
 
-    /// Returns time zero in nanoseconds since the Unix epoch. A [`mindprof_model::Part`] with this
-    /// reference has the times of the profile.
+    /// Returns time zero in nanoseconds since the Unix epoch. Use it as the reference of a
+    /// [`mindprof_model::Part`] whose times are already profile times.
     pub const fn reference_unix_ns(&self) -> u64 {
         self.reference_unix_ns
     }
 
-    /// Returns where a moment of [`ticks`] lies; one before time zero is time zero.
+    /// Converts a moment of [`ticks`] to profile time. Moments before time zero become zero.
     pub fn at_ticks(&self, ticks: u64) -> Nanos {
         Nanos(self.scale.nanoseconds(ticks))
     }
 
-    /// Returns where a moment of the wall clock lies; one before time zero is time zero.
+    /// Converts a moment of the wall clock to profile time. Moments before time zero become zero.
     pub const fn at_unix_ns(&self, unix_ns: u64) -> Nanos {
         Nanos(unix_ns.saturating_sub(self.reference_unix_ns))
     }

@@ -1,5 +1,5 @@
-//! Writes words that come again and again and are mostly the same: the inputs of scopes, for
-//! `inputs`, which looks a list up only where it differs from the last one.
+//! Writes lists of words that mostly repeat: the inputs of scopes. The module `inputs` looks a list
+//! up only if it differs from the previous one.
 
 #![expect(
     clippy::inline_always,
@@ -8,18 +8,19 @@
 
 use mindprof_model::WordSink;
 
-/// A list that is written anew in its old place, and tells whether it has changed.
+/// Overwrites a list in place and detects whether it has changed. It exists because consecutive
+/// calls of an operator mostly have equal inputs: comparing while writing avoids a hash per scope.
 #[derive(Debug)]
 pub struct DiffingWriter<'a> {
     words: &'a mut Vec<u64>,
-    /// How many words are written since it was begun anew; what follows them is old.
+    /// How many words have been written; those behind them are old.
     len: usize,
-    /// The bits in which any word differs from what was in its place.
+    /// The bits in which any word differs from its predecessor in the same place.
     difference: u64,
 }
 
 impl<'a> DiffingWriter<'a> {
-    /// Begins the list anew.
+    /// Starts to overwrite the list.
     #[inline]
     pub(crate) fn new(words: &'a mut Vec<u64>) -> Self {
         Self {
@@ -29,7 +30,7 @@ impl<'a> DiffingWriter<'a> {
         }
     }
 
-    /// Ends the list. Returns whether it is another one than before.
+    /// Ends the list. Returns whether it differs from the previous one.
     #[inline]
     pub(crate) fn finish(self) -> bool {
         if self.len == self.words.len() {
@@ -47,12 +48,12 @@ impl WordSink for DiffingWriter<'_> {
         self.len += N;
         let old = self.words.get_mut(begin..);
         if let Some(old) = old.and_then(<[u64]>::first_chunk_mut::<N>) {
-            // Written also where it is the same: whether it is cannot be foretold.
+            // Written even if equal: the processor could not predict the branch.
             self.difference |= difference(old, &words);
             *old = words;
         } else {
             self.difference = u64::MAX;
-            // Of a copy, so that the words themselves need not lie in memory.
+            // From a copy, so that `words` itself can stay in registers.
             let copy = words;
             append(self.words, begin, &copy);
         }
@@ -79,7 +80,7 @@ impl WordSink for DiffingWriter<'_> {
     }
 }
 
-/// Writes words of which the last lie beyond the end of the list.
+/// Writes words that extend beyond the end of the list.
 #[cold]
 #[inline(never)]
 fn append(list: &mut Vec<u64>, begin: usize, words: &[u64]) {
@@ -87,7 +88,7 @@ fn append(list: &mut Vec<u64>, begin: usize, words: &[u64]) {
     list.extend_from_slice(words);
 }
 
-/// Returns the bits in which some words differ from as many others.
+/// Returns the bits in which the two runs of words differ.
 #[inline(always)]
 fn difference(old: &[u64], new: &[u64]) -> u64 {
     let pairs = old.iter().zip(new);

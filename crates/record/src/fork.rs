@@ -1,11 +1,12 @@
-//! A fork while something records: the parent goes on as if nothing had happened, the child begins
-//! with no recording.
+//! Forks during a recording: the parent records on as if nothing had happened, and the child starts
+//! without a recording.
 //!
-//! Only the forking thread lives on in the child, so a lock that another thread locks would stay
-//! locked there for ever. The forking thread therefore takes every lock of the recorder right
-//! before the fork and gives them back on both sides. The C library calls the hooks, because a
-//! language runtime may let other threads run between its own hooks and the fork: one that waited
-//! for these locks while holding the runtime's would never let the fork happen.
+//! Only the forking thread exists in the child, so a lock held by another thread would stay locked
+//! there forever. The forking thread therefore takes every lock of the recorder right before the
+//! fork and releases them on both sides. The hooks are installed in the C library
+//! (`pthread_atfork`), because a language runtime may let other threads run between its own hooks
+//! and the fork: a thread that waited for these locks while holding the runtime's would block the
+//! fork forever.
 
 #![cfg_attr(
     unix,
@@ -18,7 +19,7 @@
 #[cfg(unix)]
 pub(crate) use self::hooks::watch;
 
-/// Does nothing: processes do not fork here.
+/// Does nothing: processes do not fork on this platform.
 #[cfg(not(unix))]
 pub(crate) fn watch() {}
 
@@ -37,7 +38,7 @@ mod hooks {
         static LOCKS: RefCell<Option<ForkLocks>> = const { RefCell::new(None) };
     }
 
-    /// The locks, in the order in which they are taken everywhere.
+    /// All locks of the recorder, in the order in which they are taken everywhere.
     struct ForkLocks {
         recorder: MutexGuard<'static, Recorder>,
         registry: MutexGuard<'static, Registry>,
@@ -45,17 +46,18 @@ mod hooks {
         spare: SpareGuard,
     }
 
-    /// Has the hooks called around every fork of the process from now on.
+    /// Installs the hooks around every later fork of the process. Only the first call has an
+    /// effect.
     pub(crate) fn watch() {
         static WATCHED: Once = Once::new();
-        // Miri has no forks, and no hooks for them.
+        // Miri supports neither forks nor hooks.
         if cfg!(miri) {
             return;
         }
         WATCHED.call_once(|| {
-            // SAFETY: the hooks take and give back locks, which the thread that forks may do on
-            // both sides, and never unwind. Where the system refuses, forks are as they
-            // would be without hooks.
+            // SAFETY: the hooks are `extern "C"` functions that live as long as the process and
+            // never unwind. They only take and release locks, which the forking thread may do on
+            // both sides. If the system refuses them, forks behave as they would without hooks.
             unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
         });
     }
@@ -69,7 +71,7 @@ mod hooks {
                 spare: chunk::spare_guard(),
             }));
         };
-        // A thread that is ending has no memory for guards any more: it forks as it is.
+        // A thread that is exiting cannot hold the guards any more; it forks without them.
         let _ = LOCKS.try_with(hold);
     }
 
@@ -77,11 +79,11 @@ mod hooks {
         drop(release());
     }
 
-    /// Forgets what was being recorded: sessions that were open at the fork are closed and empty.
+    /// Forgets the recording: sessions that were open at the fork are closed and empty.
     extern "C" fn in_child() {
         let Some(mut locks) = release() else { return };
-        // The buffers of threads that are no more end here, and give their chunks back; so does the
-        // recording, with its names.
+        // The buffers of threads that do not exist in the child are dropped and return their
+        // chunks, and the recording drops its names. Both need these locks.
         drop(locks.names);
         drop(locks.spare);
         let own = local::own_buffer();

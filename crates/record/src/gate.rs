@@ -1,46 +1,49 @@
-//! The gate: one word that says whether anything is recorded, what is wanted, and which recording
-//! it is.
+//! The gate: one atomic word that says whether anything is recorded, what is wanted, and which
+//! recording is running.
 //!
-//! Every scope begins with one relaxed load of it. The recorder alone writes it, under its lock.
+//! Every scope starts with one relaxed load of it. Only the recorder writes it, while holding its
+//! lock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::options::Calls;
 
-// Relaxed everywhere: the word carries all that a scope decides by, and nothing else is published
-// through it.
+// Relaxed everywhere: the word alone carries everything a scope decides by, and no other memory is
+// published through it.
 static GATE: AtomicU64 = AtomicU64::new(0);
 
-/// When the newest window opened, in ticks.
+/// The time at which the newest window opened, in ticks.
 static LAST_OPENING: AtomicU64 = AtomicU64::new(0);
 
-/// What the gate said at one moment.
+/// A snapshot of the gate. A scope loads it once and takes all its decisions from this copy, so
+/// that a window that opens or closes meanwhile cannot make it contradict itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gate(u64);
 
-/// What the open windows want, taken together.
+/// The union of what the open windows want. The recorder computes it whenever a window opens,
+/// closes, pauses or resumes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a bit of the gate")]
 pub(crate) struct Wanted {
-    /// Scopes. False while every open window is paused.
+    /// Scopes; false while every open window is paused.
     pub(crate) scopes: bool,
     /// The inputs of scopes.
     pub(crate) inputs: bool,
-    /// Memory that is taken and given back, also while scopes are not wanted.
+    /// Allocations and frees, also while scopes are paused.
     pub(crate) memory: bool,
     /// The results of scopes.
     pub(crate) results: bool,
-    /// Calls of the host's language, also while scopes are not wanted.
+    /// Calls of the program's language (Python functions), also while scopes are paused.
     pub(crate) calls: Calls,
 }
 
-/// Returns when the newest window opened.
+/// Returns the time at which the newest window opened, in ticks.
 #[inline]
 pub(crate) fn last_opening() -> u64 {
     LAST_OPENING.load(Ordering::Relaxed)
 }
 
-/// Says that a window opens.
+/// Notes the time at which a window opens.
 pub(crate) fn set_last_opening(ticks: u64) {
     LAST_OPENING.store(ticks, Ordering::Relaxed);
 }
@@ -60,7 +63,7 @@ impl Gate {
         Self(GATE.load(Ordering::Relaxed))
     }
 
-    /// Sets what recording number `epoch` wants from now on.
+    /// Sets what recording `epoch` wants from now on.
     pub(crate) fn set(epoch: u32, wanted: Wanted) {
         let bits = [
             (wanted.scopes, Self::SCOPES),
@@ -95,7 +98,7 @@ impl Gate {
         self.0 & Self::INPUTS != 0
     }
 
-    /// Returns whether some window wants memory.
+    /// Returns whether some window wants allocations and frees.
     #[inline]
     pub(crate) const fn wants_memory(self) -> bool {
         self.0 & Self::MEMORY != 0
@@ -107,8 +110,8 @@ impl Gate {
         self.0 & Self::RESULTS != 0
     }
 
-    /// Returns whether some window wants to know where tensors lie: of what memory is for, inputs
-    /// tell.
+    /// Returns whether some window wants the storage addresses of tensors. Memory attribution needs
+    /// them, and it runs when both inputs and memory are recorded.
     #[inline]
     pub(crate) const fn wants_storages(self) -> bool {
         const BOTH: u64 = Gate::INPUTS | Gate::MEMORY;
@@ -121,13 +124,14 @@ impl Gate {
         self.0 & Self::STACKS != 0
     }
 
-    /// Returns whether some window wants calls, be it of modules only.
+    /// Returns whether some window wants calls, either all of them or only those of modules.
     #[inline]
     pub(crate) const fn wants_calls(self) -> bool {
         self.0 & (Self::STACKS | Self::MODULES) != 0
     }
 
-    /// Returns the number of the recording: it grows each time the gate goes from closed to open.
+    /// Returns the number of the recording, or zero if no window is open. It increases each time a
+    /// first window opens.
     #[inline]
     pub(crate) const fn epoch(self) -> u32 {
         (self.0 >> Self::EPOCH_SHIFT) as u32

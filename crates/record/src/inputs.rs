@@ -1,7 +1,7 @@
-//! The input lists that one thread has seen, for finding the number of a list without a lock.
+//! The input lists that one thread has seen, so that the number of a list is found without a lock.
 //!
-//! The numbers are those of the table in the thread's buffer, from which `assemble` reads the
-//! lists. Where the tensors of the last list lie is remembered with it, for `storages`.
+//! The numbers index the table in the thread's buffer, from which `assemble` reads the lists. The
+//! storage addresses of the last list are remembered with it, for `storages`.
 
 use std::{array, mem};
 
@@ -16,35 +16,37 @@ use crate::name::Name;
 use crate::raw::Record;
 use crate::storages::{self, SLOTS};
 
-/// Writes one list of inputs over another, and knows whether it is the same.
+/// Encodes the inputs of a scope over the previous list of the same operator. Consecutive calls
+/// mostly have equal inputs, which this finds out while writing, without a hash. The closures of
+/// [`scope_with`](crate::scope_with) and [`open_with`](crate::open_with) write to it.
 pub type InputsRewriter<'a> = Encoder<DiffingWriter<'a>>;
 
-/// The lists of one thread, in the present recording.
+/// The input lists that one thread has interned in the current recording.
 #[derive(Default)]
 pub(crate) struct KnownInputs {
     ids: FxHashMap<Box<[u64]>, u32>,
-    /// The last list of the scopes of each slot, mostly that of the next one too, and found
-    /// without hashing.
+    /// The last list of each slot of scopes. It is mostly that of the next scope too, which is then
+    /// found without hashing.
     recent: Option<Box<[RecentInputs; SLOTS]>>,
-    /// Which recording they are of. It is not the thread's while a closure that writes a list
-    /// begins another one.
+    /// The recording that the lists belong to. It differs from the thread's own while a closure
+    /// that writes a list starts another recording.
     epoch: u32,
 }
 
-/// The list that was asked for last, with its number; at first the list of nothing, which has the
-/// number zero.
+/// The list that was interned last, with its number; at first the empty list, which has the number
+/// zero.
 #[derive(Default)]
 struct RecentInputs {
     words: Vec<u64>,
-    /// Where its tensors lie.
+    /// The storage addresses of its tensors.
     storages: Vec<u64>,
     id: u32,
-    /// Whether that is written.
+    /// Whether these addresses have been recorded.
     is_written: bool,
 }
 
 impl KnownInputs {
-    /// Forgets the lists of another recording than this.
+    /// Forgets the lists if they belong to another recording.
     #[inline]
     fn follow(&mut self, epoch: u32) {
         if self.epoch != epoch {
@@ -59,8 +61,8 @@ impl KnownInputs {
         self.epoch = epoch;
     }
 
-    /// Returns the inputs of a scope that begins: the number of the list that the closure writes,
-    /// and whether it is known where its tensors lie.
+    /// Interns the list that the closure writes, and returns the inputs of the scope that begins:
+    /// the number of the list, flagged if its storage addresses are known or new.
     pub(crate) fn intern(
         &mut self,
         gate: Gate,
@@ -71,7 +73,7 @@ impl KnownInputs {
         self.follow(gate.epoch());
         let slots = self.recent.get_or_insert_with(no_inputs);
         let recent = &mut slots[storages::slot(name.raw())];
-        // If the closure panics, what it has written so far is not the list of the number.
+        // If the closure panics, the half-written list must not keep the number.
         let id = mem::replace(&mut recent.id, Record::NO_ROOM);
         let is_written = mem::take(&mut recent.is_written);
         let words = DiffingWriter::new(&mut recent.words);
@@ -94,8 +96,8 @@ impl KnownInputs {
         }
     }
 
-    /// Writes where the tensors lie of the list that was looked up last. Returns whether there was
-    /// room for that.
+    /// Records the storage addresses of the list that was interned last. Returns whether there was
+    /// room for them.
     pub(crate) fn write_storages(
         &mut self,
         start: u64,
@@ -128,7 +130,7 @@ fn find(ids: &mut FxHashMap<Box<[u64]>, u32>, words: &[u64], buffer: &Buffer) ->
 
 #[cold]
 fn add(ids: &mut FxHashMap<Box<[u64]>, u32>, words: &[u64], buffer: &Buffer) -> u32 {
-    // Held here and in the shared table.
+    // The list is held here and in the shared table.
     let bytes = (2 * size_of_val(words)).max(1);
     if budget::charge(bytes, bytes) == 0 {
         return Record::NO_ROOM;

@@ -1,10 +1,10 @@
-//! How a profile is captured: scopes are written by the thread they happen on into that thread's
-//! buffer.
+//! Records profiles: each thread writes the scopes it runs into a buffer of its own.
 //!
-//! The host opens scopes through [`scope()`] and names them with [`Site`]; a [`Session`] is a
-//! window over the one recording of the process. `stop` hands the buffers over,
-//! [`Capture::assemble`] makes a `model::Profile` of them. Nothing here fails or panics into the
-//! host: what cannot be kept is counted, and the count is in the profile.
+//! A framework opens scopes with [`scope()`] and names them with [`Site`]. A [`Session`] is a
+//! window over the one recording of the process; `stop` hands the buffers over as a [`Capture`],
+//! and [`Capture::assemble`] turns them into a `model::Profile`. Recording never fails and never
+//! panics into the program: events that cannot be kept are counted, and the profile carries the
+//! count.
 //!
 //! ```
 //! use mindprof_record::{Options, Session, Site, scope};
@@ -56,8 +56,6 @@ mod thread_key;
 
 pub use capture::Capture;
 pub use clock::{TimeAxis, ticks};
-pub use diffing_writer::DiffingWriter;
-pub use fast_thread_local::{CacheColumn, FastThreadLocal, ThreadValue};
 pub use inputs::InputsRewriter;
 pub use memory::memory;
 pub use name::{Name, NameKind, Site};
@@ -71,13 +69,13 @@ pub use scope::{
 };
 pub use session::Session;
 pub use stack::{
-    StackSource, count_deep_calls, count_unseen_calls, recording_number, set_stack_source,
-    wants_calls, wants_stacks,
+    count_deep_calls, count_unseen_calls, recording_number, set_stack_source, wants_calls,
+    wants_stacks,
 };
 pub use thread_key::ThreadKey;
 
-/// The parts that the benchmark measures beside the whole: not an interface.
+/// The expansion of [`fast_thread_local!`]: not an interface.
 #[doc(hidden)]
-pub mod floor {
-    pub use crate::clock::ticks;
+pub mod expansion {
+    pub use crate::fast_thread_local::{CacheColumn, FastThreadLocal, ThreadValue};
 }

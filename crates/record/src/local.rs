@@ -1,8 +1,8 @@
-//! One thread's buffer, as its owner sees it: where scopes begin and end.
+//! The owner's side of a thread's buffer: begins and ends scopes on the calling thread.
 //!
-//! A scope is announced to the thread's open stack when it begins and appended as a record when it
-//! ends. Everything that can be slow (a first event, a full chunk, a new list of inputs) is in a
-//! cold function of its own.
+//! A scope enters the thread's open stack when it begins, and is appended to a chunk as one record
+//! when it ends. Everything slow (the first event, a full chunk, a new list of inputs) is in a cold
+//! function of its own.
 
 #![expect(
     unsafe_code,
@@ -30,15 +30,16 @@ fast_thread_local! {
     static LOCAL: OnceCell<Local> = OnceCell::new()
 }
 
-/// What a scope needs to end: its start and its slot, two words that are returned in registers.
+/// The start and the slot of a scope, all it needs to end. Two words, so that they are returned in
+/// registers.
 pub(crate) type StartedScope = (u64, OpenSlot);
 
-/// When the first block that a scope takes itself counts as taken.
+/// The time that the first block allocated directly in a scope gets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FirstBlock {
-    /// When the scope begins.
+    /// The start of the scope.
     AtStart,
-    /// When it is told of, as every other.
+    /// The time at which it is reported, as for every other block.
     WhenTold,
 }
 
@@ -120,8 +121,8 @@ pub(crate) fn end(record: Record, epoch: u32, slot: OpenSlot) {
     );
 }
 
-/// Ends a scope that comes as plain words, which travel in registers: a reference would pin the
-/// guard to memory, which costs also when nothing records.
+/// Ends a scope given as plain words, which travel in registers. A reference would pin the guard to
+/// memory, which costs time even while nothing records.
 #[inline(never)]
 fn end_words(start: u64, end: u64, what: u64, sequence_and_epoch: u64, slot: OpenSlot, stack: u32) {
     let (record, epoch) = record_of(start, end, what, sequence_and_epoch, stack);
@@ -183,14 +184,14 @@ fn end_slowly(
         let local = local.get();
         local.is_some_and(|local| local.end(record, epoch, slot))
     };
-    // A thread that is ending has no buffer any more; what it ends then is told of as unfinished.
+    // A thread that is exiting has no buffer left; a scope that ends then counts as unfinished.
     if LOCAL.try_with(end_here) == Ok(false) {
         registry::end_elsewhere(record, epoch, slot);
     }
 }
 
-/// Appends an allocation or a free. It comes as plain words, which travel in registers: a record
-/// would be put together in memory, in pieces that stall who loads them as a whole.
+/// Appends an allocation or a free, given as plain words that travel in registers. A record would
+/// be assembled in memory piece by piece, and loading it as a whole would stall.
 #[inline(never)]
 pub(crate) fn push_memory(gate: Gate, address: u64, bytes: i64, total: u64) {
     if let Some(local) = here()
@@ -207,7 +208,7 @@ pub(crate) fn push_memory(gate: Gate, address: u64, bytes: i64, total: u64) {
 #[cold]
 #[inline(never)]
 fn push_memory_slowly(gate: Gate, address: u64, bytes: i64, total: u64) {
-    // A thread that is ending has no buffer any more: what it gives back then is not told.
+    // A thread that is exiting has no buffer left, so its last frees are not recorded.
     let _ = with(|local| {
         if !local.follow(gate) {
             return false;
@@ -219,8 +220,8 @@ fn push_memory_slowly(gate: Gate, address: u64, bytes: i64, total: u64) {
     });
 }
 
-/// Writes where the tensors lie of the list of inputs that this thread looked up last, under the
-/// start of its scope. Returns the inputs of the scope, which say whether that could be written.
+/// Records the storage addresses of the input list that this thread looked up last, keyed by the
+/// start of its scope. Returns the scope's inputs, flagged if the addresses could be written.
 #[inline(never)]
 pub(crate) fn push_storages(start: u64, name: Name, inputs: u32) -> u32 {
     let is_written = with(|local| local.push_storages(start, name)) == Some(true);
@@ -232,13 +233,13 @@ pub(crate) fn push_storages(start: u64, name: Name, inputs: u32) -> u32 {
     }
 }
 
-/// Appends a side record, which is no event: if there is no room for it, nothing is counted.
+/// Appends a side record. It is no event, so nothing is counted as lost if there is no room.
 #[inline(never)]
 pub(crate) fn push_side_record(gate: Gate, record: Record) {
     let _ = with(|local| local.follow(gate) && local.push_or_leave(record));
 }
 
-/// Returns the number of the list that the closure writes for a scope of this name.
+/// Interns the input list that the closure writes for a scope of this name, and returns its number.
 #[inline(never)]
 pub(crate) fn intern_inputs(
     gate: Gate,
@@ -248,7 +249,7 @@ pub(crate) fn intern_inputs(
     with(|local| local.intern_inputs(gate, name, inputs)).unwrap_or(Record::NO_ROOM)
 }
 
-/// Returns the number of the stack of `frame` called from `caller`, on this thread.
+/// Interns the stack of `frame` called from `caller` on this thread, and returns its number.
 #[inline(never)]
 pub(crate) fn push_frame(gate: Gate, caller: Stack, frame: Name) -> Stack {
     with(|local| local.push_frame(gate, caller, frame)).unwrap_or(Stack::NO_ROOM)
@@ -257,7 +258,7 @@ pub(crate) fn push_frame(gate: Gate, caller: Stack, frame: Name) -> Stack {
 /// Counts events of this thread that could not be kept.
 #[cold]
 pub(crate) fn count_lost(gate: Gate, cause: LossCause, events: u64) {
-    // A thread that is ending has no buffer any more, and records nothing that could be missed.
+    // A thread that is exiting has no buffer left, and records nothing that could be missed.
     let _ = with(|local| {
         if local.follow(gate) {
             local.buffer.count_lost_for(cause, events);
@@ -271,32 +272,35 @@ pub(crate) fn own_buffer() -> Option<Arc<Buffer>> {
     LOCAL.try_with(own).ok().flatten()
 }
 
-/// Returns what this thread holds, if it has recorded before, is not ending, and finds it without a
-/// call. Where it is not returned, [`with`] decides.
+/// Returns the state of this thread if it has recorded before, is not exiting, and is found without
+/// a call. If this returns `None`, use [`with`].
 #[inline]
 fn here<'a>() -> Option<&'a Local> {
     let found = LOCAL.find()?;
-    // SAFETY: it lies there until the thread ends, and nothing that is called with the reference
-    // ends the thread.
+    // SAFETY: `find` returns the address of this thread's variable, which is valid until the thread
+    // exits. The reference stays on this thread, and no caller in this module ends the thread while
+    // holding it.
     unsafe { found.as_ref() }.get()
 }
 
-/// Calls `action` with the buffer of this thread, or returns none if the thread is ending.
+/// Calls `action` with the state of this thread, creating it at first use. Returns `None` if the
+/// thread is exiting.
 #[inline]
 fn with<T>(action: impl FnOnce(&Local) -> T) -> Option<T> {
     let run = |local: &OnceCell<Local>| action(local.get_or_init(Local::new));
     LOCAL.try_with(run).ok()
 }
 
-/// What the owner of a buffer holds.
+/// The state of one recording thread: its shared buffer, the chunk it writes to, and the tables
+/// that only it reads. It is a thread-local variable, created at the thread's first event.
 pub(crate) struct Local {
     buffer: Arc<Buffer>,
     thread: u32,
     epoch: Cell<u32>,
-    /// The start of the innermost open scope, if its first block counts as taken then, until it or
-    /// something in it tells of anything; zero otherwise.
+    /// The start of the innermost open scope if its first block gets that time, until something
+    /// else is recorded; zero otherwise.
     just_begun: Cell<u64>,
-    /// The chunk to write to, or null; `chunk_owner` keeps it alive.
+    /// The chunk to write to, or null. `chunk_owner` keeps it alive.
     chunk: Cell<*const Chunk>,
     chunk_owner: RefCell<Option<Arc<Chunk>>>,
     inputs: RefCell<KnownInputs>,
@@ -325,12 +329,12 @@ impl Local {
         (start, OpenSlot::new(self.thread, index))
     }
 
-    /// Returns when an allocation counts as made, if that is not now.
+    /// Returns the time of an allocation if it is not the present.
     #[inline]
     fn allocation_time(&self, bytes: i64) -> Option<u64> {
         let begun = self.just_begun.get();
-        // A window that opened since must not be told of a time before it: it would have no such
-        // piece.
+        // A window that opened since must not get a time before its own start, or it would drop the
+        // record.
         (bytes > 0 && begun > gate::last_opening()).then_some(begun)
     }
 
@@ -344,9 +348,9 @@ impl Local {
         self.push(record) || self.push_to_new_chunk_if_room(record)
     }
 
-    /// Empties the buffer if the gate is of a later recording than the last event. Returns false if
-    /// it is of an earlier one: what the host does between asking the gate and telling of something
-    /// may end that recording and begin another, which has the buffer then.
+    /// Empties the buffer if the gate belongs to a later recording than the last event. Returns
+    /// false if it belongs to an earlier one: between loading the gate and recording something, the
+    /// caller may run code that ends the recording and begins another, which now owns the buffer.
     #[inline]
     fn follow(&self, gate: Gate) -> bool {
         if self.epoch.get() < gate.epoch() {
@@ -355,13 +359,13 @@ impl Local {
         self.epoch.get() == gate.epoch()
     }
 
-    /// Ends a scope of this thread. Returns false if it is of another one.
+    /// Ends a scope of this thread. Returns false if the scope began on another thread.
     fn end(&self, record: Record, epoch: u32, slot: OpenSlot) -> bool {
         if self.thread != slot.thread() {
             return false;
         }
         self.just_begun.set(0);
-        // The windows of an earlier recording have closed and told of it as unfinished.
+        // The windows of an earlier recording have closed and reported the scope as unfinished.
         if self.epoch.get() == epoch {
             if !self.push(record) {
                 self.push_to_new_chunk(record);
@@ -373,8 +377,8 @@ impl Local {
 
     #[inline]
     fn push(&self, record: Record) -> bool {
-        // SAFETY: the chunk is kept alive by its owner here and is of this thread's buffer, and
-        // `Local` never leaves its thread.
+        // SAFETY: `chunk_owner` keeps the chunk alive. It belongs to this thread's buffer and
+        // `Local` never leaves its thread, so this thread is the only one that pushes to it.
         unsafe { (self.chunk.get().as_ref()).is_some_and(|chunk| chunk.push(record)) }
     }
 
@@ -396,7 +400,7 @@ impl Local {
         let Some(chunk) = Chunk::within_budget(wanted).map(Arc::new) else {
             return false;
         };
-        // SAFETY: as in `push`.
+        // SAFETY: no other thread can reach the chunk yet.
         unsafe { chunk.push(record) };
         self.buffer.contents().chunks.push(Arc::clone(&chunk));
         self.set_chunk(Some(chunk));
@@ -426,8 +430,8 @@ impl Local {
         if !self.follow(gate) {
             return Record::NO_ROOM;
         }
-        // The closure is the host's: if it comes back here by way of a scope of its own, that scope
-        // has no inputs.
+        // The closure is the caller's code: if it opens a scope of its own, that scope gets no
+        // inputs.
         let Ok(mut known) = self.inputs.try_borrow_mut() else {
             return 0;
         };
@@ -452,7 +456,8 @@ impl Local {
         caller: Stack,
         frame: Name,
     ) -> Stack {
-        // The shared node, and an entry here in a table that is on average three quarters full.
+        // The shared node, and an entry in this thread's table, which is three quarters full on
+        // average.
         const BYTES: usize = size_of::<[u32; 2]>() + 4 * size_of::<[u32; 3]>() / 3 + 1;
         let is_known = caller != Stack::NO_ROOM && !frame.is_refused();
         if !is_known || budget::charge(BYTES, BYTES) == 0 {

@@ -1,4 +1,4 @@
-//! The host's allocations and frees: one record each in the thread's buffer.
+//! Allocations and frees of the framework: one record each in the thread's buffer.
 
 use mindprof_model::{DeviceKind, MemoryRecord, Nanos, StackId, ThreadId};
 
@@ -7,15 +7,16 @@ use crate::gate::Gate;
 use crate::local;
 use crate::raw::RawMemoryEvent;
 
-/// Tells of a block that was taken (`bytes` above zero) or given back (below), and of the total
-/// that is taken after it.
+/// Records an allocation (`bytes` above zero) or a free (below zero), with the total allocated
+/// after it.
 ///
-/// The first block that a [`crate::Scope`] takes itself counts as taken when the scope begins:
-/// operators tell of their results when those are filled, and a clock is half the price of a scope.
+/// The first block allocated directly in a [`crate::Scope`] gets the start time of the scope.
+/// Operators report their results once those are filled, so the start is closer to the truth, and
+/// it saves a clock read, which is half the cost of a scope.
 ///
-/// More than 2^47 bytes, which no machine has, count as that many; of a total, 2^48.
+/// Sizes are clamped to 2^47 bytes and totals to 2^48, more than any machine has.
 ///
-/// One relaxed load unless some window wants memory; the total is asked for only then.
+/// Costs one relaxed load unless some window wants memory; `total` is called only then.
 #[inline]
 pub fn memory(address: u64, bytes: i64, total: impl FnOnce() -> u64) {
     let gate = Gate::load();
@@ -25,7 +26,7 @@ pub fn memory(address: u64, bytes: i64, total: impl FnOnce() -> u64) {
 }
 
 impl RawMemoryEvent {
-    /// Makes the model's record of it.
+    /// Converts it to the model's record.
     pub(crate) fn assemble(self, thread: ThreadId, scale: &Scale) -> MemoryRecord {
         MemoryRecord {
             time: Nanos(scale.nanoseconds(self.time)),

@@ -1,9 +1,9 @@
-//! Names: each distinct text is interned once and travels as a small number from then on.
+//! Names: each distinct text is interned once and is a small number from then on.
 //!
-//! A static [`Site`] holds its number after first sight, and a text of the program's own is looked
-//! up by [`Name::intern`]: these names stay for the life of the process. A text that the user makes
-//! is a name of the recording: charged to its budget, and freed when the last [`NameLease`] on the
-//! recording is dropped, that of its last capture.
+//! A static [`Site`] remembers its number after the first use, and [`Name::intern`] looks a text
+//! up; both kinds of names live as long as the process. A text that the user makes up becomes a
+//! name of the recording: it is charged to the budget and freed with the last [`NameLease`] of the
+//! recording, which its last capture holds.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,35 +14,38 @@ use rustc_hash::FxHashMap;
 
 use crate::budget;
 
-/// The bounds on names of functions and modules that stay. Scopes named beyond them are counted as
-/// lost.
+/// The limits on process-wide names of functions and modules. Scopes with further names are counted
+/// as lost.
 const MOST_NAMES: usize = 1 << 20;
 const MOST_BYTES: usize = 64 << 20;
 
-/// Names that one thread remembers without asking the table, and the longest of them.
+/// How many names a thread caches, and the longest text it caches.
 const MOST_REMEMBERED: usize = 4096;
 const LONGEST_REMEMBERED: usize = 256;
 
-/// What a name of a recording takes beside its text: its entries in the table and in the index.
+/// The memory that a name of a recording takes beside its text: its entries in the table and the
+/// index.
 const ENTRY_BYTES: usize = 96;
 
-/// What kind of scope a name belongs to.
+/// The kind of scope that a name belongs to. It decides the category and the scope kind of the
+/// event, and equal texts of different kinds are different names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NameKind {
-    /// An operator of the host.
+    /// An operator of the framework.
     Operator,
-    /// A node of the host's backward graph.
+    /// An autograd node of the backward pass.
     Backward,
     /// A range that the user named.
     Annotation,
-    /// A function of the host's language.
+    /// A function of the program's language.
     Function,
-    /// A module of the host: a function too, which is wanted more often than others.
+    /// A module call (`torch.nn.Module` and its like). It is a function too, but windows can ask
+    /// for modules alone.
     Module,
 }
 
 impl NameKind {
-    /// Returns what a profile calls it.
+    /// Returns the category and the scope kind of such events.
     pub(crate) const fn describe(self) -> (Category, ScopeKind) {
         match self {
             Self::Operator => (Category::Operator, ScopeKind::Function),
@@ -55,32 +58,33 @@ impl NameKind {
 
 const KINDS: usize = 5;
 
-/// A name in the recorder's table.
+/// The number of a text in the recorder's table of names. Looking a name up once and opening scopes
+/// by it keeps hashing and allocation off the hot path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Name(u32);
 
 impl Name {
-    /// Stands for names that the table refused.
+    /// Stands for names that the table refused for lack of room.
     const REFUSED: Self = Self(u32::MAX >> 1);
 
-    /// Returns the name of `text`, adding it to the table at first sight, where it stays: for texts
-    /// that the program has so many of and no more.
+    /// Returns the name of `text`, adding it to the table if it is new. Such a name lives as long
+    /// as the process, so use it only for texts that are bounded in number.
     pub fn intern(text: &str, kind: NameKind) -> Self {
         Self::find(text, kind, 0)
     }
 
-    /// Returns the name of `text` in recording `epoch`, for texts that there may be any number of.
+    /// Returns the name of `text` in recording `epoch`, for texts that may be unbounded in number.
     pub(crate) fn of_recording(text: &str, kind: NameKind, epoch: u32) -> Self {
         Self::find(text, kind, epoch)
     }
 
-    /// Finds a name of a recording, or of the process if `epoch` is zero.
+    /// Returns a name of recording `epoch`, or a process-wide one if `epoch` is zero.
     fn find(text: &str, kind: NameKind, epoch: u32) -> Self {
         thread_local! {
             static MEMO: [RefCell<Memo>; 2] = Default::default();
         }
-        // A scope in the destructor of another thread-local finds the memo gone: then the table is
-        // asked.
+        // A scope in the destructor of another thread-local may find the cache gone; ask the table
+        // then.
         MEMO.try_with(|memos| {
             let mut memo = memos[usize::from(epoch != 0)].borrow_mut();
             memo.find(text, kind, epoch)
@@ -88,7 +92,7 @@ impl Name {
         .unwrap_or_else(|_| table().add(text, kind, epoch))
     }
 
-    /// Returns whether the table refused the name, because it is full.
+    /// Returns whether the table refused the name because it is full.
     pub fn is_refused(self) -> bool {
         self == Self::REFUSED
     }
@@ -99,7 +103,7 @@ impl Name {
     }
 }
 
-/// The names that one thread remembers: of the process, or of one recording.
+/// The names that one thread caches, either process-wide ones or those of one recording.
 #[derive(Default)]
 struct Memo {
     epoch: u32,
@@ -123,7 +127,8 @@ impl Memo {
     }
 }
 
-/// A place in the host's code that opens scopes of one name.
+/// A place in the code that opens scopes under one fixed name. It is meant to be a `static`: it
+/// looks its name up once and then opens scopes without touching the table.
 ///
 /// ```
 /// use mindprof_record::{Site, scope};
@@ -139,17 +144,17 @@ pub struct Site {
 }
 
 impl Site {
-    /// Names an operator.
+    /// Creates a site for an operator.
     pub const fn operator(text: &'static str) -> Self {
         Self::new(text, NameKind::Operator)
     }
 
-    /// Names a node of the backward graph.
+    /// Creates a site for an autograd node.
     pub const fn backward(text: &'static str) -> Self {
         Self::new(text, NameKind::Backward)
     }
 
-    /// Names a range of the user.
+    /// Creates a site for a range that the user named.
     pub const fn annotation(text: &'static str) -> Self {
         Self::new(text, NameKind::Annotation)
     }
@@ -162,10 +167,10 @@ impl Site {
         }
     }
 
-    /// Returns the name, adding it to the table at first sight.
+    /// Returns the name, adding it to the table at the first call.
     #[inline]
     pub fn name(&self) -> Name {
-        // Relaxed: whoever comes first finds the same number, and the table has its own lock.
+        // Relaxed: every thread stores the same number, and the table has its own lock.
         match self.number.load(Ordering::Relaxed) {
             0 => self.intern(),
             number => Name(number),
@@ -180,14 +185,15 @@ impl Site {
     }
 }
 
-/// Keeps the names of a recording. A capture that refers to them holds one.
+/// Keeps the names of a recording alive. Every capture whose records refer to them holds one, and
+/// the last drop frees them.
 #[derive(Debug)]
 pub(crate) struct NameLease {
     epoch: u32,
 }
 
 impl NameLease {
-    /// Begins recording `epoch`, whose names live as long as what is returned.
+    /// Begins recording `epoch`. Its names live as long as the returned lease.
     pub(crate) fn begin(epoch: u32) -> Arc<Self> {
         table().begin_recording(epoch);
         Arc::new(Self { epoch })
@@ -197,36 +203,36 @@ impl NameLease {
 impl Drop for NameLease {
     fn drop(&mut self) {
         let freed = table().end_recording(self.epoch);
-        // Without the lock: there may be many.
+        // Freed after the lock is released: there may be many.
         drop(freed);
     }
 }
 
 type Entry = (Arc<str>, NameKind);
 
-/// The numbers of texts, by kind.
+/// Maps texts to numbers, by kind.
 type Index = [FxHashMap<Arc<str>, u32>; KINDS];
 
 /// All names of the process. Number zero is never given out, so that it can mean "none".
 #[derive(Debug, Default)]
 pub(crate) struct NameTable {
-    /// By number less one; none where a name was freed.
+    /// Indexed by number minus one; `None` if the name was freed.
     entries: Vec<Option<Entry>>,
     free: Vec<u32>,
-    /// The names that stay.
+    /// The process-wide names.
     index: Index,
-    /// How many of them are bounded, and their bytes.
+    /// How many of them are subject to the limits, and their bytes.
     bounded: usize,
     bounded_bytes: usize,
-    /// The present recording, and its names.
+    /// The current recording and its names.
     epoch: u32,
     recording: Index,
-    /// The numbers that each recording has, until they are freed.
+    /// The numbers that each recording holds until they are freed.
     leased: FxHashMap<u32, Vec<u32>>,
 }
 
 impl NameTable {
-    /// Adds a name of recording `epoch`, or one that stays if that is zero.
+    /// Adds a name of recording `epoch`, or a process-wide one if `epoch` is zero.
     fn add(&mut self, text: &str, kind: NameKind, epoch: u32) -> Name {
         if let Some(&number) = self.index[kind as usize].get(text) {
             return Name(number);
@@ -240,7 +246,7 @@ impl NameTable {
             return Name(number);
         }
         let bytes = text.len() + ENTRY_BYTES;
-        // What is told of a recording that is over is read by nobody.
+        // Nobody reads the records of a recording that is over.
         if self.epoch != epoch || budget::charge(bytes, bytes) == 0 {
             return Name::REFUSED;
         }
@@ -296,7 +302,7 @@ impl NameTable {
         (index, entries)
     }
 
-    /// Gives back the memory behind the last name.
+    /// Releases the memory behind the last name.
     fn shrink(&mut self) {
         let last = self.entries.iter().rposition(Option::is_some);
         let len = last.map_or(0, |last| last + 1);
@@ -306,7 +312,7 @@ impl NameTable {
         self.free.shrink_to(2 * len);
     }
 
-    /// Returns the text and the kind of a name, given its number in a record.
+    /// Returns the text and the kind of a name by its number.
     pub(crate) fn get(&self, number: u32) -> Option<(&str, NameKind)> {
         let entry = self.entries.get((number as usize).checked_sub(1)?)?;
         entry.as_ref().map(|(text, kind)| (&**text, *kind))

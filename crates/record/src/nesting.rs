@@ -1,21 +1,23 @@
-//! The order in which scopes began, found from the order in which they ended.
+//! Computes the start order of scopes from their end order.
 //!
-//! A thread's records lie in end order; a profile's events lie in start order. `assemble` tells
-//! the starts as it reads the records, and gets the records' places in start order back.
+//! The records of a thread lie in end order, the events of a profile in start order. `assemble`
+//! passes the starts as it reads the records, and gets back the indices of the records in start
+//! order.
 
-/// How records that lie in end order are nested, told one by one.
+/// The nesting of records that arrive one by one in end order. It yields the start order in linear
+/// time, which a general sort of a large recording would not.
 #[derive(Debug, Default)]
 pub(crate) struct Nesting {
-    /// The number of scopes inside of each scope, itself included.
+    /// The number of scopes inside each scope, itself included.
     sizes: Vec<u32>,
-    /// Where records were passed by: the number of scopes before them, and of records.
+    /// The gaps of skipped records: the number of scopes before each, and of records in it.
     gaps: Vec<(u32, u32)>,
-    /// Starts and sizes of the scopes that no other has swallowed yet, by ascending start.
+    /// Starts and sizes of the scopes that no other scope encloses so far, by ascending start.
     standing: Vec<(u64, u32)>,
 }
 
 impl Nesting {
-    /// Makes one with room for so many scopes.
+    /// Allocates room for so many scopes.
     pub(crate) fn with_capacity(scopes: usize) -> Self {
         Self {
             sizes: Vec::with_capacity(scopes),
@@ -23,12 +25,12 @@ impl Nesting {
         }
     }
 
-    /// Returns whether there is no scope.
+    /// Returns whether there are no scopes.
     pub(crate) fn is_empty(&self) -> bool {
         self.sizes.is_empty()
     }
 
-    /// Adds the next record, of a scope that began at `start`. It swallows the ones before it that
+    /// Adds the next record, of a scope that began at `start`. It encloses the earlier ones that
     /// began no earlier.
     #[inline]
     pub(crate) fn push(&mut self, start: u64) {
@@ -40,7 +42,7 @@ impl Nesting {
         self.sizes.push(size);
     }
 
-    /// Leaves the next record out.
+    /// Skips the next record.
     #[inline]
     pub(crate) fn pass_by(&mut self) {
         let scopes = self.sizes.len() as u32;
@@ -50,8 +52,8 @@ impl Nesting {
         }
     }
 
-    /// Returns the numbers of the scopes' records in start order, the longer of two with one start
-    /// first, without comparing more than neighbours.
+    /// Returns the indices of the scopes' records in start order, the longer of two with equal
+    /// starts first. It only compares neighbours.
     ///
     /// ```text
     /// end order     b  c  a  d         a |-------------|
@@ -60,11 +62,11 @@ impl Nesting {
     /// place = index - (size - 1) + depth:   b 1  c 2  a 0  d 3
     /// ```
     ///
-    /// Scopes that cross, which only calls out of order can bring about, are left to the builder's
-    /// sort, to which everything else comes sorted.
+    /// Scopes that overlap without nesting, which only out-of-order calls produce, are left to the
+    /// builder's sort; everything else reaches it already sorted.
     pub(crate) fn start_order(&self) -> Vec<u32> {
         let mut order = vec![0; self.sizes.len()];
-        // Where the scopes begin that enclose the next one, outermost first.
+        // The first places of the scopes that enclose the next one, outermost first.
         let mut enclosing: Vec<usize> = Vec::new();
         let mut gaps = self.gaps.iter().rev().peekable();
         let mut passed: u32 = self.gaps.iter().map(|(_, records)| records).sum();
@@ -89,7 +91,7 @@ mod tests {
 
     use super::*;
 
-    /// A start and an end; none is a record that is passed by.
+    /// A start and an end; `None` is a skipped record.
     type Interval = Option<(u64, u64)>;
 
     fn in_start_order(intervals: &[Interval]) -> Vec<(u64, u64)> {
@@ -151,8 +153,8 @@ mod tests {
         }
     }
 
-    /// Makes distinct, properly nested intervals in end order, with some records between that are
-    /// passed by: a walk that opens and closes by the given choices.
+    /// Returns distinct, properly nested intervals in end order with some skipped records in
+    /// between: a walk that opens and closes by the given choices.
     fn nested(choices: &[(usize, usize)]) -> Vec<Interval> {
         let (mut open, mut closed, mut now) = (Vec::new(), Vec::new(), 0);
         for &(opens, closes) in choices {

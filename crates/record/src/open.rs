@@ -1,10 +1,9 @@
-//! The scopes that are open on one thread, so that a window that closes around them can still tell
-//! of them.
+//! The open scopes of one thread, so that a window that closes around them can still report them.
 //!
-//! The owner opens and closes; any thread may take a snapshot. It is a stack as long as scopes
-//! nest. One that closes below others leaves its slot behind, and a full stack uses such slots
-//! again before it grows. Each slot is read under a sequence lock: `state` holds the depth and a
-//! count of changes, and what was read counts only if the state was the same before and after.
+//! The owner opens and closes scopes; any thread may take a snapshot. As long as scopes nest, this
+//! is a stack. A scope that closes below others leaves a free slot behind, and a full stack reuses
+//! such slots before it grows. Slots are read under a sequence lock: `state` holds the depth and a
+//! change counter, and a slot that was read counts only if the state was the same before and after.
 
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64 as StdAtomicU64;
@@ -12,8 +11,8 @@ use std::sync::atomic::AtomicU64 as StdAtomicU64;
 use crate::budget;
 use crate::sync::{AtomicU64, Ordering, fence};
 
-/// How many slots a thread has from the beginning. Each segment after them is as long as all
-/// before it, charged to the budget.
+/// The number of slots that a thread starts with. Each further segment is as long as all before it,
+/// and is charged to the budget.
 #[cfg(not(loom))]
 const FIRST: usize = 1024;
 #[cfg(loom)]
@@ -21,16 +20,18 @@ const FIRST: usize = 2;
 
 const SEGMENTS: usize = 20;
 
-/// The name of a slot whose scope has closed, alone or with [`FREE`].
+/// The name of a slot whose scope has closed, by itself or combined with [`FREE`].
 const CLOSED: u32 = 0;
 
-/// Marks, with [`CLOSED`], a slot in the list of those to use again: its start is the next one.
+/// Marks, combined with [`CLOSED`], a slot in the free list; its start holds the index of the next
+/// one.
 const FREE: u64 = 1 << 32;
 
-/// Ends that list.
+/// Ends the free list.
 const NO_SLOT: u64 = u64::MAX;
 
-/// Where an open scope is announced: the thread and the slot in its open stack.
+/// The place of an open scope: its thread, and its slot in that thread's open stack. The scope
+/// keeps it in order to close, possibly on another thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OpenSlot(u64);
 
@@ -38,8 +39,8 @@ impl OpenSlot {
     /// Stands for a scope that is not recorded.
     pub(crate) const NOWHERE: Self = Self(u64::MAX);
 
-    /// The index of scopes that the budget has no slots for: they are recorded when they close, and
-    /// counted as lost when they don't.
+    /// The index of scopes for which the budget has no slot. They are recorded if they close, and
+    /// counted as lost if they do not.
     const UNFOLLOWED: u32 = u32::MAX - 1;
 
     #[inline]
@@ -47,7 +48,7 @@ impl OpenSlot {
         Self((thread as u64) << 32 | index as u64)
     }
 
-    /// Returns the number of the thread.
+    /// Returns the key of the thread.
     #[inline]
     pub(crate) const fn thread(self) -> u32 {
         (self.0 >> 32) as u32
@@ -60,14 +61,12 @@ impl OpenSlot {
     }
 }
 
-/// A scope that has not ended.
+/// A scope that has not ended; the fields are those of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OpenEntry {
     pub(crate) start: u64,
     pub(crate) name: u32,
-    /// As in a record.
     pub(crate) stack: u32,
-    /// As in a record.
     pub(crate) inputs: u32,
 }
 
@@ -86,7 +85,7 @@ impl OpenEntry {
     }
 }
 
-/// The open scopes of one moment in the order of their starts, and how many more there were.
+/// The open scopes at one moment in start order, and the number of those without a slot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OpenSnapshot {
     pub(crate) entries: Vec<OpenEntry>,
@@ -96,8 +95,8 @@ pub(crate) struct OpenSnapshot {
 #[derive(Debug)]
 struct Slot {
     start: AtomicU64,
-    /// Stored and read as the start is. No primitive of loom's: a model check of both takes eight
-    /// times as long, and finds the same.
+    /// Stored and read like the start. Not one of loom's atomics: a model check of both takes eight
+    /// times as long and finds the same.
     inputs: StdAtomicU64,
     /// The name in the lower half and the stack in the upper, so that one store sets both.
     what: AtomicU64,
@@ -114,12 +113,12 @@ impl Slot {
 
     #[inline]
     fn set(&self, entry: OpenEntry) {
-        // Release: a reader that sees this start must then also see the state of the pop or the
-        // sweep before it, or it would mix two scopes; pairs with the acquire fence in `read`.
+        // Release: a reader that sees this start must also see the state of the pop or sweep before
+        // it, or it would mix two scopes. Pairs with the acquire fence in `read`.
         self.start.store(entry.start, Ordering::Release);
-        // Release: as of the start.
+        // Release: as for the start.
         (self.inputs).store(u64::from(entry.inputs), Ordering::Release);
-        // Release: pairs with the acquire in `read`, which sees the start and the inputs then.
+        // Release: pairs with the acquire in `read`, which then sees the start and the inputs.
         self.what.store(entry.what(), Ordering::Release);
     }
 
@@ -130,15 +129,17 @@ impl Slot {
     }
 }
 
-/// The stack of open scopes of one thread.
+/// The stack of open scopes of one thread. It exists so that scopes which are open when a window
+/// closes appear in its profile as unfinished, although their records are only written when they
+/// end.
 #[derive(Debug)]
 pub(crate) struct OpenStack {
     state: AtomicU64,
     first: [Slot; FIRST],
     further: [OnceLock<Box<[Slot]>>; SEGMENTS],
-    /// The first slot to use again. The owner's alone.
+    /// The head of the free list, which only the owner uses.
     free: AtomicU64,
-    /// How many open scopes have no slot.
+    /// The number of open scopes without a slot.
     unfollowed: AtomicU64,
 }
 
@@ -153,8 +154,8 @@ impl OpenStack {
         }
     }
 
-    /// Opens a scope and returns the index of its slot, unless the first segment is full: then
-    /// [`OpenStack::push`] does it. Called by the owner alone.
+    /// Opens a scope and returns the index of its slot. Returns `None` if the first segment is
+    /// full; [`OpenStack::push`] handles that case. Only the owner calls this.
     #[inline]
     pub(crate) fn push_first(&self, entry: OpenEntry) -> Option<u32> {
         let (depth, changes) = self.own_state();
@@ -163,8 +164,8 @@ impl OpenStack {
         Some(depth)
     }
 
-    /// Closes the scope at `index`. Called by the owner alone, after the scope's record was
-    /// published.
+    /// Closes the scope at `index`. Only the owner calls this, after it has published the scope's
+    /// record.
     #[inline]
     pub(crate) fn pop(&self, index: u32) {
         let (depth, changes) = self.own_state();
@@ -187,32 +188,32 @@ impl OpenStack {
         }
     }
 
-    /// Closes the scope at `index` though others are open above it, or on another thread than the
-    /// owner.
+    /// Closes the scope at `index` although others are open above it, or from a thread other than
+    /// the owner.
     pub(crate) fn close_out_of_order(&self, index: u32) {
         if index == OpenSlot::UNFOLLOWED {
-            // Relaxed: a plain count.
+            // Relaxed: a plain counter.
             self.unfollowed.fetch_sub(1, Ordering::Relaxed);
         } else if let Some(slot) = self.slot(index) {
-            // Release: the scope's record was published before; pairs with the acquire in `read`.
+            // Release: the scope's record was published before. Pairs with the acquire in `read`.
             slot.what.store(u64::from(CLOSED), Ordering::Release);
         }
     }
 
-    /// Forgets all scopes. Called by the owner alone, when a new recording begins.
+    /// Forgets all scopes. Only the owner calls this, when a new recording begins.
     pub(crate) fn clear(&self) {
         let (_, changes) = self.own_state();
         self.set_state(0, changes);
         self.free.store(NO_SLOT, Ordering::Relaxed);
         self.unfollowed.store(0, Ordering::Relaxed);
-        // What an earlier recording made is there for this one too.
+        // Segments of earlier recordings are still there, and are charged to this one.
         for segment in self.further.iter().filter_map(OnceLock::get) {
             budget::charge(size_of_val(&**segment), 1);
         }
     }
 
-    /// Returns the scopes that are open now. One that closes meanwhile may be among them: its
-    /// record is published then.
+    /// Returns the scopes that are open now. A scope that closes meanwhile may be included; its
+    /// record is then already published.
     pub(crate) fn snapshot(&self) -> OpenSnapshot {
         let mut entries = Vec::new();
         let mut index = 0;
@@ -225,14 +226,14 @@ impl OpenStack {
         OpenSnapshot { entries, deeper }
     }
 
-    /// Returns what the slot at `index` holds, or none if the stack is not as deep.
+    /// Returns the contents of the slot at `index`, or `None` if the stack is not that deep.
     fn read(&self, index: u32) -> Option<OpenEntry> {
-        // A thread that opens and closes scopes all the time can disturb this, though not for long:
-        // reading a slot takes less time than recording a scope.
+        // A busy owner can force retries, but not for long: reading a slot takes less time than
+        // recording a scope.
         const MOST_ATTEMPTS: usize = if cfg!(loom) { 2 } else { 10_000 };
         for _ in 0..MOST_ATTEMPTS {
-            // Acquire: pairs with the release in `set_state`, so that the slots below the depth are
-            // seen.
+            // Acquire: pairs with the release in `set_state`, which makes the slots below the depth
+            // visible.
             let before = self.state.load(Ordering::Acquire);
             if index >= before as u32 {
                 return None;
@@ -251,7 +252,7 @@ impl OpenStack {
         None
     }
 
-    /// Opens a scope and returns the index of its slot. Called by the owner alone.
+    /// Opens a scope and returns the index of its slot. Only the owner calls this.
     #[cold]
     pub(crate) fn push(&self, entry: OpenEntry) -> u32 {
         let (depth, _) = self.own_state();
@@ -272,10 +273,10 @@ impl OpenStack {
         index
     }
 
-    /// Takes a slot of the list of those to use again. The list ends at a slot that the stack has
-    /// come back to by itself since.
+    /// Takes a slot from the free list. The list ends early at a slot that the stack has reused by
+    /// itself since.
     fn take_free(&self, depth: u32) -> Option<u32> {
-        // Relaxed here and below: the owner alone links slots.
+        // Relaxed here and below: only the owner links slots.
         let index = self.free.load(Ordering::Relaxed);
         let is_below = index < u64::from(depth);
         let slot = is_below.then(|| self.slot(index as u32)).flatten()?;
@@ -287,8 +288,8 @@ impl OpenStack {
         Some(index as u32)
     }
 
-    /// Finds a slot when all below `depth` have been used. Growing by as much as there is, unless a
-    /// good part is closed, makes up for the sweep.
+    /// Finds a slot after all below `depth` have been used. It doubles the stack unless at least a
+    /// quarter of the slots is free, so that the cost of the sweeps is amortised.
     fn make_room(&self, depth: u32) -> Option<u32> {
         let found = self.sweep(depth);
         if found < depth / 4 && self.grow(depth as usize) {
@@ -297,10 +298,10 @@ impl OpenStack {
         self.take_free(depth)
     }
 
-    /// Links the closed slots and returns their number.
+    /// Links the closed slots into the free list and returns their number.
     fn sweep(&self, depth: u32) -> u32 {
         let (_, changes) = self.own_state();
-        // Whoever is reading a slot that is linked now has to read it again.
+        // A reader of a slot that is about to be linked has to retry.
         self.set_state(depth, changes);
         let (mut next, mut found) = (NO_SLOT, 0);
         for index in (0..depth).rev() {
@@ -317,7 +318,7 @@ impl OpenStack {
         found
     }
 
-    /// Adds as many slots as there are, if the budget has room for them.
+    /// Doubles the number of slots. Returns false if the budget has no room for them.
     fn grow(&self, capacity: usize) -> bool {
         let bytes = capacity * size_of::<Slot>();
         let segment = (capacity / FIRST).ilog2() as usize;
@@ -353,7 +354,7 @@ impl OpenStack {
 
     #[inline]
     fn own_state(&self) -> (u32, u32) {
-        // Relaxed: the owner alone writes the state.
+        // Relaxed: only the owner writes the state.
         let state = self.state.load(Ordering::Relaxed);
         (state as u32, (state >> 32) as u32)
     }

@@ -1,18 +1,20 @@
-//! What a window wants to have recorded.
+//! The options of a window: what it records.
 
-/// What a window wants.
+/// The options of a [`Session`](crate::Session): what is recorded beside scopes, and how much
+/// memory that may take. If several sessions are open, each thread records the union of their
+/// options, and each capture keeps only what its own session asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Whether scopes keep the shapes and values they were given.
+    /// Whether scopes record their inputs: shapes, dtypes and values.
     pub inputs: bool,
-    /// Whether memory that the host takes and gives back is recorded.
+    /// Whether allocations and frees are recorded.
     pub memory: bool,
-    /// Whether scopes keep the tensors that they return; then inputs tell offsets too.
+    /// Whether scopes record the tensors they return; inputs then include storage offsets.
     pub results: bool,
-    /// Which calls of the host's language are recorded, as the host tells of them.
+    /// Which calls of the program's language are recorded. The stack provider reports them.
     pub calls: Calls,
-    /// How many bytes the recording may hold. The newest events beyond it are dropped and counted.
-    /// While several windows are open, the largest of their budgets is in force.
+    /// The byte budget of the recording. Once it is spent, further events are dropped and counted.
+    /// While several windows are open, the largest of their budgets applies.
     pub budget_bytes: usize,
 }
 
@@ -28,14 +30,14 @@ impl Default for Options {
     }
 }
 
-/// Which calls of the host's language a window wants.
+/// Which calls of the program's language (Python functions) a window wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Calls {
-    /// None.
+    /// No calls.
     #[default]
     None,
-    /// Calls of modules.
+    /// Calls of modules (`torch.nn.Module` and its like) only.
     Modules,
-    /// All calls, and by whom scopes are called.
+    /// All calls, and the call stack of every scope.
     All,
 }

@@ -1,8 +1,8 @@
-//! The 32 bytes of a record: every kind of record there is, and every bit with a meaning.
+//! The layout of a record: every kind of record, and the meaning of every bit of its 32 bytes.
 //!
-//! Threads append records in ticks and in numbers of the recorder's tables; `assemble` reads them.
-//! What is no scope is marked by a name that no scope has. Bytes and totals of memory have 48 bits
-//! each, more than a process can address.
+//! Threads append records that hold ticks and numbers of the recorder's tables; `assemble` reads
+//! them. A record that is not a scope is marked by a name that no scope has. Memory sizes and
+//! totals have 48 bits each, more than a process can address.
 //!
 //! ```text
 //! kind       start   end       name        inputs           stack           sequence
@@ -19,34 +19,36 @@
 
 use mindprof_model::TensorRole;
 
-/// The largest sequence number that a record has room for: the highest bit says whose it is, and
-/// all ones are none.
+/// The largest sequence number that fits into a record: the highest bit marks the number of a
+/// forward operator, and all ones mean none.
 pub const MAX_SEQUENCE: u32 = Record::NO_SEQUENCE - Record::OF_FORWARD - 1;
 
-/// One record, in ticks and in ids of the recorder's tables. The fields are named for a scope.
+/// One record, in ticks and in numbers of the recorder's tables. The fields are named for a scope,
+/// the most frequent kind; the table above shows what other kinds keep in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub(crate) struct Record {
-    /// When it began.
+    /// The start, in ticks.
     pub(crate) start: u64,
-    /// When it ended.
+    /// The end, in ticks.
     pub(crate) end: u64,
-    /// The name, see `name`, with [`Record::ASYNC`].
+    /// The number of the name (see `name`), with the flag [`Record::ASYNC`].
     pub(crate) name: u32,
-    /// The inputs, in the thread's table, with [`Record::HAS_STORAGES`].
+    /// The number of the inputs in the thread's table, with the flag [`Record::HAS_STORAGES`].
     pub(crate) inputs: u32,
-    /// The stack, in the thread's table, with [`Record::CALL`]; zero is none.
+    /// The number of the stack in the thread's table, with the flag [`Record::CALL`]; zero means
+    /// none.
     pub(crate) stack: u32,
-    /// The sequence number, with [`Record::OF_FORWARD`]; all ones is none.
+    /// The sequence number, with the flag [`Record::OF_FORWARD`]; all ones mean none.
     pub(crate) sequence: u32,
 }
 
-/// 32 bytes per event is a promise.
+/// The documentation promises 32 bytes per event.
 const _: () = assert!(size_of::<Record>() == 32);
 
 impl Record {
-    /// Mark, in place of a name, records that are no scopes. The table of names is far too small
-    /// to give out any of these numbers.
+    /// The names that mark records which are not scopes. The table of names never grows large
+    /// enough to give out any of these numbers.
     pub(crate) const MEMORY: u32 = u32::MAX;
     pub(crate) const STORAGES: u32 = u32::MAX - 1;
     pub(crate) const FURTHER_STORAGES: u32 = u32::MAX - 2;
@@ -55,36 +57,36 @@ impl Record {
     pub(crate) const RESULT: u32 = u32::MAX - 5;
     pub(crate) const EXTERNAL: u32 = u32::MAX - 6;
 
-    /// Marks, in the name of a scope, that it ended on another thread than it began on,
-    /// or was said to be able to.
+    /// Flags the name of a scope that ended on another thread than it began on, or was marked as
+    /// asynchronous.
     pub(crate) const ASYNC: u32 = 1 << 31;
 
-    /// The largest allocation, and the largest total, that a record has room for.
+    /// The largest allocation and the largest total that fit into a record.
     const MOST_BYTES: i64 = (1 << 47) - 1;
     const MOST_TOTAL_BYTES: u64 = (1 << 48) - 1;
 
-    /// Marks, in the inputs of a scope, that it is known where its tensors lie.
+    /// Flags the inputs of a scope whose storage addresses are known.
     pub(crate) const HAS_STORAGES: u32 = 1 << 31;
 
-    /// Marks, in the inputs of a scope that begins, that its tensors lie elsewhere than those of
-    /// the last scope. Never in a record.
+    /// Flags the inputs of a scope that begins, if its storage addresses differ from those of the
+    /// last scope. It never appears in a record.
     pub(crate) const NEW_STORAGES: u32 = 1 << 30;
 
-    /// Stands, in place of the inputs of a scope that begins, for a list that the budget has no
-    /// room for. Never in a record.
+    /// Replaces the inputs of a scope that begins, if the budget has no room for the list. It never
+    /// appears in a record.
     pub(crate) const NO_ROOM: u32 = u32::MAX;
 
-    /// Marks, in the stack of a scope, a call. A tree of so many stacks is beyond every budget.
+    /// Flags the stack of a call. A tree with that many stacks exceeds every budget.
     pub(crate) const CALL: u32 = 1 << 31;
 
     /// Stands for "no sequence number".
     pub(crate) const NO_SEQUENCE: u32 = u32::MAX;
 
-    /// Marks, in the sequence number of a backward node, that it is the one of the node's forward
-    /// operator. That ran on the same thread, unless a record of its own says otherwise.
+    /// Flags the sequence number of a backward node as that of its forward operator. The operator
+    /// ran on the same thread unless a forward record says otherwise.
     pub(crate) const OF_FORWARD: u32 = 1 << 31;
 
-    /// Makes a record that is no scope.
+    /// Returns a record that is not a scope.
     pub(crate) const fn other(kind: u32, start: u64, end: u64, third: u64, fourth: u32) -> Self {
         Self {
             start,
@@ -96,8 +98,7 @@ impl Record {
         }
     }
 
-    /// Makes the record of an allocation or a free. Amounts that no machine has are kept as the
-    /// largest that there is room for.
+    /// Returns the record of an allocation or a free. Amounts that do not fit are clamped.
     #[inline]
     pub(crate) fn memory(time: u64, address: u64, bytes: i64, total: u64) -> Self {
         let bytes = bytes.clamp(-Self::MOST_BYTES - 1, Self::MOST_BYTES);
@@ -112,19 +113,19 @@ impl Record {
         }
     }
 
-    /// Makes the record of a backward node that began at `start` and whose forward operator ran on
-    /// the thread with this key.
+    /// Returns the record for a backward node that began at `start` and whose forward operator ran
+    /// on the thread with this key.
     pub(crate) const fn forward(start: u64, thread: u32) -> Self {
         Self::other(Self::FORWARD, start, thread as u64, 0, 0)
     }
 
-    /// Makes the record of a scope that began at `start` and by whose number a device's work names
-    /// it.
+    /// Returns the record for a scope that began at `start` and that device work refers to by this
+    /// external id.
     pub(crate) const fn external(start: u64, number: u32) -> Self {
         Self::other(Self::EXTERNAL, start, number as u64, 0, 0)
     }
 
-    /// Returns the third word of a record that is no scope.
+    /// Returns the third word of a record that is not a scope.
     pub(crate) const fn third(&self) -> u64 {
         self.stack as u64 | (self.sequence as u64) << 32
     }
@@ -135,13 +136,13 @@ impl Record {
         self.inputs & !Self::HAS_STORAGES
     }
 
-    /// Returns whether it is known where the scope's tensors lie.
+    /// Returns whether the storage addresses of the scope's inputs are known.
     #[inline]
     pub(crate) const fn has_storages(&self) -> bool {
         self.inputs & Self::HAS_STORAGES != 0
     }
 
-    /// Returns whether it is a scope.
+    /// Returns whether the record is a scope.
     #[inline]
     pub(crate) const fn is_scope(&self) -> bool {
         self.name < Self::EXTERNAL
@@ -153,26 +154,28 @@ impl Record {
         (self.sequence != Self::NO_SEQUENCE).then_some(self.sequence & !Self::OF_FORWARD)
     }
 
-    /// Returns whether the scope is of a backward node that knows its forward operator.
+    /// Returns whether the scope is a backward node that knows its forward operator.
     #[inline]
     pub(crate) const fn has_forward(&self) -> bool {
         self.sequence != Self::NO_SEQUENCE && self.sequence & Self::OF_FORWARD != 0
     }
 }
 
-/// A stack of the calling thread, in the present recording.
+/// A call stack of one thread, as a number in that thread's tree of stacks. It is only valid on
+/// that thread and in the recording that it was made in; [`Stack::push`] extends it by a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Stack(u32);
 
 impl Stack {
-    /// No stack.
+    /// The empty stack.
     pub const NONE: Self = Self(0);
 
-    /// Stands for a stack that the budget has no room for. A scope that has it is counted as lost.
+    /// Stands for a stack that the budget has no room for. A scope with this stack is counted as
+    /// lost.
     pub(crate) const NO_ROOM: Self = Self(Record::CALL - 1);
 
-    /// Returns the stack as that of a call. One that there is no room for keeps its number, which
-    /// is how its loss is noticed.
+    /// Returns the stack, flagged as that of a call. [`Stack::NO_ROOM`] stays as it is, which is
+    /// how the loss is noticed.
     pub(crate) fn of_call(self) -> Self {
         if self == Self::NO_ROOM {
             return self;
@@ -180,12 +183,12 @@ impl Stack {
         Self(self.0 | Record::CALL)
     }
 
-    /// Returns the number of the stack that was added last to a tree that now holds `len`.
+    /// Returns the number of the last stack of a tree that holds `len` stacks.
     pub(crate) const fn from_len(len: usize) -> Self {
         Self(len as u32)
     }
 
-    /// Returns the stack that a record names.
+    /// Returns the stack that a record refers to.
     pub(crate) const fn from_record(stack: u32) -> Self {
         Self(stack & !Record::CALL)
     }
@@ -206,9 +209,9 @@ pub(crate) struct RawMemoryEvent {
 }
 
 impl RawMemoryEvent {
-    /// Takes it from its record.
+    /// Decodes a record.
     pub(crate) fn from_record(record: &Record) -> Self {
-        // The cast of the middle gives the high bytes their sign.
+        // The cast to `i16` extends the sign.
         let high = i64::from(record.stack as i16) << 32;
         Self {
             time: record.start,
@@ -229,7 +232,7 @@ pub(crate) struct RawRole {
 }
 
 impl RawRole {
-    /// Takes it from its record.
+    /// Decodes a record.
     pub(crate) fn from_record(record: &Record) -> Option<Self> {
         let role = TensorRole::ALL.get(record.inputs as usize)?;
         Some(Self {

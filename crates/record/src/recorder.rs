@@ -1,8 +1,8 @@
-//! The one recording of the process: which windows are open, and what each takes with it.
+//! The one recording of the process: the open windows, and what each takes with it when it closes.
 //!
-//! The gate is open while at least one window is, unless all of them are paused. A recording (an
-//! epoch) lasts from the first window's opening to the last one's closing; buffers empty themselves
-//! when they meet a new epoch.
+//! The gate is open while at least one window is open and not paused. A recording (an epoch) lasts
+//! from the opening of the first window to the closing of the last; a buffer empties itself when it
+//! meets a new epoch.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,7 +25,7 @@ static RECORDER: Mutex<Recorder> = Mutex::new(Recorder {
 
 pub(crate) struct Recorder {
     epoch: u32,
-    /// Keeps the names of the recording while a window is open.
+    /// Keeps the names of the recording alive while a window is open.
     names: Option<Arc<NameLease>>,
     windows: Vec<OpenWindow>,
 }
@@ -33,7 +33,7 @@ pub(crate) struct Recorder {
 struct OpenWindow {
     start: u64,
     options: Options,
-    /// What threads had lost when the window opened, and what they lost while it was paused.
+    /// Losses that are not this window's: those before it opened, and those while it was paused.
     not_lost_here: Losses,
     pauses: Vec<Range<u64>>,
     paused_now: Option<Pause>,
@@ -45,26 +45,27 @@ struct Pause {
     lost_before: Losses,
 }
 
-/// Numbers of lost events by thread.
+/// Lost events by thread.
 #[derive(Default)]
 struct Losses(Vec<(u32, Loss)>);
 
-/// An open window: its number and the moment from which on events belong to it.
+/// The handle of an open window. Its start time identifies it, since no two windows start at the
+/// same tick.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     pub(crate) start: u64,
 }
 
-/// A window that has closed, with what it takes with it.
+/// A closed window and everything it takes with it. `Session::stop` turns it into a `Capture`.
 #[derive(Debug, Default)]
 pub(crate) struct ClosedWindow {
-    /// When the window closed, in ticks.
+    /// The time at which the window closed, in ticks.
     pub(crate) end: u64,
-    /// When scopes were not wanted, in ticks, in order.
+    /// The pauses of the window, in ticks, in order.
     pub(crate) pauses: Vec<Range<u64>>,
-    /// What every thread has for it.
+    /// The records of every thread.
     pub(crate) threads: Vec<ThreadCapture>,
-    /// Keeps the names that the threads' records refer to.
+    /// Keeps the names that the records refer to alive.
     pub(crate) names: Option<Arc<NameLease>>,
 }
 
@@ -97,7 +98,7 @@ pub(crate) fn open_window(options: Options) -> Window {
     Window { start }
 }
 
-/// Keeps the scopes that begin from now on out of a window, until [`resume_window`].
+/// Pauses a window until [`resume_window`]: scopes that begin meanwhile are left out.
 pub(crate) fn pause_window(window: Window) {
     let mut recorder = recorder();
     let lost_before = recorder.losses();
@@ -111,7 +112,7 @@ pub(crate) fn pause_window(window: Window) {
     recorder.set_gate();
 }
 
-/// Ends the pause of a window.
+/// Resumes a paused window.
 pub(crate) fn resume_window(window: Window) {
     let mut recorder = recorder();
     let lost_now = recorder.losses();
@@ -122,7 +123,7 @@ pub(crate) fn resume_window(window: Window) {
     recorder.set_gate();
 }
 
-/// Closes a window and returns what there is for it.
+/// Closes a window and returns its recording.
 pub(crate) fn close_window(window: Window) -> ClosedWindow {
     let end = ticks();
     let mut recorder = recorder();
@@ -166,7 +167,7 @@ impl Losses {
         found.map_or_else(Loss::default, |(_, lost)| *lost)
     }
 
-    /// Adds what was lost between two moments.
+    /// Adds the losses between two moments.
     fn add_between(&mut self, before: &Self, after: &Self) {
         for &(thread, lost) in &after.0 {
             let between = lost.since(&before.of(thread));
@@ -179,7 +180,7 @@ impl Losses {
 }
 
 impl Recorder {
-    /// Forgets all windows: what a forked child begins with.
+    /// Forgets all windows, in a forked child.
     pub(crate) fn start_over(&mut self) {
         self.windows.clear();
         self.names = None;

@@ -1,6 +1,6 @@
-//! The threads that take part: each one's buffer, found by its number.
+//! The registry of recording threads: the buffer of each, found by its number.
 //!
-//! A thread is added at its first event (`local`) and taken out after it has ended, when no window
+//! A thread is added at its first event (`local`) and removed after it has exited, once no window
 //! can want its records any more (`recorder`).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,12 +19,12 @@ pub(crate) struct Registry {
     buffers: Vec<Arc<Buffer>>,
 }
 
-/// Locks the registry. Whoever needs the recorder too locks that first.
+/// Locks the registry. Code that also needs the recorder's lock must take that one first.
 pub(crate) fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Adds the calling thread to those that take part.
+/// Registers the calling thread and returns its buffer.
 pub(crate) fn register_thread() -> Arc<Buffer> {
     let mut registry = registry();
     let buffer = Arc::new(Buffer::new(ThreadKey::current().to_raw()));
@@ -32,11 +32,13 @@ pub(crate) fn register_thread() -> Arc<Buffer> {
     buffer
 }
 
-/// Ends a scope of recording `epoch` on another thread than it began on, which may have ended.
+/// Ends a scope of recording `epoch` on a thread other than the one it began on, which may have
+/// exited.
 pub(crate) fn end_elsewhere(record: Record, epoch: u32, slot: OpenSlot) {
-    // The gate is looked at under the lock: a window that closes it then waits for this record.
+    // The gate is read while the lock is held: a window that closes the gate afterwards waits for
+    // the lock and sees this record.
     let registry = registry();
-    // Else its windows have closed and told of it as unfinished.
+    // Otherwise its windows have closed and reported the scope as unfinished.
     if Gate::load().epoch() == epoch {
         let mut buffers = registry.buffers.iter();
         if let Some(buffer) = buffers.find(|buffer| buffer.index == slot.thread()) {
@@ -46,18 +48,18 @@ pub(crate) fn end_elsewhere(record: Record, epoch: u32, slot: OpenSlot) {
 }
 
 impl Registry {
-    /// Walks the buffers that have something of recording `epoch`.
+    /// Iterates over the buffers that hold records of recording `epoch`.
     pub(crate) fn of_epoch(&self, epoch: u32) -> impl Iterator<Item = &Arc<Buffer>> {
         let buffers = self.buffers.iter();
         buffers.filter(move |buffer| buffer.contents().epoch == epoch)
     }
 
-    /// Forgets the threads that have ended.
+    /// Removes threads that have exited.
     pub(crate) fn forget_ended(&mut self) {
         self.buffers.retain(|buffer| !buffer.is_retired());
     }
 
-    /// Lets go of all records. A living thread keeps the chunk that it writes.
+    /// Drops all records. A living thread keeps the chunk that it writes to.
     pub(crate) fn release(&mut self) {
         self.forget_ended();
         for buffer in &self.buffers {
@@ -65,7 +67,7 @@ impl Registry {
         }
     }
 
-    /// Forgets all threads but the one whose buffer is given: what a forked child begins with.
+    /// Removes all threads but the one with the given buffer, in a forked child.
     pub(crate) fn start_over(&mut self, own: Option<Arc<Buffer>>) {
         self.buffers.clear();
         self.buffers.extend(own);

@@ -1,7 +1,7 @@
 //! The tensors that scopes return: one record each in the thread's buffer, for execution traces.
 //!
-//! A result is written while its scope is open. It belongs to the innermost one, which is the first
-//! scope after it among the thread's records that had begun by then.
+//! A result is recorded while its scope is open and belongs to the innermost one. Since records lie
+//! in end order, that is the first scope record after it that had begun by then.
 
 use mindprof_model::Part;
 use rustc_hash::FxHashMap;
@@ -14,17 +14,17 @@ use crate::local;
 use crate::name::Site;
 use crate::raw::Record;
 
-/// Stands for results among the names whose last lists a thread remembers.
+/// The name under which a thread remembers its last list of results.
 static RESULT: Site = Site::operator("[result]");
 
-/// Returns whether some window wants the results of scopes: one relaxed load.
+/// Returns whether some window wants the results of scopes. Costs one relaxed load.
 #[inline]
 pub fn wants_results() -> bool {
     Gate::load().wants_results()
 }
 
-/// Records a tensor, written by the closure, that the innermost open scope returns. Its storage
-/// lies at `address`.
+/// Records a tensor that the innermost open scope returns. The closure writes the tensor; its
+/// storage lies at `address`.
 #[cold]
 pub fn result(address: u64, tensor: impl FnOnce(&mut InputsRewriter<'_>)) {
     let gate = Gate::load();
@@ -39,8 +39,8 @@ pub fn result(address: u64, tensor: impl FnOnce(&mut InputsRewriter<'_>)) {
     }
 }
 
-/// Adds what the scopes of a thread returned; `order` names the scopes' records in the order of the
-/// part's events, of which the first is number `first`.
+/// Adds the results of a thread's scopes to the part. `order` lists the scopes' records in the
+/// order of the part's events, the first of which is event number `first`.
 pub(crate) fn add_results(thread: &ThreadCapture, order: &[u32], first: usize, part: &mut Part) {
     let places = order.iter().zip(first..);
     let places: FxHashMap<u32, usize> = places.map(|(&index, place)| (index, place)).collect();

@@ -1,4 +1,5 @@
-//! The roles that a training program gives its tensors: one record each in the thread's buffer.
+//! The roles of tensors in training (parameter, gradient, optimizer state): one record each in the
+//! thread's buffer.
 
 use mindprof_model::{Nanos, RoleRecord, TensorRole, ThreadId};
 
@@ -7,7 +8,7 @@ use crate::gate::Gate;
 use crate::local;
 use crate::raw::{RawRole, Record};
 
-/// Returns whether some window wants the addresses of tensors: one relaxed load.
+/// Returns whether some window wants the storage addresses of tensors. Costs one relaxed load.
 #[inline]
 pub fn wants_storages() -> bool {
     Gate::load().wants_storages()
@@ -24,7 +25,7 @@ pub fn tensor_role(role: TensorRole, address: u64, bytes: u64) {
 }
 
 impl RawRole {
-    /// Makes the model's record of it.
+    /// Converts it to the model's record.
     pub(crate) fn assemble(self, thread: ThreadId, scale: &Scale) -> RoleRecord {
         RoleRecord {
             time: Nanos(scale.nanoseconds(self.time)),

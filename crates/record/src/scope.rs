@@ -1,9 +1,9 @@
-//! Scopes: what the host opens around its work.
+//! Scopes: guards that a framework opens around its operators, and the program around its ranges.
 //!
-//! [`Scope`] closes when it is dropped, also by a panic; [`OpenScope`] is the same as a plain
-//! value, for hosts that open and close in separate calls and perhaps on different threads. The
-//! check of the gate is inlined into the host; all else is behind a call, so that a scope costs the
-//! host nothing while nothing records.
+//! A [`Scope`] closes when it is dropped, also during a panic. An [`OpenScope`] is the same as a
+//! plain value, for callers that open and close in separate calls and perhaps on different threads.
+//! The check of the gate is inlined into the caller and everything else is behind a call, so that a
+//! scope costs one load while nothing records.
 
 use std::marker::PhantomData;
 
@@ -23,7 +23,8 @@ pub fn scope(site: &'static Site) -> Scope {
     scope_with(site, |_| ())
 }
 
-/// Opens a scope with inputs; the closure writes them, and runs only if some window wants them.
+/// Opens a scope with inputs. The closure writes the inputs, and runs only if some window wants
+/// them.
 #[inline]
 pub fn scope_with(site: &'static Site, inputs: impl FnOnce(&mut InputsRewriter<'_>)) -> Scope {
     let gate = Gate::load();
@@ -38,14 +39,14 @@ pub fn scope_with(site: &'static Site, inputs: impl FnOnce(&mut InputsRewriter<'
     }
 }
 
-/// Opens a scope under a name made at run time, to be closed by [`OpenScope::close`]. Returns none
-/// when nothing records.
+/// Opens a scope under a name made at run time; [`OpenScope::close`] closes it. Returns `None` if
+/// nothing records.
 #[inline]
 pub fn open(name: Name) -> Option<OpenScope> {
     open_with(name, |_| ())
 }
 
-/// As [`open`], with inputs.
+/// Opens a scope as [`open`] does, with inputs that the closure writes.
 #[inline]
 pub fn open_with(name: Name, inputs: impl FnOnce(&mut InputsRewriter<'_>)) -> Option<OpenScope> {
     let gate = Gate::load();
@@ -55,8 +56,8 @@ pub fn open_with(name: Name, inputs: impl FnOnce(&mut InputsRewriter<'_>)) -> Op
     open_range_at(gate, name, inputs)
 }
 
-/// As [`open_with`], under a text that is charged to the recording and freed with it: for texts
-/// that there may be any number of.
+/// Opens a scope under a text that is charged to the recording and freed with it. Use this instead
+/// of [`open_with`] for texts that the user makes up, of which there may be any number.
 #[inline]
 pub fn open_range(
     text: &str,
@@ -77,13 +78,14 @@ fn open_range_at(
     name: Name,
     inputs: impl FnOnce(&mut InputsRewriter<'_>),
 ) -> Option<OpenScope> {
-    // A range is open for any time before something in it takes memory.
+    // A range may be open for long before anything in it allocates, so its first block keeps its
+    // own time.
     let open = OpenScope::begin(gate, name, inputs, FirstBlock::WhenTold);
     open.is_recorded().then_some(open)
 }
 
-/// Opens the scope of a call of the host's language, made in `stack`: it goes on while scopes are
-/// paused. Returns none if no window wants calls.
+/// Opens the scope of a call of the program's language (a Python function), made in `stack`. Calls
+/// are recorded also while scopes are paused. Returns `None` if no window wants calls.
 #[inline]
 pub fn open_call(name: Name, stack: Stack) -> Option<OpenScope> {
     let gate = Gate::load();
@@ -107,23 +109,24 @@ pub fn wants_inputs() -> bool {
     gate.is_open() && gate.wants_inputs()
 }
 
-/// Returns whether a window is open, be it paused or not.
+/// Returns whether a window is open, paused or not.
 #[inline]
 pub fn is_profiling() -> bool {
     Gate::load().epoch() != 0
 }
 
-/// An open scope of the calling thread. Closes when dropped.
+/// An open scope of the calling thread, which closes when dropped. [`scope`] and [`scope_with`]
+/// return it; it cannot move to another thread, so it always ends where it began.
 #[derive(Debug)]
 #[must_use = "the scope closes when this is dropped"]
 pub struct Scope {
     open: OpenScope,
-    // A guard that moved to another thread would end there.
+    // Keeps the guard on its thread: it would end on the other one.
     thread_bound: PhantomData<*const ()>,
 }
 
 impl Scope {
-    /// Sets the number that links a forward operator with its backward node.
+    /// Sets the sequence number, which links a forward operator with its backward node.
     #[inline]
     pub fn set_sequence(&mut self, sequence: u32) {
         self.open.set_sequence(sequence);
@@ -139,7 +142,8 @@ impl Drop for Scope {
     }
 }
 
-/// An open scope as a value. What is never closed is told of as unfinished.
+/// An open scope as a plain value, for callers that open and close in separate calls. It may be
+/// closed on another thread; one that is never closed appears in the profile as unfinished.
 #[derive(Debug)]
 #[must_use = "a scope that is not closed counts as unfinished"]
 pub struct OpenScope {
@@ -153,7 +157,7 @@ pub struct OpenScope {
 }
 
 impl OpenScope {
-    /// Stands for a scope that is not recorded: there is no recording zero.
+    /// Stands for a scope that is not recorded; no recording has the number zero.
     const NONE: Self = Self {
         start: 0,
         name: 0,
@@ -164,42 +168,43 @@ impl OpenScope {
         slot: OpenSlot::NOWHERE,
     };
 
-    /// Returns the thread that it was opened on.
+    /// Returns the key of the thread that the scope was opened on.
     pub const fn thread(&self) -> ThreadKey {
         ThreadKey::from_raw(self.slot.thread())
     }
 
-    /// Closes the scope, on whatever thread this is.
+    /// Closes the scope, on the calling thread.
     #[inline]
     pub fn close(self) {
         self.end();
     }
 
-    /// Says that the scope is not one of those around what its thread does meanwhile, wherever it
-    /// ends.
+    /// Marks the scope as asynchronous: it does not enclose the work that its thread does
+    /// meanwhile, wherever it ends.
     #[inline]
     pub fn set_async(&mut self) {
         self.name |= Record::ASYNC;
     }
 
-    /// Names the scope anew, by what is known of it when it ends.
+    /// Renames the scope, for names that are only known when it ends.
     pub fn rename(&mut self, text: &str, kind: NameKind) {
-        // One of a recording that is over is dropped at its end.
+        // A scope of an earlier recording is dropped when it ends, so its name does not matter.
         if Gate::load().epoch() == self.epoch {
             let name = Name::of_recording(text, kind, self.epoch);
             self.name = name.raw() | (self.name & Record::ASYNC);
         }
     }
 
-    /// Sets the number that links a forward operator with its backward node, at most
-    /// [`MAX_SEQUENCE`](crate::MAX_SEQUENCE); of a larger one 31 bits are kept.
+    /// Sets the sequence number, which links a forward operator with its backward node. It should
+    /// be at most [`MAX_SEQUENCE`](crate::MAX_SEQUENCE); only the low 31 bits of a larger one are
+    /// kept.
     #[inline]
     pub fn set_sequence(&mut self, sequence: u32) {
         self.sequence = sequence & !Record::OF_FORWARD;
     }
 
-    /// Says of a backward node which number its forward operator has, and which thread that ran on.
-    /// To be called on the thread that the scope was opened on.
+    /// Links a backward node to its forward operator by the operator's sequence number and the
+    /// thread it ran on. Call this on the thread that the scope was opened on.
     #[inline]
     pub fn set_forward(&mut self, sequence: u32, thread: ThreadKey) {
         self.sequence = sequence | Record::OF_FORWARD;
@@ -208,8 +213,8 @@ impl OpenScope {
         }
     }
 
-    /// Sets the number by which the work of a device names this scope as the one that asked for it;
-    /// zero is none. To be called on the thread that the scope was opened on.
+    /// Sets the external id by which device work names this scope as its launcher; zero means none.
+    /// Call this on the thread that the scope was opened on.
     #[inline]
     pub fn set_external(&self, number: u32) {
         if number != 0 {
@@ -237,7 +242,7 @@ impl OpenScope {
         Self::begin_at(gate, name, inputs, stack, first_block)
     }
 
-    /// Begins a scope whose inputs and stack are known.
+    /// Begins a scope whose inputs and stack are already known.
     #[inline]
     fn begin_at(
         gate: Gate,

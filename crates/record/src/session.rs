@@ -1,4 +1,4 @@
-//! A session: one window over the recording, from `start` to `stop`.
+//! A session: one window over the recording of the process, from `start` to `stop`.
 
 use mindprof_model::Metadata;
 
@@ -8,8 +8,9 @@ use crate::fork;
 use crate::options::Options;
 use crate::recorder::{self, ClosedWindow, Window};
 
-/// An open window. Every event of every thread that begins before [`Session::stop`] belongs to it,
-/// unless it is paused.
+/// An open window over the recording of the process. It contains every event of every thread that
+/// begins between [`Session::start`] and [`Session::stop`], except while it is paused. Several
+/// sessions may be open at the same time and share the recorded events.
 #[derive(Debug)]
 pub struct Session {
     window: Option<Window>,
@@ -19,7 +20,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Opens a window.
+    /// Opens a window with the given options.
     pub fn start(options: Options) -> Self {
         Self::prepare();
         let opened = Anchor::take();
@@ -31,35 +32,36 @@ impl Session {
         }
     }
 
-    /// Prepares the clock and the hooks around a fork. Called when the library is loaded, so that
-    /// the rate is known from far apart moments; else the first start does it.
+    /// Takes the first clock reading and installs the fork hooks. Call it when the library is
+    /// loaded: the tick rate is measured between this moment and the end of a window, so an early
+    /// start makes it more accurate. Otherwise the first [`Session::start`] does it.
     pub fn prepare() {
         fork::watch();
         Anchor::first();
     }
 
-    /// Keeps scopes that begin from now on out of the window. Those that are open stay in it; other
-    /// windows go on.
+    /// Pauses the window: scopes that begin from now on are left out. Scopes that are open stay in
+    /// it, and other windows are not affected.
     pub fn pause(&self) {
         if let Some(window) = self.window {
             recorder::pause_window(window);
         }
     }
 
-    /// Takes scopes that begin from now on into the window again.
+    /// Resumes the window after [`Session::pause`].
     pub fn resume(&self) {
         if let Some(window) = self.window {
             recorder::resume_window(window);
         }
     }
 
-    /// Notes that a step of the profiler begins now, which no scope tells of.
+    /// Records that a profiler step begins now, for steps that have no scope of their own.
     pub fn mark_step(&mut self, number: u64) {
         self.steps.push((clock::ticks(), number));
     }
 
-    /// Closes the window and returns what it holds. Takes time by threads and chunks, not by
-    /// events.
+    /// Closes the window and returns its recording. The cost grows with the number of threads and
+    /// chunks, not with the number of events.
     pub fn stop(mut self) -> Capture {
         let (start, taken) = match self.window.take() {
             Some(window) => (window.start, recorder::close_window(window)),

@@ -1,7 +1,8 @@
-//! Who called a scope.
+//! The call stacks of scopes.
 //!
-//! The host says at any moment which stack its thread is in; a stack is a number in a tree that
-//! each thread keeps for itself, so that asking takes no lock.
+//! A stack provider, registered once per process, returns the stack that the calling thread is in.
+//! A stack is a number in a tree that each thread keeps for itself, so that asking for it takes no
+//! lock.
 
 use std::sync::OnceLock;
 
@@ -13,8 +14,8 @@ use crate::name::Name;
 use crate::raw::Stack;
 
 impl Stack {
-    /// Returns the stack of `frame` called from here, adding it to the thread's tree at first
-    /// sight.
+    /// Returns the stack of `frame` called from this one, adding it to the thread's tree if it is
+    /// new.
     #[inline]
     #[must_use]
     pub fn push(self, frame: Name) -> Self {
@@ -26,13 +27,11 @@ impl Stack {
     }
 }
 
-/// Says in which stack the calling thread is.
-pub type StackSource = fn() -> Stack;
+static SOURCE: OnceLock<fn() -> Stack> = OnceLock::new();
 
-static SOURCE: OnceLock<StackSource> = OnceLock::new();
-
-/// Says whom to ask for stacks, for as long as the process lives. The first one to say it is heard.
-pub fn set_stack_source(source: StackSource) {
+/// Registers the process-wide stack provider, which returns the stack that the calling thread is
+/// in. Later calls are ignored.
+pub fn set_stack_source(source: fn() -> Stack) {
     let _ = SOURCE.set(source);
 }
 
@@ -51,24 +50,25 @@ pub fn wants_stacks() -> bool {
     Gate::load().wants_stacks()
 }
 
-/// Returns whether some window wants calls, be it of modules only.
+/// Returns whether some window wants calls, either all of them or only those of modules.
 #[inline]
 pub fn wants_calls() -> bool {
     Gate::load().wants_calls()
 }
 
-/// Returns the number of the present recording, zero if there is none. Stacks are of one recording.
+/// Returns the number of the current recording, or zero if there is none. A [`Stack`] is only valid
+/// in the recording that it was made in.
 #[inline]
 pub fn recording_number() -> u32 {
     Gate::load().epoch()
 }
 
-/// Counts calls of this thread that are nested too deep to be kept.
+/// Counts calls of this thread that were nested too deeply to be kept.
 pub fn count_deep_calls(calls: u64) {
     count(LossCause::Depth, calls);
 }
 
-/// Counts calls of this thread that the host could not see.
+/// Counts calls of this thread that the provider could not observe.
 pub fn count_unseen_calls(calls: u64) {
     count(LossCause::Unseen, calls);
 }

@@ -1,9 +1,9 @@
-//! The addresses of the tensors that scopes are given.
+//! The storage addresses of the tensors that scopes take as inputs.
 //!
-//! The addresses of a scope are records of their own, written when it begins, under its start, and
-//! only if they are others than those of the last scope in its slot (its name's number modulo
-//! [`SLOTS`]); the scope itself follows when it ends and says that it has some. The two meet in
-//! `assemble`.
+//! The addresses of a scope are records of their own. They are written when it begins, keyed by its
+//! start, and only if they differ from those of the last scope in the same slot (the number of its
+//! name modulo [`SLOTS`]). The scope's own record follows when it ends, with a flag that it has
+//! addresses; `assemble` joins the two.
 //!
 //! ```text
 //! first record   start of the scope, address, count and slot, address
@@ -15,13 +15,13 @@ use crate::raw::{RawRole, Record};
 /// How many lists of addresses a thread remembers: the last one of each slot.
 pub(crate) const SLOTS: usize = 64;
 
-/// Returns the slot of the scopes of a name.
+/// Returns the slot for scopes of a name.
 #[inline]
 pub(crate) const fn slot(name: u32) -> usize {
     name as usize % SLOTS
 }
 
-/// Writes the records of a list of addresses, if there is room for all of them.
+/// Writes the records of a list of addresses. Returns whether there was room for all of them.
 pub(crate) fn write(
     start: u64,
     slot: usize,
@@ -45,23 +45,24 @@ pub(crate) fn write(
     has_room
 }
 
-/// What the records of one thread hold beside scopes and memory.
+/// The side records of one thread, everything beside scopes and memory. `assemble` collects them
+/// first and then looks up the addresses of each scope.
 #[derive(Debug, Default)]
 pub(crate) struct SideRecords {
     /// The lists of each slot, in the order of the scopes that they were written for.
     lists: Vec<Vec<List>>,
     addresses: Vec<u64>,
-    /// How many addresses there will be when the last list is whole.
+    /// The number of addresses once the last list is complete.
     wanted: usize,
     roles: Vec<RawRole>,
 }
 
-/// The addresses of the scopes of one slot, from one scope on.
+/// The addresses of the scopes of one slot, from one scope on until the next list.
 #[derive(Clone, Copy, Debug)]
 struct List {
     /// The start of the first such scope.
     start: u64,
-    /// Where the addresses begin among all, and how many there should be.
+    /// The index of the first address among all, and the expected number of addresses.
     begin: usize,
     count: u32,
 }
@@ -97,7 +98,7 @@ impl SideRecords {
         }
     }
 
-    /// Adds those of some addresses that the last list still lacks.
+    /// Adds as many of the addresses as the last list still lacks.
     fn add<const N: usize>(&mut self, addresses: [u64; N]) {
         let lacking = self.wanted - self.addresses.len();
         self.addresses.extend(addresses.into_iter().take(lacking));
@@ -108,13 +109,13 @@ impl SideRecords {
         &self.roles
     }
 
-    /// Finds the addresses of a scope that has some; fast if scopes are asked for in start order.
+    /// Returns a function that finds the addresses of a scope; it is fast if called in start order.
     pub(crate) fn walk<'a>(&'a self) -> impl FnMut(&Record) -> &'a [u64] {
         let mut nexts = [0; SLOTS];
         move |scope| {
             let slot = slot(scope.name);
             let (lists, next) = (&self.lists[slot], &mut nexts[slot]);
-            // Scopes that cross come out of order.
+            // Overlapping scopes may come out of order.
             if *next > 0 && lists[*next - 1].start > scope.start {
                 *next = lists.partition_point(|list| list.start <= scope.start);
             }
@@ -150,7 +151,7 @@ mod tests {
         SideRecords::collect(written.iter())
     }
 
-    /// Makes a scope of the slot, or of another.
+    /// Returns a scope record of a slot.
     fn scope(start: u64, slot: usize) -> Record {
         Record::other(
             (SLOTS + slot) as u32,

@@ -1,6 +1,6 @@
-//! The primitives that threads share, from the standard library or, in a model check, from loom.
+//! Atomics that threads share: the standard library's, or loom's in a model check.
 //!
-//! Only what a loom test can build afresh comes through here; process-wide statics use `std`
+//! Only values that a loom test can create afresh use this module; process-wide statics use `std`
 //! directly.
 
 #[cfg(loom)]
