@@ -1,51 +1,52 @@
-//! The program's and the native module's allocator: the system's, with huge pages for large blocks.
+//! The allocator of the `mindprof` program and the native module: the system's, with huge pages
+//! under large blocks.
 //!
-//! A profile of 300,000 events takes 20 MB in a few blocks that are filled at once. In pages of
-//! 4 KiB the page faults alone took as long as all that is computed; `benchmarks/huge_pages.py`
-//! shows what they cost on a machine. Small blocks go straight to the system.
+//! A profile of 300,000 events takes 20 MB in a few blocks that are filled at once. With 4-KiB pages, the page faults alone take as long as the whole computation; `benchmarks/huge_pages.py`
+//! measures their cost on a machine. Small blocks go straight to the system.
 //!
-//! It is for Linux alone: elsewhere a block has to be given back with the alignment that it was
-//! taken with.
+//! It only works on Linux: other systems require that a block is freed with the alignment it was
+//! allocated with.
 
 #![cfg(target_os = "linux")]
 #![expect(
     unsafe_code,
-    reason = "an allocator hands out raw memory; every call is passed on to the system's"
+    reason = "an allocator hands out raw memory; every call is forwarded to the system's"
 )]
 
 use std::alloc::{GlobalAlloc, Layout, LayoutError, System};
 
 const HUGE_PAGE: usize = 2 << 20;
 
-/// From here on a block is large: it takes most of a huge page, which then costs less than the small
-/// ones.
+/// The size from which a block is large: it fills most of a huge page, which then costs less than
+/// the small pages it replaces.
 const LARGE: usize = HUGE_PAGE / 2;
 
-/// Above this a block has a mapping of its own, which the system makes longer without a copy as long
-/// as all of it was advised alike.
+/// The size above which a block has a mapping of its own. The system extends a mapping without a
+/// copy as long as all of it has the same advice.
 const MAPPED: usize = 32 << 20;
 
 const PAGE: usize = 4 << 10;
 
-/// The system's allocator, with huge pages.
+/// The system's allocator, with huge pages under large blocks. Declare it as the
+/// `#[global_allocator]` of a program or a loaded library.
 #[derive(Debug)]
 pub struct HugePages;
 
-// SAFETY: memory comes from the system's allocator and goes back to it; a larger size and alignment
-// than asked for are allowed, since on Linux `free` and `realloc` need neither; advice changes no
-// content.
+// SAFETY: every block comes from the system's allocator and returns to it. Blocks may be larger and
+// more aligned than requested, since `free` and `realloc` on Linux need neither value, and
+// `madvise` does not change their contents.
 unsafe impl GlobalAlloc for HugePages {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if (LARGE..=MAPPED).contains(&layout.size())
             && let Ok(layout) = whole_pages(layout)
         {
-            // SAFETY: the size is above zero.
+            // SAFETY: the size is at least `LARGE`, so it is not zero.
             let block = unsafe { System.alloc(layout) };
             advise(block, layout.size());
             return block;
         }
-        // SAFETY: the caller's promises, passed on.
+        // SAFETY: the caller of this trait method guarantees what the system's method requires.
         let block = unsafe { System.alloc(layout) };
         advise(block, layout.size());
         block
@@ -53,9 +54,9 @@ unsafe impl GlobalAlloc for HugePages {
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // The system knows which of its blocks are zero already: one with another alignment it
-        // would have to fill.
-        // SAFETY: the caller's promises, passed on.
+        // The alignment stays as requested: the system knows which of its blocks are zero already,
+        // and would have to fill one that it aligns itself.
+        // SAFETY: the caller of this trait method guarantees what the system's method requires.
         let block = unsafe { System.alloc_zeroed(layout) };
         advise(block, layout.size());
         block
@@ -63,8 +64,8 @@ unsafe impl GlobalAlloc for HugePages {
 
     #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller's promises, passed on. The system frees and grows blocks of every
-        // alignment alike.
+        // SAFETY: the caller guarantees that the block came from this allocator and so from the
+        // system's, whose `realloc` ignores the alignment.
         let block = unsafe { System.realloc(block, layout, size) };
         advise(block, size);
         block
@@ -72,13 +73,13 @@ unsafe impl GlobalAlloc for HugePages {
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: as in `realloc`.
+        // SAFETY: as in `realloc`; the system's `free` ignores the layout.
         unsafe { System.dealloc(block, layout) }
     }
 }
 
-/// Returns a layout that begins at a huge page, and ends at the end of one if at least half of that
-/// is used.
+/// Returns a layout that begins at a huge page, and that ends at one if at least half of the last
+/// page is used.
 fn whole_pages(layout: Layout) -> Result<Layout, LayoutError> {
     let size = layout.size();
     let size = if size % HUGE_PAGE >= HUGE_PAGE / 2 {
@@ -89,8 +90,8 @@ fn whole_pages(layout: Layout) -> Result<Layout, LayoutError> {
     Layout::from_size_align(size, layout.align().max(HUGE_PAGE))
 }
 
-/// Asks for huge pages, if the block is large: under what lies whole within it, or under all of its
-/// mapping.
+/// Asks for huge pages if the block is large: under the pages that lie entirely within it or, if it
+/// has a mapping of its own, under all of that.
 #[inline]
 fn advise(block: *mut u8, size: usize) {
     if size >= LARGE && !block.is_null() {
@@ -108,8 +109,8 @@ fn advise_large(block: *mut u8, size: usize) {
         (begin.next_multiple_of(HUGE_PAGE).min(end), end)
     };
     if begin < end {
-        // SAFETY: the pages are those of the block, and advice changes no content. If it is not
-        // taken, they stay small.
+        // SAFETY: the range lies within the block's own pages, and `madvise` does not change their
+        // contents. If the system ignores the advice, the pages stay small.
         let _ = unsafe {
             libc::madvise(
                 block.with_addr(begin).cast(),

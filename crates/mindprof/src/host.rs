@@ -1,8 +1,8 @@
-//! The door for frameworks: whatever runs operators writes them into the recorder, as the embedded
-//! runtime and the observer of torch do, and hands over late what its devices did.
+//! The interface for frameworks: record your operators as scopes, the way the embedded runtime and
+//! the torch observer do, and attach what your devices did when a recording ends.
 //!
-//! A [`Site`] names an operator that is known when the framework is compiled, a [`Name`] one that is
-//! not. While nothing records, opening one costs a load.
+//! A [`Site`] names an operator that is known at compile time, a [`Name`] one that is not. While
+//! nothing records, opening a scope costs one load.
 //!
 //! ```
 //! use mindprof::host::{DType, DeviceEvent, DeviceKind, Name, NameKind, Part, Site};

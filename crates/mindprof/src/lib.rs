@@ -1,5 +1,5 @@
-//! mindprof for programs without Python: open scopes, record a profile, print its table, write its
-//! trace.
+//! mindprof for programs without Python: open scopes, record a profile, print its table and write
+//! its trace.
 //!
 //! ```
 //! use mindprof::{Options, TableOptions};
@@ -22,13 +22,13 @@
 //! # Ok::<(), mindprof::Error>(())
 //! ```
 //!
-//! The other crates have an example each: `mindprof_model` says what a profile is, `mindprof_record`
-//! how it is captured, `mindprof_analyze` what it means, `mindprof_formats` and `mindprof_report`
-//! how it is written for programs and for people.
+//! The other crates have an example each: `mindprof_model` defines a profile, `mindprof_record`
+//! records one, `mindprof_analyze` analyzes it, and `mindprof_formats` and `mindprof_report` write
+//! it for programs and for people.
 //!
-//! A framework that has operators of its own writes them through [`host`].
+//! A framework with operators of its own records them through [`host`].
 //!
-//! This crate is a thin facade: what it re-exports is documented where it is made.
+//! This crate is a thin facade; its re-exports are documented in the crates that define them.
 
 pub mod host;
 mod profile;
@@ -42,7 +42,7 @@ pub use mindprof_report::{TableOptions, TimeUnit};
 pub use mindprof_trace::{Error, Result, read_trace_file, write_perfetto_file, write_trace_file};
 pub use profile::{profile, table};
 
-/// What [`scope!`] expands to: not an interface.
+/// The expansion of [`scope!`]: not an interface.
 #[doc(hidden)]
 pub mod expansion {
     pub use mindprof_record::{Site, scope};

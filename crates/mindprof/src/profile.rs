@@ -1,12 +1,12 @@
-//! A profile of one call, and its table.
+//! The shortest way to a profile and its table.
 
 use mindprof_analyze::{Analysis, GroupBy, averages};
 use mindprof_model::Profile;
 use mindprof_record::{Options, Session};
 use mindprof_report::TableOptions;
 
-/// Runs `action` and returns its result with the profile of everything that ran meanwhile, on all
-/// threads.
+/// Runs `action` and returns its result, together with the profile of everything that ran on any
+/// thread meanwhile.
 ///
 /// ```
 /// use std::thread;
@@ -26,7 +26,7 @@ pub fn profile<T>(options: Options, action: impl FnOnce() -> T) -> (T, Profile) 
     (value, session.stop().assemble())
 }
 
-/// Returns the table of a profile, one row per name.
+/// Returns the table of a profile, with one row per name.
 ///
 /// ```
 /// use mindprof::{Metric, Options, RowOptions, SortBy, TableOptions};

@@ -1,8 +1,9 @@
-//! The macro that names a range of the program.
+//! The macro that opens a named scope.
 
-/// Records from here to the end of the enclosing block under a name that is known at compile time.
+/// Records a scope from here to the end of the enclosing block, under a name that is known at
+/// compile time.
 ///
-/// While nothing records, it costs one load.
+/// Costs one load while nothing records.
 ///
 /// ```
 /// fn load() -> usize {

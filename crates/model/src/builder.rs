@@ -1,7 +1,7 @@
-//! The one way to make a [`Profile`]: parts in, checked and ordered, profile out.
+//! The builder of profiles: combines parts, checks them and puts them in order.
 //!
-//! This is the only code that re-interns, renumbers and shifts time. A first part is taken as it
-//! is, so that a profile of one source costs nothing more than its checks.
+//! This is the only code that re-interns ids, renumbers links and shifts times. The first part is
+//! taken over as it is, so a profile from one source only costs its checks.
 
 use std::cmp::Reverse;
 
@@ -12,19 +12,21 @@ mod append;
 #[cfg(test)]
 mod tests;
 
-/// What a part shares with the ones before it.
+/// What a part has in common with the parts before it. It decides whether equal threads and ids
+/// mean the same thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kinship {
-    /// It is of the same process and window, such as what a device reports late: equal threads are
-    /// one thread, and equal numbers mean the same.
+    /// The same process and window, such as a device's late report: equal threads are one thread,
+    /// and equal ids mean the same.
     Window,
-    /// It is of the same process in another window: its threads and numbers are its own.
+    /// The same process in another window: its threads and ids are kept apart.
     Process,
-    /// It is of another process: so are its process numbers.
+    /// Another process: its process ids are kept apart too.
     Job,
 }
 
-/// Puts parts together and checks what every reader relies on.
+/// Combines parts into a [`Profile`]. It is the only way to create one, so every profile has passed
+/// the checks that its readers rely on.
 #[derive(Clone, Debug, Default)]
 pub struct ProfileBuilder {
     whole: Part,
@@ -41,15 +43,16 @@ impl From<Part> for ProfileBuilder {
 }
 
 impl ProfileBuilder {
-    /// Adds a part. Its strings, inputs, stacks and threads get the ids of the whole; its times
-    /// count from the earlier of the two time zeros; its metadata adds what is not there yet.
+    /// Adds a part. Its strings, inputs, stacks and threads get ids of the whole, its times count
+    /// from the earlier of the two time zeros, and its metadata adds keys that are not set yet.
     ///
     /// ```text
-    /// host     |==================|          reference 100
-    /// device          |====|                 reference 40, times 80..120: 20..60 of the whole
+    /// CPU      |==================|          reference 100, times 0..100: 60..160 of the whole
+    /// device      |====|                     reference 40, times 80..120: the same in the whole
     /// ```
     ///
-    /// Linear in the size of the part, unless it begins before the others: then those shift too.
+    /// Takes time linear in the size of the part; if the part begins before the others, those are
+    /// shifted too.
     pub fn append(&mut self, part: Part, kinship: Kinship) {
         Appender::new(self, &part, kinship).append(part);
     }
@@ -57,8 +60,8 @@ impl ProfileBuilder {
     /// Builds the profile.
     ///
     /// # Errors
-    /// When an event names a string, thread, input list or stack that is not there, or ends beyond
-    /// the last nanosecond.
+    /// Fails if an event refers to a string, thread, input list or stack that is not there, or ends
+    /// after the largest representable time.
     pub fn build(mut self) -> Result<Profile> {
         self.whole.check()?;
         let whole = &mut self.whole;
@@ -84,8 +87,8 @@ impl ProfileBuilder {
     }
 }
 
-/// Orders the events. Stable, so that of two events with the same interval the first one added
-/// stays the outer one.
+/// Orders the events. The sort is stable, so that of two events with the same interval the first
+/// one added stays the outer one.
 fn sort_events(whole: &mut Part) {
     let key = |event: &Event| (event.start, Reverse(event.end()));
     let events = &mut whole.events.events;

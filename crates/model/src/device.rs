@@ -1,21 +1,21 @@
-//! Where an event ran or a block of memory lies.
+//! Kinds of devices, on which events run and memory lies.
 
-/// A kind of device. The numbers are those that trace files use.
+/// A kind of device. The numbers are torch's `DeviceType`, which trace files use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum DeviceKind {
-    /// The host processor.
+    /// The CPU.
     #[default]
     Cpu,
     /// A GPU behind CUDA.
     Cuda,
-    /// The host, through oneDNN.
+    /// The CPU, through oneDNN.
     Mkldnn,
     /// A GPU behind OpenGL.
     OpenGl,
     /// A device behind `OpenCL`.
     OpenCl,
-    /// The host, through an older oneDNN.
+    /// The CPU, through an older oneDNN.
     Ideep,
     /// A GPU behind HIP.
     Hip,
@@ -75,7 +75,7 @@ impl DeviceKind {
         Self::PrivateUse1,
     ];
 
-    /// Returns the kind of a number.
+    /// Returns the kind with this number.
     pub fn from_number(number: u64) -> Option<Self> {
         Self::ALL.get(usize::try_from(number).ok()?).copied()
     }

@@ -1,7 +1,6 @@
-//! What a device did, as whoever drives it hands it over: rows of numbers, which become a part.
+//! Device events: plain rows that a framework's own collector hands over, and that become a part.
 //!
-//! They come from a framework's own collector when a recording ends; `record::Capture::attach`
-//! takes the part.
+//! The rows arrive when a recording ends; `record::Capture::attach` takes the part.
 
 use std::collections::HashMap;
 
@@ -9,25 +8,27 @@ use crate::{
     Category, DeviceKind, Error, Event, EventId, Links, Nanos, Part, Result, StringId, Thread,
 };
 
-/// One piece of work of a device.
+/// One kernel, copy or fill that a device ran. Frameworks with a device of their own fill these
+/// rows from their collector and pass them to [`Part::from_device_events`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceEvent {
-    /// The place of its name among the names that come with it.
+    /// The index of its name among the names passed along.
     pub name: u32,
-    /// When it began, in nanoseconds since the Unix epoch.
+    /// The start, in nanoseconds since the Unix epoch.
     pub start_unix_ns: u64,
-    /// When it ended.
+    /// The end, in nanoseconds since the Unix epoch.
     pub end_unix_ns: u64,
-    /// The queue that it ran in.
+    /// The stream that it ran on.
     pub stream: u64,
-    /// The number of the operator that asked for it; zero for none.
+    /// The external id of the operator that launched it; zero for none.
     pub correlation: u32,
-    /// Which of the devices of its kind ran it.
+    /// The index of the device among those of its kind.
     pub device: u32,
 }
 
 impl Part {
-    /// Makes the part of what devices of one kind did: a track for each device and stream.
+    /// Builds a part from the events of devices of one kind, with a track for each device and
+    /// stream.
     ///
     /// ```text
     /// operator      |------|                   external id 7
@@ -35,7 +36,7 @@ impl Part {
     /// ```
     ///
     /// # Errors
-    /// When an event has a name that is not among `names`, or ends before it begins.
+    /// Fails if an event's name is not among `names`, or if an event ends before it begins.
     pub fn from_device_events<S: AsRef<str>>(
         kind: DeviceKind,
         names: &[S],

@@ -1,10 +1,11 @@
-//! The types of the elements of tensors.
+//! Dtypes: the element types of tensors.
 
-/// The type of a tensor's elements.
+/// The element type of a tensor. It covers torch's `ScalarType`; the numbers of the variants are
+/// part of the encoding of inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum DType {
-    /// A type this table does not know.
+    /// An unknown type.
     Unknown,
     /// 8-bit unsigned integer.
     U8,
@@ -28,7 +29,7 @@ pub enum DType {
     C64,
     /// Pair of 64-bit floats.
     C128,
-    /// Truth value.
+    /// Boolean.
     Bool,
     /// 16-bit unsigned integer.
     U16,
@@ -42,25 +43,25 @@ pub enum DType {
     BC32,
     /// 8-bit float: 4 bits of exponent, 3 of mantissa, no infinities.
     F8E4M3FN,
-    /// As `F8E4M3FN`, without a negative zero.
+    /// Like `F8E4M3FN`, without negative zero.
     F8E4M3FNUZ,
     /// 8-bit float: 5 bits of exponent, 2 of mantissa.
     F8E5M2,
-    /// As `F8E5M2`, without infinities and a negative zero.
+    /// Like `F8E5M2`, without infinities and negative zero.
     F8E5M2FNUZ,
     /// 8-bit power of two.
     F8E8M0FNU,
     /// Pair of 4-bit floats.
     F4E2M1FNX2,
-    /// 8-bit signed integer on a scale.
+    /// Quantized 8-bit signed integer.
     QI8,
-    /// 8-bit unsigned integer on a scale.
+    /// Quantized 8-bit unsigned integer.
     QU8,
-    /// 32-bit signed integer on a scale.
+    /// Quantized 32-bit signed integer.
     QI32,
-    /// Pair of 4-bit unsigned integers on a scale.
+    /// Pair of quantized 4-bit unsigned integers.
     QU4X2,
-    /// Four 2-bit unsigned integers on a scale.
+    /// Four quantized 2-bit unsigned integers.
     QU2X4,
 }
 
@@ -104,7 +105,7 @@ impl DType {
             .unwrap_or(Self::Unknown)
     }
 
-    /// Returns how many bytes one element takes; none are known of a type that is not known.
+    /// Returns the size of one element in bytes, or zero for an unknown type.
     pub const fn bytes(self) -> u64 {
         match self {
             Self::Unknown => 0,

@@ -1,41 +1,41 @@
-//! One event: something that ran, from when to when, on which thread.
+//! Events: what ran, when, and on which thread.
 
 use crate::{InputsId, Nanos, StackId, StringId, ThreadId};
 
-/// What kind of thing an event is.
+/// The category of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Category {
-    /// An operator of the host framework, or a node of its backward graph.
+    /// An operator of the framework, or an autograd node.
     Operator,
     /// A range that the user named.
     Annotation,
     /// A call of a Python function.
     PythonFunction,
-    /// A call into a device's runtime or driver, made by a host thread.
+    /// A call into a device's runtime or driver, made by a CPU thread.
     Runtime,
     /// A kernel, copy or fill that a device ran.
     Kernel,
-    /// A user's range as a device saw it.
+    /// A user's range, projected onto a device stream.
     DeviceAnnotation,
-    /// Something else that a trace file holds.
+    /// Any other event of a trace file.
     Other,
 }
 
-/// Which part of the program opened the scope.
+/// The part of the program that opened a scope.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum ScopeKind {
     /// An operator.
     #[default]
     Function,
-    /// A node of the backward graph.
+    /// An autograd node.
     Backward,
     /// The user.
     User,
 }
 
-/// Properties of an event that are either there or not.
+/// A set of boolean properties of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct Flags(u8);
@@ -45,56 +45,58 @@ impl Flags {
     pub const NONE: Self = Self(0);
     /// The scope was still open when the window closed; its end is the window's.
     pub const UNFINISHED: Self = Self(1);
-    /// It ended on another thread than it began on.
+    /// The scope ended on another thread than it began on.
     pub const ASYNC: Self = Self(2);
-    /// It is the tracer's own work or noise: kept in files, left out of every analysis.
+    /// The event is the tracer's own work or noise: kept in files, left out of every analysis.
     pub const HIDDEN: Self = Self(4);
-    /// It is a moment: it has no duration, not even one of zero.
+    /// The event is an instant: it has no duration, not even zero.
     pub const INSTANT: Self = Self(8);
 
-    /// Returns whether all properties of `other` are there.
+    /// Returns whether all properties of `other` are set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Returns both sets of properties together.
+    /// Returns the union of both sets.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 }
 
-/// One event of a profile.
+/// One event of a profile: a named interval on a thread. Names, inputs and stacks are ids into the
+/// tables of the profile, which keeps an event at 40 bytes; links to other events lie in columns of
+/// their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When it began, since the profile's reference time.
+    /// The start, since the profile's reference time.
     pub start: Nanos,
-    /// How long it took.
+    /// The duration.
     pub duration: Nanos,
     /// Its name.
     pub name: StringId,
     /// The thread it ran on.
     pub thread: ThreadId,
-    /// What it was given.
+    /// Its inputs.
     pub inputs: InputsId,
-    /// Who called it.
+    /// Its call stack.
     pub stack: StackId,
     sequence: u32,
-    /// What kind of thing it is.
+    /// Its category.
     pub category: Category,
-    /// Which part of the program opened it.
+    /// The part of the program that opened it.
     pub scope: ScopeKind,
     /// Its further properties.
     pub flags: Flags,
 }
 
-/// An event is held once per scope of a recording, so its size is a promise.
+/// The documentation promises this size, since a profile holds one event per scope.
 const _: () = assert!(size_of::<Event>() <= 40);
 
 const NO_SEQUENCE: u32 = u32::MAX;
 
 impl Event {
-    /// Makes an event without inputs, stack, sequence number or flags.
+    /// Returns an event without inputs, stack, sequence number or flags.
     pub fn new(
         category: Category,
         name: StringId,
@@ -125,12 +127,13 @@ impl Event {
         }
     }
 
-    /// Returns when it ended.
+    /// Returns the end.
     pub fn end(&self) -> Nanos {
         self.start + self.duration
     }
 
-    /// Returns the number that links a forward operator with its backward node, if it has one.
+    /// Returns the sequence number, which links a forward operator with its backward node, if there
+    /// is one.
     pub const fn sequence(&self) -> Option<u32> {
         if self.sequence == NO_SEQUENCE {
             None
@@ -139,7 +142,7 @@ impl Event {
         }
     }
 
-    /// Sets the number that links a forward operator with its backward node.
+    /// Sets the sequence number, which links a forward operator with its backward node.
     pub const fn set_sequence(&mut self, sequence: Option<u32>) {
         self.sequence = match sequence {
             Some(number) => number,

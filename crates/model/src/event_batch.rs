@@ -1,9 +1,9 @@
-//! Events that come together, looked over while they are at hand.
+//! Batches of events, whose ranges of ids and times are tracked as they are added.
 
 use crate::{Event, Nanos, Part, ThreadId};
 
-/// Many events for a [`Part`]. What it has to know of each is found out as the
-/// event is added: a second walk over all of them would cost as much as the first.
+/// Many events for a [`Part`]. It tracks the largest ids and the order of the events as they are
+/// added, so that checking a part needs no second pass over all of them.
 #[derive(Clone, Debug, Default)]
 pub struct EventBatch {
     pub(crate) events: Vec<Event>,
@@ -11,7 +11,7 @@ pub struct EventBatch {
 }
 
 impl EventBatch {
-    /// Makes a batch with room for so many events.
+    /// Creates a batch with room for so many events.
     pub fn with_capacity(events: usize) -> Self {
         Self {
             events: Vec::with_capacity(events),
@@ -19,7 +19,7 @@ impl EventBatch {
         }
     }
 
-    /// Takes events as they are when `settle` has changed each, in one walk.
+    /// Creates a batch of existing events after `settle` has changed each of them, in one pass.
     pub fn settled(mut events: Vec<Event>, mut settle: impl FnMut(&mut Event)) -> Self {
         let mut extremes = Extremes::default();
         for event in &mut events {
@@ -34,12 +34,12 @@ impl EventBatch {
         self.events.len()
     }
 
-    /// Returns whether there is no event.
+    /// Returns whether there are no events.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
     }
 
-    /// Adds the events of another batch; to an empty one without a copy.
+    /// Appends the events of another batch. An empty batch takes them over without a copy.
     pub(crate) fn append(&mut self, other: Self) {
         if self.is_empty() {
             *self = other;
@@ -51,7 +51,7 @@ impl EventBatch {
         }
     }
 
-    /// Replaces the threads that events ran on.
+    /// Replaces the threads of the events.
     pub(crate) fn map_threads(&mut self, map: impl Fn(ThreadId) -> ThreadId) {
         let events = std::mem::take(&mut self.events);
         *self = Self::settled(events, |event| event.thread = map(event.thread));
@@ -71,8 +71,8 @@ impl From<Vec<Event>> for EventBatch {
     }
 }
 
-/// What is so of all of some events. What is wrong with single ones is found out only when something
-/// is.
+/// Maxima over a batch of events. They prove a part sound in constant time; single events are only
+/// checked if they do not.
 #[derive(Clone, Debug)]
 pub(crate) struct Extremes {
     pub(crate) name: u32,
@@ -80,10 +80,9 @@ pub(crate) struct Extremes {
     pub(crate) stack: u32,
     pub(crate) inputs: u32,
     pub(crate) last_end: u64,
-    /// Whether some end is beyond the last nanosecond.
+    /// Whether some end overflows the last nanosecond.
     pub(crate) overflows: bool,
-    /// Whether each event begins no earlier than the one before, and of two with one start the
-    /// longer one comes first.
+    /// Whether the events are ordered by start and, for equal starts, the longer one comes first.
     pub(crate) is_sorted: bool,
     previous_start: Nanos,
     previous_end: u64,
@@ -106,7 +105,7 @@ impl Default for Extremes {
 }
 
 impl Extremes {
-    /// Returns whether the events of a part name only what it holds, and all end in time.
+    /// Returns whether all ids of the events are valid in `part` and no end overflows.
     pub(crate) fn are_within(&self, part: &Part) -> bool {
         let is_known = (self.name as usize) < part.strings.len()
             && (self.thread as usize) < part.threads.len()
@@ -115,7 +114,7 @@ impl Extremes {
         part.is_empty() || (is_known && !self.overflows)
     }
 
-    /// Looks at the next event.
+    /// Includes the next event.
     #[inline]
     pub(crate) fn add(&mut self, event: &Event) {
         self.name = self.name.max(event.name.to_raw());

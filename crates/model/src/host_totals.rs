@@ -1,30 +1,30 @@
-//! What the totals count that memory records tell of the host.
+//! The meaning of the CPU totals in memory records.
 //!
-//! Who records knows it, whoever adds memory up asks for it; between the two it travels as one text
-//! of the profile's metadata, so that it survives a trace file.
+//! The recorder knows it, and the memory analysis asks for it. In between it is an entry of the
+//! profile's metadata, so that it survives a trace file.
 
 use crate::Metadata;
 
 const KEY: &str = "host_memory_totals";
 const SINCE_FIRST_PROFILER: &str = "\"since the first profiler\"";
 
-/// Since when the host's allocator counts.
+/// The moment from which the CPU allocator counts its total. The memory analysis needs it to tell
+/// whether the total includes memory from before the profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostTotals {
-    /// Since the first profiler of the process, as torch's does: what was there before is in no
-    /// total.
+    /// The first profiler of the process, as in torch: memory allocated before is in no total.
     SinceFirstProfiler,
 }
 
 impl HostTotals {
-    /// Notes it in the metadata of a profile.
+    /// Writes it to the metadata of a profile.
     pub fn write(self, metadata: &mut Metadata) {
         match self {
             Self::SinceFirstProfiler => metadata.set(KEY, SINCE_FIRST_PROFILER),
         }
     }
 
-    /// Returns what metadata notes, if it notes anything that is known.
+    /// Reads it from metadata. Returns `None` if there is no entry, or an unknown one.
     pub fn read(metadata: &Metadata) -> Option<Self> {
         (metadata.get(KEY)? == SINCE_FIRST_PROFILER).then_some(Self::SinceFirstProfiler)
     }

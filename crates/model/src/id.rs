@@ -1,5 +1,5 @@
-//! Ids: positions in the tables of one profile, each with a type of its own so that they cannot be
-//! mixed up.
+//! Ids: positions in the tables of one profile, each with its own type so that they cannot be
+//! confused.
 
 use std::fmt;
 
@@ -11,10 +11,10 @@ macro_rules! id {
         pub struct $name(u32);
 
         impl $name {
-            /// Makes the id of position `index`.
+            /// Returns the id of position `index`.
             ///
             /// # Panics
-            /// When `index` needs more than 32 bits: no table grows that far.
+            /// Panics if `index` does not fit into 32 bits; no table grows that large.
             pub fn from_index(index: usize) -> Self {
                 Self(u32::try_from(index).expect("tables hold fewer than 2^32 rows"))
             }
@@ -29,7 +29,7 @@ macro_rules! id {
                 self.0
             }
 
-            /// Takes an id as it was stored by [`Self::to_raw`].
+            /// Returns the id for a number from [`Self::to_raw`].
             pub const fn from_raw(raw: u32) -> Self {
                 Self(raw)
             }
@@ -44,33 +44,33 @@ macro_rules! id {
 }
 
 id!(
-    /// Indexes the profile's string table.
+    /// Indexes the string table of a profile.
     StringId,
     "string"
 );
 id!(
-    /// Indexes the profile's events, which lie in start order.
+    /// Indexes the events of a profile, which lie in start order.
     EventId,
     "event"
 );
 id!(
-    /// Indexes the profile's threads: operating system threads and device streams.
+    /// Indexes the threads of a profile: operating system threads and device streams.
     ThreadId,
     "thread"
 );
 id!(
-    /// Indexes the profile's table of input lists. Zero is the empty list.
+    /// Indexes the table of input lists of a profile. Zero is the empty list.
     InputsId,
     "inputs"
 );
 id!(
-    /// Indexes the profile's stacks. Zero is "no stack was taken".
+    /// Indexes the stack table of a profile. Zero means that no stack was recorded.
     StackId,
     "stack"
 );
 
 id!(
-    /// Says where a text that a profile passes through begins among what is packed.
+    /// Locates a passthrough text: its offset in the packed texts of a profile.
     TextId,
     "text"
 );

@@ -1,8 +1,8 @@
-//! What an event was given: the shapes, strides and types of its tensors and the values of its
+//! The inputs of an event: the shapes, strides and dtypes of its tensors, and the values of its
 //! numbers.
 //!
 //! A list of inputs is encoded as 64-bit words, so that the recorder can copy and compare it
-//! without allocating; [`crate::InputsTable`] holds each distinct list once.
+//! without allocating. [`crate::InputsTable`] holds each distinct list once.
 //!
 //! ```text
 //! header: kind | dtype << 8 | count << 16     then, by kind
@@ -18,11 +18,11 @@
 
 use crate::{DType, KeywordValue, keywords};
 
-/// The kind of one input, as its header stores it.
+/// The kind of an input, as its header stores it. [`Input`] is the decoded form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum InputKind {
-    /// Nothing that is told apart: an absent value, a text, a device.
+    /// A value that is not recorded: an absent one, a string, a device.
     Other,
     /// A tensor.
     Tensor,
@@ -32,25 +32,25 @@ pub enum InputKind {
     Int,
     /// A floating-point number.
     Float,
-    /// A truth value.
+    /// A boolean.
     Bool,
     /// A list of integers.
     IntList,
     /// A list of floating-point numbers.
     FloatList,
-    /// A list of truth values.
+    /// A list of booleans.
     BoolList,
-    /// The device of the host.
+    /// The CPU device.
     Device,
-    /// The offset of the tensor that follows, in elements; no input of its own.
+    /// The storage offset of the tensor that follows, in elements; not an input of its own.
     Offset,
-    /// The end of the inputs, and what was given by keyword; no input of its own.
+    /// The end of the inputs, followed by the keyword arguments; not an input of its own.
     Keywords,
     /// A complex number.
     Complex,
-    /// A list of numbers of several kinds, or of complex ones.
+    /// A list of numbers of mixed kinds, or of complex numbers.
     NumberList,
-    /// A tensor of sizes and no strides.
+    /// A tensor with sizes but no strides.
     StridelessTensor,
 }
 
@@ -74,21 +74,22 @@ impl InputKind {
     ];
 }
 
-/// One decoded input. Dims, strides and integers are two's-complement words.
+/// One decoded input, as [`InputsIter`] yields it. Dims, strides and integers are two's-complement
+/// words.
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
-    /// Nothing that is told apart.
+    /// A value that is not recorded.
     Other,
     /// A tensor.
     Tensor {
-        /// The type of its elements.
+        /// Its dtype.
         dtype: DType,
         /// Its sizes.
         dims: &'a [u64],
-        /// Its strides in elements; as many as dims, or none of one that has none, such as a sparse
-        /// one.
+        /// Its strides in elements: as many as dims, or none if it has no strides, such as a sparse
+        /// tensor.
         strides: &'a [u64],
-        /// Where it begins in its storage, in elements, if that was recorded.
+        /// Its storage offset in elements, if that was recorded, otherwise zero.
         offset: u64,
     },
     /// A list of tensors.
@@ -97,13 +98,13 @@ pub enum Input<'a> {
     Int(i64),
     /// A floating-point number.
     Float(f64),
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// A list of integers.
     IntList(&'a [u64]),
-    /// A list of the bits of floating-point numbers.
+    /// A list of floating-point numbers, as their bits.
     FloatList(&'a [u64]),
-    /// A list of truth values: zero is false.
+    /// A list of booleans; zero is false.
     BoolList(&'a [u64]),
     /// A complex number.
     Complex {
@@ -112,9 +113,9 @@ pub enum Input<'a> {
         /// Its imaginary part.
         imaginary: f64,
     },
-    /// A list of numbers of several kinds, or of complex ones; what is absent is [`Input::Other`].
+    /// A list of numbers of mixed kinds, or of complex numbers; an absent one is [`Input::Other`].
     NumberList(InputsIter<'a>),
-    /// The device of the host.
+    /// The CPU device.
     Device,
 }
 
@@ -129,7 +130,7 @@ fn kind_of(header: u64) -> InputKind {
     kind.unwrap_or(InputKind::Other)
 }
 
-/// Walks the inputs of one encoded list.
+/// Iterates over the inputs of one encoded list. A damaged list ends early instead of panicking.
 #[derive(Clone, Debug)]
 pub struct InputsIter<'a> {
     words: &'a [u64],
@@ -137,7 +138,7 @@ pub struct InputsIter<'a> {
 }
 
 impl<'a> InputsIter<'a> {
-    /// Walks a whole list, as [`crate::InputsEncoder::words`] gave it.
+    /// Iterates over a whole list from [`crate::InputsEncoder::words`].
     pub fn new(words: &'a [u64]) -> Self {
         Self {
             words,
@@ -145,7 +146,7 @@ impl<'a> InputsIter<'a> {
         }
     }
 
-    /// Returns what was given by keyword.
+    /// Returns the keyword arguments at the end of the list.
     pub fn keywords(mut self) -> Vec<(String, KeywordValue)> {
         while self.next().is_some() {}
         match self.words.split_first() {

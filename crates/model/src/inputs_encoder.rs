@@ -1,8 +1,8 @@
-//! Writes lists of inputs as the words that `inputs` describes.
+//! Encodes lists of inputs as the words that `inputs` describes.
 
 #![expect(
     clippy::inline_always,
-    reason = "what is known of a list while it is written is in registers, which a call would spill"
+    reason = "the state of a list stays in registers while it is written, and a call would spill it"
 )]
 
 use crate::DType;
@@ -10,10 +10,11 @@ use crate::inputs::{InputKind, header};
 use crate::keywords::{self, KeywordValue};
 use crate::word_sink::WordSink;
 
-/// Writes one list of inputs as words.
+/// Encodes one list of inputs into a vector of its own.
 pub type InputsEncoder = Encoder<Vec<u64>>;
 
-/// Writes one list of inputs, as words that go to a `W`.
+/// Encodes one list of inputs into a [`WordSink`]. It is generic because the recorder encodes in
+/// place over the previous list, while readers and tests fill a vector.
 #[derive(Clone, Debug, Default)]
 pub struct Encoder<W> {
     words: W,
@@ -21,56 +22,56 @@ pub struct Encoder<W> {
 }
 
 impl InputsEncoder {
-    /// Begins a list anew.
+    /// Clears the list, to encode another.
     pub fn restart(&mut self) {
         self.words.clear();
         self.storages.clear();
     }
 
-    /// Returns the list so far.
+    /// Returns the words encoded so far.
     pub fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// Adds once more what was added since the list had `words` words.
+    /// Repeats everything added since the list had `words` words.
     pub fn repeat(&mut self, words: usize) {
         self.words.extend_from_within(words..);
     }
 
-    /// Takes back what was added since the list had `words` words. Where tensors lie stays told.
+    /// Removes everything added since the list had `words` words. Storage addresses are kept.
     pub fn truncate(&mut self, words: usize) {
         self.words.truncate(words);
     }
 }
 
 impl<W: WordSink> Encoder<W> {
-    /// Begins a list. Its words go to the one, and where its tensors lie to the other, one address
-    /// for each of them. The latter are not part of the list itself: equal lists are held once,
+    /// Starts a list. Its words go to the first sink, and the storage address of each tensor to the
+    /// second. Addresses are not part of the list itself, so that equal lists are interned once
     /// wherever their tensors lie.
     #[inline]
     pub const fn new(words: W, storages: W) -> Self {
         Self { words, storages }
     }
 
-    /// Ends the list. Returns where its words and where its addresses went.
+    /// Ends the list and returns the two sinks.
     #[inline]
     pub fn into_parts(self) -> (W, W) {
         (self.words, self.storages)
     }
 
-    /// Says where the storage of the tensor lies that is added next.
+    /// Sets the storage address of the tensor that is added next.
     #[inline(always)]
     pub fn storage(&mut self, address: u64) {
         self.storages.put([address]);
     }
 
-    /// Adds a tensor, which may have no strides. Where there are fewer strides than dims, or more,
-    /// those beyond the shorter of the two slices are left out.
+    /// Adds a tensor. `strides` may be empty for a tensor without strides; otherwise dims and
+    /// strides are cut to the shorter of the two.
     #[inline(always)]
     pub fn tensor(&mut self, dtype: DType, dims: &[usize], strides: &[isize]) {
         let count = dims.len().min(strides.len());
         let header = header(InputKind::Tensor, dtype, count);
-        // Of a known length, the words are compared at once.
+        // With a known length, the words are compared at once.
         match (dims, strides) {
             (&[], &[]) => self.words.put([header]),
             (&[a], &[s]) => self.words.put([header, a as u64, s as u64]),
@@ -108,7 +109,7 @@ impl<W: WordSink> Encoder<W> {
         self.words.extend(dims.chain(strides));
     }
 
-    /// Begins a list of `count` tensors, which are to be added next.
+    /// Starts a list of `count` tensors, which must be added next.
     pub fn tensor_list(&mut self, count: usize) {
         self.header(InputKind::TensorList, DType::Unknown, count);
     }
@@ -125,7 +126,7 @@ impl<W: WordSink> Encoder<W> {
         self.single(InputKind::Float, value.to_bits());
     }
 
-    /// Adds a truth value.
+    /// Adds a boolean.
     #[inline]
     pub fn bool(&mut self, value: bool) {
         self.single(InputKind::Bool, u64::from(value));
@@ -137,8 +138,8 @@ impl<W: WordSink> Encoder<W> {
         (self.words).put([header, real.to_bits(), imaginary.to_bits()]);
     }
 
-    /// Begins a list of `count` numbers of several kinds, which are to be added next; `other` stands
-    /// for one that is absent.
+    /// Starts a list of `count` numbers of mixed kinds, which must be added next; `other` stands
+    /// for an absent one.
     pub fn number_list(&mut self, count: usize) {
         self.header(InputKind::NumberList, DType::Unknown, count);
     }
@@ -156,38 +157,38 @@ impl<W: WordSink> Encoder<W> {
             .extend(values.iter().map(|value| value.to_bits()));
     }
 
-    /// Adds a list of truth values.
+    /// Adds a list of booleans.
     pub fn bool_list(&mut self, values: &[bool]) {
         self.header(InputKind::BoolList, DType::Unknown, values.len());
         self.words
             .extend(values.iter().map(|&value| u64::from(value)));
     }
 
-    /// Adds an input that is not told apart: an absent value, a text, a device.
+    /// Adds an input whose value is not recorded: an absent one, a string, a device.
     #[inline]
     pub fn other(&mut self) {
         self.header(InputKind::Other, DType::Unknown, 0);
     }
 
-    /// Adds the device of the host.
+    /// Adds the CPU device.
     #[inline]
     pub fn device(&mut self) {
         self.header(InputKind::Device, DType::Unknown, 0);
     }
 
-    /// Says where the tensor that is added next begins in its storage, in elements.
+    /// Sets the storage offset, in elements, of the tensor that is added next.
     #[inline]
     pub fn offset(&mut self, elements: usize) {
         self.header(InputKind::Offset, DType::Unknown, elements);
     }
 
-    /// Adds inputs that another encoder wrote.
+    /// Adds inputs that another encoder has encoded.
     #[inline]
     pub fn inputs(&mut self, words: &[u64]) {
         self.words.copy(words);
     }
 
-    /// Ends the list with what was given by keyword.
+    /// Ends the list with the keyword arguments.
     #[cold]
     pub fn keywords(&mut self, keywords: &[(String, KeywordValue)]) {
         self.header(InputKind::Keywords, DType::Unknown, keywords.len());

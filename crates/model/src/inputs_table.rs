@@ -1,10 +1,12 @@
-//! The lists of inputs of a profile, each held once.
+//! The table of input lists of a profile, which interns each list.
 
 use rustc_hash::FxHashMap;
 
 use crate::{InputsId, InputsIter};
 
-/// The distinct input lists of a profile. Id zero is always the empty list.
+/// The distinct input lists of a profile, in encoded form. Operators are called with equal shapes
+/// again and again, so interning keeps an event's inputs at 4 bytes. Id zero is always the empty
+/// list.
 #[derive(Clone, Debug)]
 pub struct InputsTable {
     lists: Vec<Box<[u64]>>,
@@ -12,7 +14,7 @@ pub struct InputsTable {
 }
 
 impl InputsTable {
-    /// Makes a table that holds the empty list.
+    /// Creates a table that holds the empty list.
     pub fn new() -> Self {
         let mut table = Self {
             lists: Vec::new(),
@@ -22,7 +24,7 @@ impl InputsTable {
         table
     }
 
-    /// Returns the id of an encoded list, adding it at first sight.
+    /// Returns the id of an encoded list, adding it if it is new.
     pub fn intern(&mut self, words: &[u64]) -> InputsId {
         if let Some(id) = self.find(words) {
             return id;
@@ -33,7 +35,7 @@ impl InputsTable {
         id
     }
 
-    /// Returns the id of an encoded list if the table holds it.
+    /// Returns the id of an encoded list, or `None` if the table does not hold it.
     pub fn find(&self, words: &[u64]) -> Option<InputsId> {
         self.ids.get(words).copied()
     }
@@ -41,15 +43,15 @@ impl InputsTable {
     /// Returns the words of a list.
     ///
     /// # Panics
-    /// When `id` is of another profile.
+    /// Panics if `id` belongs to another profile.
     pub fn words(&self, id: InputsId) -> &[u64] {
         &self.lists[id.index()]
     }
 
-    /// Walks the inputs of a list.
+    /// Iterates over the decoded inputs of a list.
     ///
     /// # Panics
-    /// When `id` is of another profile.
+    /// Panics if `id` belongs to another profile.
     pub fn inputs(&self, id: InputsId) -> InputsIter<'_> {
         InputsIter::new(self.words(id))
     }
@@ -59,12 +61,12 @@ impl InputsTable {
         self.lists.len()
     }
 
-    /// Returns whether there is no list but the empty one.
+    /// Returns whether the table holds nothing but the empty list.
     pub fn is_empty(&self) -> bool {
         self.len() == 1
     }
 
-    /// Walks the encoded lists in the order of their ids.
+    /// Iterates over the encoded lists in the order of their ids.
     pub fn iter(&self) -> impl Iterator<Item = &[u64]> {
         self.lists.iter().map(AsRef::as_ref)
     }

@@ -1,7 +1,7 @@
-//! What an event was given by keyword: names and plain values, at the end of its list of inputs.
+//! The keyword arguments of an event: names and plain values at the end of its list of inputs.
 //!
-//! They come from a host that opens a range with them and go to traces and to whoever looks at the
-//! event. After the header of the keywords, as `inputs` describes it, come for each of them
+//! They come from a framework that opens a range with them, and go to traces and to readers of the
+//! event. After the keywords' header, which `inputs` describes, each of them is encoded as follows.
 //!
 //! ```text
 //! name: a text      value: kind | count << 8, then by kind
@@ -11,26 +11,27 @@
 //! text: the number of its bytes, then the bytes, eight a word
 //! ```
 
-/// A value that was given by keyword.
+/// The value of a keyword argument. Only plain values and flat lists of them are recorded;
+/// everything else becomes `None`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KeywordValue {
-    /// Nothing, or nothing that can be told.
+    /// `None`, or a value that is not recorded.
     None,
     /// An integer.
     Int(i64),
     /// A floating-point number.
     Float(f64),
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
-    /// A text.
+    /// A string.
     Text(String),
     /// A list of integers.
     Ints(Vec<i64>),
     /// A list of floating-point numbers.
     Floats(Vec<f64>),
-    /// A list of truth values.
+    /// A list of booleans.
     Bools(Vec<bool>),
-    /// A list of texts; also that of nothing.
+    /// A list of strings; also the empty list.
     Texts(Vec<String>),
 }
 
@@ -46,7 +47,7 @@ mod kind {
     pub(super) const TEXTS: u64 = 8;
 }
 
-/// Returns keywords as words.
+/// Encodes keyword arguments.
 pub(crate) fn encode(keywords: &[(String, KeywordValue)]) -> Vec<u64> {
     let mut words = Vec::new();
     for (name, value) in keywords {
@@ -97,7 +98,7 @@ fn encode_text(words: &mut Vec<u64>, text: &str) {
     }));
 }
 
-/// Returns the keywords of these words. Of words that are cut short, those that are whole.
+/// Decodes keyword arguments. A truncated encoding yields those that are complete.
 pub(crate) fn decode(words: &[u64]) -> Vec<(String, KeywordValue)> {
     let mut reader = Reader { words };
     std::iter::from_fn(|| reader.keyword()).collect()

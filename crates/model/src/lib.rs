@@ -1,7 +1,7 @@
-//! What a profile is: plain data and the invariants its builder checks.
+//! The profile: plain data, and the invariants that its builder checks.
 //!
-//! A profile comes from a recording (`mindprof-record`) or from a trace file (`mindprof-formats`);
-//! everything that is computed or written afterwards reads [`Profile`] and nothing else.
+//! A profile comes from a recording (`mindprof-record`) or from a trace file (`mindprof-formats`).
+//! Every later computation and every output reads [`Profile`] and nothing else.
 //!
 //! ```
 //! use mindprof_model::{Nanos, Timeline};

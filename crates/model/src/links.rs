@@ -1,24 +1,24 @@
-//! Numbers by which events are tied together, and by which threads are told apart.
+//! Links between events, and the display numbers of threads.
 //!
-//! Sources set them as they find them; only [`crate::ProfileBuilder`] changes them, when a profile
-//! is made of several parts. What the ties mean is worked out in `mindprof-analyze`.
+//! Sources set links as they find them, and only [`crate::ProfileBuilder`] changes them, when it
+//! combines several parts. `mindprof-analyze` works out what they connect.
 
 use crate::{Category, Event, ThreadId};
 
-/// The identifiers of one event. Zero stands for "none".
+/// The ids that link one event to others. Zero means "none".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Links {
-    /// Of a host's scope, its own number; of what a device or its runtime did, the number of the
-    /// scope that asked for it.
+    /// The external id: of a CPU scope its own, of device work and runtime calls that of the scope
+    /// that launched them.
     pub external: u32,
-    /// The number that a call of a device's runtime shares with what the device did for it.
+    /// The correlation id, which a runtime call shares with the device work that it launched.
     pub correlation: u32,
     /// See [`ForwardThread::to_raw`].
     pub(crate) forward: u32,
 }
 
 impl Links {
-    /// Makes the identifiers of an event that is no backward node.
+    /// Returns the links of an event that is not a backward node.
     pub const fn new(external: u32, correlation: u32) -> Self {
         Self {
             external,
@@ -27,32 +27,33 @@ impl Links {
         }
     }
 
-    /// Returns where a backward node's forward operator ran.
+    /// Returns the thread of a backward node's forward operator.
     pub const fn forward_thread(&self) -> ForwardThread {
         ForwardThread::from_raw(self.forward)
     }
 
-    /// Sets where a backward node's forward operator ran.
+    /// Sets the thread of a backward node's forward operator.
     pub const fn set_forward_thread(&mut self, thread: ForwardThread) {
         self.forward = thread.to_raw();
     }
 }
 
-/// Where the forward operator of a backward node ran. A sequence number counts on its thread alone,
-/// so the two together name the operator.
+/// The thread that ran the forward operator of a backward node. Sequence numbers are only unique
+/// within a thread, so it takes both to find the operator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ForwardThread {
-    /// It is not known, or the event is no backward node.
+    /// It is unknown, or the event is not a backward node.
     #[default]
     Unknown,
-    /// On a thread that has nothing in the profile.
+    /// A thread that is not in the profile.
     Elsewhere,
-    /// On this thread.
+    /// This thread.
     At(ThreadId),
 }
 
 impl ForwardThread {
-    /// Returns it as a number: zero, the largest one, or one more than the thread.
+    /// Returns it as a number: zero if unknown, the largest one if elsewhere, otherwise one more
+    /// than the thread.
     pub(crate) const fn to_raw(self) -> u32 {
         match self {
             Self::Unknown => 0,
@@ -69,7 +70,7 @@ impl ForwardThread {
         }
     }
 
-    /// Returns it where threads have other ids.
+    /// Translates the thread with `thread`.
     #[must_use]
     pub fn map(self, thread: impl FnOnce(ThreadId) -> Self) -> Self {
         match self {
@@ -79,8 +80,8 @@ impl ForwardThread {
     }
 }
 
-/// The numbers that people know threads by: from one up, first the host's threads in the order in
-/// which they began to work, then those that only called a device's runtime.
+/// The numbers under which threads are shown: counted from one, first the CPU threads in the order
+/// in which they began to work, then those that only called a device's runtime.
 ///
 /// ```text
 /// thread a        |--op--|   |--op--|        2
@@ -90,15 +91,15 @@ impl ForwardThread {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct ThreadNumbers {
-    /// By thread; one for streams.
+    /// The number of each thread; one for streams.
     numbers: Vec<u32>,
-    /// The host's threads by their numbers.
+    /// The CPU threads by their numbers.
     hosts: Vec<ThreadId>,
 }
 
 impl ThreadNumbers {
-    /// Numbers threads by events in start order; `is_host` says of each thread whether it is one of
-    /// the host's.
+    /// Numbers the threads by events in start order; `is_host` says for each thread whether it is a
+    /// CPU thread.
     pub fn build<'a>(is_host: &[bool], events: impl IntoIterator<Item = &'a Event>) -> Self {
         const NONE: u32 = 0;
         let mut numbers = vec![NONE; is_host.len()];
@@ -124,16 +125,16 @@ impl ThreadNumbers {
         Self { numbers, hosts }
     }
 
-    /// Returns the number of a thread; that of the first for a stream.
+    /// Returns the number of a thread. Streams have that of the first thread.
     ///
     /// # Panics
-    /// When `thread` is of another profile.
+    /// Panics if `thread` belongs to another profile.
     pub fn number(&self, thread: ThreadId) -> u32 {
         self.numbers[thread.index()]
     }
 
-    /// Returns the number of the thread that a forward operator ran on: zero where it is not known,
-    /// and one that no thread has where it ran elsewhere.
+    /// Returns the number of a forward operator's thread: zero if it is unknown, and a number that
+    /// no thread has if it ran elsewhere.
     pub fn forward_number(&self, forward: ForwardThread) -> u32 {
         match forward {
             ForwardThread::Unknown => 0,
@@ -142,8 +143,7 @@ impl ThreadNumbers {
         }
     }
 
-    /// Returns the thread with a number that a trace tells, the way back from
-    /// [`Self::forward_number`].
+    /// Returns the thread with a number from a trace, the inverse of [`Self::forward_number`].
     pub fn forward_thread(&self, number: u32) -> ForwardThread {
         let Some(index) = number.checked_sub(1) else {
             return ForwardThread::Unknown;
@@ -155,8 +155,7 @@ impl ThreadNumbers {
     }
 }
 
-/// Returns whether an event of this category shows that its thread is one that the program works
-/// on.
+/// Returns whether an event of this category shows that the program itself runs on its thread.
 const fn is_scope(category: Category) -> bool {
     match category {
         Category::Operator | Category::Annotation | Category::PythonFunction => true,

@@ -1,28 +1,29 @@
-//! What was not kept, by cause. A profile never loses an event without a count here.
+//! Lost events, counted by cause. No event is lost without being counted here.
 
-/// Why an event is missing from a profile.
+/// The cause for which events are missing from a profile. Tables, traces and warnings show it, so
+/// that the user can tell a full budget from a damaged file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LossCause {
     /// The byte budget of the recording was spent.
     Budget,
-    /// Its name was beyond the byte budget of the recording, or one of too many functions.
+    /// The name did not fit into the byte budget, or was one of too many function names.
     Names,
-    /// It was nested deeper than the recorder follows: a scope that was still open at the end, or a
-    /// Python call.
+    /// The event was nested deeper than the recorder follows: a scope that was still open at the
+    /// end, or a Python call.
     Depth,
-    /// A Python call that the recorder could not see: another tool has the interpreter's hook, or
-    /// the call had begun on another thread before the hook was there. At least as many: only those
-    /// are counted that were still running when an operator looked.
+    /// A Python call that the recorder could not see: another tool owns the interpreter's profile
+    /// hook, or the call began on another thread before the hook was set. This is a lower bound:
+    /// only calls that were still running when an operator looked are counted.
     Unseen,
-    /// A kernel that was launched, and that the device's own recorder did not report.
+    /// A kernel that was launched but that the device's own recorder did not report.
     Unreported,
-    /// The event stood in a damaged part of a file.
+    /// The event was in a damaged part of a file.
     Damaged,
-    /// What a worker process recorded that died, or did not hand it over in time. At least as many:
-    /// each such process counts as one.
+    /// The recording of a worker process that died or did not hand it over in time. This is a lower
+    /// bound: each such process counts as one.
     Workers,
-    /// What torch's own collector had, of a recording that was ended by others. At least as many:
-    /// each such recording counts as one.
+    /// The results of torch's own collector, for a recording that something else ended. This is a
+    /// lower bound: each such recording counts as one.
     Collections,
 }
 
@@ -39,7 +40,7 @@ impl LossCause {
         Self::Collections,
     ];
 
-    /// Returns the cause in words, to follow "lost".
+    /// Returns the cause as words that follow "lost".
     pub const fn describe(self) -> &'static str {
         match self {
             Self::Budget => "over the byte budget",
@@ -54,7 +55,8 @@ impl LossCause {
     }
 }
 
-/// Counts of lost events by cause.
+/// The counts of lost events by cause. A profile carries it from the recorder or the reader to
+/// every output, so that incomplete data is never shown as complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loss {
     counts: [u64; LossCause::ALL.len()],
@@ -71,7 +73,7 @@ impl Loss {
         self.counts[cause as usize]
     }
 
-    /// Returns what was lost since a moment at which `before` was lost.
+    /// Returns the losses since a moment at which `before` was the total.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let count = |index: usize| self.counts[index].saturating_sub(before.counts[index]);
@@ -80,7 +82,7 @@ impl Loss {
         }
     }
 
-    /// Adds what was lost elsewhere.
+    /// Adds the losses of another source.
     pub fn merge(&mut self, other: &Self) {
         for (count, more) in self.counts.iter_mut().zip(other.counts) {
             *count += more;

@@ -1,4 +1,4 @@
-//! Memory that was taken or given back.
+//! Memory records: allocations and frees.
 
 use std::hash::Hasher;
 
@@ -7,33 +7,33 @@ use rustc_hash::FxHasher;
 
 use crate::{DeviceKind, Nanos, SplitU64Column, StackId, ThreadId};
 
-/// One allocation or release of a block of memory.
+/// One allocation or free of a block of memory, with the allocator's totals after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryRecord {
-    /// When it happened, since the profile's reference time.
+    /// The time, since the profile's reference time.
     pub time: Nanos,
-    /// Where the block lies.
+    /// The address of the block.
     pub address: u64,
-    /// How large it is; negative when it was given back.
+    /// The size of the block; negative for a free.
     pub bytes: i64,
-    /// How much the device's allocator had handed out after it.
+    /// The bytes that the device's allocator had allocated after it.
     pub total_allocated: u64,
-    /// How much the device's allocator held after it.
+    /// The bytes that the device's allocator had reserved after it.
     pub total_reserved: u64,
-    /// The thread that asked.
+    /// The thread that allocated or freed.
     pub thread: ThreadId,
-    /// Who called.
+    /// The call stack.
     pub stack: StackId,
-    /// The kind of device the block lies on.
+    /// The kind of device that the block lies on.
     pub device: DeviceKind,
-    /// Which of the devices of that kind; -1 where there is only one.
+    /// The index of the device among those of its kind; -1 if there is only one.
     pub device_index: i16,
 }
 
-/// Memory records, 12 bytes each.
+/// The memory records of a profile, at 12 bytes each.
 ///
-/// A training program takes the same blocks step after step, so that of a record only its time and
-/// the total are its own; the rest is held once for all that share it.
+/// A training program allocates the same blocks step after step, so only the time and the total
+/// differ from record to record; everything else is held once for all records that share it.
 ///
 /// ```text
 /// record    0      1      2      3      4           block   address   bytes   ...
@@ -47,12 +47,12 @@ pub struct MemoryRecords {
     totals: SplitU64Column,
     blocks: Vec<u32>,
     table: Vec<Block>,
-    /// The numbers of blocks by what they are; empty once the records are settled.
+    /// Finds the number of a block; empty once the records are settled.
     known: HashTable<u32>,
     is_sorted: bool,
 }
 
-/// What records share.
+/// The fields that records share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Block {
     address: u64,
@@ -65,7 +65,7 @@ struct Block {
 }
 
 impl Block {
-    /// Address and size tell nearly all blocks apart.
+    /// Hashes address and size, which identify nearly every block.
     fn hash(&self) -> u64 {
         let mut hasher = FxHasher::default();
         hasher.write_u64(self.address);
@@ -80,29 +80,29 @@ impl MemoryRecords {
         self.blocks.len()
     }
 
-    /// Returns whether there is no record.
+    /// Returns whether there are no records.
     pub fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }
 
-    /// Returns one record.
+    /// Returns the record at `index`.
     ///
     /// # Panics
-    /// When there are not so many.
+    /// Panics if there are fewer records.
     pub fn at(&self, index: usize) -> MemoryRecord {
         let block = &self.table[self.blocks[index] as usize];
         block.record(self.time(index), self.totals.at(index))
     }
 
-    /// Returns when a record was made.
+    /// Returns the time of the record at `index`.
     ///
     /// # Panics
-    /// When there are not so many.
+    /// Panics if there are fewer records.
     pub fn time(&self, index: usize) -> Nanos {
         Nanos(self.times.at(index))
     }
 
-    /// Walks the records in time order.
+    /// Iterates over the records in time order.
     pub fn iter(&self) -> MemoryRecordsIter<'_> {
         MemoryRecordsIter {
             records: self,
@@ -110,13 +110,13 @@ impl MemoryRecords {
         }
     }
 
-    /// Walks what records say beside their time and total, each different saying once.
+    /// Iterates over the distinct records, ignoring times and totals.
     pub(crate) fn distinct(&self) -> impl Iterator<Item = MemoryRecord> {
         let blocks = self.table.iter();
         blocks.map(|block| block.record(Nanos::ZERO, 0))
     }
 
-    /// Moves all records to later times.
+    /// Shifts all records to later times.
     pub(crate) fn shift(&mut self, later: Nanos) {
         let times = self.times.iter().map(|time| time.saturating_add(later.0));
         let mut shifted = SplitU64Column::default();
@@ -125,16 +125,16 @@ impl MemoryRecords {
         self.times = shifted;
     }
 
-    /// Replaces the threads that asked.
+    /// Replaces the threads of the records.
     pub(crate) fn map_threads(&mut self, map: impl Fn(ThreadId) -> ThreadId) {
         for block in &mut self.table {
             block.thread = map(block.thread);
         }
-        // What differed in nothing but its thread may be equal now: it stays apart, which costs a
-        // row and nothing else.
+        // Blocks that differed only in their threads may be equal now. They stay apart, which only
+        // costs a row.
     }
 
-    /// Makes room for so many records more.
+    /// Reserves room for so many more records.
     pub(crate) fn reserve(&mut self, records: usize) {
         self.times.reserve(records);
         self.totals.reserve(records);
@@ -175,8 +175,8 @@ impl MemoryRecords {
         number
     }
 
-    /// Brings the records into time order, those of one time as they were added. Returns the order
-    /// if it is another than before: for each place, the record that comes there.
+    /// Sorts the records by time, keeping the order of equal times. Returns the new order if it
+    /// changed: for each place, the index of the record that moves there.
     pub(crate) fn settle(&mut self) -> Option<Vec<u32>> {
         self.known = HashTable::new();
         if self.is_sorted || self.is_empty() {
@@ -209,7 +209,7 @@ impl Block {
     }
 }
 
-/// Walks memory records.
+/// Iterates over memory records in time order.
 #[derive(Clone, Debug)]
 pub struct MemoryRecordsIter<'a> {
     records: &'a MemoryRecords,
@@ -268,7 +268,7 @@ mod tests {
     use super::*;
 
     fn any_record() -> impl Strategy<Value = MemoryRecord> {
-        // Few of each, so that some are shared, and some that need all their bits.
+        // Few distinct values, so that some are shared, and some that need all their bits.
         let number = || prop_oneof![0_u64..4, any::<u64>()];
         let device = prop::sample::select(vec![DeviceKind::Cpu, DeviceKind::Cuda]);
         let numbers = (number(), number(), number(), number(), number());

@@ -1,11 +1,12 @@
-//! Which source each thread of a profile is of, and that source's rank.
+//! The sources of a profile: which one each thread came from, and its rank.
 
 use crate::ThreadId;
 
-/// The sources of a profile. The threads of one follow each other.
+/// The sources of a profile, in the order in which they were appended. The threads of one source
+/// are consecutive.
 #[derive(Clone, Debug)]
 pub(crate) struct Origins {
-    /// By source, its rank and the number of the thread behind its last.
+    /// The rank of each source, and the index behind its last thread.
     sources: Vec<Source>,
 }
 
@@ -22,7 +23,7 @@ impl Default for Origins {
 }
 
 impl Origins {
-    /// Makes the only source, of `threads` threads.
+    /// Starts with one source of `threads` threads.
     pub(crate) fn new(rank: Option<u32>, threads: usize) -> Self {
         Self {
             sources: vec![Source {
@@ -32,19 +33,19 @@ impl Origins {
         }
     }
 
-    /// Adds a source whose threads are those up to `threads_end`.
+    /// Adds a source with the threads up to `threads_end`.
     pub(crate) fn begin(&mut self, rank: Option<u32>, threads_end: usize) {
         self.sources.push(Source { rank, threads_end });
     }
 
-    /// Gives the last source the threads up to `threads_end`.
+    /// Extends the last source to the threads up to `threads_end`.
     pub(crate) fn extend(&mut self, threads_end: usize) {
         if let Some(last) = self.sources.last_mut() {
             last.threads_end = threads_end;
         }
     }
 
-    /// Returns the number of a thread's source.
+    /// Returns the index of a thread's source.
     pub(crate) fn of(&self, thread: ThreadId) -> usize {
         (self.sources).partition_point(|source| source.threads_end <= thread.index())
     }

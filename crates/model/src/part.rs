@@ -1,7 +1,7 @@
-//! What one source contributes to a profile: its own ids, its own time axis, its own process.
+//! Parts: the contribution of one source to a profile.
 //!
-//! A recording, a trace file, a device's late report or another rank each yields a part;
-//! [`crate::ProfileBuilder`] puts parts together.
+//! A recording, a trace file, a device's late report and another rank each yield a part, with ids,
+//! a time axis and process ids of its own. [`crate::ProfileBuilder`] combines parts.
 
 use crate::{
     Event, EventBatch, InputsId, InputsTable, LinkColumns, Links, Loss, LossCause, MemoryRecord,
@@ -13,25 +13,27 @@ mod check;
 #[cfg(test)]
 mod tests;
 
-/// Everything that one source knows. Ids are of its own tables, times since its own time zero.
+/// The contribution of one source to a profile. Its ids index its own tables and its times count
+/// from its own time zero, so a source needs to know nothing about the others;
+/// [`crate::ProfileBuilder::append`] translates both.
 #[derive(Clone, Debug, Default)]
 pub struct Part {
-    /// Which of a job's processes it is of, where there are several.
+    /// The rank of its process, if the job has several.
     pub rank: Option<u32>,
-    /// Its time zero in nanoseconds since the Unix epoch.
+    /// The time zero in nanoseconds since the Unix epoch.
     pub reference_unix_ns: u64,
-    /// How long the window was open; at least up to the last end.
+    /// The length of the window. The builder extends it to the last end.
     pub span: Nanos,
-    /// The strings that the events name.
+    /// The strings that events and threads refer to.
     pub strings: StringTable,
-    /// The input lists that the events name.
+    /// The input lists that events refer to.
     pub inputs: InputsTable,
-    /// The stacks that the events and memory records name.
+    /// The stacks that events and memory records refer to.
     pub stacks: StackTable,
     /// Facts about the profile.
     pub metadata: Metadata,
-    /// What a file says beyond what a profile knows. Of events and memory records it goes by the
-    /// order in which they were added.
+    /// Unknown fields and events of a trace file, kept for round-tripping. Events and memory
+    /// records are indexed in the order in which they were added.
     pub passthrough: PassthroughArgs,
     pub(crate) threads: Vec<Thread>,
     pub(crate) events: EventBatch,
@@ -44,7 +46,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// Makes a part that holds nothing.
+    /// Creates an empty part.
     pub fn new() -> Self {
         Self::default()
     }
@@ -60,62 +62,62 @@ impl Part {
         &self.threads
     }
 
-    /// Adds many events. The first batch is taken as it is, without a copy.
+    /// Adds many events. The first batch is taken over without a copy.
     pub fn add_events(&mut self, batch: EventBatch) {
         self.events.append(batch);
     }
 
-    /// Adds events, each with the numbers that tie it to others at the same place of `links`.
+    /// Adds events with their links; `links` has one entry per event of the batch.
     pub fn add_linked_events(&mut self, batch: EventBatch, links: LinkColumns) {
         let (before, count) = (self.events.len(), batch.len());
         self.add_events(batch);
         self.links.append(before, links, count);
     }
 
-    /// Sets the numbers that tie all events added so far to others.
+    /// Sets the links of all events added so far.
     pub fn set_links(&mut self, links: LinkColumns) {
         self.links = links;
     }
 
-    /// Adds an event. Any order will do; one that is ordered already is not sorted again.
+    /// Adds an event, in any order. Events that arrive in start order are not sorted again.
     pub fn add_event(&mut self, event: Event) {
         self.events.push(event);
     }
 
-    /// Adds an event with its identifiers. Events that were added without them have none.
+    /// Adds an event with its links. Events added without links have none.
     pub fn add_linked_event(&mut self, event: Event, links: Links) {
         self.links.set(self.events.len(), links);
         self.events.push(event);
     }
 
-    /// Adds a memory record. Any order will do.
+    /// Adds a memory record, in any order.
     pub fn add_memory(&mut self, record: MemoryRecord) {
         self.memory.push(&record);
     }
 
-    /// Makes room for the storages of events up to number `events`.
+    /// Reserves room for the storage addresses of the first `events` events.
     pub fn reserve_storages(&mut self, events: usize) {
         self.storages.reserve(events);
     }
 
-    /// Sets the addresses of the storages of an event's tensors; `index` counts the events in the
-    /// order in which they were added.
+    /// Sets the storage addresses of an event's tensors; `index` counts events in the order in
+    /// which they were added.
     pub fn set_storages(&mut self, index: usize, addresses: &[u64]) {
         self.storages.set(index, addresses);
     }
 
-    /// Sets what an event returned: a list of tensors, and the addresses of their storages; `index`
-    /// counts the events in the order in which they were added.
+    /// Sets the results of an event: a list of tensors and the addresses of their storages. `index`
+    /// counts events in the order in which they were added.
     pub fn set_results(&mut self, index: usize, tensors: InputsId, addresses: &[u64]) {
         self.results.set(index, tensors, addresses);
     }
 
-    /// Adds the role of a tensor. Any order will do.
+    /// Adds the role of a tensor, in any order.
     pub fn add_role(&mut self, record: RoleRecord) {
         self.roles.push(record);
     }
 
-    /// Makes room for so many memory records more.
+    /// Reserves room for so many more memory records.
     pub fn reserve_memory(&mut self, records: usize) {
         self.memory.reserve(records);
     }
@@ -130,25 +132,25 @@ impl Part {
         self.events.len()
     }
 
-    /// Returns whether no event was added.
+    /// Returns whether no events were added.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Counts events that were not kept.
+    /// Counts lost events.
     pub fn add_loss(&mut self, cause: LossCause, count: u64) {
         self.loss.add(cause, count);
     }
 
-    /// Counts events that were not kept, for several causes.
+    /// Counts lost events of several causes.
     pub fn add_losses(&mut self, loss: &Loss) {
         self.loss.merge(loss);
     }
 
-    /// Makes the profile of this part alone.
+    /// Builds the profile of this part alone.
     ///
     /// # Errors
-    /// As [`ProfileBuilder::build`].
+    /// Fails as [`ProfileBuilder::build`] does.
     pub fn into_profile(self) -> Result<Profile> {
         ProfileBuilder::from(self).build()
     }

@@ -1,4 +1,4 @@
-//! The waist of the program: one immutable profile, however it came about.
+//! The profile: one immutable value, whatever source it came from.
 
 use crate::{
     DeviceKind, Event, EventId, InputsTable, Links, Loss, MemoryRecords, Nanos, Origins, Part,
@@ -6,15 +6,17 @@ use crate::{
     ThreadNumbers,
 };
 
-/// Everything that is known of one window of time. Made by [`crate::ProfileBuilder`].
+/// Everything known about one window of time: events, threads, memory, links, metadata and losses.
+/// [`crate::ProfileBuilder`] creates it from parts and checks it, so that its readers can rely on
+/// every id being valid and every list being in order.
 #[derive(Clone, Debug)]
 pub struct Profile {
-    /// The parts that it was made of, put together, checked and in order.
+    /// The combined, checked and ordered parts.
     pub(crate) contents: Part,
     pub(crate) origins: Origins,
 }
 
-/// A profile as a part of a larger one.
+/// Turns a profile into a part of a larger one.
 impl From<Profile> for Part {
     fn from(profile: Profile) -> Self {
         profile.contents
@@ -22,27 +24,28 @@ impl From<Profile> for Part {
 }
 
 impl Profile {
-    /// Returns the reference time, the profile's zero, in nanoseconds since the Unix epoch.
+    /// Returns the reference time, which is the profile's zero, in nanoseconds since the Unix
+    /// epoch.
     pub const fn reference_unix_ns(&self) -> u64 {
         self.contents.reference_unix_ns
     }
 
-    /// Returns how long the window was open.
+    /// Returns the length of the window.
     pub const fn span(&self) -> Nanos {
         self.contents.span
     }
 
-    /// Returns the strings that events and threads name.
+    /// Returns the strings that events and threads refer to.
     pub const fn strings(&self) -> &StringTable {
         &self.contents.strings
     }
 
-    /// Returns the input lists that events name.
+    /// Returns the input lists that events refer to.
     pub const fn inputs(&self) -> &InputsTable {
         &self.contents.inputs
     }
 
-    /// Returns the stacks that events and memory records name.
+    /// Returns the stacks that events and memory records refer to.
     pub const fn stacks(&self) -> &StackTable {
         &self.contents.stacks
     }
@@ -52,32 +55,32 @@ impl Profile {
         &self.contents.threads
     }
 
-    /// Returns which of the profile's sources a thread is of: numbers that tie events together count
-    /// within one.
+    /// Returns the index of the source that a thread came from. Ids that link events are only
+    /// unique within one source.
     ///
     /// # Panics
-    /// When `thread` is of another profile.
+    /// Panics if `thread` belongs to another profile.
     pub fn origin(&self, thread: ThreadId) -> usize {
         self.origins.of(thread)
     }
 
-    /// Returns the rank of the process that a thread is of, where there are several.
+    /// Returns the rank of the process that a thread belongs to, if the profile has several.
     ///
     /// # Panics
-    /// When `thread` is of another profile.
+    /// Panics if `thread` belongs to another profile.
     pub fn rank(&self, thread: ThreadId) -> Option<u32> {
         self.origins.rank(thread)
     }
 
-    /// Returns the numbers that people know the threads by. Looks at events until each thread of
-    /// the host had one.
+    /// Returns the display numbers of the threads. It scans events until every CPU thread has
+    /// appeared.
     pub fn thread_numbers(&self) -> ThreadNumbers {
         let devices = self.threads().iter().map(|thread| thread.device);
         let is_host: Vec<bool> = devices.map(|device| device == DeviceKind::Cpu).collect();
         ThreadNumbers::build(&is_host, self.events())
     }
 
-    /// Returns the events, ordered by start; of two with one start the longer comes first.
+    /// Returns the events, ordered by start. Of two with equal starts, the longer comes first.
     pub fn events(&self) -> &[Event] {
         &self.contents.events.events
     }
@@ -85,17 +88,17 @@ impl Profile {
     /// Returns one event.
     ///
     /// # Panics
-    /// When `id` is of another profile.
+    /// Panics if `id` belongs to another profile.
     pub fn event(&self, id: EventId) -> &Event {
         &self.contents.events.events[id.index()]
     }
 
-    /// Returns the identifiers of an event; none where the profile has none.
+    /// Returns the links of an event, or `None` if the profile has no links at all.
     pub fn links(&self, id: EventId) -> Option<Links> {
         self.has_links().then(|| self.contents.links.at(id.index()))
     }
 
-    /// Returns whether events have identifiers.
+    /// Returns whether any event has links.
     pub fn has_links(&self) -> bool {
         !self.contents.links.is_empty()
     }
@@ -105,17 +108,17 @@ impl Profile {
         &self.contents.memory
     }
 
-    /// Returns where the tensors lie that events were given.
+    /// Returns the storage addresses of the events' input tensors.
     pub const fn storages(&self) -> &StorageLists {
         &self.contents.storages
     }
 
-    /// Returns what events returned, where that was recorded.
+    /// Returns the tensors that events returned, if they were recorded.
     pub const fn results(&self) -> &Results {
         &self.contents.results
     }
 
-    /// Returns what tensors were said to be, ordered by time.
+    /// Returns the recorded roles of tensors, ordered by time.
     pub fn roles(&self) -> &[RoleRecord] {
         &self.contents.roles
     }
@@ -125,32 +128,33 @@ impl Profile {
         self.contents.strings.text(event.name)
     }
 
-    /// Returns what users and the recording itself said about the profile.
+    /// Returns the metadata that the user and the recorder set.
     pub const fn metadata(&self) -> &Metadata {
         &self.contents.metadata
     }
 
-    /// Returns what is said beyond what is known.
+    /// Returns the fields and events of the trace file that the profile itself does not model.
     pub const fn passthrough(&self) -> &PassthroughArgs {
         &self.contents.passthrough
     }
 
-    /// Returns the counts of events that were not kept.
+    /// Returns the counts of lost events.
     pub const fn loss(&self) -> &Loss {
         &self.contents.loss
     }
 }
 
-/// Facts about a profile as pairs of a key and a text, in the order in which they were first set.
+/// Facts about a profile as key-value pairs, in the order in which the keys were first set.
 ///
-/// What a text means is between who sets it and who writes it out.
+/// Values are opaque texts here; the code that sets a key and the code that reads it agree on their
+/// format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metadata {
     entries: Vec<(String, String)>,
 }
 
 impl Metadata {
-    /// Sets `key`; the last value given wins.
+    /// Sets `key`, replacing an earlier value.
     pub fn set(&mut self, key: impl Into<String>, value: impl Into<String>) {
         let (key, value) = (key.into(), value.into());
         match self.entries.iter_mut().find(|(known, _)| *known == key) {
@@ -159,7 +163,7 @@ impl Metadata {
         }
     }
 
-    /// Returns the text of `key`.
+    /// Returns the value of `key`.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.entries
             .iter()
@@ -167,7 +171,7 @@ impl Metadata {
             .map(|(_, value)| value.as_str())
     }
 
-    /// Walks the pairs.
+    /// Iterates over the pairs.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.entries
             .iter()

@@ -1,11 +1,12 @@
-//! What operators returned: the tensors, and where they lie.
+//! The results of operators: the tensors they returned, and the addresses of their storages.
 //!
-//! Only recordings for execution traces hold results. A row names an event, its results in the
-//! profile's table of input lists, and the address of each tensor's storage.
+//! Only recordings for execution traces hold results. A row refers to an event, to its results in
+//! the profile's table of input lists, and holds the storage address of each tensor.
 
 use crate::InputsId;
 
-/// The results of the events that returned tensors.
+/// The results of the events that returned tensors, by event. Few profiles have any, so they lie
+/// beside the events instead of in them.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
     rows: Vec<Row>,
@@ -21,14 +22,14 @@ struct Row {
 
 impl Results {
     /// Returns the tensors that the event at `index` returned, as a list of inputs, and the
-    /// addresses of their storages; none where no results were recorded.
+    /// addresses of their storages. Returns `None` if none were recorded.
     pub fn of(&self, index: usize) -> Option<(InputsId, &[u64])> {
         let found = self.rows.binary_search_by_key(&index, |row| row.event);
         let row = &self.rows[found.ok()?];
         Some((row.tensors, &row.addresses))
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no results.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -42,7 +43,7 @@ impl Results {
         });
     }
 
-    /// Adds the results of a part whose first event is number `first` of the whole.
+    /// Appends the results of a part whose first event has the index `first` in the whole.
     pub(crate) fn append(
         &mut self,
         part: Self,
@@ -56,13 +57,13 @@ impl Results {
         }));
     }
 
-    /// Says that no results are added any more.
+    /// Sorts the rows, after the last one was added.
     pub(crate) fn settle(&mut self) {
         self.rows.sort_by_key(|row| row.event);
     }
 
-    /// Puts the results into another order of the events: `order` names, for each place, the one
-    /// that comes there.
+    /// Follows a reordering of the events: `order` holds, for each place, the index of the event
+    /// that moves there.
     pub(crate) fn reorder(&mut self, order: &[u32]) {
         if self.is_empty() {
             return;
@@ -76,7 +77,7 @@ impl Results {
         }
     }
 
-    /// Walks the lists that are named.
+    /// Iterates over the events and their lists of results.
     pub(crate) fn lists(&self) -> impl Iterator<Item = (usize, InputsId)> {
         self.rows.iter().map(|row| (row.event, row.tensors))
     }

@@ -1,32 +1,34 @@
-//! A part of a profile: what is chosen of it, copied.
+//! Selections: copies of a subset of a profile.
 
 use crate::{
     Event, EventId, ForwardThread, Links, MemoryRecord, Nanos, Part, PassthroughKind, Profile,
     ThreadId, UnknownEvent,
 };
 
-/// Chooses what is kept of a profile. By itself it keeps everything.
+/// Chooses the events and records of a profile that a copy keeps. The default methods keep
+/// everything, so an implementor only overrides what it filters; [`Part::selected`] does the
+/// copying.
 pub trait Selection {
-    /// Returns an event as it is kept.
+    /// Returns an event as the copy keeps it, or `None` to drop it.
     fn event(&mut self, _id: EventId, event: &Event) -> Option<Event> {
         Some(*event)
     }
 
-    /// Returns whether a memory record is kept.
+    /// Returns whether to keep a memory record.
     fn keeps_memory(&mut self, _record: &MemoryRecord) -> bool {
         true
     }
 
-    /// Returns whether an event of an unknown kind is kept.
+    /// Returns whether to keep an event of an unknown kind.
     fn keeps_unknown(&mut self, _record: &UnknownEvent) -> bool {
         true
     }
 }
 
 impl Part {
-    /// Copies what is chosen of a profile. `begin` becomes time zero: what began before begins
-    /// there. Threads on which nothing is left are gone; all roles of tensors are kept, since they
-    /// hold for memory whenever they were seen.
+    /// Copies a selection of a profile. `begin` becomes time zero, and events that started earlier
+    /// start there. Threads without events or records are dropped. All roles of tensors are kept,
+    /// since they describe memory whenever they were recorded.
     pub fn selected(profile: &Profile, begin: Nanos, selection: &mut impl Selection) -> Self {
         let mut copy = Self {
             rank: profile.contents.rank,
@@ -107,8 +109,7 @@ impl Part {
         }
     }
 
-    /// Drops the threads on which there is nothing. A forward operator of one of them ran
-    /// elsewhere.
+    /// Drops threads without events or records. Forward operators on them ran elsewhere.
     fn drop_unused_threads(&mut self) {
         let mut is_used = vec![false; self.threads.len()];
         let events = self.events.events.iter().map(|event| event.thread);

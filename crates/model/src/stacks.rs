@@ -1,10 +1,12 @@
-//! Call stacks as a prefix tree: stacks that share their callers share the memory for them.
+//! Call stacks as a prefix tree: stacks with common callers share the memory for them.
 
 use rustc_hash::FxHashMap;
 
 use crate::{StackId, StringId};
 
-/// The distinct stacks of a profile. Id zero is always "no stack".
+/// The distinct call stacks of a profile, interned in a prefix tree. Programs call the same
+/// functions again and again, so a stack costs one node however deep it is. Id zero always means
+/// "no stack".
 ///
 /// ```text
 /// main ── step ── forward      a stack is one node: its innermost frame and the stack of its caller
@@ -23,7 +25,7 @@ struct Node {
 }
 
 impl StackTable {
-    /// Makes a table that holds no stack.
+    /// Creates a table without stacks.
     pub fn new() -> Self {
         let root = Node {
             caller: StackId::NONE,
@@ -35,7 +37,7 @@ impl StackTable {
         }
     }
 
-    /// Returns the stack of `frame` called from `caller`, adding it at first sight.
+    /// Returns the stack of `frame` called from `caller`, adding it if it is new.
     pub fn push(&mut self, caller: StackId, frame: StringId) -> StackId {
         let next = StackId::from_index(self.nodes.len());
         let key = (caller.to_raw(), frame.to_raw());
@@ -46,24 +48,24 @@ impl StackTable {
         id
     }
 
-    /// Returns the stack of `frame` called from `caller` if the table holds it.
+    /// Returns the stack of `frame` called from `caller`, or `None` if the table does not hold it.
     pub fn find(&self, caller: StackId, frame: StringId) -> Option<StackId> {
         self.ids.get(&(caller.to_raw(), frame.to_raw())).copied()
     }
 
-    /// Returns the stack of a stack's caller and its innermost frame; nothing of "no stack".
+    /// Returns the caller's stack and the innermost frame of a stack, or `None` for "no stack".
     ///
     /// # Panics
-    /// When `id` is of another profile.
+    /// Panics if `id` belongs to another profile.
     pub fn node(&self, id: StackId) -> Option<(StackId, StringId)> {
         let node = self.nodes[id.index()];
         (id != StackId::NONE).then_some((node.caller, node.frame))
     }
 
-    /// Walks the frames of a stack, innermost first.
+    /// Iterates over the frames of a stack, innermost first.
     ///
     /// # Panics
-    /// When `id` is of another profile.
+    /// Panics if `id` belongs to another profile.
     pub fn frames(&self, id: StackId) -> impl Iterator<Item = StringId> {
         let mut at = id;
         std::iter::from_fn(move || {
@@ -76,8 +78,8 @@ impl StackTable {
         })
     }
 
-    /// Walks all stacks but "no stack" in the order of their ids, each as the stack of its caller
-    /// and its innermost frame. Callers come first.
+    /// Iterates over all stacks but "no stack" in the order of their ids, each as its caller's
+    /// stack and its innermost frame. Callers come before their callees.
     pub fn nodes(&self) -> impl Iterator<Item = (StackId, StringId)> {
         let nodes = self.nodes.iter().skip(1);
         nodes.map(|node| (node.caller, node.frame))
@@ -88,7 +90,7 @@ impl StackTable {
         self.nodes.len()
     }
 
-    /// Returns whether there is no stack.
+    /// Returns whether there are no stacks.
     pub fn is_empty(&self) -> bool {
         self.len() == 1
     }

@@ -1,23 +1,24 @@
-//! When the steps of a profiler began, of a profile whose steps no scope names.
+//! The starts of profiler steps that have no scope of their own.
 //!
-//! The recorder notes them, whoever asks for the step of an event reads them; between the two they
-//! travel as one text of the profile's metadata, so that they survive a trace file.
+//! The recorder writes them, and the analysis reads them to find the step of an event. In between
+//! they are an entry of the profile's metadata, so that they survive a trace file.
 
 use crate::Metadata;
 
 const KEY: &str = "profiler_steps";
 
-/// The moment at which a step began.
+/// The start of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepMark {
     /// The step's number.
     pub number: u64,
-    /// When, in nanoseconds since the Unix epoch: a cut of the profile moves its reference time.
+    /// The start in nanoseconds since the Unix epoch, which holds even if a cut moves the reference
+    /// time.
     pub unix_ns: u64,
 }
 
 impl StepMark {
-    /// Notes marks in the metadata of a profile, in time order; nothing if there are none.
+    /// Writes marks to the metadata of a profile, in time order. Writes nothing if there are none.
     pub fn write(marks: &[Self], metadata: &mut Metadata) {
         if marks.is_empty() {
             return;
@@ -27,7 +28,7 @@ impl StepMark {
         metadata.set(KEY, format!("[{}]", pairs.collect::<Vec<_>>().join(",")));
     }
 
-    /// Returns the marks that metadata notes; none if it notes something else under their name.
+    /// Reads the marks from metadata. Returns none if the entry is missing or malformed.
     pub fn read(metadata: &Metadata) -> Vec<Self> {
         let text = metadata.get(KEY).unwrap_or_default();
         Self::parse(text).unwrap_or_default()

@@ -1,9 +1,7 @@
-//! Which memory tensors lie in: of the inputs of events, and of what a training program says of its
-//! tensors.
+//! The storages of tensors: addresses of events' inputs, and the roles of tensors in training.
 //!
-//! A storage is known by where it lies. An address means one storage from its allocation to its
-//! release; what lies there afterwards is another one, which `analyze` tells apart by the memory
-//! records between them.
+//! A storage is identified by its address, from its allocation to its release. Afterwards the same
+//! address is another storage, which `analyze` distinguishes by the memory records in between.
 
 use std::hash::BuildHasher;
 
@@ -12,25 +10,24 @@ use rustc_hash::FxBuildHasher;
 
 use crate::{Nanos, ThreadId};
 
-/// The addresses of the storages that each event's input tensors lie in, in the order in which the
-/// event's inputs list them.
+/// The storage addresses of each event's input tensors, in the order of the inputs. `analyze` uses
+/// them to find out what memory is used for.
 ///
-/// A training program gives its operators the same storages step after step, so each list is held
-/// once.
+/// A training program passes the same storages to its operators step after step, so each distinct
+/// list is held once.
 #[derive(Clone, Debug, Default)]
 pub struct StorageLists {
-    /// The number of each event's list, zero for none; empty, or one entry for each event up to the
-    /// last with a list.
+    /// The number of each event's list, zero for none. It ends after the last event with a list.
     numbers: Vec<u32>,
-    /// Where the list of each number ends among all addresses, and the next one begins.
+    /// The end of each list among all addresses, which is the start of the next.
     ends: Vec<usize>,
     addresses: Vec<u64>,
-    /// The numbers of lists by what they hold; empty once all are settled.
+    /// Finds the number of a list; empty once all are settled.
     known: HashTable<u32>,
 }
 
 impl StorageLists {
-    /// Returns the addresses of the event at `index`; none where they were not recorded.
+    /// Returns the addresses of the event at `index`; empty if they were not recorded.
     pub fn of(&self, index: usize) -> &[u64] {
         self.list(self.numbers.get(index).copied().unwrap_or(0))
     }
@@ -45,12 +42,12 @@ impl StorageLists {
         }
     }
 
-    /// Returns whether no event has any.
+    /// Returns whether no event has addresses.
     pub fn is_empty(&self) -> bool {
         self.addresses.is_empty()
     }
 
-    /// Makes room for the lists of events up to number `events`.
+    /// Reserves room for the first `events` events.
     pub(crate) fn reserve(&mut self, events: usize) {
         let more = events.saturating_sub(self.numbers.len());
         self.numbers.reserve(more);
@@ -65,9 +62,9 @@ impl StorageLists {
         self.numbers[index] = number;
     }
 
-    /// Returns the number of a list, adding it at first sight.
+    /// Returns the number of a list, adding it if it is new.
     fn number(&mut self, addresses: &[u64]) -> u32 {
-        // Mostly the list is that of the event before.
+        // Mostly, the list is that of the previous event.
         if let Some(&last) = self.numbers.last()
             && self.list(last) == addresses
         {
@@ -90,13 +87,13 @@ impl StorageLists {
         number
     }
 
-    /// Says that no list is set any more.
+    /// Frees the index, after the last list was set.
     pub(crate) fn settle(&mut self) {
         self.known = HashTable::new();
     }
 
-    /// Puts the lists into another order of the events: `order` names, for each place, the one that
-    /// comes there.
+    /// Follows a reordering of the events: `order` holds, for each place, the index of the event
+    /// that moves there.
     pub(crate) fn reorder(&mut self, order: &[u32]) {
         if !self.numbers.is_empty() {
             let number = |&index: &u32| self.numbers.get(index as usize).copied();
@@ -105,7 +102,7 @@ impl StorageLists {
     }
 }
 
-/// What a tensor is to the program that trains with it.
+/// The role of a tensor in training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum TensorRole {
@@ -113,7 +110,7 @@ pub enum TensorRole {
     Parameter,
     /// The gradient of a parameter.
     Gradient,
-    /// What an optimizer keeps from one step to the next.
+    /// State that an optimizer keeps between steps.
     OptimizerState,
 }
 
@@ -122,18 +119,19 @@ impl TensorRole {
     pub const ALL: [Self; 3] = [Self::Parameter, Self::Gradient, Self::OptimizerState];
 }
 
-/// One tensor that a module or an optimizer was seen to hold.
+/// A tensor that a module or an optimizer was seen to hold. The memory timeline uses these records
+/// to classify the blocks that the tensors lie in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoleRecord {
-    /// When it was seen, since the profile's reference time.
+    /// The time at which it was seen, since the profile's reference time.
     pub time: Nanos,
-    /// Where its storage lies.
+    /// The address of its storage.
     pub address: u64,
-    /// How large the storage is.
+    /// The size of its storage.
     pub bytes: u64,
     /// The thread that saw it.
     pub thread: ThreadId,
-    /// What it is.
+    /// Its role.
     pub role: TensorRole,
 }
 

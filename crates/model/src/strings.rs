@@ -1,10 +1,12 @@
-//! The strings of a profile, each held once.
+//! The string table of a profile, which interns each string.
 
 use rustc_hash::FxHashMap;
 
 use crate::StringId;
 
-/// Distinct strings in the order in which they were first seen. Id zero is always the empty string.
+/// The distinct strings of a profile, in the order in which they were first interned. Events hold
+/// 4-byte ids instead of names, and equal names are found by comparing ids. Id zero is always the
+/// empty string.
 #[derive(Clone, Debug)]
 pub struct StringTable {
     strings: Vec<Box<str>>,
@@ -12,10 +14,10 @@ pub struct StringTable {
 }
 
 impl StringTable {
-    /// The empty string, which every table holds.
+    /// The id of the empty string, which every table holds.
     pub const EMPTY: StringId = StringId::from_raw(0);
 
-    /// Makes a table that holds the empty string.
+    /// Creates a table that holds the empty string.
     pub fn new() -> Self {
         let mut table = Self {
             strings: Vec::new(),
@@ -25,7 +27,7 @@ impl StringTable {
         table
     }
 
-    /// Returns the id of `text`, adding it at first sight.
+    /// Returns the id of `text`, adding it if it is new.
     pub fn intern(&mut self, text: &str) -> StringId {
         if let Some(&id) = self.ids.get(text) {
             return id;
@@ -36,7 +38,7 @@ impl StringTable {
         id
     }
 
-    /// Returns the id of `text` if the table holds it.
+    /// Returns the id of `text`, or `None` if the table does not hold it.
     pub fn find(&self, text: &str) -> Option<StringId> {
         self.ids.get(text).copied()
     }
@@ -44,7 +46,7 @@ impl StringTable {
     /// Returns the text of `id`.
     ///
     /// # Panics
-    /// When `id` is of another profile.
+    /// Panics if `id` belongs to another profile.
     pub fn text(&self, id: StringId) -> &str {
         &self.strings[id.index()]
     }
@@ -54,12 +56,12 @@ impl StringTable {
         self.strings.len()
     }
 
-    /// Returns whether there is no string but the empty one.
+    /// Returns whether the table holds nothing but the empty string.
     pub fn is_empty(&self) -> bool {
         self.len() == 1
     }
 
-    /// Walks the strings in the order of their ids.
+    /// Iterates over the strings in the order of their ids.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.strings.iter().map(AsRef::as_ref)
     }

@@ -1,10 +1,11 @@
-//! Profiles for tests, drawn as nested closures.
+//! Profiles for tests, drawn with nested closures.
 
 use crate::{
     Category, DeviceKind, Event, Nanos, Part, Profile, StringId, StringTable, Thread, ThreadId,
 };
 
-/// Draws a profile for tests: nested closures on a clock that only moves when told to.
+/// Draws a profile for tests: nested closures on a clock that only moves when told to. Tests that
+/// use it read like the timeline in their comment, and never depend on real time.
 ///
 /// ```
 /// use mindprof_model::Timeline;
@@ -29,10 +30,10 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Draws one thread; [`Self::thread`] begins another.
+    /// Draws a profile of one thread; [`Self::thread`] begins another.
     ///
     /// # Panics
-    /// Never: what a timeline adds is whole.
+    /// Never panics in practice: a timeline only refers to what it has added.
     pub fn draw(draw: impl FnOnce(&mut Self)) -> Profile {
         let mut timeline = Self {
             part: Part::new(),
@@ -46,10 +47,10 @@ impl Timeline {
         timeline
             .part
             .into_profile()
-            .expect("a timeline names only what it added")
+            .expect("a timeline only refers to what it added")
     }
 
-    /// Goes on at time zero of a new thread with this native id.
+    /// Continues at time zero of a new thread with this native id.
     pub fn thread(&mut self, native: u64) {
         let thread = Thread {
             process: 1,
@@ -66,22 +67,22 @@ impl Timeline {
         self.now += nanoseconds;
     }
 
-    /// Adds an operator that takes `nanoseconds` and calls nothing.
+    /// Adds an operator that takes `nanoseconds` and contains nothing.
     pub fn op(&mut self, name: &str, nanoseconds: u64) {
         self.scope(name, |time| time.idle(nanoseconds));
     }
 
-    /// Adds an operator around what `inside` draws.
+    /// Adds an operator around the events that `inside` draws.
     pub fn scope(&mut self, name: &str, inside: impl FnOnce(&mut Self)) {
         self.event(Category::Operator, name, inside);
     }
 
-    /// Adds a user's range around what `inside` draws.
+    /// Adds a user's range around the events that `inside` draws.
     pub fn annotation(&mut self, name: &str, inside: impl FnOnce(&mut Self)) {
         self.event(Category::Annotation, name, inside);
     }
 
-    /// Adds an event of any category around what `inside` draws.
+    /// Adds an event of any category around the events that `inside` draws.
     pub fn event(&mut self, category: Category, name: &str, inside: impl FnOnce(&mut Self)) {
         let name: StringId = self.part.strings.intern(name);
         let (start, thread) = (self.now, self.thread);

@@ -1,14 +1,15 @@
-//! Where the words of encoded inputs go: into a list of their own, or over those of another.
+//! The destination of encoded inputs: a new list, or an existing one that is overwritten.
 
-/// Where words go, one after the other.
+/// A destination for words that are written one after another. The two implementors are a plain
+/// vector and the recorder's writer, which compares each word with the one it overwrites.
 pub trait WordSink {
-    /// Adds words.
+    /// Appends a fixed number of words.
     fn put<const N: usize>(&mut self, words: [u64; N]);
 
-    /// Adds any number of words.
+    /// Appends any number of words.
     fn extend(&mut self, words: impl Iterator<Item = u64>);
 
-    /// Adds words that lie side by side.
+    /// Appends a slice of words.
     fn copy(&mut self, words: &[u64]);
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn assemble(capture: &Capture) -> Profile {
 
 fn build(window: ProfileBuilder) -> Profile {
     let profile = window.build();
-    profile.expect("every name and thread was added just now, and what is attached was checked")
+    profile.expect("every name and thread was just added, and attached parts were checked")
 }
 
 /// Combines one window with the parts that were attached to it.

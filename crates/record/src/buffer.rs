@@ -6,7 +6,7 @@
 
 #![expect(
     unsafe_code,
-    reason = "whoever holds the lock may push to the chunk for what ends on other threads"
+    reason = "the holder of the lock may push to the chunk of scopes that end on other threads"
 )]
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

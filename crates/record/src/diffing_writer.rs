@@ -3,7 +3,7 @@
 
 #![expect(
     clippy::inline_always,
-    reason = "what is known of a list while it is written is in registers, which a call would spill"
+    reason = "the state of a list stays in registers while it is written, and a call would spill it"
 )]
 
 use mindprof_model::WordSink;

@@ -11,8 +11,7 @@
 
 #![expect(
     unsafe_code,
-    reason = "the address of a thread's variable is cached, and the thread pointer is read by an \
-              instruction of its own"
+    reason = "cached addresses are dereferenced, and the thread pointer is read with inline assembly"
 )]
 
 use std::cell::Cell;
@@ -173,7 +172,10 @@ mod cache {
 
     impl CacheColumn {
         /// Creates the column of a variable that no thread has used yet.
-        #[expect(clippy::new_without_default, reason = "made by a macro, in a static")]
+        #[expect(
+            clippy::new_without_default,
+            reason = "only a macro creates it, in a static"
+        )]
         pub const fn new() -> Self {
             Self(AtomicUsize::new(0))
         }
@@ -319,7 +321,10 @@ mod cache {
 
     impl CacheColumn {
         /// Creates the stand-in.
-        #[expect(clippy::new_without_default, reason = "made by a macro, in a static")]
+        #[expect(
+            clippy::new_without_default,
+            reason = "only a macro creates it, in a static"
+        )]
         pub const fn new() -> Self {
             Self
         }

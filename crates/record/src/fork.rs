@@ -12,7 +12,7 @@
     unix,
     expect(
         unsafe_code,
-        reason = "the hooks around a fork are given to the C library"
+        reason = "the C library takes the fork hooks as raw functions"
     )
 )]
 

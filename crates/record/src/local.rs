@@ -6,7 +6,7 @@
 
 #![expect(
     unsafe_code,
-    reason = "the owner of a chunk may push; ownership is by thread, which types cannot say"
+    reason = "only the owner of a chunk may push, and types cannot express ownership by a thread"
 )]
 
 use std::cell::{Cell, OnceCell, RefCell};

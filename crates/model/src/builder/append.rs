@@ -1,4 +1,4 @@
-//! What changes when a part joins others: ids, numbers and times.
+//! Appends a part to others: translates its ids, link numbers and times.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -8,7 +8,7 @@ use crate::{
     PassthroughKind, StackId, StorageLists, StringId, Thread, ThreadId,
 };
 
-/// Appends one part to the whole.
+/// Appends one part to the whole. It works out all translations first, then moves the data over.
 pub(super) struct Appender<'a> {
     whole: &'a mut Part,
     tables: Tables,
@@ -17,7 +17,7 @@ pub(super) struct Appender<'a> {
     later: Nanos,
 }
 
-/// By the part's ids, those of the whole.
+/// Maps the part's ids to those of the whole.
 struct Tables {
     strings: Vec<StringId>,
     inputs: Vec<InputsId>,
@@ -127,7 +127,7 @@ impl Tables {
         }
     }
 
-    /// An id that the part's tables do not hold stays one that no table holds, for the check.
+    /// Translates a thread. An invalid id stays invalid, so that the check finds it.
     fn thread(&self, thread: ThreadId) -> ThreadId {
         let found = self.threads.get(thread.index()).copied();
         found.unwrap_or(ThreadId::from_raw(u32::MAX))
@@ -153,13 +153,13 @@ impl Tables {
     }
 }
 
-/// Moves an event to a later time; what would end beyond the last nanosecond ends there.
+/// Shifts an event to a later time. An end that would overflow becomes the largest time.
 fn shift_event(event: &mut Event, later: Nanos) {
     event.start = event.start.saturating_add(later);
     event.duration = event.duration.min(Nanos(u64::MAX - event.start.0));
 }
 
-/// Adds the threads of a part, and returns which they are in the whole.
+/// Appends the threads of a part and returns their ids in the whole.
 fn append_threads(
     whole: &mut Part,
     part: &Part,
@@ -195,7 +195,7 @@ fn append_threads(
     ids
 }
 
-/// Returns, for the process numbers of a part that the whole has already, others that are free.
+/// Maps the part's process ids that the whole already uses to free ones.
 fn free_processes(whole: &Part, part: &Part) -> FxHashMap<u64, u64> {
     let numbers = |part: &Part| -> FxHashSet<u64> {
         part.threads.iter().map(|thread| thread.process).collect()
@@ -208,8 +208,8 @@ fn free_processes(whole: &Part, part: &Part) -> FxHashMap<u64, u64> {
     doubles.into_iter().zip(free).collect()
 }
 
-/// Returns how much later `reference_unix_ns` is than the time zero of the whole, which is moved
-/// there if that is earlier.
+/// Returns how much later `reference_unix_ns` is than the time zero of the whole. If it is earlier,
+/// the whole is shifted so that it becomes its time zero.
 fn align(whole: &mut Part, reference_unix_ns: u64) -> Nanos {
     let earlier = whole.reference_unix_ns.saturating_sub(reference_unix_ns);
     if earlier > 0 {
@@ -220,7 +220,7 @@ fn align(whole: &mut Part, reference_unix_ns: u64) -> Nanos {
 }
 
 impl Part {
-    /// Moves everything to later times.
+    /// Shifts everything to later times.
     fn shift(&mut self, later: Nanos) {
         let events = std::mem::take(&mut self.events);
         self.events = EventBatch::settled(events.events, |event| shift_event(event, later));
@@ -235,26 +235,27 @@ impl Part {
     }
 }
 
-/// How the numbers that tie events together are changed, so that those of two sources differ.
+/// The renumbering of links that keeps those of two sources apart.
 #[derive(Default)]
 struct Numbers {
     external: Renumbering,
     correlation: Renumbering,
 }
 
-/// How one kind of number is changed. Zero stays zero.
+/// The renumbering of one kind of link. Zero stays zero.
 #[derive(Default)]
 enum Renumbering {
     #[default]
     Same,
     Raised(u32),
-    /// One by one, where not all numbers could be raised.
+    /// Number by number, if adding would overflow.
     Listed(FxHashMap<u32, u32>),
 }
 
 impl Numbers {
-    /// Keeps the numbers of a part apart from those that there are. Both kinds are raised alike
-    /// where they can be: an external id that only repeats the correlation is still known by it.
+    /// Keeps the links of a part apart from those already in use. Both kinds are raised by the same
+    /// amount if possible, so that an external id that merely repeats the correlation id still
+    /// equals it.
     fn apart(taken: &LinkColumns, own: &LinkColumns) -> Self {
         let external = Renumbering::apart(taken, own, |links| links.external);
         let correlation = Renumbering::apart(taken, own, |links| links.correlation);
@@ -286,7 +287,7 @@ impl Numbers {
 }
 
 impl Renumbering {
-    /// Keeps one kind of number apart from those that are taken.
+    /// Keeps one kind of link apart from the numbers already in use.
     fn apart(taken: &LinkColumns, own: &LinkColumns, number: fn(Links) -> u32) -> Self {
         let largest = |columns: &LinkColumns| columns.iter().map(number).max().unwrap_or(0);
         let (largest_taken, largest_own) = (largest(taken), largest(own));

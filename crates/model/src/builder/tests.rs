@@ -6,8 +6,8 @@ use crate::{
     Selection, StackId, StringTable, TensorRole, Thread, ThreadId, UnknownEvent,
 };
 
-/// A part with a thread of `process`, one event at `start` named `name`, and everything that an
-/// event can have.
+/// A part with a thread of `process`, one event at `start` named `name`, and everything that can
+/// belong to an event.
 fn part(process: u64, name: &str, start: u64) -> Part {
     let mut part = Part::new();
     let name = part.strings.intern(name);
@@ -229,7 +229,7 @@ fn any_profile() -> impl Strategy<Value = Profile> {
     })
 }
 
-/// What is so of each event, whatever the order of equal ones.
+/// The properties of each event that do not depend on the order of equal ones.
 fn described(profile: &Profile) -> Vec<(u64, u64, u64, String, u32)> {
     let events = profile.events().iter().zip(links(profile));
     let mut found: Vec<_> = events

@@ -1,11 +1,11 @@
-//! The links of all events of a profile, each kind of number in a column of its own.
+//! The links of all events of a profile, each kind in a column of its own.
 //!
-//! Numbers that nobody has take no room, and neither do those that count up with the events, as the
-//! numbers of scopes do in nearly every trace.
+//! A column that no event uses takes no room, and neither do numbers that increase with the events,
+//! as external ids do in nearly every trace.
 
 use crate::{ForwardThread, Links};
 
-/// The identifiers of events, by their places. What was not set is zero.
+/// The links of events, by index. Events whose links were not set have none.
 #[derive(Clone, Debug, Default)]
 pub struct LinkColumns {
     external: Numbers,
@@ -14,13 +14,13 @@ pub struct LinkColumns {
 }
 
 impl LinkColumns {
-    /// Returns whether no event has any.
+    /// Returns whether no event has links.
     pub fn is_empty(&self) -> bool {
         let columns = [&self.external, &self.correlation, &self.forward];
         columns.iter().all(|column| column.is_empty())
     }
 
-    /// Returns those of the event at `index`.
+    /// Returns the links of the event at `index`.
     #[inline]
     pub fn at(&self, index: usize) -> Links {
         Links {
@@ -30,7 +30,7 @@ impl LinkColumns {
         }
     }
 
-    /// Sets those of the event at `index`. Best is one after the other, but any order will do.
+    /// Sets the links of the event at `index`. Any order works; ascending order is fastest.
     #[inline]
     pub fn set(&mut self, index: usize, links: Links) {
         self.external.set(index, links.external);
@@ -38,7 +38,7 @@ impl LinkColumns {
         self.forward.set(index, links.forward);
     }
 
-    /// Adds those of `count` further events, of which the first is the event at `index`.
+    /// Appends the links of `count` more events, the first of which is the event at `index`.
     pub(crate) fn append(&mut self, index: usize, links: Self, count: usize) {
         if index == 0 {
             *self = links;
@@ -49,19 +49,19 @@ impl LinkColumns {
         }
     }
 
-    /// Walks those of all events up to the last that has any.
+    /// Iterates over the links of all events up to the last one that has any.
     pub fn iter(&self) -> impl Iterator<Item = Links> {
         let columns = [&self.external, &self.correlation, &self.forward];
         let len = columns.map(Numbers::len).into_iter().max().unwrap_or(0);
         (0..len).map(|index| self.at(index))
     }
 
-    /// Replaces where backward nodes' forward operators ran.
+    /// Replaces the threads of backward nodes' forward operators.
     pub fn map_forward_threads(&mut self, map: impl Fn(ForwardThread) -> ForwardThread) {
         (self.forward).map(|forward| map(ForwardThread::from_raw(forward)).to_raw());
     }
 
-    /// Replaces all numbers, each kind by itself; zero has to stay zero.
+    /// Replaces all external and correlation ids; zero has to stay zero.
     pub(crate) fn map_numbers(
         &mut self,
         external: impl Fn(u32) -> u32,
@@ -71,7 +71,8 @@ impl LinkColumns {
         self.correlation.map(correlation);
     }
 
-    /// Returns them in another order, which names for each place the one that comes there.
+    /// Returns the links in another order: `order` holds, for each place, the index of the event
+    /// that moves there.
     #[must_use]
     pub fn reordered(&self, order: &[u32]) -> Self {
         Self {
@@ -82,14 +83,14 @@ impl LinkColumns {
     }
 }
 
-/// How many numbers are looked at together.
+/// The number of entries in a block.
 const BLOCK: usize = 128;
 
-/// A column of numbers, zero where none was set.
+/// A column of numbers; those that were not set are zero.
 #[derive(Clone, Debug)]
 struct Numbers {
     closed: Vec<Block>,
-    /// Those behind the closed blocks, how many they are, and where they begin.
+    /// The numbers behind the closed blocks, their count, and the index of the first.
     open: [u32; BLOCK],
     open_count: usize,
     open_begin: usize,
@@ -97,7 +98,7 @@ struct Numbers {
 
 #[derive(Clone, Debug)]
 enum Block {
-    /// Each is `step` more than the one before, modulo 2^32.
+    /// Each number is `step` more than the one before, modulo 2^32.
     Counted {
         first: u32,
         step: u32,
@@ -151,7 +152,7 @@ impl Numbers {
         self.len() == 0
     }
 
-    /// Returns the place behind the last number that was set.
+    /// Returns the index behind the last number that was set.
     #[inline]
     fn len(&self) -> usize {
         self.open_begin + self.open_count
@@ -161,7 +162,7 @@ impl Numbers {
     fn at(&self, index: usize) -> u32 {
         match self.closed.get(index / BLOCK) {
             Some(block) => block.at(index % BLOCK),
-            // Behind what is open there are zeros, in it and beyond.
+            // The numbers behind the last one are zero, inside the open block and beyond it.
             None => (self.open.get(index - self.open_begin))
                 .copied()
                 .unwrap_or(0),
@@ -170,7 +171,7 @@ impl Numbers {
 
     #[inline]
     fn set(&mut self, index: usize, number: u32) {
-        // Behind its last number a column is zero anyway.
+        // A column is zero behind its last number anyway.
         if number == 0 && index >= self.len() {
             return;
         }
@@ -187,7 +188,7 @@ impl Numbers {
         }
     }
 
-    /// Sets a number that does not lie in the open block.
+    /// Sets a number outside the open block.
     #[cold]
     fn set_elsewhere(&mut self, index: usize, number: u32) {
         if let Some(block) = self.closed.get_mut(index / BLOCK) {
@@ -209,7 +210,7 @@ impl Numbers {
     /// Replaces each number; zero has to stay zero.
     fn map(&mut self, map: impl Fn(u32) -> u32) {
         for block in &mut self.closed {
-            // Most are zeros and nothing else.
+            // Most blocks are all zeros.
             if !matches!(block, Block::Counted { first: 0, step: 0 }) {
                 *block = Block::new(&std::array::from_fn(|place| map(block.at(place))));
             }

@@ -1,5 +1,5 @@
-//! What a profile has many of, packed into columns: the identifiers of events, numbers of 64 bits
-//! that change little, and texts that differ in little but their numbers.
+//! Packed columns for data that a profile has a lot of: the links of events, 64-bit numbers that
+//! change little, and texts that differ mostly in their numbers.
 
 mod link_columns;
 mod packed_texts;

@@ -1,6 +1,12 @@
-//! Many texts that differ in little but their numbers, in little memory.
+//! A compact store for many texts that differ mostly in their numbers: the unknown fields of a
+//! trace file, which the reader adds and the writers ask for.
 //!
-//! A text is held as its pattern, which many share, and its parts, see [`TextTemplate`].
+//! A text is held as a pattern, which many texts share, and its parts (see [`TextTemplate`]).
+//! Nearly all texts of a trace are distinct, so interning them would not help; packed, those of
+//! accelerator traces above 1 MB take 3 to 21 times less memory than plain ones with an offset each
+//! (`cargo run -p mindprof --example kept_texts -- TRACE`). Reading three of these traces with
+//! plain texts took 1.05, 1.15 and 1.38 times the instructions (callgrind): a text with a known
+//! pattern is not validated again.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -9,25 +15,27 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::text_part::{PLACEHOLDERS, push_number, push_part, take_number};
 use crate::{TextId, TextTemplate};
 
-/// Texts by id, which is where their parts begin. A text that is added twice has two ids.
+/// Texts in packed form. The id of a text is the offset of its parts, so a text that is added twice
+/// has two ids. There is no index by text: the reader remembers recent texts itself.
 #[derive(Clone, Debug, Default)]
 pub struct PackedTexts {
-    /// The patterns one behind another, and where each ends.
+    /// The patterns, concatenated, and the end of each.
     patterns: String,
     ends: Vec<usize>,
-    /// Patterns by their hashes. Of two with one hash, only the first is found.
+    /// Patterns by hash. Of two with equal hashes, only the first is found.
     pattern_ids: FxHashMap<u64, PatternId>,
-    /// The number of its pattern and the parts of each text.
+    /// For each text, the number of its pattern and its parts.
     packed: Vec<u8>,
     template: TextTemplate,
 }
 
-/// The number of a pattern that texts share.
+/// The number of a pattern that texts share. The reader resolves a pattern once and then adds texts
+/// by their parts alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PatternId(u32);
 
 impl PackedTexts {
-    /// Adds a text; nothing when there is no room for it.
+    /// Adds a text. Returns `None` if there is no room for it.
     pub fn add(&mut self, text: &str) -> Option<TextId> {
         let mut template = std::mem::take(&mut self.template);
         template.split(text.as_bytes());
@@ -38,7 +46,7 @@ impl PackedTexts {
         id
     }
 
-    /// Adds the pattern of a text, if it is new; nothing when there is no room for it.
+    /// Adds the pattern of a text if it is new. Returns `None` if there is no room for it.
     pub fn add_pattern(&mut self, template: &TextTemplate) -> Option<PatternId> {
         let pattern = std::str::from_utf8(template.pattern()).ok()?;
         let hash = hash(pattern);
@@ -54,8 +62,7 @@ impl PackedTexts {
         Some(id)
     }
 
-    /// Adds a text as its pattern and its parts, as they are packed; nothing when there is no room
-    /// for it.
+    /// Adds a text as a pattern and its packed parts. Returns `None` if there is no room for it.
     pub fn add_parts<'a>(
         &mut self,
         pattern: PatternId,
@@ -72,7 +79,7 @@ impl PackedTexts {
     /// Appends the text of `id` to `out`.
     ///
     /// # Panics
-    /// When `id` is of another table.
+    /// Panics if `id` belongs to another table.
     pub fn push_to(&self, id: TextId, out: &mut String) {
         let mut packed = &self.packed[id.index()..];
         let mut pattern = self.pattern(PatternId(take_number(&mut packed) as u32));
@@ -89,21 +96,21 @@ impl PackedTexts {
     /// Returns the text of `id`.
     ///
     /// # Panics
-    /// When `id` is of another table.
+    /// Panics if `id` belongs to another table.
     pub fn text(&self, id: TextId) -> String {
         let mut text = String::new();
         self.push_to(id, &mut text);
         text
     }
 
-    /// Returns whether there is no text.
+    /// Returns whether there are no texts.
     pub fn is_empty(&self) -> bool {
         self.packed.is_empty()
     }
 
-    /// Returns about how many bytes all of it takes.
+    /// Returns the approximate size of the store in bytes.
     pub fn bytes(&self) -> usize {
-        // In a table that is half full each takes its entry twice.
+        // In a hash table that is half full, each entry takes its size twice.
         const PATTERN: usize = size_of::<usize>() + 2 * size_of::<(u64, PatternId, u8)>();
         self.patterns.len() + self.packed.len() + self.ends.len() * PATTERN
     }
@@ -142,8 +149,8 @@ mod tests {
         );
     }
 
-    /// Ids of 16 random bytes as they are mostly written, and numbers: what is kept of them is little
-    /// more than they say.
+    /// Packs random UUIDs and numbers: the result must take little more than their information
+    /// content.
     #[test]
     fn what_is_kept_is_a_part_of_the_text() {
         let mut texts = PackedTexts::default();

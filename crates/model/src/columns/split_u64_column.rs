@@ -1,6 +1,6 @@
-//! Numbers of 64 bits whose upper halves seldom change, such as times and totals.
+//! A column of 64-bit numbers whose upper halves rarely change, such as times and totals.
 
-/// A column of such numbers: 4 bytes each, and 8 more where the upper half is another than before.
+/// A column that takes 4 bytes per number, plus 8 wherever the upper half changes.
 ///
 /// ```text
 /// 0x1_0000_0007, 0x1_0000_0009, 0x2_0000_0001     lows    7, 9, 1
@@ -12,7 +12,7 @@ pub(crate) struct SplitU64Column {
     highs: Vec<High>,
 }
 
-/// The upper half from one place on.
+/// The upper half of the numbers from one index on.
 #[derive(Clone, Copy, Debug)]
 struct High {
     from: u32,
@@ -43,7 +43,7 @@ impl SplitU64Column {
         self.highs.push(High { from, half });
     }
 
-    /// Returns the word at a place, which must be there.
+    /// Returns the word at `index`, which must exist.
     #[inline]
     pub(crate) fn at(&self, index: usize) -> u64 {
         let low = self.lows[index];
@@ -58,7 +58,8 @@ impl SplitU64Column {
         (0..self.len()).map(|index| self.at(index))
     }
 
-    /// Returns the words in another order: `order` names, for each place, the one that comes there.
+    /// Returns the words in another order: `order` holds, for each place, the index of the word
+    /// that moves there.
     pub(crate) fn reordered(&self, order: &[u32]) -> Self {
         let mut words = Self::default();
         words.reserve(order.len());

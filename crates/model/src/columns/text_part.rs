@@ -1,24 +1,23 @@
-//! What is taken out of texts, as it is packed: numbers in as few bytes as they need, words of digits
-//! and letters in four or six bits each.
+//! The packed parts of texts: numbers in as few bytes as they need, words of digits and letters in
+//! four or six bits per character.
 
 use std::fmt::Write as _;
 
-/// The placeholders of a pattern, each for a part that was taken out: a number, one of hexadecimal
-/// digits, a word of hexadecimal digits, a word of letters and digits, a universally unique
-/// identifier.
+/// The placeholders in patterns, one for each kind of part: a decimal number, a hexadecimal number,
+/// a word of hexadecimal digits, a word of letters and digits, a UUID.
 pub(crate) const PLACEHOLDERS: [u8; 5] = [DECIMAL, HEXADECIMAL, HEXADECIMAL_WORD, WORD, UNIQUE];
 pub(crate) const DECIMAL: u8 = 0;
 pub(crate) const HEXADECIMAL: u8 = 1;
 pub(crate) const HEXADECIMAL_WORD: u8 = 2;
 pub(crate) const WORD: u8 = 3;
 pub(crate) const UNIQUE: u8 = 4;
-/// Stands for a placeholder that was in the text itself: no part begins with it.
+/// The part of a placeholder character that was in the text itself. No other part begins with it.
 pub(crate) const LITERAL: u8 = 0xff;
 
-/// Before which digits of a universally unique identifier a hyphen stands.
+/// The digits of a UUID that a hyphen precedes.
 pub(crate) const HYPHENS: [usize; 4] = [8, 12, 16, 20];
 
-/// Appends a part to a text, and returns what is packed behind it.
+/// Appends a part to a text and returns the packed bytes behind it.
 pub(crate) fn push_part<'a>(placeholder: u8, packed: &'a [u8], out: &mut String) -> &'a [u8] {
     match (placeholder, packed.split_first()) {
         (_, None) => packed,
@@ -34,7 +33,7 @@ pub(crate) fn push_part<'a>(placeholder: u8, packed: &'a [u8], out: &mut String)
             } else {
                 write!(out, "{number:x}")
             };
-            written.expect("a text takes all that is written");
+            written.expect("writing to a string never fails");
             rest
         }
         (_, Some((&length, rest))) => {
@@ -60,10 +59,10 @@ pub(crate) fn push_part<'a>(placeholder: u8, packed: &'a [u8], out: &mut String)
     }
 }
 
-/// Appends a number, seven bits in each byte. What it begins with is not [`LITERAL`]: numbers of
-/// parts are below 2^60.
+/// Appends a number as a variable-length integer with seven bits per byte. It never begins with
+/// [`LITERAL`], since the numbers of parts are below 2^60.
 pub(crate) fn push_number(packed: &mut Vec<u8>, mut number: u64) {
-    // The lowest six bits come by themselves, so that the first byte has a bit to spare.
+    // The first byte holds only six bits, which leaves it a bit to spare.
     let more = number >= 0x40;
     packed.push(number as u8 & 0x3f | u8::from(more) << 6);
     number >>= 6;
@@ -73,7 +72,7 @@ pub(crate) fn push_number(packed: &mut Vec<u8>, mut number: u64) {
     }
 }
 
-/// Takes a number off what is packed.
+/// Takes a number off the packed bytes.
 pub(crate) fn take_number(packed: &mut &[u8]) -> u64 {
     let mut take = || {
         let (&byte, rest) = packed.split_first()?;
@@ -93,12 +92,12 @@ pub(crate) fn take_number(packed: &mut &[u8]) -> u64 {
     number
 }
 
-/// Returns how many bits a letter of a word takes.
+/// Returns the bits per character of a word.
 pub(crate) const fn bits_of(placeholder: u8) -> u32 {
     if placeholder == WORD { 6 } else { 4 }
 }
 
-/// Returns the number that stands for a letter of a word.
+/// Returns the code of a character in a word.
 pub(crate) const fn value_of(byte: u8, placeholder: u8) -> u8 {
     match byte {
         b'0'..=b'9' => byte - b'0',
@@ -108,7 +107,7 @@ pub(crate) const fn value_of(byte: u8, placeholder: u8) -> u8 {
     }
 }
 
-/// Returns the letter that a number stands for.
+/// Returns the character of a code.
 const fn byte_of(value: u32) -> u8 {
     match value as u8 {
         value @ 0..=9 => b'0' + value,

@@ -1,4 +1,4 @@
-//! A text taken apart: its pattern, and the numbers and words of digits that stand in it.
+//! Splits a text into its pattern and its parts: the numbers and the words of digits in it.
 //!
 //! ```text
 //! text      "id":"0x1f","size":512,"part":0.0625,"commit":"5f3e8a1"
@@ -12,17 +12,18 @@ use super::text_part::{
 };
 use super::tokenize::{Token, UNIQUE_LENGTH, find, unique_around};
 
-/// More digits may not fit into a number.
+/// The most digits that always fit into a number.
 const MOST_DECIMALS: usize = 18;
 const MOST_HEXADECIMALS: usize = 15;
-/// Shorter words of hexadecimal digits stay in the pattern, and so do longer ones.
+/// Shorter words of hexadecimal digits stay in the pattern, and so do longer words of any kind.
 const SHORTEST_HEXADECIMAL_WORD: usize = 4;
 const LONGEST_WORD: usize = 250;
-/// What a word of letters and digits needs in order to be taken for one that tells things apart.
+/// The least length and the least number of digits of a word that is taken for an identifier.
 const SHORTEST_WORD: usize = 12;
 const FEWEST_DIGITS: usize = 4;
 
-/// A text taken apart. It is made to be used again.
+/// A text split into its pattern and its packed parts. One value is reused for many texts, so that
+/// splitting does not allocate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TextTemplate {
     pattern: Vec<u8>,
@@ -32,14 +33,14 @@ pub struct TextTemplate {
 }
 
 impl TextTemplate {
-    /// Takes a text apart.
+    /// Splits a text.
     pub fn of(text: &[u8]) -> Self {
         let mut template = Self::default();
         template.split(text);
         template
     }
 
-    /// Takes another text apart.
+    /// Splits another text, reusing the memory.
     pub fn split(&mut self, text: &[u8]) {
         self.pattern.clear();
         self.packed.clear();
@@ -66,12 +67,12 @@ impl TextTemplate {
         self.pattern.extend_from_slice(&text[begin..]);
     }
 
-    /// Returns what is left of the text without its parts.
+    /// Returns the pattern: the text with placeholders for its parts.
     pub fn pattern(&self) -> &[u8] {
         &self.pattern
     }
 
-    /// Returns all parts as they are packed.
+    /// Returns all packed parts.
     pub fn packed(&self) -> &[u8] {
         &self.packed
     }
@@ -81,22 +82,22 @@ impl TextTemplate {
         self.ends.len()
     }
 
-    /// Returns whether there is no part.
+    /// Returns whether there are no parts.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Returns a part as it is packed.
+    /// Returns the packed part at `index`.
     ///
     /// # Panics
-    /// When there are not so many.
+    /// Panics if there are fewer parts.
     pub fn part(&self, index: usize) -> &[u8] {
         let begin = index.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.packed[begin as usize..self.ends[index] as usize]
     }
 
-    /// Returns a text in which no two parts are alike, mostly with the same pattern: a number within
-    /// a word may make another kind of word of it.
+    /// Returns a text with mostly the same pattern in which no two parts are equal. The pattern may
+    /// differ if a number inside a word changes the kind of the word.
     pub fn distinct(&self) -> Vec<u8> {
         let mut text = Vec::with_capacity(2 * self.pattern.len());
         let mut number = 0;
@@ -126,7 +127,7 @@ impl TextTemplate {
         self.ends.push(self.packed.len() as u32);
     }
 
-    /// Takes a token apart.
+    /// Splits a token.
     fn split_token(&mut self, text: &[u8], token: &Token) {
         if token.digits == text.len() {
             return self.split_digits(text);
@@ -168,7 +169,7 @@ impl TextTemplate {
                 .fold(0, |number, digit| number * 10 + value(digit));
             self.take_number(number, DECIMAL);
         } else if digits.len() < SHORTEST_HEXADECIMAL_WORD {
-            // A zero in front would be lost: there are few such.
+            // A number would lose its leading zero; such texts are rare.
             self.pattern.extend_from_slice(digits);
         } else {
             self.take_word(digits, HEXADECIMAL_WORD);
@@ -252,7 +253,7 @@ mod tests {
         ) {
             let template = TextTemplate::of(text.as_bytes());
             let distinct = TextTemplate::of(&template.distinct());
-            // A number within a word may make another kind of word of it.
+            // A number inside a word may change the kind of the word.
             for index in 0..distinct.len() {
                 let is_alike = |other: &usize| distinct.part(*other) == distinct.part(index);
                 let alike: Vec<_> = (0..distinct.len()).filter(is_alike).collect();

@@ -1,13 +1,12 @@
-//! Finds the tokens of a text that tell it from others: runs of letters and digits, and
-//! universally unique identifiers.
+//! Finds the tokens of a text that tell it from others: runs of letters and digits, and UUIDs.
 
 use super::text_part::{HYPHENS, PLACEHOLDERS};
 
-/// How long a universally unique identifier is.
+/// The length of a UUID.
 pub(crate) const UNIQUE_LENGTH: usize = 36;
 
-/// Returns where the identifier begins in which a digit is the first one behind `after`, if it stands
-/// in one, and the digits of that.
+/// Returns the start and the digits of the UUID around the digit at `at`, the first one behind
+/// `after`. Returns `None` if the digit is not part of one.
 pub(crate) fn unique_around(text: &[u8], after: usize, at: usize) -> Option<(usize, [u8; 32])> {
     let is_inside = |byte: &&u8| matches!(byte, b'a'..=b'f' | b'-');
     let before = text[after..at].iter().rev();
@@ -31,12 +30,12 @@ pub(crate) struct Token {
     pub(crate) begin: usize,
     pub(crate) end: usize,
     pub(crate) digits: usize,
-    /// How many are no hexadecimal digits.
+    /// The number of letters that are not hexadecimal digits.
     pub(crate) letters: usize,
 }
 
 impl Token {
-    /// Returns the token around a digit, which is the first one behind `after`.
+    /// Returns the token around the digit at `at`, the first one behind `after`.
     #[inline]
     pub(crate) fn around(text: &[u8], after: usize, at: usize) -> Self {
         let before = text[after..at].iter().rev();
@@ -60,7 +59,7 @@ impl Token {
     }
 }
 
-/// Returns the place of the next digit or placeholder, eight bytes at a time.
+/// Returns the position of the next digit or placeholder, scanning eight bytes at a time.
 #[inline]
 pub(crate) fn find(text: &[u8], from: usize) -> Option<usize> {
     let mut at = from;

@@ -1,17 +1,16 @@
-//! What every reader of a profile relies on.
+//! The invariants that every reader of a profile relies on.
 
 use super::Part;
 use crate::{Error, Event, EventId, InputsId, MemoryRecord, Result, RoleRecord, StackId, ThreadId};
 
 impl Part {
-    /// Checks that events and records name only what the part holds, and that all end in time.
+    /// Checks that all ids are valid in the part's tables and that no event's end overflows.
     ///
     /// # Errors
-    /// When an event names a string, thread, input list or stack that is not there, or ends beyond
-    /// the last nanosecond.
+    /// Fails if an event or record refers to a string, thread, input list or stack that is not
+    /// there, or if an event ends after the largest representable time.
     pub fn check(&self) -> Result<()> {
-        // Looks at extremes and at no event by itself: what is wrong is found out only when
-        // something is.
+        // The maxima prove all events sound at once; single events are only checked if they do not.
         if !self.events.extremes.are_within(self) {
             for (index, event) in self.events.events.iter().enumerate() {
                 self.check_event(EventId::from_index(index), event)?;

@@ -47,7 +47,7 @@ fn an_unknown_name_is_refused() {
     part.add_event(stranger);
     assert_eq!(
         part.into_profile().unwrap_err().to_string(),
-        "event 0 has the name string 7, expected an id below 1"
+        "event 0 refers to string 7, expected an id below 1"
     );
 }
 
@@ -57,7 +57,7 @@ fn an_unknown_thread_is_refused() {
     part.add_event(event(0, 1));
     assert_eq!(
         part.into_profile().unwrap_err().to_string(),
-        "event 0 ran on thread 0, expected an id below 0"
+        "event 0 refers to thread 0, expected an id below 0"
     );
 }
 
@@ -69,7 +69,7 @@ fn an_unknown_stack_is_refused() {
     part.add_event(stranger);
     assert_eq!(
         part.into_profile().unwrap_err().to_string(),
-        "stack 3 is named, expected an id below 1"
+        "an event or memory record refers to stack 3, expected an id below 1"
     );
 }
 

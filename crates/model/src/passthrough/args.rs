@@ -1,4 +1,4 @@
-//! The texts of a profile that are passed through, by what they go with.
+//! The passthrough texts of a profile, by the event, memory record or thread they belong to.
 
 use std::fmt;
 
@@ -7,17 +7,18 @@ use rustc_hash::FxHashMap;
 use super::{PassthroughKind, UnknownEvent};
 use crate::{PackedTexts, TextId, ThreadId};
 
-/// Everything that is said beyond what is known.
+/// Unknown event fields and unknown events of a trace file, kept as raw JSON for round-tripping.
+/// The reader fills it, analyses ignore it, and the writers put the texts back where they were.
 #[derive(Clone, Default)]
 pub struct PassthroughArgs {
     /// The texts.
     pub texts: PackedTexts,
-    /// By kind, what has such a text, in the order of the profile.
+    /// The texts of each kind, in the order of the profile.
     rows: [Vec<Row>; PassthroughKind::ALL.len()],
     unknown_events: Vec<UnknownEvent>,
 }
 
-/// The text that goes with the event, memory record or thread at `index`.
+/// The text of the event, memory record or thread at `index`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Row {
     index: u32,
@@ -25,16 +26,16 @@ struct Row {
 }
 
 impl PassthroughArgs {
-    /// Says what goes with the event or memory record at `index`. Any order will do, until the
-    /// profile is built.
+    /// Sets the text of the event or memory record at `index`, in any order, until the profile is
+    /// built.
     pub fn set(&mut self, kind: PassthroughKind, index: usize, text: TextId) {
-        // What has no number beyond 2^32 is in no profile.
+        // No profile has more than 2^32 events.
         if let Ok(index) = u32::try_from(index) {
             self.rows[kind as usize].push(Row { index, text });
         }
     }
 
-    /// Says anew what goes with the events at some indices, or that nothing does.
+    /// Replaces or removes the texts of the events at some indices.
     pub fn replace(&mut self, kind: PassthroughKind, changes: &FxHashMap<usize, Option<TextId>>) {
         let rows = &mut self.rows[kind as usize];
         rows.retain(|row| !changes.contains_key(&(row.index as usize)));
@@ -46,31 +47,32 @@ impl PassthroughArgs {
         self.rows[kind as usize].sort_unstable();
     }
 
-    /// Adds an event of an unknown kind. Any order will do.
+    /// Adds an event of an unknown kind, in any order.
     pub fn add_unknown_event(&mut self, event: UnknownEvent) {
         self.unknown_events.push(event);
     }
 
-    /// Returns what goes with the event or memory record at `index`.
+    /// Returns the text of the event or memory record at `index`.
     pub fn of(&self, kind: PassthroughKind, index: usize) -> Option<TextId> {
         let rows = &self.rows[kind as usize];
         let found = rows.binary_search_by_key(&index, |row| row.index as usize);
         found.ok().map(|at| rows[at].text)
     }
 
-    /// Walks the texts of a kind beside the events or memory records of the profile.
+    /// Returns a cursor over the texts of a kind, for a walk over the events or memory records.
     pub fn walk(&self, kind: PassthroughKind) -> PassthroughWalk<'_> {
         let rows = &self.rows[kind as usize];
         PassthroughWalk { rows }
     }
 
-    /// Walks what has a text of a kind, by its number among the events, memory records or threads.
+    /// Iterates over the texts of a kind with the indices of their events, memory records or
+    /// threads.
     pub(crate) fn rows(&self, kind: PassthroughKind) -> impl Iterator<Item = (usize, TextId)> {
         let rows = self.rows[kind as usize].iter();
         rows.map(|row| (row.index as usize, row.text))
     }
 
-    /// Keeps the texts of the threads that have an id among `ids`, under it.
+    /// Keeps the texts of threads that have an id in `ids`, under that id.
     pub(crate) fn retain_tracks(&mut self, ids: &[Option<ThreadId>]) {
         let rows = std::mem::take(&mut self.rows[PassthroughKind::Track as usize]);
         for row in rows {
@@ -85,30 +87,30 @@ impl PassthroughArgs {
         &self.unknown_events
     }
 
-    /// Returns the events of unknown kinds, to settle their times.
+    /// Returns the events of unknown kinds, to change their times and threads.
     pub fn unknown_events_mut(&mut self) -> &mut [UnknownEvent] {
         &mut self.unknown_events
     }
 
-    /// Returns how many texts of a kind there are.
+    /// Returns the number of texts of a kind.
     pub fn count(&self, kind: PassthroughKind) -> usize {
         self.rows[kind as usize].len()
     }
 
-    /// Returns whether nothing is said.
+    /// Returns whether there is nothing to pass through.
     pub fn is_empty(&self) -> bool {
         self.unknown_events.is_empty() && self.rows.iter().all(Vec::is_empty)
     }
 
-    /// Returns about how many bytes all of it takes.
+    /// Returns the approximate size in bytes.
     pub fn bytes(&self) -> usize {
         let rows: usize = self.rows.iter().map(Vec::len).sum();
         let events = self.unknown_events.len();
         self.texts.bytes() + rows * size_of::<Row>() + events * size_of::<UnknownEvent>()
     }
 
-    /// Lets the texts of a kind follow what they go with into another order: `order` names, for
-    /// each place, what comes there.
+    /// Follows a reordering of the events or memory records: `order` holds, for each place, the
+    /// index of the one that moves there.
     pub fn reorder(&mut self, kind: PassthroughKind, order: &[u32]) {
         let rows = &mut self.rows[kind as usize];
         if rows.is_empty() {
@@ -123,7 +125,7 @@ impl PassthroughArgs {
         }
     }
 
-    /// Puts everything into its order, when nothing more comes.
+    /// Sorts everything, after the last text was added.
     pub(crate) fn settle(&mut self) {
         for rows in &mut self.rows {
             if !rows.is_sorted() {
@@ -134,7 +136,7 @@ impl PassthroughArgs {
     }
 }
 
-/// Shows what is said, and not where its texts lie: two readings of one trace are alike.
+/// Shows the texts themselves and not their ids, so that two readings of one trace look alike.
 impl fmt::Debug for PassthroughArgs {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = formatter.debug_list();
@@ -152,15 +154,16 @@ impl fmt::Debug for PassthroughArgs {
     }
 }
 
-/// The texts of one kind that are still to come.
+/// A cursor over the texts of one kind. It makes a walk over all events linear, where a lookup for
+/// each would search.
 #[derive(Clone, Debug)]
 pub struct PassthroughWalk<'a> {
     rows: &'a [Row],
 }
 
 impl PassthroughWalk<'_> {
-    /// Returns what goes with the event or memory record at `index`, of which each is later than
-    /// the one before.
+    /// Returns the text of the event or memory record at `index`. Each call must pass a larger
+    /// index than the one before.
     #[inline]
     pub fn at(&mut self, index: usize) -> Option<TextId> {
         while let Some((row, rest)) = self.rows.split_first()

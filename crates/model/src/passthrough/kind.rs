@@ -1,18 +1,18 @@
-//! What a text that is passed through goes with.
+//! The kinds of passthrough texts.
 
-/// What is said beyond what is known, and of what.
+/// The kind of a passthrough text: what it belongs to, and which part of it the text holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum PassthroughKind {
-    /// The exact category of an event.
+    /// The exact category of an event, if its [`Category`](crate::Category) does not imply it.
     Category,
-    /// Further fields of an event.
+    /// Unknown fields of an event.
     Fields,
-    /// Further arguments of an event.
+    /// Unknown arguments of an event.
     Arguments,
-    /// Further arguments of a memory record.
+    /// Unknown arguments of a memory record.
     MemoryArguments,
-    /// What is said of a thread and its process beyond their numbers and the thread's name.
+    /// Metadata of a thread and its process beyond their ids and the thread's name.
     Track,
 }
 
@@ -26,6 +26,6 @@ impl PassthroughKind {
         Self::Track,
     ];
 
-    /// The kinds that go with events.
+    /// The kinds that belong to events.
     pub const OF_EVENTS: [Self; 3] = [Self::Category, Self::Fields, Self::Arguments];
 }

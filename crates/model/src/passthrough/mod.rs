@@ -1,8 +1,8 @@
-//! What a trace file says beyond what a profile knows: texts that go with events and memory
-//! records, and events of kinds that a profile has no other place for.
+//! Data of a trace file that a profile does not model: unknown fields of events, memory records and
+//! threads, and events of unknown kinds.
 //!
-//! They are kept for who writes the profile again. What they mean is between the reader and the
-//! writer of a format.
+//! They are kept as raw text for round-tripping. Only the reader and the writer of a format know
+//! what they mean.
 
 mod args;
 mod kind;

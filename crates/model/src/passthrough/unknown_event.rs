@@ -1,14 +1,15 @@
-//! Events of kinds that a profile has no other place for.
+//! Events of kinds that a profile does not model.
 
 use crate::{TextId, ThreadId};
 
-/// An event of a kind that a profile has no other place for, such as a counter.
+/// An event of a kind that a profile does not model, such as a counter. Its time and track are
+/// known, so that cuts and merges treat it correctly; the rest is raw JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownEvent {
-    /// When it was, in nanoseconds since the profile's reference time, or before it.
+    /// The time in nanoseconds since the profile's reference time; it may be negative.
     pub time_ns: i64,
-    /// The track it lies on.
+    /// The track that it lies on.
     pub thread: ThreadId,
-    /// What it says but for time and track.
+    /// Its fields, except time and track.
     pub text: TextId,
 }

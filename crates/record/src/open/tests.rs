@@ -1,4 +1,4 @@
-//! The open stack: alone, and against a reader under loom.
+//! Tests of the open stack, by itself and, under loom, with a concurrent reader.
 
 use super::*;
 
@@ -75,7 +75,7 @@ mod plain {
         let last = open.pop().unwrap();
         open.drain(10..).for_each(|index| stack.pop(index));
         let low = stack.push(entry(2_000));
-        // The stack falls back over slots of the list, and climbs over them again.
+        // The stack shrinks below slots of the free list and grows over them again.
         stack.pop(last);
         let more: Vec<u32> = (0..FIRST as u64)
             .map(|n| stack.push(entry(n + 3_000)))

@@ -1,4 +1,4 @@
-//! What arrives when a window is closed, and where forward operators ran.
+//! Parts attached after a window has closed, and the threads of forward operators.
 
 use std::thread;
 
@@ -10,7 +10,7 @@ use mindprof_record::{Name, NameKind, Options, Session, Site, ThreadKey, open, s
 
 static OP: Site = Site::operator("op");
 
-/// A kernel of a device, from `start` on for `duration` after the part's time zero.
+/// A part with one kernel that starts at `start` and lasts for `duration`.
 fn kernel(reference_unix_ns: u64, start: u64) -> Part {
     let mut part = Part::new();
     part.reference_unix_ns = reference_unix_ns;
@@ -46,7 +46,7 @@ fn what_a_device_reports_late_lies_on_the_axis_of_the_window() {
     let early = axis.reference_unix_ns() - 1_000;
     capture.attach(kernel(early, 1_000 + at.0)).unwrap();
     let profile = capture.assemble();
-    // The axis begins with the earlier of the two.
+    // The axis begins at the earlier of the two time zeros.
     assert_eq!(profile.reference_unix_ns(), early);
     let (id, event) = named(&profile, "kernel");
     assert_eq!(event.start, Nanos(1_000 + at.0));

@@ -1,4 +1,4 @@
-//! Ranges that end on another thread than they began on.
+//! Ranges that end on a thread other than the one they began on.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ fn range(text: &str) -> OpenScope {
     open(Name::intern(text, NameKind::Annotation)).expect("a window is open")
 }
 
-/// Closes a range on a thread of its own.
+/// Closes a range on a new thread.
 fn close_elsewhere(range: OpenScope) {
     thread::spawn(move || range.close())
         .join()
@@ -49,7 +49,7 @@ fn a_range_is_of_the_thread_it_began_on_with_its_stack_and_inputs() {
         let range = first.spawn(begin).unwrap().join().unwrap();
         let second = thread::Builder::new().name("second".into());
         let end = move || {
-            // Numbers of stacks and inputs of this thread, which are others than the first one's.
+            // Gives this thread stack and input numbers that differ from those of the first thread.
             within(frame, || drop(scope(&OP)));
             range.close();
         };
@@ -82,7 +82,7 @@ fn a_range_of_an_earlier_recording_ends_without_a_trace() {
     let old = range("old");
     let first = session.stop().assemble();
     assert_eq!(first.events()[0].flags, Flags::UNFINISHED);
-    // The new range has the old one's slot.
+    // The new range reuses the slot of the old one.
     let session = Session::start(Options::default());
     let new = range("new");
     close_elsewhere(old);

@@ -1,4 +1,4 @@
-//! What is not kept is counted: events in = events out + events lost.
+//! Lost events are counted: events in = events out + events lost.
 
 use std::thread;
 

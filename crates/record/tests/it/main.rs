@@ -1,7 +1,8 @@
-//! The recorder from outside: windows, threads, loss and the invariants of what comes out.
+//! Tests of the recorder's public interface: windows, threads, losses and the invariants of
+//! profiles.
 //!
-//! The recorder is one per process, so these tests run one at a time: nextest gives each a process,
-//! `cargo test` is told so.
+//! There is one recorder per process, so these tests must not run at the same time: nextest gives
+//! each a process, and `cargo test` needs `--test-threads=1`.
 
 mod attach;
 mod handover;
@@ -17,7 +18,7 @@ mod windows;
 use mindprof_model::Profile;
 use mindprof_record::{Options, Session};
 
-/// Records what `action` does in a window of its own.
+/// Records `action` in a window of its own.
 fn record(options: Options, action: impl FnOnce()) -> Profile {
     let session = Session::start(options);
     action();

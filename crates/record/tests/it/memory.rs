@@ -1,4 +1,4 @@
-//! Memory that the host tells of.
+//! Allocations and frees that a framework reports.
 
 use std::collections::HashSet;
 use std::sync::Barrier;
@@ -52,7 +52,7 @@ fn a_range_takes_nothing_when_it_begins_on_any_of_many_threads() {
         thread::scope(|threads| {
             for _ in 0..THREADS {
                 threads.spawn(|| {
-                    // All live at the same time, more than any table holds.
+                    // All threads live at the same time, more than any table holds.
                     barrier.wait();
                     let range = open(name);
                     wait();
@@ -131,7 +131,7 @@ fn a_recording_that_begins_within_a_scope_has_the_memory_that_follows() {
     assert_eq!(second.stop().assemble().memory().len(), 2);
 }
 
-/// Lets the clock move on.
+/// Waits until the clock has advanced.
 fn wait() {
     let before = Instant::now();
     while before.elapsed().as_nanos() < 100 {}

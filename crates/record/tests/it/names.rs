@@ -1,4 +1,5 @@
-//! Texts that the user makes are of the recording: within its budget, and gone with it.
+//! Names that the user makes up belong to the recording: they count against its budget and are
+//! freed with it.
 
 use std::fs;
 
@@ -21,7 +22,7 @@ fn with_budget(budget_bytes: usize) -> Options {
     }
 }
 
-/// Returns how many pages of the process are in memory.
+/// Returns the number of resident pages of the process.
 fn resident_pages() -> u64 {
     let statistics = fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let resident = statistics.split(' ').nth(1);

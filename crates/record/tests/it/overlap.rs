@@ -1,5 +1,5 @@
-//! Ranges that overlap, as those of requests in flight do: none is lost, and those that are open at
-//! the end are told of as unfinished.
+//! Ranges that overlap, like requests in flight: none is lost, and those that are open at the end
+//! are reported as unfinished.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -23,7 +23,8 @@ fn unfinished(profile: &Profile) -> usize {
     unfinished.count()
 }
 
-/// Opens requests and closes each when so many younger ones are in flight; returns those in flight.
+/// Opens requests and closes each once so many younger ones are in flight. Returns those still in
+/// flight.
 ///
 /// ```text
 /// |------------|
@@ -44,7 +45,7 @@ fn serve(requests: usize, in_flight: usize) -> VecDeque<OpenScope> {
     open
 }
 
-/// Serves requests in a window, and checks that it has all of them.
+/// Serves requests in a window and checks that it contains all of them.
 fn expect_all(requests: usize, in_flight: usize) {
     let session = Session::start(Options::default());
     let open = serve(requests, in_flight);
@@ -129,7 +130,7 @@ fn a_window_that_closes_under_load_has_what_is_in_flight() {
         for profile in profiles {
             let starts: HashSet<_> = profile.events().iter().map(|event| event.start).collect();
             assert_eq!(starts.len(), profile.events().len(), "each is told once");
-            // One more between the opening of a request and the end of the oldest.
+            // One more: a request is opened before the oldest ends.
             let unfinished = unfinished(&profile);
             assert!(
                 (IN_FLIGHT..=IN_FLIGHT + 1).contains(&unfinished),

@@ -1,4 +1,4 @@
-//! What a scope becomes.
+//! The events that scopes become.
 
 use std::panic::catch_unwind;
 
@@ -56,7 +56,7 @@ fn a_recording_that_begins_while_inputs_are_written_is_whole() {
     }));
     drop(scope_with(&INNER, |inputs| inputs.int(3)));
     let profile = second.unwrap().stop().assemble();
-    // The scope that was begun in the first recording is of none; the one within has no inputs.
+    // The scope that began in the first recording is in neither; the one inside has no inputs.
     assert_eq!(names(&profile), ["inner", "inner"]);
     let inputs = |index: usize| profile.inputs().inputs(profile.events()[index].inputs);
     assert_eq!(inputs(0).count(), 0);

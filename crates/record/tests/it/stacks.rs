@@ -1,4 +1,4 @@
-//! Who called what: stacks of scopes, and calls.
+//! The call stacks of scopes, and the scopes of calls.
 
 use std::cell::Cell;
 
@@ -35,8 +35,8 @@ fn frame(text: &str) -> Name {
     Name::intern(text, NameKind::Function)
 }
 
-/// Runs `inside` within a function of this name in the present stack. Where stacks come from is
-/// said once in a process: all tests say the same.
+/// Runs `inside` within a function of this name in the current stack. The stack provider is set
+/// once per process, so all tests set the same one.
 pub(crate) fn within<T>(name: Name, inside: impl FnOnce() -> T) -> T {
     set_stack_source(|| CURRENT.get());
     let stack = CURRENT.get();
@@ -46,7 +46,7 @@ pub(crate) fn within<T>(name: Name, inside: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Calls a function of this name in the present stack, and `inside` within it.
+/// Records a call of a function of this name in the current stack, and runs `inside` within it.
 fn call(name: Name, inside: impl FnOnce()) {
     let open = open_call(name, CURRENT.get());
     within(name, inside);

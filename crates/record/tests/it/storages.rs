@@ -1,4 +1,4 @@
-//! Where tensors lie, and what they are said to be.
+//! The storage addresses and the roles of tensors.
 
 use std::sync::Barrier;
 use std::thread;
@@ -111,7 +111,7 @@ fn threads_beyond_what_any_table_holds_have_their_addresses() {
             for own in 1..=THREADS {
                 let barrier = &barrier;
                 threads.spawn(move || {
-                    // All live at the same time.
+                    // All threads live at the same time.
                     barrier.wait();
                     drop(scope_with(&OUTER, tensors(&[own, own + 1])));
                     drop(scope_with(&OUTER, tensors(&[own, own + 1])));
