@@ -24,7 +24,7 @@
 //! let options = Options { inputs: true, memory: true, ..Options::default() };
 //! let session = Session::start(options);
 //! add(&[1.0, 2.0], &[3.0, 4.0]);
-//! // A name that is known at run time only, and a device that works for the operator.
+//! // A name that is only known at run time, and a kernel that the operator launches.
 //! let launch = Name::intern("example::matmul", NameKind::Operator);
 //! if let Some(operator) = open_with(launch, |inputs| inputs.int(64)) {
 //!     operator.set_external(1);
@@ -38,7 +38,7 @@
 //!     start_unix_ns,
 //!     end_unix_ns: start_unix_ns + 700,
 //!     stream: 3,
-//!     correlation: 1, // the number of the operator that asked for it
+//!     correlation: 1, // the external id of the operator that launched it
 //!     device: 0,
 //! };
 //! let names = ["matmul_kernel"];

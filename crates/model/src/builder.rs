@@ -12,8 +12,8 @@ mod append;
 #[cfg(test)]
 mod tests;
 
-/// What a part has in common with the parts before it. It decides whether equal threads and ids
-/// mean the same thing.
+/// The relation of a part to the parts before it. It decides whether equal threads and ids mean the
+/// same thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kinship {
     /// The same process and window, such as a device's late report: equal threads are one thread,

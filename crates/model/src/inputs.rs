@@ -12,8 +12,8 @@
 //!   BoolList    count words                   Other              nothing
 //!   TensorList  count encoded tensors         Device             nothing
 //!   NumberList  count encoded numbers         Complex            two words
-//!   Offset      nothing: count is where the tensor that follows begins in its storage
-//!   Keywords    all that is left, as `keywords` describes it: not one of the inputs, but their end
+//!   Offset      nothing: count is the storage offset of the tensor that follows
+//!   Keywords    the rest of the list, see `keywords`: not an input, but the end of the inputs
 //! ```
 
 use crate::{DType, KeywordValue, keywords};

@@ -8,7 +8,7 @@
 //!   None    nothing       Int, Float, Bool         one word
 //!   Text    the text      Ints, Floats, Bools      count words       Texts   count texts
 //!
-//! text: the number of its bytes, then the bytes, eight a word
+//! text: its length in bytes, then the bytes, eight per word
 //! ```
 
 /// The value of a keyword argument. Only plain values and flat lists of them are recorded;

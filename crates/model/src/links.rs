@@ -87,7 +87,7 @@ impl ForwardThread {
 /// thread a        |--op--|   |--op--|        2
 /// thread b   |--op--|                        1
 /// thread c  |-cudaLaunch-|                   3, although it is the first
-/// stream 7          |--kernel--|             1: what devices did counts to the first thread
+/// stream 7          |--kernel--|             1: device work counts as the first thread's
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct ThreadNumbers {

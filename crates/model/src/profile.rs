@@ -80,7 +80,7 @@ impl Profile {
         ThreadNumbers::build(&is_host, self.events())
     }
 
-    /// Returns the events, ordered by start. Of two with equal starts, the longer comes first.
+    /// Returns the events, ordered by start; the longer of two with equal starts comes first.
     pub fn events(&self) -> &[Event] {
         &self.contents.events.events
     }

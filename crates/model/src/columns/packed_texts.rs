@@ -22,7 +22,7 @@ pub struct PackedTexts {
     /// The patterns, concatenated, and the end of each.
     patterns: String,
     ends: Vec<usize>,
-    /// Patterns by hash. Of two with equal hashes, only the first is found.
+    /// Patterns by hash; only the first of two with equal hashes is found.
     pattern_ids: FxHashMap<u64, PatternId>,
     /// For each text, the number of its pattern and its parts.
     packed: Vec<u8>,

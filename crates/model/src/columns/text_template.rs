@@ -27,7 +27,7 @@ const FEWEST_DIGITS: usize = 4;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TextTemplate {
     pattern: Vec<u8>,
-    /// The parts one behind another, packed, and where each ends.
+    /// The packed parts, concatenated, and the end of each.
     packed: Vec<u8>,
     ends: Vec<u32>,
 }
