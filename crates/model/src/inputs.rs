@@ -21,7 +21,7 @@ use crate::{DType, KeywordValue, keywords};
 /// The kind of an input, as its header stores it. [`Input`] is the decoded form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum InputKind {
+pub(crate) enum InputKind {
     /// A value that is not recorded: an absent one, a string, a device.
     Other,
     /// A tensor.

@@ -68,7 +68,7 @@ pub use event::{Category, Event, Flags, ScopeKind};
 pub use event_batch::EventBatch;
 pub use host_totals::HostTotals;
 pub use id::{EventId, InputsId, StackId, StringId, TextId, ThreadId};
-pub use inputs::{Input, InputKind, InputsIter};
+pub use inputs::{Input, InputsIter};
 pub use inputs_encoder::{Encoder, InputsEncoder};
 pub use inputs_table::InputsTable;
 pub use keywords::KeywordValue;
