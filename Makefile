@@ -1,40 +1,53 @@
-# The list of commands. Needs Rust, Python 3.10 or newer and make; everything else is set up by the targets themselves.
+# The commands of the project; `make` lists them. They need Rust, Python 3.10 or newer and make, and install everything else themselves.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-# nextest runs each test in a process of its own; without it one test at a time does, since the recorder is one per process.
+# Tools that are built from source, once, with pinned versions.
+TOOLS := target/tools
+
+# nextest runs each test in a process of its own, which the tests need: a process has one recorder. The nextest on the PATH is used if
+# there is one.
 ifneq ($(shell cargo nextest --version 2>/dev/null),)
-RUST_TESTS := cargo nextest run --workspace --no-fail-fast
+NEXTEST := cargo nextest
 else
-RUST_TESTS := cargo test --workspace --lib --bins --tests -- --test-threads=1
+NEXTEST_READY := $(TOOLS)/bin/cargo-nextest
+NEXTEST := $(NEXTEST_READY) nextest
 endif
 
 .PHONY: help
 help: ## Print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# Not optimised at all: somebody waits for the build, and the program runs for half a second.
+# Not optimised: the build takes longer than the half second that the program runs.
 .PHONY: demo
 demo: export CARGO_PROFILE_DEV_OPT_LEVEL := 0
 demo: export CARGO_PROFILE_DEV_DEBUG := 0
-demo: build ## Train a small model, print the table of a step, write its trace and its memory
+demo: build ## Train a small model, print the table of a step, write a trace and a memory timeline
 	$(BIN)/python examples/train.py
 
 .PHONY: test
 test: test-rust test-loom test-python ## Run every test, Rust and Python
 
+.PHONY: quick
+quick: setup $(NEXTEST_READY) ## Check what changed since origin/main: format, prose, the tests of changed crates and modules
+	$(BIN)/python tools/quick.py --nextest "$(NEXTEST)" $(if $(SINCE),--since $(SINCE))
+
+# The tests build the examples too, so these run as they are: `cargo run --package` would resolve features for that package alone and
+# compile the workspace once more.
 .PHONY: test-rust
-test-rust: ## Run the Rust tests and the examples in the docs
-	$(RUST_TESTS)
+test-rust: $(NEXTEST_READY) ## Run the Rust tests and the examples in the docs
+	$(NEXTEST) run --workspace --no-fail-fast
 	cargo test --workspace --doc --quiet
-	cargo run --quiet --package mindprof --example profile > /dev/null
-	cargo run --quiet --package mindprof --example read -- \
-		tests/goldens/h200-torch2.11/gpt-full.trace.json.gz out/read.pftrace > /dev/null
+	target/debug/examples/profile > /dev/null
+	target/debug/examples/read tests/goldens/h200-torch2.11/gpt-full.trace.json.gz out/read.pftrace > /dev/null
+
+$(TOOLS)/bin/cargo-nextest:
+	cargo install --quiet --locked --debug --root $(TOOLS) cargo-nextest@0.9.143
 
 .PHONY: test-loom
-test-loom: ## Check what crosses threads in every order in which it can happen
+test-loom: ## Check the lock-free parts of the recorder in every interleaving
 	RUSTFLAGS="--cfg loom" cargo test --package mindprof-record --lib --target-dir target/loom
 
 .PHONY: test-python
@@ -42,7 +55,7 @@ test-python: setup build program ## Run the Python tests
 	$(BIN)/python -m pytest -q tests
 	$(BIN)/python -m pytest -q --doctest-modules python
 
-# The interpreter with the real torch: one that the target makes itself, or one that is given, to be reused.
+# An interpreter that has torch. The target creates one unless TORCH_PYTHON names it.
 ifndef TORCH_PYTHON
 TORCH_PYTHON := target/parity/bin/python
 PARITY_READY := target/parity/ready
@@ -50,7 +63,7 @@ endif
 PARITY_TOOLS := target/parity-tools
 
 .PHONY: parity
-parity: $(PARITY_READY) $(PARITY_TOOLS)/ready ## Run the contract's tests against the real torch
+parity: $(PARITY_READY) $(PARITY_TOOLS)/ready ## Run the contract tests against the real torch
 	CONTRACT_HOST=torch PYTHONPATH=$(PARITY_TOOLS) $(TORCH_PYTHON) -m pytest -q -p no:cacheprovider tests/contract
 
 target/parity/ready: tools/parity-requirements.txt
@@ -58,16 +71,17 @@ target/parity/ready: tools/parity-requirements.txt
 	target/parity/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
-# Beside the interpreter and not in it, so that one that is reused stays as it is.
+# Installed beside the interpreter, so that a reused one stays unchanged.
 $(PARITY_TOOLS)/ready: $(VENV)/ready
 	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade --target $(PARITY_TOOLS) $$(grep ^pytest= tools/requirements.txt)
 	touch $@
 
-# Other programs that read what is written here, in an environment of their own. What could not be had is tried again next time.
+# Programs that read the files that mindprof writes, in an environment of their own. Those that could not be installed are tried again
+# next time.
 CLIENTS := target/clients
 
 .PHONY: test-clients
-test-clients: build program $(CLIENTS)/ready ## Let HTA, TensorBoard's plugin, Perfetto, speedscope, DuckDB, polars and pandas read our files
+test-clients: build program $(CLIENTS)/ready ## Read our files with HTA, TensorBoard's plugin, Perfetto, speedscope, DuckDB, polars and pandas
 	CLIENTS=$(CURDIR)/$(CLIENTS) PYTHONPATH=$(CURDIR)/python $(CLIENTS)/bin/python -m pytest -q -p no:cacheprovider tests/clients
 
 $(CLIENTS)/ready: tools/clients.py tools/clients-requirements.txt
@@ -76,18 +90,19 @@ $(CLIENTS)/ready: tools/clients.py tools/clients-requirements.txt
 	if [ ! -s $(CLIENTS)/unavailable ]; then touch $@; fi
 
 .PHONY: lint
-lint: setup build ## Check format, lints, types, stubs, docs and the direction of the crates
+lint: setup build ## Check format, lints, types, stubs, docs, prose and the dependencies between crates
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 	$(BIN)/python tools/layers.py
+	$(BIN)/python tools/prose.py
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/ruff check --quiet
 	$(BIN)/mypy
 	$(BIN)/stubtest mindprof._core --ignore-disjoint-bases
 
 .PHONY: bench
-bench: build-release ## Measure: a recorded scope, ops, the Python face
+bench: build-release ## Measure recorded scopes, operators, the Python API, imports and reading of traces
 	cargo bench --quiet --package mindprof-record
 	$(BIN)/python benchmarks/python_face.py
 	$(BIN)/python benchmarks/host_door.py
@@ -97,32 +112,41 @@ bench: build-release ## Measure: a recorded scope, ops, the Python face
 
 FUZZ_SECONDS ?= 600
 FUZZ_TARGETS := bytes events compressed
+FUZZ_NIGHTLY ?= nightly
+
+ifeq ($(shell cargo fuzz --version 2>/dev/null),)
+FUZZ_READY := $(TOOLS)/bin/cargo-fuzz
+endif
 
 .PHONY: fuzz
-fuzz: ## Feed the reader of traces with damage, each target for FUZZ_SECONDS; needs nightly Rust and cargo-fuzz
+fuzz: $(FUZZ_READY) ## Feed damaged traces to the reader, each target for FUZZ_SECONDS; installs nightly Rust and cargo-fuzz
+	@rustup toolchain list | grep -q "^$(FUZZ_NIGHTLY)" || rustup toolchain install $(FUZZ_NIGHTLY) --no-self-update --profile minimal
 	for target in $(FUZZ_TARGETS); do \
 		mkdir -p fuzz/corpus/$$target && \
-		cargo +nightly fuzz run $$target fuzz/corpus/$$target fuzz/seeds -- \
+		PATH="$(CURDIR)/$(TOOLS)/bin:$$PATH" cargo +$(FUZZ_NIGHTLY) fuzz run $$target fuzz/corpus/$$target fuzz/seeds -- \
 			-max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 || exit 1; \
 	done
+
+$(TOOLS)/bin/cargo-fuzz:
+	cargo install --quiet --locked --debug --root $(TOOLS) cargo-fuzz@0.13.2
 
 SOAK_SECONDS ?= 600
 SOAK_SEED ?=
 SOAK_OPTIONS ?= --seconds $(SOAK_SECONDS)
 
 .PHONY: soak
-soak: build-release ## Use the profiler roughly for SOAK_SECONDS, at random from SOAK_SEED, and check after each round
+soak: build-release ## Stress the profiler for SOAK_SECONDS with random rounds from SOAK_SEED, and check after each
 	cd tools && ../$(BIN)/python -m soak $(SOAK_OPTIONS) $(if $(SOAK_SEED),--seed $(SOAK_SEED))
 
-# The compiler that the sanitizers come with, to the day: the newest may not build what is here. NIGHTLY=... names another.
+# The nightly compiler of the sanitizers, pinned because a newer one may not build the tree. NIGHTLY=... names another.
 NIGHTLY ?= nightly-2026-05-20
 NIGHTLY_HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 NIGHTLY_PARTS := rust-src miri
 
 .PHONY: sanitize
-sanitize: sanitize-threads sanitize-memory sanitize-miri ## Run what crosses threads and what is unsafe under three sanitizers; installs nightly Rust
+sanitize: sanitize-threads sanitize-memory sanitize-miri ## Run concurrent and unsafe code under ThreadSanitizer, AddressSanitizer and Miri; installs nightly Rust
 
-# Tests that panic on purpose would look up each frame of their stacks under the sanitizer, which takes minutes.
+# Without backtraces: tests that panic on purpose would resolve every frame under the sanitizer, which takes minutes.
 sanitize-threads sanitize-memory sanitize-miri: export RUST_BACKTRACE := 0
 
 .PHONY: nightly
@@ -130,13 +154,13 @@ nightly:
 	@for part in $(NIGHTLY_PARTS); do \
 		rustup component list --installed --toolchain $(NIGHTLY) 2>/dev/null | grep -q "^$$part" || \
 		rustup toolchain install $(NIGHTLY) --no-self-update --profile minimal --component $$part || \
-		{ echo "NOT SANITIZED: there is no $(NIGHTLY) with $$part, and it could not be installed" >&2; exit 1; }; \
+		{ echo "$(NIGHTLY) with $$part is not installed and cannot be fetched: name another with NIGHTLY=..." >&2; exit 1; }; \
 	done
 
-# With a standard library that is checked too: its channels and locks order what threads do. As a program has it, and as the native
-# module does.
+# The standard library is instrumented too, because its channels and locks order the threads. The recorder runs both as a program links
+# it and, with the feature `loaded`, as the native module does.
 .PHONY: sanitize-threads
-sanitize-threads: nightly ## Run the tests of the recorder and of the observer of torch under ThreadSanitizer
+sanitize-threads: nightly ## Run the tests of the recorder and of the PyTorch observer under ThreadSanitizer
 	for features in "" loaded; do \
 		RUSTFLAGS="-Zsanitizer=thread" TSAN_OPTIONS="halt_on_error=1" cargo +$(NIGHTLY) test -Zbuild-std \
 			--target $(NIGHTLY_HOST) --target-dir target/tsan --package mindprof-record --features "$$features" \
@@ -145,18 +169,18 @@ sanitize-threads: nightly ## Run the tests of the recorder and of the observer o
 	RUSTFLAGS="-Zsanitizer=thread" TSAN_OPTIONS="halt_on_error=1" cargo +$(NIGHTLY) test -Zbuild-std \
 		--target $(NIGHTLY_HOST) --target-dir target/tsan --package mindprof-pytorch --lib -- --test-threads=1
 
-# Life, stacks, forks, tensors and numpy.
+# Object lifetimes, stacks, forks, tensors and numpy.
 MEMORY_TESTS := $(addprefix tests/python/test_,life.py fork.py stacks.py stack_calls.py stack_leaks.py stack_tools.py \
 	tensor_bad_input.py tensor_composites.py tensor_expressions.py tensor_fuzz.py tensor_limits.py tensor_memory.py tensor_numpy.py)
-# The sanitizer keeps what was freed, so that a use of it is seen: these ask that memory does not grow.
+# These assert that memory does not grow, but the sanitizer quarantines freed memory to detect its use.
 MEMORY_TESTS += $(addprefix --deselect tests/python/test_life.py::test_,500_cycles_leak_nothing \
 	one_profiler_started_500_times_leaks_nothing threads_that_come_and_go_leak_nothing)
 
-# The runtime is that of the C compiler, because an interpreter that knows nothing of it needs one that can be loaded first.
-# Python's objects come from malloc, so that they are checked too. Leaks are not looked for: the interpreter keeps what it has to the
-# end. An allocation that is too large fails, as it does without a sanitizer.
+# The interpreter is not instrumented, so the sanitizer's runtime has to be preloaded; the C compiler has it as a shared library. Python
+# allocates objects by malloc, so that they are checked too. Leak detection is off because the interpreter frees little at exit. An
+# allocation that is too large returns null, as it does without a sanitizer.
 .PHONY: sanitize-memory
-sanitize-memory: nightly setup ## Run the tests of what is unsafe under AddressSanitizer
+sanitize-memory: nightly setup ## Run the tests of unsafe code under AddressSanitizer
 	RUSTFLAGS="-Zsanitizer=address" ASAN_OPTIONS="detect_leaks=0" cargo +$(NIGHTLY) test \
 		--target $(NIGHTLY_HOST) --target-dir target/asan --package mindprof-pytorch --lib -- --test-threads=1
 	RUSTFLAGS="-Zsanitizer=address" cargo +$(NIGHTLY) build --target $(NIGHTLY_HOST) --target-dir target/asan \
@@ -169,41 +193,40 @@ sanitize-memory: nightly setup ## Run the tests of what is unsafe under AddressS
 		ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1" \
 		$(BIN)/python -m pytest -q -p no:cacheprovider $(MEMORY_TESTS)
 
-# Isolation is off because the clock looks at the system's. Two cases of a property are enough for what is looked for here.
-# Not run, because Miri is too slow: what fills thousands of slots or names, packed texts, and tests of whole recordings.
-# Not run, because Miri cannot: the feature `loaded` (an instruction of its own), hooks around forks, the time stamp counter, huge pages.
-# The other unsafe crates call C, which Miri does not know: `sanitize-memory` is for them.
+# Isolation is off because the recorder reads the system clock. Two cases per property are enough to find undefined behaviour.
+# Left out because Miri is too slow: tests that fill thousands of slots or names, packed texts, and whole recordings.
+# Left out because Miri does not support them: the feature `loaded` (inline assembly), fork hooks, the time stamp counter, huge pages.
+# The other unsafe crates call C, which Miri cannot run; `sanitize-memory` covers them.
 MIRI_RECORD := budget chunk clock diffing_writer fast_thread_local name nesting open::tests::plain::a_snapshot open::tests::plain::closing raw
 MIRI_RECORD_SKIP := functions_are_bounded scopes_that_the_budget_has_no_slots_for
 
 .PHONY: sanitize-miri
-sanitize-miri: nightly ## Run under Miri what it can run of the recorder and the model
+sanitize-miri: nightly ## Run the tests of the recorder and the model that Miri supports under Miri
 	MIRIFLAGS="-Zmiri-disable-isolation" PROPTEST_CASES=2 PROPTEST_DISABLE_FAILURE_PERSISTENCE=true \
 		cargo +$(NIGHTLY) miri test --target-dir target/miri --package mindprof-record --lib -- --test-threads=1 \
 		$(MIRI_RECORD) $(addprefix --skip ,$(MIRI_RECORD_SKIP))
 	MIRIFLAGS="-Zmiri-disable-isolation" PROPTEST_CASES=2 PROPTEST_DISABLE_FAILURE_PERSISTENCE=true \
 		cargo +$(NIGHTLY) miri test --target-dir target/miri --package mindprof-model --lib -- --test-threads=1 \
 		builder
-	@echo "NOT RUN under Miri: the other tests of record and model, and all other crates; the Makefile says why"
+	@echo "NOT RUN under Miri: the other tests of record and model, and all other crates; the Makefile explains why"
 
-# Built once, unoptimised: it runs for seconds.
-DENY := target/tools/bin/cargo-deny
+DENY := $(TOOLS)/bin/cargo-deny
 
 $(DENY):
-	cargo install --quiet --locked --debug --root target/tools cargo-deny@0.20.2
+	cargo install --quiet --locked --debug --root $(TOOLS) cargo-deny@0.20.2
 
 .PHONY: audit
-audit: $(DENY) ## Check licences, advisories, duplicates and sources of the crates by deny.toml; installs cargo-deny
+audit: $(DENY) ## Check licences, advisories, duplicates and sources of dependencies by deny.toml; installs cargo-deny
 	@status=0; \
 	$(DENY) --locked check --deny unmatched-skip bans licenses sources || status=1; \
 	if $(DENY) fetch db; then \
 		$(DENY) --locked check advisories || status=1; \
 	else \
-		echo "ADVISORIES NOT CHECKED: their database could not be fetched; all else was checked"; \
+		echo "ADVISORIES NOT CHECKED: the database could not be fetched; the other checks ran"; \
 	fi; \
 	exit $$status
 
-# Interpreters that have torch and pytest; others are made, one environment for each version.
+# Interpreters that have torch, numpy and pytest. Without TORCH_PYTHONS, an environment is created for each version.
 TORCH_VERSIONS ?= 2.15.0 2.11.0 2.7.1
 ifndef TORCH_PYTHONS
 TORCH_PYTHONS := $(TORCH_VERSIONS:%=target/torch-%/bin/python)
@@ -215,11 +238,11 @@ target/torch-%/ready:
 	target/torch-$*/bin/pip install --quiet --disable-pip-version-check torch==$* numpy pytest
 	touch $@
 
-# Run once more where there is a device. The others are about the way that is taken without one.
+# Run once more if there is a GPU. All other tests cover recording without one.
 DEVICE_TESTS := tests/pytorch/test_kineto.py tests/pytorch/test_kineto_safety.py
 
 .PHONY: test-pytorch
-test-pytorch: build $(TORCHES_READY) ## Record real PyTorch: TORCH_PYTHONS=... are interpreters that have it
+test-pytorch: build $(TORCHES_READY) ## Record real PyTorch; TORCH_PYTHONS=... names interpreters that have it
 	@status=0; for python in $(TORCH_PYTHONS); do \
 		echo "$$python: torch $$($$python -c 'import torch; print(torch.__version__)')"; \
 		CUDA_VISIBLE_DEVICES= PYTHONPATH=python $$python -m pytest -q tests/pytorch || status=1; \
@@ -228,14 +251,14 @@ test-pytorch: build $(TORCHES_READY) ## Record real PyTorch: TORCH_PYTHONS=... a
 		fi; \
 	done; exit $$status
 
-# An interpreter with the trainers: one that the target makes itself, or one that is given.
+# An interpreter with the trainers. The target creates one unless TRAINERS_PYTHON names it.
 ifndef TRAINERS_PYTHON
 TRAINERS_PYTHON := target/trainers/bin/python
 TRAINERS_READY := target/trainers/ready
 endif
 
 .PHONY: test-trainers
-test-trainers: build $(TRAINERS_READY) ## Run Hugging Face's and Lightning's trainers with their own profilers on the engine
+test-trainers: build $(TRAINERS_READY) ## Run the trainers of Hugging Face and Lightning with their profiler callbacks on the engine
 	PYTHONPATH=$(CURDIR)/python $(TRAINERS_PYTHON) -m pytest -q -p no:cacheprovider tests/trainers
 
 target/trainers/ready: tools/trainers-requirements.txt
@@ -243,20 +266,20 @@ target/trainers/ready: tools/trainers-requirements.txt
 	target/trainers/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
-# A checkout of MindTorch v2: its folder src. Nothing of it is part of this project.
+# The folder `src` of a checkout of MindTorch v2, which is not part of this project.
 MINDTORCH_SRC ?=
 
 .PHONY: test-mindtorch
-test-mindtorch: setup build ## Record the real MindTorch v2 and run its own profiler tests on the engine: MINDTORCH_SRC=.../src
-	@test -d "$(MINDTORCH_SRC)/mindtorch_v2" || { echo "MINDTORCH_SRC=... has to name the folder that holds mindtorch_v2" >&2; exit 1; }
+test-mindtorch: setup build ## Record the real MindTorch v2 and run its profiler tests on the engine; needs MINDTORCH_SRC=.../src
+	@test -d "$(MINDTORCH_SRC)/mindtorch_v2" || { echo "mindtorch_v2 not found: set MINDTORCH_SRC to the folder src of a MindTorch checkout" >&2; exit 1; }
 	MINDTORCH_SRC="$(abspath $(MINDTORCH_SRC))" $(BIN)/python -m pytest -q -p no:cacheprovider tests/mindtorch
 
 .PHONY: bench-mindtorch
-bench-mindtorch: build-release ## Measure an operator of MindTorch v2 against its own profiler: MINDTORCH_SRC=.../src
+bench-mindtorch: build-release ## Measure an operator of MindTorch v2 against its own profiler; needs MINDTORCH_SRC=.../src
 	PYTHONPATH="$(abspath $(MINDTORCH_SRC)):$(CURDIR)/python" $(BIN)/python benchmarks/mindtorch.py
 
 .PHONY: bench-torch
-bench-torch: build-release $(PARITY_READY) ## Measure against the real torch.profiler, in an environment of its own
+bench-torch: build-release $(PARITY_READY) ## Measure results against the real torch.profiler
 	$(BIN)/python benchmarks/bench_torch.py --torch-python $(TORCH_PYTHON)
 
 .PHONY: bench-pytorch
@@ -264,15 +287,15 @@ bench-pytorch: build-release $(PARITY_READY) ## Measure recording of real PyTorc
 	PYTHONPATH=python $(TORCH_PYTHON) benchmarks/pytorch.py
 
 .PHONY: bench-kineto
-bench-kineto: build-release $(PARITY_READY) ## Measure results of torch's own collector, ours against torch's
+bench-kineto: build-release $(PARITY_READY) ## Measure reading the results of torch's collector against torch itself
 	PYTHONPATH=python $(TORCH_PYTHON) benchmarks/kineto.py
 
 .PHONY: bench-write
-bench-write: build-release $(PARITY_READY) ## Measure writing of traces against the real torch.profiler
+bench-write: build-release $(PARITY_READY) ## Measure writing traces against the real torch.profiler
 	$(BIN)/python benchmarks/write_trace.py --torch-python $(TORCH_PYTHON)
 
 .PHONY: ci
-ci: lint test ## What has to pass before a change lands
+ci: lint test ## Run lint and test: every change has to pass them
 
 .PHONY: format
 format: setup ## Format all code
@@ -281,27 +304,28 @@ format: setup ## Format all code
 	$(BIN)/ruff check --fix --quiet
 
 .PHONY: build
-build: $(VENV)/maturin ## Build the native module into the virtual environment, in the profile of the tests: quick to build
+build: $(VENV)/maturin ## Build the native module into the virtual environment, in the test profile: quick to build
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet
 
-# Speed is measured, and rough use tried, on what users get; but with symbols, so that a profiler of programs can name what it sees.
+# Benchmarks and the soak run the profile that users get, but keep symbols, so that a native profiler can resolve frames.
 bench build-release: export CARGO_PROFILE_RELEASE_STRIP := none
 
 .PHONY: build-release
-build-release: setup ## Build it in the profile of the wheels: quick to run
+build-release: setup ## Build the native module in the profile of the wheels: quick to run
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
 
 WHEEL_TARGETS ?= x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
 WHEEL_TOOLS := target/wheel-tools
-# Named, because a source distribution is unpacked where rust-toolchain.toml is not seen.
+# Passed on explicitly, because a source distribution is unpacked outside the reach of rust-toolchain.toml.
 RUST_TOOLCHAIN = $(shell sed -n 's/^channel = "\(.*\)"/\1/p' rust-toolchain.toml)
-# As they are linked, with their symbols.
+# The wheels as linked, with symbols.
 WHEELS_WITH_SYMBOLS := target/wheel/with-symbols
 
-# Each from the source distribution, so that what is built from it is what was tried. Nothing tells where crates lay. From nothing each
-# time: all files of a source distribution are of one day long ago, so that cargo takes what it built of an earlier one for new.
+# Wheels are built from the source distribution, so that testing them tests it too. Paths of this machine are remapped out of the
+# binaries. The build starts from scratch, because all files of a source distribution have the same old modification time, and cargo
+# would take the artifacts of an earlier one for current.
 .PHONY: wheel
-wheel: $(WHEEL_TOOLS)/ready ## Build wheels for WHEEL_TARGETS and the source distribution into dist, symbols aside; installs zig
+wheel: $(WHEEL_TOOLS)/ready ## Build wheels for WHEEL_TARGETS and the source distribution into dist, and symbols into dist/debug; installs zig
 	rm -rf dist target/wheel
 	@for target in $(WHEEL_TARGETS); do \
 		rustup target list --installed | grep -qx $$target || rustup target add $$target || exit 1; \
@@ -321,27 +345,28 @@ $(WHEEL_TOOLS)/ready: tools/wheel-requirements.txt
 	$(WHEEL_TOOLS)/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
-# EMULATOR="qemu-aarch64 -L ROOT ROOT/usr/bin/python3" tries the wheel of the other processor too.
+# EMULATOR="qemu-aarch64 -L ROOT ROOT/usr/bin/python3" runs the wheel of the other processor too.
 EMULATOR ?=
-# Pythons that are not where they are looked for.
+# Further interpreters, beside those on the PATH and those of pyenv and uv.
 PYTHONS ?=
 
 .PHONY: test-wheel
-test-wheel: ## Install the wheels of dist into empty environments of Python 3.10 to 3.14, those that are found, and use them
+test-wheel: ## Install the wheels of dist into empty environments of Python 3.10 to 3.14, as far as found, and use them
 	$(PYTHON) tools/try_wheel.py dist $(addprefix --python ,$(PYTHONS)) $(if $(EMULATOR),--emulator "$(EMULATOR)")
 
+# With the same selection of packages and targets as the tests, so that cargo resolves the same features and shares the artifacts.
 .PHONY: program
-program: ## Build the program mindprof as the Python tests run it
-	cargo build --quiet --package mindprof-cli
+program: ## Build the program mindprof in the test profile
+	cargo build --quiet --workspace --bins --examples
 
 .PHONY: setup
-setup: $(VENV)/ready ## Make the virtual environment with the tools
+setup: $(VENV)/ready ## Create the virtual environment with the development tools
 
 $(VENV)/ready: $(VENV)/maturin
 	$(BIN)/pip install --quiet --disable-pip-version-check --requirement tools/requirements.txt
 	touch $@
 
-# All that the demo needs: the other tools are large, and somebody waits.
+# The demo needs maturin alone, and should not wait for the other tools.
 $(VENV)/maturin: tools/requirements.txt
 	$(PYTHON) -c 'import sys; sys.exit("mindprof needs Python 3.10 or newer") if sys.version_info < (3, 10) else None'
 	$(PYTHON) -m venv $(VENV)
@@ -349,6 +374,6 @@ $(VENV)/maturin: tools/requirements.txt
 	touch $@
 
 .PHONY: clean
-clean: ## Remove everything that was built
+clean: ## Remove everything that was built, and the virtual environment
 	cargo clean
 	rm -rf $(VENV) dist out

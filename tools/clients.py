@@ -1,8 +1,9 @@
-"""Installs the programs that read what is written here, each by itself: a missing one is named.
+"""Installs the programs that tests/clients has read our files, each one separately.
 
-`python tools/clients.py FOLDER` runs in the environment that it fills, which is FOLDER. What is
-pinned in clients-requirements.txt and cannot be had (no such version, nobody answers, no node) is
-named on stderr and in FOLDER/unavailable, which tests/clients reads; any other failure is one.
+`python tools/clients.py FOLDER` runs in the virtual environment FOLDER and installs the pinned
+programs of clients-requirements.txt into it. A program that is not available (no such version, no
+network, no node) is reported on stderr and in FOLDER/unavailable, which tests/clients reads to skip
+its tests; any other failure of an installation is an error.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import sys
 from pathlib import Path
 
 REQUIREMENTS = Path(__file__).with_name("clients-requirements.txt")
-# How pip and npm say that there is nothing to be had, rather than that it is broken.
-NOT_TO_BE_HAD = (
+# Messages of pip and npm for a package that is unavailable, rather than broken.
+UNAVAILABLE = (
     "No matching distribution found",
     "Max retries exceeded",
     "Temporary failure in name resolution",
@@ -28,7 +29,7 @@ NOT_TO_BE_HAD = (
 
 
 def main() -> int:
-    """Installs everything, and says what could not be had."""
+    """Installs everything, and reports the programs that are not available."""
     folder = Path(sys.argv[1])
     unavailable = []
     for line in REQUIREMENTS.read_text().splitlines():
@@ -38,18 +39,18 @@ def main() -> int:
             if reason:
                 unavailable.append(f"{name.removeprefix('npm:')}: {reason}")
     if shutil.which("node") is None:
-        unavailable.append("node: is not on this machine")
+        unavailable.append("node: not installed")
     (folder / "unavailable").write_text("".join(f"{line}\n" for line in unavailable))
     for line in unavailable:
-        print(f"NOT TO BE HAD: {line}", file=sys.stderr)
+        print(f"NOT AVAILABLE: {line}", file=sys.stderr)
     return 0
 
 
 def install(requirement: str, folder: Path) -> str | None:
-    """Installs one requirement; returns why it cannot be had, or None.
+    """Installs one requirement. Returns the reason if it is not available, or None.
 
     Raises:
-        SystemExit: If it is there and does not install.
+        SystemExit: If the installation fails for another reason.
     """
     if requirement.startswith("npm:"):
         package = requirement.removeprefix("npm:").replace("==", "@")
@@ -66,15 +67,15 @@ def install(requirement: str, folder: Path) -> str | None:
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         command.append(requirement)
     if shutil.which(command[0]) is None:
-        return f"{command[0]} is not on this machine"
+        return f"{command[0]} is not installed"
     run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode == 0:
         return None
     said = run.stdout + run.stderr
-    for sign in NOT_TO_BE_HAD:
+    for sign in UNAVAILABLE:
         if sign in said:
             return sign
-    raise SystemExit(f"{requirement} does not install:\n{said}")
+    raise SystemExit(f"{requirement} cannot be installed:\n{said}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""Lists the signatures of the operators that the embedded runtime records, as torch registers them.
+"""Writes the schemas of the operators that the embedded runtime records, as torch registers them.
 
-Runs under a Python that has torch, and writes `crates/formats/src/execution_trace/schemas.txt`.
-Overloads by names of dimensions are left out: the runtime has none.
+Run it under a Python that has torch; it writes `crates/formats/src/execution_trace/schemas.txt`,
+which execution traces take their `op_schema` from. Overloads with named dimensions are omitted,
+because the runtime has none.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import torch  # type: ignore[import-not-found]  # what is installed here is the host
+import torch  # type: ignore[import-not-found]  # only in the environment that runs this
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "crates/tensor/src"
@@ -17,7 +18,7 @@ TARGET = ROOT / "crates/formats/src/execution_trace/schemas.txt"
 
 
 def operator_names() -> set[str]:
-    """Returns the operators that the sources name."""
+    """Returns the names of operators in the sources of the runtime."""
     names: set[str] = set()
     for source in SOURCES.rglob("*.rs"):
         names |= set(re.findall(r'"(aten::[a-z_0-9]+)"', source.read_text()))
@@ -25,7 +26,7 @@ def operator_names() -> set[str]:
 
 
 def signatures(name: str) -> list[str]:
-    """Returns the signatures of an operator's overloads."""
+    """Returns the schemas of the overloads of an operator."""
     packet = getattr(torch.ops.aten, name.removeprefix("aten::"), None)
     if packet is None:
         return []

@@ -1,9 +1,8 @@
-"""Takes the symbols out of a wheel's native module and puts them into a file beside it.
+"""Moves the symbols of a wheel's native module into a separate debug file.
 
-Reads a wheel whose module was built with its symbols, and writes into a folder the wheel without
-them and, under `debug/PLATFORM`, what was taken out. The module names that file, so that a debugger
-finds it when it lies beside the module. A wheel that is larger than people should have to wait for
-is an error.
+Reads a wheel whose module was built with symbols, and writes into a folder the wheel without them
+and, under `debug/PLATFORM`, the debug file. The module has a debug link to that file, so that a
+debugger finds it if both are in one folder. A wheel above the size limit is an error.
 
     python tools/strip_wheel.py target/wheel/full/mindprof-0.1.0-....whl dist
 """
@@ -20,16 +19,16 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-LIMIT = 5_000_000
-"""Bytes of a wheel."""
+LIMIT = 7_000_000
+"""The largest wheel in bytes, so that `pip install` stays quick."""
 
 
 def object_copier() -> list[str]:
-    """Returns the command of the compiler's own `objcopy`, which knows every processor."""
+    """Returns the command of Rust's `objcopy`, which supports every processor."""
     asked = ["rustc", "--print", "sysroot", "--print", "target-libdir"]
     said = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.split("\n")
     sysroot, libraries = Path(said[0]), Path(said[1])
-    # It is linked to the compiler's libraries and does not say where they are.
+    # It links to the compiler's shared libraries but has no search path for them.
     return [
         "env",
         f"LD_LIBRARY_PATH={sysroot / 'lib'}",
@@ -38,7 +37,7 @@ def object_copier() -> list[str]:
 
 
 def split(module: bytes, debug: Path) -> bytes:
-    """Returns a module without its symbols, which go into the file `debug`."""
+    """Writes the symbols of a module to the file `debug`, and returns the module without them."""
     debug.parent.mkdir(parents=True, exist_ok=True)
     copy = object_copier()
     with tempfile.TemporaryDirectory() as folder:
@@ -51,13 +50,13 @@ def split(module: bytes, debug: Path) -> bytes:
 
 
 def record_line(name: str, content: bytes) -> str:
-    """Returns what a wheel's list of files says of one of them."""
+    """Returns the line of a file in a wheel's RECORD: name, hash and size."""
     digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
     return f"{name},sha256={digest},{len(content)}"
 
 
 def strip(wheel: Path, folder: Path) -> Path:
-    """Writes a wheel without symbols into a folder, and returns where it is."""
+    """Writes a wheel without symbols into a folder, and returns its path."""
     platform = wheel.stem.split("-")[-1].split(".")[0]
     written = folder / wheel.name
     folder.mkdir(parents=True, exist_ok=True)
@@ -81,7 +80,7 @@ def strip(wheel: Path, folder: Path) -> Path:
 
 
 def main() -> None:
-    """Strips the wheels that are named, and says how large they are."""
+    """Strips the given wheels and prints their sizes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("wheels", nargs="+", type=Path)
     parser.add_argument("folder", type=Path)
@@ -93,7 +92,10 @@ def main() -> None:
         print(f"{written}: {size / 1e6:.2f} MB")
         too_large |= size > LIMIT
     if too_large:
-        sys.exit(f"a wheel is larger than {LIMIT / 1e6:.0f} MB")
+        sys.exit(
+            f"a wheel is larger than {LIMIT / 1e6:.0f} MB: drop a dependency, or build it for size "
+            "in the release profile of Cargo.toml"
+        )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Lists the public names of torch's modules that `mindtorch_v2` has a counterpart of.
+"""Writes the public names of the torch modules that `mindtorch_v2` mirrors.
 
-Runs under a Python that has torch, and writes `python/mindtorch_v2/_torch_names.json`, by which
-the runtime tells a name that it lacks from one that nobody has.
+Run it under a Python that has torch; it writes `python/mindtorch_v2/_torch_names.json`, from which
+the runtime tells a name that torch has, but the runtime lacks, from a misspelt one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MODULES = (
 
 
 def public_names(module: ModuleType) -> list[str]:
-    """Returns the names that users of a module may use."""
+    """Returns the public names of a module, sorted."""
     listed = set(getattr(module, "__all__", ()))
     listed |= {name for name in dir(module) if not name.startswith("_")}
     return sorted(name for name in listed if not name.startswith("_"))

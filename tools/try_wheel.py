@@ -1,11 +1,11 @@
-"""Installs a wheel into empty environments, one for each Python that is found, and uses it there.
+"""Installs wheels into empty environments, one for each Python version, and uses them there.
 
-In each of them the program's table of a golden trace has to be torch's own, and a program of three
-lines has to run. Pythons of the wanted versions are looked for among `--python`, on the PATH, and
-where pyenv and uv keep theirs; those that are not found are named.
+In each environment, the program's table of a golden trace must equal torch's own, and a program of
+three lines must run. Interpreters come from `--python`, from the PATH, and from the folders of
+pyenv and uv; versions that are not found are reported.
 
-Wheels for another processor are run where `--emulator` tells a command that starts a Python of that
-processor, and are named as not run otherwise. It is an error to run nothing at all.
+Wheels for another processor run if `--emulator` names a command that starts a Python of that
+processor, and are reported as not run otherwise. It is an error if no wheel runs.
 
     python tools/try_wheel.py dist
 """
@@ -36,16 +36,17 @@ print(prof.key_averages().table())
 
 
 def output(command: list[str], **variables: str) -> str:
-    """Runs a command and returns what it prints."""
+    """Runs a command and returns its standard output; exits if it fails."""
     environment = {**os.environ, **variables}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode:
-        sys.exit(f"{shlex.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+        said = f"{done.stdout}{done.stderr}"
+        sys.exit(f"{shlex.join(command)} failed with status {done.returncode}:\n{said}")
     return done.stdout
 
 
 def candidates(version: str, given: list[str]) -> Iterator[str]:
-    """Returns what may be a Python of a version, best first."""
+    """Yields commands that may be a Python of a version, best first."""
     yield from given
     if found := shutil.which(f"python{version}"):
         yield found
@@ -58,7 +59,7 @@ def candidates(version: str, given: list[str]) -> Iterator[str]:
 
 
 def find_python(version: str, given: list[str]) -> str | None:
-    """Returns a Python of a version that can be run, and has the lock that the wheels need."""
+    """Returns a working Python of a version that has the GIL, which the wheels need."""
     ask = "import sys; print(*sys.version_info[:2], sep='.', end='t' * ('t' in sys.abiflags))"
     for candidate in candidates(version, given):
         try:
@@ -71,25 +72,25 @@ def find_python(version: str, given: list[str]) -> str | None:
 
 
 def check(python: list[str], program: list[str], **variables: str) -> None:
-    """Uses an installed wheel; ends everything where it does not do what it should."""
+    """Uses an installed wheel; exits if a result is wrong."""
     with gzip.open(f"{GOLDEN}.says.json.gz") as says:
         wanted = json.load(says)["tables"][TABLE]
     flags = ["--sort-by", "self_cpu_time_total", "--row-limit", "-1"]
     table = output([*program, "table", f"{GOLDEN}.trace.json.gz", *flags], **variables)
     if table.rstrip() != wanted.rstrip():
-        sys.exit(f"{shlex.join(program)}: the table is not torch's:\n{table}")
+        sys.exit(f"{shlex.join(program)}: the table differs from torch's:\n{table}")
     said = output([*python, "-c", PROGRAM], **variables)
     if "aten::mm" not in said:
-        sys.exit(f"{shlex.join(python)}: the program's table lacks its product:\n{said}")
+        sys.exit(f"{shlex.join(python)}: the table of the program has no aten::mm:\n{said}")
 
 
 def try_here(wheel: Path, given: list[str]) -> int:
-    """Tries a wheel for this processor, and returns in how many Pythons."""
+    """Runs a wheel in every Python found, and returns the number of them."""
     tried = 0
     for version in VERSIONS:
         python = find_python(version, given)
         if python is None:
-            print(f"{wheel.name}: NOT RUN in Python {version}, which was not found")
+            print(f"{wheel.name}: NOT RUN in Python {version}: no such interpreter found")
             continue
         with tempfile.TemporaryDirectory() as folder:
             output([python, "-m", "venv", "--without-pip", folder])
@@ -103,7 +104,7 @@ def try_here(wheel: Path, given: list[str]) -> int:
 
 
 def try_emulated(wheel: Path, processor: str, emulator: str) -> None:
-    """Tries a wheel for another processor in the Python that a command starts."""
+    """Runs a wheel for another processor in the Python that a command starts."""
     python = shlex.split(emulator)
     with tempfile.TemporaryDirectory() as folder:
         into = ["--target", folder, "--platform", f"manylinux2014_{processor}", "--no-deps"]
@@ -115,15 +116,15 @@ def try_emulated(wheel: Path, processor: str, emulator: str) -> None:
 
 
 def main() -> None:
-    """Tries every wheel of a folder."""
+    """Runs every wheel of a folder."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--python", action="append", default=[], help="a Python to look at first")
-    parser.add_argument("--emulator", help="starts a Python of another processor")
+    parser.add_argument("--python", action="append", default=[], help="an interpreter to prefer")
+    parser.add_argument("--emulator", help="the command of a Python for another processor")
     arguments = parser.parse_args()
     wheels = sorted(arguments.folder.glob("*.whl"))
     if not wheels:
-        sys.exit(f"there is no wheel in {arguments.folder}")
+        sys.exit(f"no wheel in {arguments.folder}: run `make wheel`")
     tried = 0
     for wheel in wheels:
         processor = wheel.stem.rsplit("manylinux2014_", 1)[-1].split(".")[0]
@@ -133,9 +134,9 @@ def main() -> None:
             try_emulated(wheel, processor, arguments.emulator)
             tried += 1
         else:
-            print(f"{wheel.name}: NOT RUN, being for {processor}, and no emulator was named")
+            print(f"{wheel.name}: NOT RUN, built for {processor}: name an emulator to run it")
     if not tried:
-        sys.exit("no wheel was run")
+        sys.exit("no wheel could be run: install a Python, or name one with --python")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-//! Any bytes are answered; what is read can be written, and is read again without a fault but crossing events.
+//! Feeds arbitrary bytes to the reader, which must not panic. A trace that it accepts must round-trip: written
+//! and read again it has the same events, with no repairs other than crossing events.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Compressed data, sound or not: the bytes as they are behind the mark of a format, and text that was packed.
+//! Feeds compressed data to the reader: valid streams, truncated ones, and arbitrary bytes behind the magic
+//! number of gzip or zstd. A valid stream must give the same answer as its plain text.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Traces put together from the keys and values that real ones have, in any order, cut and damaged.
+//! Feeds traces assembled from the keys and values of real ones, in any order, with bytes overwritten and the
+//! end cut off. A trace that the reader accepts must round-trip.
 
 #![no_main]
 
@@ -11,8 +12,9 @@ use mindprof_model::{PassthroughKind, Profile};
 struct Trace {
     is_object: bool,
     events: Vec<Vec<Entry>>,
-    /// Bytes that are put in somewhere, and where the text is cut off.
+    /// Bytes to overwrite, as positions and values.
     damage: Vec<(u16, u8)>,
+    /// The length to truncate the text to.
     cut: Option<u16>,
 }
 
@@ -25,7 +27,7 @@ enum Entry {
     Text(u8, String),
 }
 
-/// What the reader does not know, beside what it does.
+/// Keys that the reader does not know, mixed with those it does.
 const STRANGE_KEYS: [&str; 3] = ["id", "bp", "cname"];
 const STRANGE_ARGUMENTS: [&str; 4] = ["stream", "grid", "warps per SM", ""];
 const VALUES: [&str; 44] = [
