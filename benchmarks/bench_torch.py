@@ -1,10 +1,10 @@
-"""How long torch.profiler and mindprof take from `stop()` to the first row, on one stream of ops.
+"""Compares the time from `stop()` to the first row of torch.profiler and mindprof.
 
-Each measurement is a process of its own: it records the same steps (`x + x` on 4x4 in a named range
-per hundred), stops, and asks for averages, again, by shape, by stack, and for every event. With
-`--everything` shapes, memory and stacks are recorded too, and the stacks written. Run it with
-`make bench-torch`, which makes an environment with torch for it; `TORCH_PYTHON` names one that is
-there already.
+Each measurement runs in its own process: it records the same operators (`x + x` on 4x4, with a
+named range around every hundred), stops, and requests the averages, the same averages again, those
+by shape and by stack, and every event. `--everything` also records shapes, memory and stacks, and
+exports the stacks. Run it with `make bench-torch`, which creates an environment with torch unless
+`TORCH_PYTHON` names an interpreter that has it.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from typing import Any
 
 SIZES = (10_000, 100_000, 300_000, 1_000_000)
 TORCH_LIMIT = 300_000
-"""torch takes minutes and gigabytes beyond this."""
+"""The most events for torch, which needs minutes and gigabytes for more."""
 
 
 def resident_bytes() -> int:
-    """Returns how much memory the process holds."""
+    """Returns the resident memory of the process."""
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def timed(action: Callable[[], Any]) -> tuple[float, Any]:
-    """Returns how many milliseconds `action` took, and what it returned."""
+    """Returns the milliseconds that `action` took, and its result."""
     started = time.perf_counter_ns()
     result = action()
     return (time.perf_counter_ns() - started) / 1e6, result
 
 
 def all_flags(host: str) -> dict[str, Any]:
-    """Returns the arguments with which everything is recorded."""
+    """Returns the arguments of a profiler that records everything."""
     flags: dict[str, Any] = {"record_shapes": True, "profile_memory": True, "with_stack": True}
     if host == "torch":
         # Without it torch's stacks stay empty.
@@ -49,7 +49,7 @@ def all_flags(host: str) -> dict[str, Any]:
 
 
 def measure(host: str, events: int, *, everything: bool) -> dict[str, float]:
-    """Records and looks, in this process. Returns milliseconds and bytes by name."""
+    """Records and reads the results in this process. Returns milliseconds and bytes by name."""
     torch: Any = importlib.import_module(host)
     profiler: Any = importlib.import_module(f"{host}.profiler")
     x = torch.ones((4, 4))
@@ -98,7 +98,7 @@ def run(python: str, host: str, events: int, everything: bool) -> dict[str, floa
 def compare(torch_python: str, everything: bool) -> None:
     """Prints one block per number of events."""
     for events in SIZES:
-        # Before torch's run and after it: shared machines change their speed within minutes.
+        # Before and after the run of torch, since the speed of a shared machine drifts.
         runs = [run(sys.executable, "mindtorch_v2", events, everything) for _ in range(3)]
         theirs = run(torch_python, "torch", events, everything) if events <= TORCH_LIMIT else {}
         runs += [run(sys.executable, "mindtorch_v2", events, everything) for _ in range(4)]
@@ -120,13 +120,15 @@ def compare(torch_python: str, everything: bool) -> None:
 
 
 def main() -> None:
-    """Measures here, or has others measure and compares."""
+    """Measures in this process, or starts processes that do and compares them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--torch-python", default=os.environ.get("TORCH_PYTHON", sys.executable))
     parser.add_argument(
         "--everything", action="store_true", help="record shapes, memory and stacks too"
     )
-    parser.add_argument("--measure", help="the host to measure in this process")
+    parser.add_argument(
+        "--measure", help="the package to measure in this process: torch or mindtorch_v2"
+    )
     parser.add_argument("--events", type=int, default=SIZES[0])
     arguments = parser.parse_args()
     if arguments.measure:

@@ -1,8 +1,8 @@
-"""What the embedded runtime costs beside torch, as ratios: a small op, a training step, a product.
+"""Compares the speed of the embedded runtime with torch: a small op, a training step, a product.
 
-Run it with the runtime's Python and name one that has torch:
-`python benchmarks/host.py /path/to/python-with-torch`. Both measure in turn, block by block, in two
-processes on one thread each, so that a noisy machine disturbs them alike; medians are compared.
+Run it with the Python of the runtime and pass one that has torch:
+`python benchmarks/host.py /path/to/python-with-torch`. Two processes with one thread each take
+turns block by block, so that noise on the machine affects both alike. Prints ratios of medians.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BLOCKS = 25
 
 
 def contestants(torch: Any) -> dict[str, tuple[Callable[[], Any], int]]:
-    """Returns what is measured and how often it runs in a block."""
+    """Returns the functions to measure by name, and their repetitions in a block."""
     torch.manual_seed(0)
     x, square = torch.ones(4, 4), torch.randn(512, 512)
     model = torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.ReLU(), torch.nn.Linear(128, 10))
@@ -41,7 +41,7 @@ def contestants(torch: Any) -> dict[str, tuple[Callable[[], Any], int]]:
 
 
 def serve(name: str) -> None:
-    """Measures one block for every line on the input: the name of what to measure."""
+    """Reads names of functions from stdin, and prints the nanoseconds of one block for each."""
     torch: Any = importlib.import_module(name)
     if hasattr(torch, "set_num_threads"):
         torch.set_num_threads(1)
@@ -55,7 +55,7 @@ def serve(name: str) -> None:
 
 
 def main() -> None:
-    """Measures both in turn and prints ratios."""
+    """Measures both packages in turn and prints ratios."""
     environment = {**os.environ, "RAYON_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     commands = {"mindtorch_v2": sys.executable, "torch": sys.argv[1]}
     servers = {

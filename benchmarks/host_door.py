@@ -1,9 +1,9 @@
-"""What an operator costs that a framework opens and closes from Python.
+"""Measures the cost of an operator that a framework opens and closes from Python.
 
-Each is timed in the same run as a pair of empty calls, and its ratio to that is shown; medians of
-rounds, of the time that the processor worked for this thread. Inputs are a tensor and a number: the
-tensor is a `TensorInput`, which is asked nothing, an object of Python with three attributes, or an
-array of numpy. `--most NS` makes it an error if an operator without inputs, or with a
+Each case is timed in the same run as a pair of empty calls, and printed with its ratio to them.
+Times are medians over rounds, of the CPU time of this thread. Inputs are a tensor and a number; the
+tensor is a `TensorInput`, which needs no attribute access, a Python object with three attributes,
+or a numpy array. With `--most NS` the exit status is 1 if an operator without inputs, or with a
 `TensorInput`, costs more.
 """
 
@@ -30,7 +30,7 @@ def empty(_name: str) -> None:
 
 
 def pair_of_empty_calls(count: int) -> None:
-    """Calls twice per turn, as an operator is opened and closed."""
+    """Makes two calls per iteration, as opening and closing an operator does."""
     for _ in range(count):
         empty("example::add")
         empty("example::add")
@@ -44,7 +44,7 @@ def operators(count: int) -> None:
 
 
 class Tensor:
-    """A tensor of a framework, which tells by attributes."""
+    """A tensor of a framework, described by its attributes."""
 
     def __init__(self) -> None:
         self.shape = (64, 64)
@@ -53,7 +53,7 @@ class Tensor:
 
 
 def operators_with(tensor: Any) -> Callable[[int], None]:
-    """Returns what opens and closes operators with a tensor and a number."""
+    """Returns a function that opens and closes operators with a tensor and a number."""
 
     def work(count: int) -> None:
         enter, leave = hosts.open_operator, hosts.close_operator
@@ -65,14 +65,14 @@ def operators_with(tensor: Any) -> Callable[[int], None]:
 
 
 def nanoseconds(work: Callable[[int], None]) -> float:
-    """Returns what one turn takes."""
+    """Returns the nanoseconds of one iteration."""
     start = time.thread_time_ns()
     work(OPERATORS)
     return (time.thread_time_ns() - start) / OPERATORS
 
 
 def recorded(work: Callable[[int], None], shapes: bool) -> float:
-    """Returns what one turn takes while a profiler records."""
+    """Returns the nanoseconds of one iteration while a profiler records."""
     with mindprof.profile(record_shapes=shapes):
         return nanoseconds(work)
 
@@ -80,7 +80,7 @@ def recorded(work: Callable[[int], None], shapes: bool) -> float:
 def main() -> int:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--most", type=float, help="nanoseconds that an operator may take")
+    parser.add_argument("--most", type=float, help="the most nanoseconds that an operator may take")
     most = parser.parse_args().most
     cases: dict[str, Callable[[], float]] = {
         "a pair of empty calls": lambda: nanoseconds(pair_of_empty_calls),

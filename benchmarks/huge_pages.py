@@ -1,8 +1,8 @@
-"""What huge pages are worth to the first averages of a recording.
+"""Measures the effect of huge pages on the first averages of a recording.
 
-Each run is a fresh process that records and then asks for averages once. Runs with and without
-huge pages alternate, in one build: Linux takes them away from a process that asks it to, and then
-the advice of `crates/allocator` does nothing. Prints medians and the ratio.
+Each run is a fresh process that records and then computes the averages once. Runs with and without
+huge pages alternate, with the same build: `prctl` disables them for a process, and then the advice
+of `crates/allocator` has no effect. Prints medians and their ratio.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ PR_SET_THP_DISABLE = 41
 
 
 def measure(*, without: bool) -> None:
-    """Records and prints the nanoseconds and the page faults of the first averages."""
+    """Records, and prints the nanoseconds per event and the page faults of the first averages."""
     if without and ctypes.CDLL(None).prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) != 0:
-        raise OSError("the system keeps huge pages on")
+        raise OSError("huge pages cannot be disabled: run on Linux 3.15 or newer")
     import mindtorch_v2 as torch
 
     x = torch.ones((4, 4))
@@ -38,7 +38,7 @@ def measure(*, without: bool) -> None:
 
 
 def run(argument: str) -> tuple[float, int]:
-    """Returns what a fresh process measured."""
+    """Returns the time and the page faults measured in a fresh process."""
     command = [sys.executable, __file__, argument]
     nanoseconds, faults = subprocess.run(command, capture_output=True, check=True).stdout.split()
     return float(nanoseconds), int(faults)

@@ -1,7 +1,7 @@
-"""What `import mindprof` costs over a bare interpreter.
+"""Measures the time of `import mindprof` beyond the start of a bare interpreter.
 
-Fresh interpreters of both kinds alternate, so that a noisy machine disturbs them alike; medians are
-printed. Run it with `make bench`.
+Fresh interpreters with and without the import alternate, so that noise on the machine affects both
+alike. Prints medians. Run it with `make bench`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ EXPENSIVE = ("dataclasses", "inspect", "json", "socket", "uuid", "concurrent.fut
 
 
 def seconds(program: str) -> float:
-    """Returns how long an interpreter takes to run a program."""
+    """Returns the seconds that a fresh interpreter needs for a program."""
     started = time.perf_counter()
     subprocess.run([sys.executable, "-I", "-c", program], check=True)
     return time.perf_counter() - started
 
 
 def main() -> None:
-    """Prints both times, and which expensive modules an import brings."""
+    """Prints both times, and the expensive modules that the import loads."""
     seconds(IMPORT)
     found: dict[str, list[float]] = {BARE: [], IMPORT: []}
     for _ in range(RUNS):

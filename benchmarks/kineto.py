@@ -1,7 +1,7 @@
-"""What results cost where torch's own collector records: ours beside torch's, of one collection.
+"""Compares how long mindprof and torch need to turn raw Kineto results into rows.
 
-One collection of many small additions, on CUDA where there is one, is stopped once. What torch
-takes to end it is paid by both; what comes after is timed for both on the same raw results. Run it
+Records many small additions with torch's own collector, on CUDA if available, and stops it once.
+Both profilers pay for the stop; the work after it is timed for each on the same raw results. Run it
 with a Python that has torch: `make bench-kineto TORCH_PYTHON=…`.
 """
 
@@ -25,7 +25,7 @@ NATIVE = torch._C._autograd
 
 
 def timed(action: Callable[[], Any]) -> tuple[float, Any]:
-    """Returns how many milliseconds an action takes, and what it returns."""
+    """Returns the milliseconds that an action takes, and its result."""
     gc.collect()
     started = time.perf_counter_ns()
     result = action()
@@ -33,11 +33,11 @@ def timed(action: Callable[[], Any]) -> tuple[float, Any]:
 
 
 class Collection:
-    """One collection: both profilers end it by the same call of torch's.
+    """One collection, which both profilers end by the same call of torch.
 
     Args:
-        device: The kind of device to work on, None for the host.
-        options: What is recorded.
+        device: The kind of device to work on, or None for the CPU.
+        options: Arguments of the profiler.
     """
 
     def __init__(self, device: str | None, **options: Any) -> None:
@@ -58,7 +58,7 @@ class Collection:
             torch.cuda.synchronize()
 
     def stop(self) -> None:
-        """Ends it, and keeps what torch hands over."""
+        """Stops the profiler, and keeps the raw results and the time that torch takes."""
         disable = NATIVE._disable_profiler
 
         def keep() -> Any:
@@ -74,7 +74,7 @@ class Collection:
             NATIVE._disable_profiler = disable
 
     def torch_rows(self) -> Any:
-        """Returns torch's rows, made of the same by the steps of its own profiler."""
+        """Returns torch's rows of the same results, computed as its own profiler does."""
         parser = torch.autograd.profiler.profile(use_kineto=True, use_device=self.device)
         events = torch.autograd.profiler_util.EventList(
             parser._parse_kineto_results(self.result), use_device=self.device
@@ -84,7 +84,7 @@ class Collection:
 
 
 def compare(title: str, device: str | None, **options: Any) -> None:
-    """Prints how long both take, with and without what torch takes to end the collection."""
+    """Prints the times of both, with and without the stop of the collector."""
     shares, wholes = [], []
     for _ in range(ROUNDS):
         collection = Collection(device, **options)
@@ -95,7 +95,7 @@ def compare(title: str, device: str | None, **options: Any) -> None:
         torch_ms, theirs = timed(collection.torch_rows)
         counts = [{row.key: row.count for row in rows} for rows in (ours, theirs)]
         if counts[0] != counts[1]:
-            raise SystemExit(f"other rows: {counts}")
+            raise SystemExit(f"the rows differ: {counts}")
         shares.append(torch_ms / own_ms)
         wholes.append((collection.collector_ms + torch_ms) / (stop_ms + rows_ms))
         print(
@@ -105,12 +105,12 @@ def compare(title: str, device: str | None, **options: Any) -> None:
         )
     print(
         f"{title:8} medians: {statistics.median(wholes):.1f} times faster from stop to rows, "
-        f"{statistics.median(shares):.0f} times in what is not the collector's"
+        f"{statistics.median(shares):.0f} times without the collector"
     )
 
 
 def main() -> None:
-    """Prints all of it."""
+    """Compares plain recordings and recordings with shapes."""
     device = "cuda" if torch.cuda.is_available() else None
     name = torch.cuda.get_device_name() if device else "CPU"
     print(f"torch {torch.__version__}, mindprof {mindprof.__version__}, {name}")

@@ -1,13 +1,13 @@
-"""How long torch.profiler and mindprof take to write a memory timeline, on one stream of ops.
+"""Compares how long torch.profiler and mindprof take to write a memory timeline.
 
-Each measurement is a process of its own: it records `x + x` on 4x4 with shapes, memory and stacks,
-stops, and writes the `.json`, then the `.raw.json.gz` and the `.html`. The first file includes all
-that is worked out when someone first looks at a recording. Run it with
+Each measurement runs in its own process: it records `x + x` on 4x4 with shapes, memory and stacks,
+stops, and writes the `.json`, then the `.raw.json.gz` and the `.html`. The time of the first file
+includes everything that is computed lazily from a recording. Run it with
 
     .venv/bin/python benchmarks/memory_timeline.py --torch-python PYTHON_WITH_TORCH
 
-torch is measured at the smallest size alone, where it takes seconds, unless `--torch-limit` says
-more.
+torch is measured only at the smallest size, where it takes seconds, unless `--torch-limit` is
+larger.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SUFFIXES = (".json", ".raw.json.gz", ".html")
 
 
 def measure(host: str, events: int) -> dict[str, float]:
-    """Records and writes, in this process. Returns milliseconds by suffix."""
+    """Records and writes in this process. Returns milliseconds by suffix."""
     warnings.simplefilter("ignore")
     torch: Any = importlib.import_module(host)
     profiler: Any = importlib.import_module(f"{host}.profiler")
@@ -73,12 +73,14 @@ def compare(torch_python: str, torch_limit: int, sizes: list[int]) -> None:
 
 
 def main() -> None:
-    """Measures here, or has others measure and compares."""
+    """Measures in this process, or starts processes that do and compares them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--torch-python", default=os.environ.get("TORCH_PYTHON", sys.executable))
     parser.add_argument("--torch-limit", type=int, default=SIZES[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of ops")
-    parser.add_argument("--measure", help="the host to measure in this process")
+    parser.add_argument(
+        "--measure", help="the package to measure in this process: torch or mindtorch_v2"
+    )
     parser.add_argument("--events", type=int, default=SIZES[0])
     arguments = parser.parse_args()
     if arguments.measure:

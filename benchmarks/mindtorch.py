@@ -1,20 +1,18 @@
-"""What the profiler adds to an operator of MindTorch v2: ours installed, against its own.
+"""Compares what mindprof and MindTorch v2's own profiler add to an operator of MindTorch v2.
 
-Run with the checkout on the path: `make bench-mindtorch MINDTORCH_SRC=...`. Its own profiler and
-ours alternate in one run, in three views.
+Run it with the checkout on the path: `make bench-mindtorch MINDTORCH_SRC=...`. The two profilers
+alternate in one run, in three views:
 
-The calls that the dispatcher makes around an operator while a profiler is on, by themselves, as
-time that the processor worked for this thread: of each the best of many rounds. The inputs are
-those of `x + x` and of `x + y`, since what is given twice is asked once.
-
-The same calls, each after an operator that no profiler hears of: several times as much for both,
-since an operator runs so much code that a profiler's is out of the processor's caches by then.
-
-`x + x` as a whole. It takes a hundred times as long as what is looked for, and what a busy machine
-or the garbage collector adds to 200 operators in a row is more than that too. So operators that the
-profiler hears of and ones that it does not hear of take turns one by one, under one open profiler,
-without garbage collection, and the medians of both are held against each other. What this shows
-where no profiler is open, zero but for noise, is printed first.
+1. The calls alone that the dispatcher makes around an operator while a profiler is on: the best CPU
+   time of this thread over many rounds. The inputs are those of `x + x` and of `x + y`, since an
+   input that occurs twice is examined once.
+2. The same calls, each after an operator that the profilers do not see. They take several times as
+   long in both, since an operator runs enough code to evict the profiler from the CPU caches.
+3. `x + x` as a whole. It takes a hundred times as long as the calls, and noise or the garbage
+   collector can add more than the calls to 200 operators in a row. Operators that the profiler sees
+   and operators that it does not see therefore alternate one by one, under one open profiler and
+   without garbage collection, and their medians are compared. The same difference without a
+   profiler, zero apart from noise, is printed first.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ CASES: list[dict[str, Any]] = [{}, {"record_shapes": True}, {"with_stack": True}
 
 
 def call_around(arguments: tuple[Any, Any]) -> None:
-    """Asks and calls as the dispatcher does around operators, without these."""
+    """Makes the calls of the dispatcher around operators, without the operators."""
     keywords = {"alpha": 1}
     for _ in range(OPERATORS):
         if dispatcher.is_profiler_enabled():
@@ -48,7 +46,7 @@ def call_around(arguments: tuple[Any, Any]) -> None:
 
 
 def nanoseconds(arguments: tuple[Any, Any], profiler: Any) -> float:
-    """Returns what the calls for one operator take, with a profiler unless that is None."""
+    """Returns the nanoseconds of the calls for one operator, under the profiler if given."""
     call_around(arguments)
     if profiler is not None:
         profiler.start()
@@ -64,7 +62,7 @@ def nanoseconds(arguments: tuple[Any, Any], profiler: Any) -> float:
 def added_to_calls(
     arguments: tuple[Any, Any], options: dict[str, Any]
 ) -> tuple[float, float, float]:
-    """Returns what the calls take without, and what its own profiler and ours add."""
+    """Returns the time of the calls without a profiler, and what each profiler adds."""
     plain, own, ours = [], [], []
     for _ in range(ROUNDS):
         plain.append(nanoseconds(arguments, None))
@@ -77,9 +75,9 @@ def added_to_calls(
 
 
 def calls_after_operators(profiler: Any) -> float:
-    """Returns what the calls take under a profiler, each after an operator that it does not hear.
+    """Returns the time of the calls under a profiler, each after an operator that it does not see.
 
-    What the clock takes is taken off.
+    The cost of the clock is subtracted.
     """
     x: Any = torch.ones((2, 2))
     arguments, keywords = (x, x), {"alpha": 1}
@@ -104,7 +102,7 @@ def calls_after_operators(profiler: Any) -> float:
 
 
 def added_after_operators(options: dict[str, Any]) -> tuple[float, float]:
-    """Returns what the calls of its own profiler and ours take, each after an operator."""
+    """Returns the time of the calls after an operator, for MindTorch's profiler and for ours."""
     own, ours = [], []
     for _ in range(TURNS):
         own.append(calls_after_operators(torch.profiler.profile(**options)))
@@ -115,7 +113,7 @@ def added_after_operators(options: dict[str, Any]) -> tuple[float, float]:
 
 
 def unheard_and_heard(pairs: int) -> tuple[float, float]:
-    """Returns what an operator takes that no profiler hears of, and what one takes otherwise."""
+    """Returns the time of an operator that the profiler does not see, and of one that it sees."""
     x: Any = torch.ones((2, 2))
     ask, clock = dispatcher.is_profiler_enabled, time.perf_counter_ns
     unheard, heard = [], []
@@ -132,7 +130,7 @@ def unheard_and_heard(pairs: int) -> tuple[float, float]:
 
 
 def added_under(make_profiler: Callable[[], Any]) -> tuple[float, float]:
-    """Returns what an operator takes, and what it takes more where a profiler hears of it."""
+    """Returns the time of an operator, and what the profiler adds to it."""
     profiler = make_profiler()
     if profiler is not None:
         profiler.start()
@@ -144,7 +142,7 @@ def added_under(make_profiler: Callable[[], Any]) -> tuple[float, float]:
 
 
 def added_to_operators(options: dict[str, Any]) -> tuple[float, float, float, float]:
-    """Returns what an operator takes, and what no profiler, its own and ours add."""
+    """Returns the time of an operator, and what no profiler, MindTorch's and ours add."""
     bases, none, own, ours = [], [], [], []
     for _ in range(TURNS):
         base, added = added_under(lambda: None)

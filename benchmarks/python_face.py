@@ -1,7 +1,7 @@
-"""What the profiler costs as Python sees it: an op, a named range, a start.
+"""Measures the cost of the profiler from Python: of an operator, a named range and a start.
 
-Blocks of all contestants alternate in one process, so that a noisy machine disturbs them alike;
-medians are printed, net of the empty loop. Run it with `make bench`.
+Blocks of all cases alternate in one process, so that noise on the machine affects them alike.
+Prints medians without the time of the empty loop. Run it with `make bench`.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ x = torch.ones((4, 4))
 
 
 def empty() -> None:
-    """The loop itself."""
+    """Runs the loop alone."""
     for _ in range(REPEATS):
         pass
 
 
 def add() -> None:
-    """One small op."""
+    """Runs a small operator."""
     for _ in range(REPEATS):
         x + x
 
 
 def named_range() -> None:
-    """One named range around nothing."""
+    """Opens and closes an empty range."""
     record_function = torch.profiler.record_function
     for _ in range(REPEATS):
         with record_function("r"):
@@ -42,7 +42,7 @@ def named_range() -> None:
 
 
 def recorded(body: Callable[[], None], **flags: Any) -> Callable[[], None]:
-    """Returns `body` as it runs while a profiler records."""
+    """Returns a function that times `body` while a profiler records."""
 
     def run() -> None:
         profiler = torch.profiler.profile(**flags)
@@ -56,7 +56,7 @@ def recorded(body: Callable[[], None], **flags: Any) -> Callable[[], None]:
 
 
 def block(body: Callable[[], None]) -> float:
-    """Returns nanoseconds per repeat of one block, starting and stopping a profiler apart."""
+    """Returns nanoseconds per iteration of a block, without starting and stopping the profiler."""
     started = time.perf_counter_ns()
     body()
     elapsed = time.perf_counter_ns() - started
@@ -64,7 +64,7 @@ def block(body: Callable[[], None]) -> float:
 
 
 def first_start_microseconds() -> float:
-    """Returns how long the first start of a process takes: the median over fresh processes."""
+    """Returns the time of the first start in a process, the median over fresh processes."""
     code = (
         "import time, mindtorch_v2 as torch\n"
         "profiler = torch.profiler.profile()\n"

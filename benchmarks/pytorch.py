@@ -1,12 +1,12 @@
-"""What recording real PyTorch costs, beside torch.profiler on the same work in the same process.
+"""Compares the overhead of mindprof and torch.profiler while recording real PyTorch.
 
-Each round runs the work without a profiler, with a profiler of ours that is paused, under ours, and
-under torch's, one right after the other, because the machine's speed changes from second to second:
-once to warm up, then a few times, of which the best counts, without Python's collector of garbage.
-What is compared is the processor time of the thread beyond that of the same round without a
-profiler, by the medians of the rounds. What a paused profiler costs is torch's price for any
-observer: it tells of each operator, and ours does nothing. Run it with a Python that has torch, on
-an idle machine: `make bench-pytorch TORCH_PYTHON=…`.
+Each round runs the same work without a profiler, with mindprof paused, with mindprof and with
+torch.profiler, one right after the other, because the speed of a machine changes from second to
+second. The work runs once to warm up and then several times without garbage collection; the best
+run counts. The result is the median over rounds of the thread's CPU time beyond that of the run
+without a profiler. A paused profiler shows torch's cost of any observer: torch calls it for each
+operator, and it returns at once. Run it with a Python that has torch, on an idle machine:
+`make bench-pytorch TORCH_PYTHON=…`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CPU = [torch.profiler.ProfilerActivity.CPU]
 
 @contextlib.contextmanager
 def paused(**options: Any) -> Iterator[None]:
-    """Profiles and collects nothing."""
+    """Opens a profiler whose collection is paused."""
     with mindprof.profile(**options) as prof:
         prof.toggle_collection_dynamic(False, CPU)
         yield
@@ -42,8 +42,8 @@ PROFILERS: dict[str, Callable[..., Any]] = {
     "mindprof": mindprof.profile,
     "torch": torch.profiler.profile,
 }
-# Memory and calls are followed also while operators are not: what torch takes for them itself a
-# paused profiler does not tell.
+# With memory or stacks, a paused profiler still follows allocations and Python calls, so it shows the
+# cost of a bare observer only for these options.
 OBSERVED = "plain", "shapes"
 OPTIONS: dict[str, dict[str, Any]] = {
     "plain": {},
@@ -54,7 +54,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def additions() -> Callable[[], None]:
-    """Returns many small additions."""
+    """Returns a function that runs many small additions."""
     x = torch.ones(4, 4)
 
     def run() -> None:
@@ -65,7 +65,7 @@ def additions() -> Callable[[], None]:
 
 
 def training() -> Callable[[], None]:
-    """Returns steps of a small model."""
+    """Returns a function that trains a small model for a few steps."""
     layers = torch.nn.Linear(64, 128), torch.nn.ReLU(), torch.nn.Linear(128, 10)
     model = torch.nn.Sequential(*layers)
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
@@ -81,27 +81,27 @@ def training() -> Callable[[], None]:
 
 
 def best(work: Callable[[], None]) -> int:
-    """Returns the least processor time of several runs, in nanoseconds."""
+    """Returns the least CPU time of several runs, in nanoseconds."""
     work()
     return min(timed(work) for _ in range(RUNS))
 
 
 def timed(action: Callable[[], Any]) -> int:
-    """Returns the processor time of this thread, in nanoseconds."""
+    """Returns the CPU time that an action takes on this thread, in nanoseconds."""
     started = time.thread_time_ns()
     action()
     return time.thread_time_ns() - started
 
 
 def extra(work: Callable[[], None], name: str) -> dict[str, float]:
-    """Returns by profiler what the work took beyond itself, in the median of the rounds."""
+    """Returns the overhead of each profiler, as the median over rounds."""
     profilers = PROFILERS | ({"paused": paused} if name in OBSERVED else {})
     found: dict[str, list[int]] = {profiler: [] for profiler in profilers}
     for number in range(ROUNDS + 1):
         gc.collect()
         gc.disable()
         plain = best(work)
-        # Whoever comes first in one round comes last in the next.
+        # The order alternates, so that no profiler always runs first.
         for profiler in sorted(profilers, reverse=bool(number % 2)):
             with profilers[profiler](activities=CPU, **OPTIONS[name]):
                 taken = best(work)
@@ -113,7 +113,7 @@ def extra(work: Callable[[], None], name: str) -> dict[str, float]:
 
 
 def compare_recording(title: str, work: Callable[[], None], count: int) -> None:
-    """Prints the ratio of what the profilers cost while they record."""
+    """Prints the overhead of recording, and its ratio."""
     for name in OPTIONS:
         taken = extra(work, name)
         theirs = taken["torch"]
@@ -122,12 +122,12 @@ def compare_recording(title: str, work: Callable[[], None], count: int) -> None:
             f"torch.profiler +{theirs / count:9.0f} ns   ratio {taken['mindprof'] / theirs:.2f}"
         )
         if "paused" in taken:
-            line += f"   of which for any observer {taken['paused'] / theirs:.2f}"
+            line += f"   any observer {taken['paused'] / theirs:.2f}"
         print(line, flush=True)
 
 
 def compare_results() -> None:
-    """Prints how long stopping and the first averages take."""
+    """Prints the time of stopping and of the first averages."""
     x = torch.ones(4, 4)
     taken = {}
     for name, profiler in PROFILERS.items():
@@ -142,7 +142,7 @@ def compare_results() -> None:
 
 
 def main() -> None:
-    """Prints all of it."""
+    """Compares recording and results."""
     torch.set_num_threads(1)
     mindprof.supported_activities()
     print(f"torch {torch.__version__}, mindprof {mindprof.__version__}, {ROUNDS} rounds")

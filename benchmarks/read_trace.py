@@ -1,18 +1,19 @@
-"""How fast `mindprof table` reads a large trace, beside `json.load` on the same file, in one run.
+"""Compares how fast `mindprof table` and `json.load` read a large trace, in one run.
 
-The trace is a recorded one, repeated with shifted times and numbers until it has the size that was
-asked for. Every measurement is a process of its own, so that its peak of memory is its own too.
+The trace is a recorded one, repeated with shifted times and numbers up to the requested size. Every
+measurement runs in its own process, so that its peak memory can be measured too.
 
     python benchmarks/read_trace.py --program target/release/mindprof --megabytes 250 1000
 
-Traces of `--unusual-megabytes` that hold one unusual thing each are read too: copies with a rate in
-each, counters, asynchronous events, events with an id of their own. `mindprof table` does not keep
-what it does not know, `mindprof info` does, as everything that may write the trace again.
+It also reads traces of `--unusual-megabytes` that consist of one unusual kind of event each: copies
+with a varying rate, counters, asynchronous events, and events with unique ids. `mindprof table`
+drops unknown fields, while `mindprof info` keeps them, as every command does that can write the
+trace again.
 
-With `--torch-python`, an interpreter that has torch, a profile of `--torch-events` is recorded
-there too. torch reads no traces, so what is compared is what it does with the
-events that it has in memory when someone asks for the table, with what `mindprof table` does with
-the trace that torch then wrote of the same events, start of the program and reading included.
+With `--torch-python`, an interpreter that has torch, a profile of `--torch-events` is recorded too.
+torch cannot read traces, so the comparison is between torch's table of events in memory, and
+`mindprof table` on the trace that torch writes of the same events, including the start of the
+program and the reading.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ TO_FRAME = (
 )
 
 
-# Operators without a device, so that each is one event, under as many names as a model has.
+# Operators on the CPU, so that each is one event, with as many names as a model has.
 RECORD = """
 import sys, time, torch
 from torch.profiler import ProfilerActivity, profile
@@ -71,7 +72,7 @@ print(len(events), listed - started, done - listed)
 
 
 class Golden:
-    """A recorded trace in pieces: what stays, and the numbers that a repetition shifts."""
+    """A recorded trace, split into constant text and the numbers that a repetition shifts."""
 
     def __init__(self, path: Path) -> None:
         text = gzip.decompress(path.read_bytes())
@@ -94,7 +95,7 @@ class Golden:
         self.count = 1 + max(number for is_time, number in self.numbers if not is_time)
 
     def shifted(self, copy: int) -> bytes:
-        """Returns the events of the repetition with this number."""
+        """Returns the events of one repetition, with times and numbers shifted."""
         parts = []
         for piece, (is_time, number) in zip(self.pieces, self.numbers, strict=False):
             parts.append(piece)
@@ -120,7 +121,7 @@ def make_trace(golden: Path, path: Path, size: int) -> None:
 
 
 def copy_event(index: int, chance: random.Random) -> str:
-    """Returns a copy to a device, whose arguments are all unknown to profiles."""
+    """Returns a copy to a device, with arguments that a profile does not model."""
     return (
         f'{{"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pageable -> Device)", "pid": 0, '
         f'"tid": 7, "ts": {1000 + index * 3.5}, "dur": 1.25, "args": {{"External id": {index}, '
@@ -148,7 +149,7 @@ def asynchronous_event(index: int, _chance: random.Random) -> str:
 
 
 def marked_event(index: int, chance: random.Random) -> str:
-    """Returns an operator with an id of its own."""
+    """Returns an operator with a unique id."""
     return (
         f'{{"ph": "X", "cat": "cpu_op", "name": "op", "pid": 1, "tid": 1, '
         f'"ts": {1000 + index * 3.5}, "dur": 1, "args": {{"External id": {index}, '
@@ -178,7 +179,7 @@ def make_unusual(event: Callable[[int, random.Random], str], path: Path, size: i
 
 
 def measure(command: list[str]) -> tuple[float, int]:
-    """Runs a command and returns its seconds and its peak of memory in bytes."""
+    """Runs a command, and returns its seconds and its peak memory in bytes."""
     started = time.perf_counter()
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
@@ -189,7 +190,7 @@ def measure(command: list[str]) -> tuple[float, int]:
 
 
 def report(name: str, command: list[str], size: int, runs: int) -> float:
-    """Prints the median of some runs and returns the bytes per second."""
+    """Prints the median of several runs, and returns the bytes per second."""
     measured = [measure(command) for _ in range(runs)]
     seconds = statistics.median(seconds for seconds, _ in measured)
     peak = max(peak for _, peak in measured)
@@ -202,7 +203,7 @@ def report(name: str, command: list[str], size: int, runs: int) -> float:
 
 
 def compare_with_torch(arguments: argparse.Namespace, trace: Path) -> None:
-    """Records a profile with the real torch and reads the trace that it writes of it."""
+    """Records a profile with the real torch, and reads the trace that torch writes."""
     recorded = [arguments.torch_python, "-c", RECORD, str(arguments.torch_events), str(trace)]
     told = subprocess.run(recorded, capture_output=True, check=True, text=True).stdout.split()
     events, listed, summed = int(told[0]), float(told[1]), float(told[2])
@@ -217,13 +218,13 @@ def compare_with_torch(arguments: argparse.Namespace, trace: Path) -> None:
 
 
 def has_pandas() -> bool:
-    """Returns whether this Python can make data frames."""
+    """Returns whether this Python has pandas."""
     command = [sys.executable, "-c", PANDAS]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def main() -> None:
-    """Makes the traces and measures."""
+    """Generates the traces and measures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--program", default="target/release/mindprof")
     parser.add_argument("--megabytes", type=int, nargs="+", default=[250, 1000])

@@ -1,11 +1,10 @@
-"""What stacks cost: per operator, per Python call, in memory, and to write.
+"""Measures the cost of stacks: per operator, per Python call, in memory, and on export.
 
-Blocks of all kinds alternate in one process, so that a noisy machine disturbs them alike; medians
-of the differences to the block without a profiler are what counts. Times are the thread's own.
+Blocks of all kinds alternate in one process, so that noise on the machine affects them alike.
+Prints medians of the differences to the block without a profiler, in CPU time of the thread.
 
-`export_stacks` is measured in processes of its own, as a user sees it: the first file after
-`stop()`, with all that is worked out for it. Run it beside torch, whose operators are measured too,
-with
+`export_stacks` is measured in separate processes, as a user sees it: the first file after `stop()`,
+including everything that is computed for it. To compare with torch, run
 
     .venv/bin/python benchmarks/stacks.py --torch-python PYTHON_WITH_TORCH
 """
@@ -46,7 +45,7 @@ FLAGS: dict[str, dict[str, Any]] = {
 
 
 def at_depth(depth: int, action: Callable[[], float]) -> float:
-    """Returns what `action` returns, called that many calls deep."""
+    """Calls `action` below `depth` further frames, and returns its result."""
     return action() if depth == 0 else at_depth(depth - 1, action)
 
 
@@ -59,7 +58,7 @@ def add(tensor: Any) -> float:
 
 
 def nothing() -> None:
-    """Is called."""
+    """Does nothing."""
 
 
 def call(_tensor: Any) -> float:
@@ -81,7 +80,7 @@ def call_native(_tensor: Any) -> float:
 def measure(
     work: Callable[[Any], float], flags: dict[str, Any] | None, host: str = "mindtorch_v2"
 ) -> float:
-    """Returns the nanoseconds of one piece of `work`; without a profiler if there are no flags."""
+    """Returns the nanoseconds of one unit of `work`, without a profiler if `flags` is None."""
     torch: Any = importlib.import_module(host)
     tensor = torch.ones((4, 4))
     if flags is None:
@@ -94,7 +93,7 @@ def measure(
 
 
 def report(name: str, work: Callable[[Any], float]) -> float:
-    """Prints what each kind of profiler adds to one piece of `work`. Returns what the last does."""
+    """Prints what each set of flags adds to one unit of `work`, and returns the last result."""
     added: dict[str, list[float]] = {flags: [] for flags in FLAGS}
     plain: list[float] = []
     for _ in range(BLOCKS):
@@ -109,7 +108,7 @@ def report(name: str, work: Callable[[Any], float]) -> float:
 
 
 def report_torch(torch_python: str, added: float) -> None:
-    """Prints what torch's own `x + x` takes, and how much of that `added` is."""
+    """Prints the time of torch's own `x + x`, and `added` as a share of it."""
     command = [torch_python, __file__, "--operator", "torch"]
     done = subprocess.run(command, capture_output=True, check=True, text=True)
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
@@ -120,22 +119,22 @@ def report_torch(torch_python: str, added: float) -> None:
 
 
 def operator(host: str) -> dict[str, float]:
-    """Returns the nanoseconds of an operator of `host`, plain and with all flags."""
+    """Returns the nanoseconds of an operator of a package, plain and with all flags."""
     flags = FLAGS["all flags"]
-    # torch takes too long over its events for as many blocks.
+    # Fewer blocks, because torch takes long to process its events.
     samples = [(measure(add, None, host), measure(add, flags, host)) for _ in range(3)]
     plain, recorded = zip(*samples, strict=True)
     return {"plain": statistics.median(plain), "recorded": statistics.median(recorded)}
 
 
 def resident_bytes() -> int:
-    """Returns how much memory the process has."""
+    """Returns the resident memory of the process."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def bytes_per_event(with_stack: bool) -> float:
-    """Returns the memory of one event of a million that 50 lines call, once they are looked at."""
+    """Returns the bytes per event of a million events from 50 call sites, after reading them."""
     torch: Any = importlib.import_module("mindtorch_v2")
     lines = "\n".join("    x + x" for _ in range(CALL_SITES))
     scope: dict[str, Any] = {}
@@ -152,7 +151,7 @@ def bytes_per_event(with_stack: bool) -> float:
 
 
 def report_memory() -> None:
-    """Prints the memory of an event, each kind in a process of its own."""
+    """Prints the memory per event with and without stacks, each measured in its own process."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, context) as pool:
         without = pool.submit(bytes_per_event, False).result()
@@ -163,7 +162,7 @@ def report_memory() -> None:
 
 
 def export(host: str, side: int) -> dict[str, float]:
-    """Records and writes stacks, in this process. Returns milliseconds, lines and bytes."""
+    """Records and exports stacks in this process. Returns milliseconds, lines and bytes."""
     torch: Any = importlib.import_module(host)
     profiler: Any = importlib.import_module(f"{host}.profiler")
     flags: dict[str, Any] = {"with_stack": True}
@@ -200,7 +199,7 @@ def run_export(python: str, host: str, side: int) -> dict[str, float]:
 
 
 def report_export(torch_python: str | None) -> None:
-    """Prints what `export_stacks` takes: of operators too short for a line, and of longer ones."""
+    """Prints the time of `export_stacks` for operators too short for a line and longer ones."""
     for side in (4, 256):
         runs = [run_export(sys.executable, "mindtorch_v2", side) for _ in range(3)]
         ours = {name: statistics.median(found[name] for found in runs) for name in runs[0]}
@@ -216,10 +215,10 @@ def report_export(torch_python: str | None) -> None:
 def main() -> None:
     """Runs the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--export", action="store_true", help="measure `export_stacks` alone")
+    parser.add_argument("--export", action="store_true", help="measure `export_stacks` only")
     parser.add_argument("--torch-python", default=os.environ.get("TORCH_PYTHON"))
-    parser.add_argument("--measure", help="the host to measure in this process")
-    parser.add_argument("--operator", help="the host whose operator to measure in this process")
+    parser.add_argument("--measure", help="the package whose export to measure in this process")
+    parser.add_argument("--operator", help="the package whose operator to measure in this process")
     parser.add_argument("--side", type=int, default=4)
     arguments = parser.parse_args()
     if arguments.measure:

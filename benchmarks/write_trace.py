@@ -1,9 +1,8 @@
-"""How fast torch and mindprof write the same events: JSON, compressed JSON, Perfetto's packets.
+"""Compares how fast torch and mindprof write the same events as JSON, gzipped JSON and Perfetto.
 
-In each round torch records some training steps in a process of its own and writes them; mindprof
-reads that trace and writes the same events again, on the same machine in the same minute. What is
-printed are medians over the rounds and their ratios. Run it with `make bench-write`;
-`TORCH_PYTHON` names an interpreter with torch.
+In each round torch records some training steps in its own process and writes them; mindprof reads
+that trace and writes the same events again right after. Prints medians over the rounds and their
+ratios. Run it with `make bench-write`; `TORCH_PYTHON` names an interpreter with torch.
 """
 
 from __future__ import annotations
@@ -25,22 +24,22 @@ from typing import Any
 
 SUFFIXES = (".json", ".json.gz", ".pftrace")
 REPEATS = 3
-"""How often mindprof writes in a round. torch can write a recording once."""
+"""How often mindprof writes in a round; torch can write a recording only once."""
 
 
 Times = tuple[float, float]
-"""Seconds that went by, and seconds of the processor, which other load disturbs less."""
+"""Wall-clock seconds, and CPU seconds, which other load affects less."""
 
 
 def times(action: Callable[[], Any]) -> Times:
-    """Returns how long `action` took."""
+    """Returns the times of `action`."""
     started = time.perf_counter(), time.process_time()
     action()
     return time.perf_counter() - started[0], time.process_time() - started[1]
 
 
 def medians(measured: Iterable[Sequence[float]]) -> Times:
-    """Returns the median of each of the two."""
+    """Returns the medians of wall-clock and CPU seconds."""
     wall, processor = zip(*measured, strict=True)
     return median(wall), median(processor)
 
@@ -66,7 +65,7 @@ def record(steps: int, everything: bool) -> Any:
 
 
 def measure_torch(folder: str, steps: int, everything: bool) -> dict[str, Times]:
-    """Records and writes with torch, in this process: it writes a recording only once."""
+    """Records and writes with torch in this process, with one recording for each file."""
     found = {}
     for suffix in SUFFIXES[:2]:
         profiler = record(steps, everything)
@@ -85,7 +84,7 @@ def run_torch(python: str, folder: str, steps: int, everything: bool) -> dict[st
 
 
 def measure_ours(folder: str) -> tuple[int, dict[str, Times]]:
-    """Writes what torch wrote with mindprof. Returns the number of events too."""
+    """Writes the events of torch's trace with mindprof. Returns their number and the times."""
     core: Any = importlib.import_module("mindprof._core")
     profile = core.Profile.read(os.path.join(folder, "torch.json"))
     found = {}
@@ -97,12 +96,12 @@ def measure_ours(folder: str) -> tuple[int, dict[str, Times]]:
 
 
 def shown(measured: Times) -> str:
-    """Returns the two as milliseconds."""
+    """Formats both times in milliseconds."""
     return f"{measured[0] * 1e3:>9.1f} ms{measured[1] * 1e3:>9.1f} ms"
 
 
 def validated(python: str, path: Path) -> str:
-    """Returns what torch's own validator says of a trace."""
+    """Returns the verdict of torch's own validator on a trace."""
     code = (
         "import sys; from torch.profiler._trace_validator import validate_trace\n"
         "print(*validate_trace(sys.argv[1]))"
@@ -116,7 +115,7 @@ def compare(python: str, steps: int, rounds: int, everything: bool) -> None:
     with contextlib.ExitStack() as stack:
         theirs, ours = [], []
         for _ in range(rounds):
-            # Afresh each time: replacing a file waits for the disk, which is not what is measured.
+            # A new folder each time, since replacing a file would measure the disk.
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             theirs.append(run_torch(python, folder, steps, everything))
             events, found = measure_ours(folder)
@@ -136,12 +135,14 @@ def compare(python: str, steps: int, rounds: int, everything: bool) -> None:
 
 
 def main() -> None:
-    """Measures torch here, or has it measured and compares."""
+    """Measures torch in this process, or starts processes that do and compares."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--torch-python", default=os.environ.get("TORCH_PYTHON", sys.executable))
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--everything", action="store_true", help="record all options only")
+    parser.add_argument(
+        "--everything", action="store_true", help="compare recordings with all options only"
+    )
     parser.add_argument("--folder", help="record with torch in this process and write there")
     arguments = parser.parse_args()
     if arguments.folder:

@@ -28,7 +28,7 @@ PYTHON_TESTS = "tests/python"
 
 
 def git(*arguments: str) -> list[str]:
-    """Returns the lines that a git command prints, or none if it fails."""
+    """Returns the lines that a git command prints, or an empty list on failure."""
     done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
     return done.stdout.splitlines() if done.returncode == 0 else []
 
@@ -69,10 +69,9 @@ def python_tests(names: Iterable[str], root: Path = ROOT) -> list[str]:
             found |= {test for test, text in sources.items() if tests_module(test, text, path)}
         elif path.parts[0] != "tests":
             mention = re.compile(rf"(?<![\w.-]){re.escape(path.name)}(?!\w)")
+            stems = {f"test_{word}" for word in (path.stem, *path.parts[1:-1])}
             found |= {
-                test
-                for test, text in sources.items()
-                if test.stem == f"test_{path.stem}" or mention.search(text)
+                test for test, text in sources.items() if test.stem in stems or mention.search(text)
             }
     return [str(test.relative_to(root)) for test in sorted(found)]
 

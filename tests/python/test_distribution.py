@@ -88,12 +88,12 @@ def test_the_compiler_is_pinned_to_a_release() -> None:
 
 def test_hosted_workflows_run_targets_that_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    for name, text in WORKFLOWS.items():
-        made = set(re.findall(r"\brun: make ([a-z-]+)", text))
-        listed = re.findall(r"target: \[(.*)\]", text)
-        made |= {word.strip() for words in listed for word in words.split(",")}
-        assert made, name
-        assert made <= targets, name
+    text = "\n".join(WORKFLOWS.values())
+    made = set(re.findall(r"\brun: make ([a-z-]+)", text))
+    listed = re.findall(r"target: \[(.*)\]", text)
+    made |= {word.strip() for words in listed for word in words.split(",")}
+    assert {"ci", "wheel", "test-wheel", "fuzz"} <= made
+    assert made <= targets
 
 
 def test_wheels_are_tried_in_every_python_that_the_tool_looks_for() -> None:

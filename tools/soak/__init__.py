@@ -1,7 +1,7 @@
-"""A soak of an installed mindprof: rounds of rough use from a seed, each followed by checks.
+"""A soak test of an installed mindprof: random rounds of rough use, each followed by checks.
 
-Needs Python and mindprof and nothing else of the repository; numpy, pyarrow and the tools that set
-the interpreter's hook are used where they can be imported. Run it where this folder lies:
+Needs only Python and mindprof; numpy, pyarrow and tools that set the interpreter's profile hook are
+used if they can be imported. Run it in the parent of this folder:
 
     python -m soak --seconds 600 --seed 7
 """

@@ -1,4 +1,4 @@
-"""Starts a run, and the process in which its rounds run."""
+"""Entry point of the supervisor and, with `worker`, of the process that runs the rounds."""
 
 from __future__ import annotations
 

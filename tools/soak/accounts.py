@@ -1,4 +1,4 @@
-"""Events in = events out + events lost: what was put into a recording, and what came out of it."""
+"""Bookkeeping of events: those put into a recording must come out or be counted as lost."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from typing import Any
 import mindtorch_v2 as torch
 from mindprof import _core, profile, record_function
 
-#: The cause of loss that is about Python calls alone, which no account here has.
+#: The cause of loss that concerns Python calls only, which no account counts.
 UNSEEN = "in Python calls that another tool hides or that had begun before"
-#: A budget that no round spends.
+#: A budget that no round exhausts.
 AMPLE_BYTES = 256 << 20
-#: Made here, so that no recording has the operators that make it.
+#: Created at import, so that no recording contains the operators that create it.
 OPERAND = torch.ones((2, 2))
 
 
 class Work:
-    """Calls operators and opens ranges, and keeps an account of them. One thread's own."""
+    """Calls operators and opens ranges, and counts them. Belongs to one thread."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.put_in: Counter[str] = Counter()
 
     def operate(self, times: int = 1) -> None:
-        """Calls operators that are one event each, and that nothing else here calls."""
+        """Calls operators that are one event each and that nothing else here calls."""
         for _ in range(times):
             torch.maximum(OPERAND, OPERAND)
             torch.minimum(OPERAND, OPERAND)
@@ -35,7 +35,7 @@ class Work:
         self.put_in["aten::minimum"] += times
 
     def open(self, name: str) -> record_function:
-        """Opens a range, which may be left open."""
+        """Opens a range, which the caller may leave open."""
         opened = record_function(name)
         opened.__enter__()
         self.put_in[name] += 1
@@ -43,7 +43,7 @@ class Work:
 
     @contextmanager
     def range(self, name: str) -> Iterator[None]:
-        """Is in a range."""
+        """Holds a range open for the body of a `with` statement."""
         opened = self.open(name)
         try:
             yield
@@ -51,14 +51,14 @@ class Work:
             opened.__exit__(None, None, None)
 
     def nest(self, depth: int) -> None:
-        """Calls operators in ranges in ranges."""
+        """Calls operators in nested ranges."""
         if depth:
             with self.range(f"{self.name} {depth}"):
                 self.operate()
                 self.nest(depth - 1)
 
     def mix(self, random: Random, units: int) -> None:
-        """Does some of all, in random order."""
+        """Calls operators and opens ranges in random order."""
         for _ in range(units):
             match random.randrange(3):
                 case 0:
@@ -71,17 +71,17 @@ class Work:
 
 
 def total(works: Iterable[Work]) -> Counter[str]:
-    """Returns what several works put in together."""
+    """Returns the sum of the events that several works put in."""
     return sum((work.put_in for work in works), Counter())
 
 
 def names_in(recorded: Any) -> Counter[str]:
-    """Returns how often each name came out of a profile."""
+    """Returns the number of events of a profile by name."""
     return Counter(event.name for event in recorded.events())
 
 
 def loss_of(prof: profile) -> int:
-    """Returns how many operators, ranges and calls were lost that the recorder had seen."""
+    """Returns the number of lost events that the recorder had seen."""
     assert prof.profiler is not None
     assert prof.profiler.kineto_results is not None
     loss = _core.profile_loss(prof.profiler.kineto_results)
@@ -90,7 +90,7 @@ def loss_of(prof: profile) -> int:
 
 
 def check_exact(prof: profile, put_in: Counter[str]) -> None:
-    """Checks a recording of nothing else: every event came out or was counted as lost."""
+    """Checks a recording of these events alone: each came out or was counted as lost."""
     out = names_in(prof)
     assert not out - put_in, f"more came out than was put in: {brief(out - put_in)}"
     missing, lost = put_in.total() - out.total(), prof.lost_events
@@ -101,7 +101,7 @@ def check_exact(prof: profile, put_in: Counter[str]) -> None:
 
 
 def check_some(prof: profile, put_in: Counter[str]) -> None:
-    """Checks a recording of these among others: none is missing without a loss."""
+    """Checks a recording of these and other events: every missing one was counted as lost."""
     out = names_in(prof)
     found = Counter({name: out[name] for name in put_in})
     assert not found - put_in, f"more came out than was put in: {brief(found - put_in)}"
@@ -111,12 +111,12 @@ def check_some(prof: profile, put_in: Counter[str]) -> None:
 
 
 def check_rows(prof: profile, out: Counter[str]) -> None:
-    """Checks that rows count what the list of events holds."""
+    """Checks that rows count no more than the list of events contains."""
     rows = Counter({row.key: row.count for row in prof.key_averages(include_python_functions=True)})
     assert not rows - out, f"rows count more: {brief(rows - out)}"
 
 
 def brief(counts: Counter[str]) -> str:
-    """Returns the first counts as a text of one line."""
+    """Returns the largest counts on one line."""
     shown = ", ".join(f"{name[:40]!r} {count}" for name, count in counts.most_common(5))
     return f"{counts.total()} of {len(counts)} names ({shown})"

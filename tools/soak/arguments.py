@@ -1,4 +1,4 @@
-"""What a run is told: its seed, its length, and which rounds and activities it consists of."""
+"""The command line of a run: its seed, its length, its rounds and activities."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-#: Where the package can be imported from.
+#: The folder from which the package can be imported.
 HOME = Path(__file__).resolve().parent.parent
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """A run: rounds follow from the seed and their number alone."""
+    """The options of a run. A round depends only on the seed and on its number."""
 
     seed: int
-    """From which everything random follows."""
+    """The seed of all random choices."""
     first: int
     """The number of the first round."""
     rounds: int | None
-    """How many rounds there are; as many as the time allows if None."""
+    """The number of rounds, or None for as many as the time allows."""
     seconds: float
-    """After how many seconds no further round begins."""
+    """The seconds after which no further round begins."""
     only: tuple[str, ...]
-    """The activities to choose from; all if empty."""
+    """The activities to choose from, or all if empty."""
 
     def command(self) -> list[str]:
-        """Returns the options that say the same."""
+        """Returns the command-line options of this run."""
         words = ["--seed", str(self.seed), "--first", str(self.first)]
         if self.rounds is not None:
             words += ["--rounds", str(self.rounds)]
@@ -39,23 +39,25 @@ class Arguments:
         return [*words, *(["--only", ",".join(self.only)] if self.only else [])]
 
     def repetition(self, first: int, rounds: int) -> str:
-        """Returns the line for a shell that repeats some rounds."""
+        """Returns the shell command that repeats some rounds."""
         chosen = Arguments(self.seed, first, rounds, self.seconds, self.only)
         words = [sys.executable, "-m", "soak", *chosen.command()]
         return f"cd {shlex.quote(str(HOME))} && {shlex.join(words)}"
 
 
 def parse(words: list[str], names: list[str]) -> Arguments:
-    """Reads the command line; without a seed one is made up.
+    """Parses the command line, and picks a random seed if none is given.
 
     Args:
-        words: What follows the program's name.
+        words: The arguments after the name of the program.
         names: The names of all activities.
     """
     parser = argparse.ArgumentParser(prog="python -m soak", description=__doc__)
-    parser.add_argument("--seed", type=int, help="repeat the run of this seed; random if not given")
-    parser.add_argument("--seconds", type=float, default=600.0, help="for how long; 600")
-    parser.add_argument("--rounds", type=int, help="for how many rounds, however long they take")
+    parser.add_argument("--seed", type=int, help="repeat the run of this seed; default: random")
+    parser.add_argument(
+        "--seconds", type=float, default=600.0, help="the length of the run; default: 600"
+    )
+    parser.add_argument("--rounds", type=int, help="the number of rounds, instead of seconds")
     parser.add_argument("--first", type=int, default=0, help="the number of the first round")
     parser.add_argument("--only", default="", help=f"some of: {','.join(names)}")
     found = parser.parse_args(words)

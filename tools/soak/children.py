@@ -1,4 +1,4 @@
-"""Forked children: those that do something and say whether it held, and those that are killed."""
+"""Forked children: some run to an end and report success, others are killed."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import time
 import traceback
 from collections.abc import Callable
 
-#: A child that lives longer hangs; its alarm ends it.
+#: A child that runs longer hangs, and its alarm ends it.
 ALARM_SECONDS = 120
 
 
 def fork(body: Callable[[], None]) -> int:
-    """Starts a child that does `body` and leaves without a word, and returns its number."""
+    """Forks a child that runs `body` and exits without cleanup, and returns its process id."""
     sys.stdout.flush()
     sys.stderr.flush()
     child = os.fork()
@@ -34,14 +34,14 @@ def fork(body: Callable[[], None]) -> int:
 
 
 def succeed(child: int) -> None:
-    """Waits for a child, which must have done all without a failure."""
+    """Waits for a child, and checks that it succeeded."""
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
     assert code == 0, f"the child ended with {code}" + (" (it hung)" if code == -14 else "")
 
 
 def kill_after(child: int, seconds: float) -> bool:
-    """Kills a child after a while, and returns whether it was still there."""
+    """Kills a child after a while, and returns whether it was still running."""
     time.sleep(seconds)
     os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)

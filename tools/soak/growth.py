@@ -1,4 +1,4 @@
-"""Whether memory stays flat over the rounds: by the slope of what is resident after each."""
+"""Checks that memory stays flat, by the slope of the resident memory over the rounds."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from statistics import median
 
 from soak.surroundings import resident_bytes
 
-#: Rounds before these fill caches and pools, at most this share of all.
+#: The first rounds fill caches and pools; they are at most this share of all.
 WARM_UP_ROUNDS, WARM_UP_SHARE = 200, 0.25
-#: With fewer rounds after the warm-up a slope says nothing.
+#: With fewer rounds after the warm-up, a slope means nothing.
 LEAST_ROUNDS = 100
-#: Heaps of threads and the order of the rounds move this much to and fro.
+#: Memory varies this much with the heaps of threads and the order of rounds.
 BOUND_BYTES, BOUND_SHARE = 24 << 20, 0.15
-#: How many samples pairs are made of.
+#: The number of samples whose pairs are compared.
 SAMPLES = 200
 
 
 @dataclass
 class Growth:
-    """The memory after each round."""
+    """The resident memory after each round."""
 
     resident: list[int] = field(default_factory=list)
 
     def sample(self) -> None:
-        """Notes how much is resident, without what the allocator merely holds back."""
+        """Samples the resident memory, after the allocator has released unused pages."""
         trim()
         self.resident.append(resident_bytes())
 
     def check(self) -> str:
-        """Returns the slope in words.
+        """Returns a description of the slope.
 
         Raises:
-            AssertionError: By the slope more was gained over the run than chance explains.
+            AssertionError: If memory grew more over the run than noise explains.
         """
         begin = min(WARM_UP_ROUNDS, int(len(self.resident) * WARM_UP_SHARE))
         measured = self.resident[begin:]
@@ -54,14 +54,14 @@ class Growth:
 
 
 def slope_of(values: list[int]) -> float:
-    """Returns the median of the slopes of all pairs, which single jumps do not move."""
+    """Returns the median of the slopes of all pairs, which is robust against single jumps."""
     step = max(1, len(values) // SAMPLES)
     points = list(enumerate(values))[::step]
     return median((y - b) / (x - a) for (a, b), (x, y) in combinations(points, 2))
 
 
 def trim() -> None:
-    """Has the C library give back what it does not use, where it can."""
+    """Makes the C library release unused memory to the system, if it can."""
     function = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if function is not None:
         function(0)

@@ -1,7 +1,7 @@
-"""Has this process write as on a file system without nameless files: parts have names there.
+"""Makes this process write as on a file system without `O_TMPFILE`, where partial files have names.
 
-A filter of system calls refuses to open a file without a name, for this process and for good: only
-a child that is killed anyway calls it. Where there is no such filter, nothing changes.
+A seccomp filter refuses to open unnamed files, irrevocably, so only children call it. It has no
+effect on systems without seccomp.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ import os
 import platform
 import struct
 
-#: The numbers of the calls that open files, and where the filter finds their flags, by machine.
+#: By machine, the numbers of the system calls that open files, and the offsets of their flags.
 OPEN = {"x86_64": [(257, 32), (2, 24)], "aarch64": [(56, 32)]}
 LOAD, IS_EQUAL, HAS_BITS, RETURN = 0x20, 0x15, 0x45, 0x06
-#: Where the filter finds the number of the call.
+#: The offset of the number of the system call.
 NUMBER = 0
 REFUSE, ALLOW = 0x00050000, 0x7FFF0000
 NO_NEW_PRIVILEGES, SET_FILTER, BY_PROGRAM = 38, 22, 2
 
 
 class Program(ctypes.Structure):
-    """A filter, as the system takes it."""
+    """The kernel's `sock_fprog`: a filter program and its length."""
 
     _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_char_p))
 
 
 def use_named_parts() -> None:
-    """Lets this process have no nameless files from now on."""
+    """Makes every later attempt of this process to open an unnamed file fail."""
     calls = OPEN.get(platform.machine())
     if calls is None or not hasattr(os, "O_TMPFILE"):
         return

@@ -1,4 +1,4 @@
-"""What an activity is given: chance, a folder of its own, and a way to say what must die."""
+"""The context of an activity: randomness, a folder, and the objects that must not outlive it."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class Round:
     watched: list[weakref.ref[Any]] = field(default_factory=list)
 
     def watch(self, *objects: Any) -> None:
-        """Has the round fail if one of these objects is still there after it."""
+        """Makes the round fail if one of these objects outlives it."""
         self.watched += [weakref.ref(each) for each in objects]
 
     def chance(self, share: float) -> bool:
-        """Returns True in this share of all cases."""
+        """Returns True with this probability."""
         return self.random.random() < share
 
 
 Activity = Callable[[Round], None]
 
-#: What the most formats need of a recording.
+#: The flags of a recording that can be written in every format.
 ALL_FLAGS: dict[str, Any] = {"record_shapes": True, "profile_memory": True, "with_stack": True}

@@ -1,6 +1,6 @@
-"""Watches the process in which the rounds run, so that a crash or a hang names its round too.
+"""Watches the process that runs the rounds, so that a crash or a hang is reported with its round.
 
-The worker prints a line when a round begins; its words about a failure go to stderr as they are.
+The worker prints a line when a round begins; its stderr is passed through.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import time
 
 from soak.arguments import HOME, Arguments, environment
 
-#: A round that takes longer hangs: most take a fraction of a second.
+#: A round that takes longer hangs; most take a fraction of a second.
 ROUND_SECONDS = 300.0
-#: Has the C library give freed memory back. By itself it has a heap for each of many threads, and
-#: keeps up to 64 MiB in each: for thousands of rounds that looks like a leak.
+#: Makes the C library release freed memory. By default it has a heap for each of many threads, and
+#: keeps up to 64 MiB in each, which looks like a leak over thousands of rounds.
 TIDY_HEAPS = {"MALLOC_ARENA_MAX": "2", "MALLOC_TRIM_THRESHOLD_": str(128 << 10)}
 
 
 def supervise(arguments: Arguments) -> int:
-    """Runs the rounds in a process of their own, and returns the exit status of the run."""
+    """Runs the rounds in a separate process, and returns the exit status of the run."""
     print(f"seed {arguments.seed}: {arguments.repetition(arguments.first, 1)}", flush=True)
     command = [sys.executable, "-W", "ignore", "-X", "faulthandler", "-m", "soak", "worker"]
     worker = subprocess.Popen(
@@ -45,7 +45,7 @@ def supervise(arguments: Arguments) -> int:
 
 
 class Watch:
-    """Knows which round runs, shows it, and ends a worker that hangs."""
+    """Follows the current round, shows it, and aborts a worker that hangs."""
 
     def __init__(self, worker: subprocess.Popen[str]) -> None:
         self.worker = worker
@@ -57,7 +57,7 @@ class Watch:
         self._timer = self._start_timer()
 
     def hear(self, line: str) -> None:
-        """Takes a line of the worker: the beginning of a round, or something for people."""
+        """Handles a line of the worker: the beginning of a round, or text to print."""
         kind, _, rest = line.partition(" ")
         if kind != "round":
             self.clear()
@@ -73,12 +73,12 @@ class Watch:
             print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
-        """Takes the progress line away."""
+        """Erases the progress line."""
         if sys.stderr.isatty():
             print("\r\033[K", end="", file=sys.stderr, flush=True)
 
     def end(self) -> None:
-        """Watches no longer."""
+        """Stops watching."""
         self._timer.cancel()
         self.clear()
 
@@ -94,12 +94,12 @@ class Watch:
 
     def _end_worker(self) -> None:
         self.hangs = True
-        # Faulthandler prints where its threads are.
+        # Makes faulthandler print the stacks of all threads.
         self.worker.send_signal(signal.SIGABRT)
 
 
 def report(arguments: Arguments, watch: Watch, status: int) -> int:
-    """Says how the run ended, and how to see a failure again."""
+    """Prints how the run ended and how to reproduce a failure, and returns the exit status."""
     if status == 0:
         return 0
     if watch.hangs:

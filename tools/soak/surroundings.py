@@ -1,4 +1,4 @@
-"""What must be after a round as it was before: threads, open files, hooks, tensors, objects."""
+"""Checks that a round leaves nothing behind: threads, open files, hooks, tensors, objects."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from mindprof import _core
 from soak.rounds import Round
 from soak.traces import parts_in
 
-#: Threads that were joined stay in the system's list for a moment.
+#: Joined threads stay in the list of the system for a moment.
 PATIENCE_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What is there beside the program's own objects."""
+    """The state of the process that a round must restore."""
 
     threads: int
     system_threads: int
@@ -34,7 +34,7 @@ class Surroundings:
 
     @staticmethod
     def look() -> Surroundings:
-        """Returns what is there now, without garbage."""
+        """Returns the current state, after a garbage collection."""
         gc.collect()
         return Surroundings(
             threads=threading.active_count(),
@@ -49,7 +49,7 @@ class Surroundings:
 
 
 def entries(folder: str) -> int:
-    """Returns how many entries a folder of the system has; 0 where there is no such folder."""
+    """Returns the number of entries in a folder, or 0 if it does not exist."""
     try:
         return len(os.listdir(folder))
     except FileNotFoundError:
@@ -57,7 +57,7 @@ def entries(folder: str) -> int:
 
 
 def children() -> int:
-    """Returns whether there is a child that nobody waited for."""
+    """Returns 1 if the process has children that were not waited for, and 0 otherwise."""
     try:
         os.waitpid(-1, os.WNOHANG)
     except ChildProcessError:
@@ -66,14 +66,14 @@ def children() -> int:
 
 
 def check_after(done: Round, before: Surroundings) -> None:
-    """Checks what a round left behind.
+    """Checks that a round restored the state of the process and left no objects or files.
 
     Args:
         done: The round.
-        before: What was there before it.
+        before: The state before the round.
 
     Raises:
-        AssertionError: It left something.
+        AssertionError: If something remains.
     """
     patience = time.monotonic() + PATIENCE_SECONDS
     while found := differences(before, Surroundings.look()):
@@ -86,11 +86,11 @@ def check_after(done: Round, before: Surroundings) -> None:
 
 
 def differences(before: Surroundings, after: Surroundings) -> list[str]:
-    """Returns what is there after a round that was not there before it, in words."""
+    """Returns descriptions of the differences between two states."""
     found = []
     for field in fields(before):
         old, new = getattr(before, field.name), getattr(after, field.name)
-        # A thread of a pool may end when it likes.
+        # Threads of a pool may end at any time.
         is_same = new <= old if field.name == "system_threads" else new == old
         if not is_same:
             found.append(f"{field.name}: {old} before the round, {new} after it")
@@ -98,7 +98,7 @@ def differences(before: Surroundings, after: Surroundings) -> list[str]:
 
 
 def resident_bytes() -> int:
-    """Returns how much memory the process has; 0 where the system does not say."""
+    """Returns the resident memory of the process, or 0 if the system does not report it."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except FileNotFoundError:

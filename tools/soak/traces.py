@@ -1,4 +1,4 @@
-"""Files of every format: who writes them, and whether one is whole."""
+"""The output formats: how to write each, and how to check that a file is complete."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from mindprof import profile
 
 
 def check_json(path: Path) -> None:
-    """Reads JSON."""
+    """Checks that a file is JSON."""
     json.loads(path.read_text())
 
 
 def check_compressed(path: Path) -> None:
-    """Reads JSON in gzip, whose checksum stands at the end."""
+    """Checks that a file is JSON in gzip, whose checksum is at its end."""
     json.loads(gzip.decompress(path.read_bytes()))
 
 
 def check_trace(path: Path) -> None:
-    """Loads a Chrome trace, in which nothing may need repair."""
+    """Checks that a Chrome trace loads without repairs."""
     (check_compressed if path.suffix == ".gz" else check_json)(path)
     loaded = mindprof.load(path)
     assert loaded.repairs == (), f"{path}: {loaded.repairs}"
@@ -35,7 +35,7 @@ def check_trace(path: Path) -> None:
 
 
 def check_packets(path: Path) -> None:
-    """Walks the packets of a Perfetto trace: field 1, a length, as many bytes."""
+    """Checks the packets of a Perfetto trace: field 1, a length, and as many bytes."""
     data, place = path.read_bytes(), 0
     assert data, f"{path} is empty"
     while place < len(data):
@@ -51,19 +51,19 @@ def check_packets(path: Path) -> None:
 
 
 def check_picture(path: Path) -> None:
-    """Parses a picture."""
+    """Checks that a file is an SVG picture."""
     assert ElementTree.parse(path).getroot().tag.endswith("svg")
 
 
 def check_lines(path: Path) -> None:
-    """Checks that each line is stacks and a number."""
+    """Checks that each line has a stack and a number."""
     text = path.read_text()
     assert not text or text.endswith("\n"), f"{path}: no end of the last line"
     assert all(line.rsplit(" ", 1)[1].isdigit() for line in text.splitlines())
 
 
 def check_page(path: Path) -> None:
-    """Checks that a page goes to its end."""
+    """Checks that an HTML page is complete."""
     assert path.read_text().rstrip().endswith("</html>")
 
 
@@ -76,7 +76,7 @@ def check_columns(path: Path) -> None:
 
 
 def write_memory(prof: profile, path: Path) -> None:
-    """Writes the memory timeline, without its warning."""
+    """Writes the memory timeline and suppresses its warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         prof.export_memory_timeline(str(path))
@@ -89,13 +89,13 @@ def write_events(prof: profile, path: Path) -> None:
 
 @dataclass(frozen=True)
 class Format:
-    """A format of files."""
+    """An output format: the function that writes it and the one that checks a file."""
 
     ending: str
     write: Callable[[profile, Path], Any]
     check: Callable[[Path], None]
     flags: tuple[str, ...] = ()
-    """What a recording needs to be written so."""
+    """The flags that a recording must have."""
 
 
 FORMATS = [
@@ -130,5 +130,5 @@ def formats_of(prof: profile) -> list[Format]:
 
 
 def parts_in(folder: Path) -> list[str]:
-    """Returns the names of what writers have not brought to an end."""
+    """Returns the names of partial files that writers left."""
     return sorted(path.name for path in folder.rglob(".*"))

@@ -1,4 +1,4 @@
-"""The process in which the rounds run: chooses, acts, checks."""
+"""The process that runs the rounds: chooses activities, runs them and checks the results."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from soak.growth import Growth
 from soak.rounds import Round
 from soak.surroundings import Surroundings, check_after
 
-#: How many activities a round has at most.
+#: The largest number of activities in a round.
 MOST_ACTIVITIES = 3
 
 
 def work(arguments: Arguments) -> int:
-    """Runs the rounds, and returns the exit status: 1 after the first that fails."""
+    """Runs the rounds, and returns the exit status: 1 after the first failure."""
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
         return run_all(arguments, Path(folder))
 
 
 def run_all(arguments: Arguments, folder: Path) -> int:
-    """Runs the rounds, each in the folder that it is given, and checks memory at the end."""
+    """Runs the rounds, all in one folder, and checks memory at the end."""
     warm_up(folder)
     growth, counts = Growth(), Counter[str]()
     end = time.monotonic() + arguments.seconds
@@ -65,7 +65,7 @@ def run_all(arguments: Arguments, folder: Path) -> int:
 
 
 def is_next(arguments: Arguments, number: int, end: float) -> bool:
-    """Returns whether there is a further round."""
+    """Returns whether another round follows."""
     if arguments.rounds is not None:
         return number < arguments.first + arguments.rounds
     return time.monotonic() < end
@@ -78,7 +78,7 @@ def choose(random: Random, only: tuple[str, ...]) -> list[str]:
 
 
 def run_round(random: Random, names: list[str], folder: Path) -> None:
-    """Does all activities of a round one by one, and checks after each."""
+    """Runs the activities of a round one by one, and checks after each."""
     for name in names:
         before = Surroundings.look()
         with empty(folder):
@@ -91,7 +91,7 @@ def run_round(random: Random, names: list[str], folder: Path) -> None:
 @contextmanager
 def empty(folder: Path) -> Iterator[None]:
     """Empties the folder at the end."""
-    # A new one each time would have a new name, and Python 3.12 never forgets parts of a path.
+    # The folder is reused, because Python 3.12 interns the parts of every path forever.
     try:
         yield
     finally:
@@ -100,7 +100,7 @@ def empty(folder: Path) -> Iterator[None]:
 
 
 def warm_up(folder: Path) -> None:
-    """Has everything that lives as long as the process: pools of threads, imported tools."""
+    """Creates everything that lives as long as the process: thread pools, imported tools."""
     side = 300
     large = torch.ones((side, side))
     large @ large

@@ -1,4 +1,4 @@
-"""What rounds are made of: each a function that acts roughly and checks what comes of it."""
+"""The activities of rounds: functions that use the profiler roughly and check the results."""
 
 from __future__ import annotations
 

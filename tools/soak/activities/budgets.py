@@ -1,4 +1,4 @@
-"""Recordings whose budget is spent: the newest events are dropped, and counted to the last."""
+"""Recordings that exhaust their budget: the newest events are dropped, and every one is counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The garbage collector: objects that record when they die, callbacks, collections at any time."""
+"""Garbage collection: finalizers that record, callbacks, collections at any time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from soak.rounds import Round
 
 
 class Node:
-    """An object in a circle that opens a range when it is collected."""
+    """An object in a reference cycle that opens a range when it is collected."""
 
     def __init__(self, work: Work) -> None:
         self.work = work
@@ -25,7 +25,7 @@ class Node:
 
 
 def collect_garbage(given: Round) -> None:
-    """Records while garbage is made and collected, then drops what was recorded in circles."""
+    """Records while garbage is created and collected, then drops the results in cycles."""
     random = given.random
     own, dying, called = Work("maker"), Work("dying"), Work("callback")
     prof = profile(with_stack=given.chance(0.3), profile_memory=given.chance(0.3))
@@ -50,13 +50,13 @@ def collect_garbage(given: Round) -> None:
             is_recording = False
     finally:
         gc.callbacks.remove(notice)
-    # Making the tensors of the nodes is in no account.
+    # The creation of the nodes' tensors is not counted.
     check_some(prof, own.put_in + dying.put_in + called.put_in)
     hold_in_circles(given, prof)
 
 
 def hold_in_circles(given: Round, prof: profile) -> None:
-    """Drops events and rows that refer to themselves by way of lists."""
+    """Drops events and rows that are part of a reference cycle."""
     events, rows = prof.events(), prof.key_averages()
     circle: list[Any] = [events, rows, prof]
     circle.append(circle)

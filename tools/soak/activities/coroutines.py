@@ -1,4 +1,4 @@
-"""Many ranges that overlap without nesting, as requests of a server do, some never closed."""
+"""Ranges that overlap without nesting, as requests of a server do; some are never closed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from soak.rounds import Round
 
 
 def overlap_ranges(given: Round) -> None:
-    """Runs coroutines that are in ranges while others run."""
+    """Runs coroutines that hold ranges open while others run."""
     random = given.random
     work = Work("request")
     flight, requests = random.randrange(2, 60), random.randrange(50, 1500)

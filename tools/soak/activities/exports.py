@@ -1,4 +1,4 @@
-"""Exports in every format, over files that are there, and loads of what was exported."""
+"""Exports in every format, to new and existing files, and loads of the exported files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def export_everything(given: Round) -> None:
 
 
 def write(given: Round, prof: profile, written: Format) -> None:
-    """Writes a file, perhaps over one that is there, and checks it."""
+    """Writes a file, perhaps over an existing one, and checks it."""
     path = given.folder / written.ending
     for _ in range(given.random.randrange(1, 3)):
         written.write(prof, path)
@@ -47,7 +47,7 @@ def write(given: Round, prof: profile, written: Format) -> None:
 
 
 def write_at_once(given: Round, prof: profile, found: list[Format]) -> None:
-    """Writes all files at once, each from two threads: one of the two is there in the end."""
+    """Writes all files at once, each from two threads; one of the two versions must remain."""
     threads = [
         threading.Thread(target=written.write, args=(prof, given.folder / written.ending))
         for written in found * 2
@@ -61,7 +61,7 @@ def write_at_once(given: Round, prof: profile, found: list[Format]) -> None:
 
 
 def read_again(given: Round, prof: profile) -> None:
-    """Loads the traces and what was pickled: all have the events of the recording."""
+    """Loads the traces and pickled events: all have the events of the recording."""
     names = names_in(prof)
     for ending in ("trace.json", "trace.json.gz"):
         loaded = mindprof.load(given.folder / ending)

@@ -14,16 +14,16 @@ from soak.rounds import Round
 
 
 class UserError(Exception):
-    """What is raised here and nowhere else."""
+    """The exception of user code, raised only here."""
 
 
 def fail(*_: Any) -> Any:
-    """Is a callback of a user, and raises."""
+    """A user callback that raises."""
     raise UserError
 
 
 def fail_everywhere(given: Round) -> None:
-    """Does some of the things that fail, in random order, and records soundly after each."""
+    """Fails in several ways in random order, and checks that the next recording is sound."""
     for attempt in given.random.choices(ATTEMPTS, k=given.random.randrange(1, 8)):
         attempt(given)
         record_soundly(given)
@@ -57,7 +57,7 @@ def fail_in_ranges(given: Round) -> None:
 
 
 def fail_in_operators(given: Round) -> None:
-    """Gives operators what they refuse."""
+    """Calls operators with arguments that they reject."""
     work = Work("operator that fails")
     prof = profile(record_shapes=given.chance(0.5), profile_memory=given.chance(0.5))
     given.watch(prof)
@@ -71,7 +71,7 @@ def fail_in_operators(given: Round) -> None:
 
 
 def fail_in_callbacks(given: Round) -> None:
-    """Has callbacks that raise: when it starts, when it stops."""
+    """Uses callbacks that raise on start and on stop."""
     prof = profile(on_trace_ready=fail, custom_trace_id_callback=fail)
     given.watch(prof)
     with suppress(UserError):
@@ -84,7 +84,7 @@ def fail_in_callbacks(given: Round) -> None:
 
 
 def fail_in_schedules(given: Round) -> None:
-    """Has a schedule that raises, and one that returns nonsense."""
+    """Uses a schedule that raises or returns nonsense."""
     bad = given.random.randrange(1, 5)
     answer: Callable[[], Any] = given.random.choice([fail, lambda: "record", lambda: None])
 
@@ -99,7 +99,7 @@ def fail_in_schedules(given: Round) -> None:
 
 
 def misuse(given: Round) -> None:
-    """Calls methods when it is not their time."""
+    """Calls methods in the wrong state."""
     prof = profile(with_stack=given.chance(0.3))
     given.watch(prof)
     path = str(given.folder / "misuse.json")
@@ -120,7 +120,7 @@ def misuse(given: Round) -> None:
 
 
 def enter_twice(given: Round) -> None:
-    """Enters a range that is open, and leaves one that is not."""
+    """Enters an open range and leaves a closed one."""
     work = Work("twice")
     prof = profile()
     given.watch(prof)
@@ -135,7 +135,7 @@ def enter_twice(given: Round) -> None:
 
 
 def drop(given: Round) -> None:
-    """Drops a profiler that records."""
+    """Drops a profiler while it records."""
     prof = profile(with_stack=given.chance(0.5))
     given.watch(prof)
     prof.start()

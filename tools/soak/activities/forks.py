@@ -1,4 +1,4 @@
-"""Forks amid a recording: the parent's goes on, the child has none and may begin its own."""
+"""Forks during a recording: the parent's goes on, the child has none and may start its own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from soak.traces import formats_of
 
 
 def fork_while_recording(given: Round) -> None:
-    """Forks while threads record and are in backward passes that call Python."""
+    """Forks while other threads record and run backward passes that call Python."""
     random = given.random
     prof = profile(with_stack=given.chance(0.3))
     given.watch(prof)
@@ -42,7 +42,7 @@ def fork_while_recording(given: Round) -> None:
 
 
 def be_child(given: Round, seed: float, depth: int) -> None:
-    """Records for itself, writes a file, multiplies large matrices, and forks in its turn."""
+    """Records in the child, writes a file, multiplies large matrices, and forks again."""
     random = Random(seed)
     work = Work("child")
     with profile() as prof:

@@ -18,12 +18,12 @@ from soak.rounds import Round
 
 
 class InterruptError(Exception):
-    """What a handler raises."""
+    """The exception that a signal handler raises."""
 
 
 @contextmanager
 def signals(handler: Any, seconds: float, again: float) -> Iterator[None]:
-    """Has the process get signals, the first after some seconds."""
+    """Sends alarm signals to the process, the first after some seconds."""
     before = signal.signal(signal.SIGALRM, handler)
     signal.setitimer(signal.ITIMER_REAL, seconds, again)
     try:
@@ -39,7 +39,7 @@ def interrupt(given: Round) -> None:
 
 
 def record_amid(given: Round) -> None:
-    """Has handlers that record; their events are counted like all others."""
+    """Uses handlers that record; their events are counted like all others."""
     random = given.random
     own, beside = Work("interrupted"), list[Work]()
     is_recording, chance = False, Random(0)
@@ -48,11 +48,11 @@ def record_amid(given: Round) -> None:
 
     def handle(_signal: int, _frame: FrameType | None) -> None:
         if is_recording:
-            # One of its own: a signal may come while another is handled.
+            # A work of its own, because a signal may arrive while another is handled.
             work = Work("handler")
             beside.append(work)
             work.nest(2)
-        # By chance of its own: how often it is called must not change what the round does.
+        # A separate generator: the number of signals must not change the rest of the round.
         if chance.random() < 0.1:
             gc.collect()
 
@@ -64,7 +64,7 @@ def record_amid(given: Round) -> None:
 
 
 def raise_amid(given: Round) -> None:
-    """Has a handler that raises wherever it finds the program, also within the profiler."""
+    """Uses a handler that raises anywhere in the program, even inside the profiler."""
     random = given.random
 
     def handle(_signal: int, _frame: FrameType | None) -> None:
@@ -79,7 +79,7 @@ def raise_amid(given: Round) -> None:
         prof.key_averages().table()
         prof.export_chrome_trace(given.folder / "cut short.json")
 
-    # Where nothing can be raised, in a finalizer, Python would print it.
+    # Python would print exceptions in finalizers, where they cannot propagate.
     noticed, sys.unraisablehook = sys.unraisablehook, lambda _: None
     for _ in range(5):
         with suppress(InterruptError), signals(handle, random.uniform(1e-5, 2e-2), 0):

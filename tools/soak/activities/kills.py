@@ -1,6 +1,6 @@
-"""Children that are killed while they write or record: a file is whole or absent.
+"""Children that are killed while they write or record: a file is complete or absent.
 
-What a killed writer leaves beside its target is gone after the next export to that target.
+The next export to the same target removes the partial file of a killed writer.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from soak.traces import FORMATS, Format, formats_of
 
 
 def kill_children(given: Round) -> None:
-    """Kills one child."""
+    """Kills a child that writes or records."""
     (kill_writer if given.chance(0.7) else kill_recorder)(given)
 
 
 def kill_writer(given: Round) -> None:
-    """Kills a child while it exports again and again, maybe over a file that is there."""
+    """Kills a child while it exports repeatedly, perhaps over an existing file."""
     random = given.random
     prof = profile(**(ALL_FLAGS if given.chance(0.5) else {}))
     given.watch(prof)
@@ -47,9 +47,9 @@ def kill_writer(given: Round) -> None:
             written.write(prof, path)
 
     kill_after(fork(write), random.uniform(0, 3 * seconds))
-    assert path.exists() or not is_replaced, "the file that was there is gone"
+    assert path.exists() or not is_replaced, "the existing file is gone"
     check_target(path, written)
-    # Where one writer finds no nameless files, the next one finds none either.
+    # On a file system without unnamed files, the next writer has none either.
     write_again(prof, path, written, is_named=is_named)
 
 
@@ -73,7 +73,7 @@ def kill_recorder(given: Round) -> None:
 
 
 def check_target(path: Path, written: Format) -> None:
-    """Checks that a target is absent or whole, and that nothing but a part of it is beside it."""
+    """Checks that a target is absent or complete, with nothing but partial files beside it."""
     if path.exists():
         written.check(path)
     others = [each.name for each in path.parent.iterdir() if each != path]
@@ -82,7 +82,7 @@ def check_target(path: Path, written: Format) -> None:
 
 
 def write_again(prof: profile, path: Path, written: Format, *, is_named: bool) -> None:
-    """Writes to the target of a killed writer, of which nothing is left then."""
+    """Writes to the target of a killed writer, and checks that its partial file is removed."""
 
     def write() -> None:
         use_named_parts()

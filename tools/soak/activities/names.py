@@ -1,4 +1,4 @@
-"""Names that users make up: long, many, in any script; they are charged to their recording."""
+"""Names of users: long, many, in any script; their memory is charged to the recording."""
 
 from __future__ import annotations
 
@@ -35,6 +35,6 @@ def record_names(given: Round) -> None:
 
 
 def name(random: Random) -> str:
-    """Returns a name: mostly a short one."""
+    """Returns a name, usually a short one."""
     length = random.choice([0, 3, 30, 30, 300, random.choice([3000, 1_000_000])])
     return "".join(random.choices(LETTERS, k=min(length, 20))) * (length // 20 or 1)

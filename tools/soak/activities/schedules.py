@@ -1,4 +1,4 @@
-"""Schedules: each cycle hands over the events of its active steps and of no others."""
+"""Schedules: each cycle delivers the events of its active steps and of no others."""
 
 from __future__ import annotations
 

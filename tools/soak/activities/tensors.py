@@ -18,7 +18,7 @@ except ImportError:
 
 
 class Twice(torch.autograd.Function):
-    """A function of the user's own."""
+    """An autograd function of the user."""
 
     @staticmethod
     def forward(ctx: Any, value: Any) -> Any:
@@ -35,7 +35,7 @@ class Twice(torch.autograd.Function):
 
 
 def train(given: Round) -> None:
-    """Trains with hooks on tensors, on modules and on the optimizer, maybe on several threads."""
+    """Trains with hooks on tensors, modules and the optimizer, perhaps on several threads."""
     random = given.random
     flags = ("record_shapes", "profile_memory", "with_stack", "with_modules", "with_flops")
     chosen: dict[str, Any] = {flag: given.chance(0.4) for flag in flags}
@@ -55,7 +55,7 @@ def train(given: Round) -> None:
 
 
 def train_model(given: Round, steps: int) -> None:
-    """Takes steps with a small model of its own."""
+    """Trains a small model for some steps."""
     model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))
     optimizer = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9)
     given.watch(model, model[0], optimizer)
@@ -79,7 +79,7 @@ def train_model(given: Round, steps: int) -> None:
 
 
 def batch() -> Any:
-    """Returns data, from numpy where it is at hand."""
+    """Returns a batch, from numpy if it is installed."""
     if numpy is None:
         return torch.ones((3, 4))
     array = numpy.ones((3, 4), dtype=numpy.float32)

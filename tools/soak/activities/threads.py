@@ -29,7 +29,7 @@ def record_threads(given: Round) -> None:
 
 
 def run_all(random: Random, works: list[Work]) -> None:
-    """Has a thread for each work, all at once."""
+    """Runs each work on its own thread, all at once."""
     begin = threading.Barrier(len(works))
 
     def run(work: Work, seed: float) -> None:

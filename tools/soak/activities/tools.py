@@ -1,4 +1,4 @@
-"""Other tools that take the interpreter's hook: no operator has a wrong frame."""
+"""Other tools that take over the profile hook: no operator may have a wrong frame."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def change_hooks(given: Round) -> None:
 
 
 class Program:
-    """Calls operators in functions that call each other in turn, and notes its frames."""
+    """Calls operators in nested functions, and records the frames that Python reports."""
 
     def __init__(self) -> None:
         self.operand = torch.ones((2, 2))
@@ -48,23 +48,23 @@ class Program:
         self.operand + self.operand
 
     def left(self) -> None:
-        """Calls it one call deeper."""
+        """Calls the operator one frame deeper."""
         self.operate()
 
     def right(self) -> None:
-        """Calls it at two depths."""
+        """Calls the operator at two depths."""
         self.left()
         self.operate()
 
     def work(self, times: int) -> None:
-        """Calls it in all ways."""
+        """Calls the operator at every depth."""
         for _ in range(times):
             self.left()
             self.right()
             self.operate()
 
     def check(self, prof: profile) -> None:
-        """Compares each operator's stack with what Python said in the line above it."""
+        """Compares the stack of each operator with the frames that Python reported just before."""
         stacks = [event.stack or [] for event in prof.events() if event.name == "aten::add"]
         assert len(stacks) == len(self.noted)
         for stack, noted in zip(stacks, self.noted, strict=True):
@@ -75,7 +75,7 @@ class Program:
 
 
 def walk() -> Frames:
-    """Returns the names and lines of the frames up to where the profiler was opened."""
+    """Returns the names and lines of the frames up to the one that opened the profiler."""
     frames, frame = [], sys._getframe(1)
     while frame.f_code is not change_hooks.__code__:
         frames.append((frame.f_code.co_name, frame.f_lineno))
@@ -106,7 +106,7 @@ def use_trace() -> Stop:
 
 
 def use_cprofile() -> Stop:
-    """Has the interpreter's own profiler."""
+    """Enables the interpreter's own profiler."""
     tool = cProfile.Profile()
     tool.enable()
     return tool.disable
@@ -139,7 +139,7 @@ def use_yappi() -> Stop:
 
 
 def use_pyinstrument() -> Stop:
-    """Sets the hook from C, and looks at times."""
+    """Sets the hook from C, with a sampling timer."""
     import pyinstrument
 
     tool = pyinstrument.Profiler()
@@ -149,7 +149,7 @@ def use_pyinstrument() -> Stop:
 
 @functools.cache
 def viztracer_of_process() -> Any:
-    """Returns the one tracer of the process: each takes a key that it never gives back."""
+    """Returns the tracer of the process, shared because each leaks a thread-local key."""
     import viztracer  # type: ignore[import-untyped]
 
     return viztracer.VizTracer(verbose=0)
@@ -163,7 +163,7 @@ def use_viztracer() -> Stop:
     def stop() -> None:
         tool.stop()
         tool.clear()
-        # It leaves its hook for threads that are still to come.
+        # It leaves its hook installed for new threads.
         threading.setprofile(None)
 
     return stop
@@ -171,7 +171,7 @@ def use_viztracer() -> Stop:
 
 @functools.cache
 def coverage_of_process() -> Any:
-    """Returns the one coverage of the process: each is kept until the process ends."""
+    """Returns the coverage of the process, shared because each lives until the process ends."""
     import coverage
 
     return coverage.Coverage(data_file=None)

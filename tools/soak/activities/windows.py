@@ -1,4 +1,4 @@
-"""Profilers that nest, overlap, pause and begin again: each has the events of its own time."""
+"""Profilers that nest, overlap, pause and restart: each has the events of its own window."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from soak.rounds import Round
 
 
 class Window:
-    """A profiler and what was put in while it recorded."""
+    """A profiler, and the events put in while it recorded."""
 
     def __init__(self) -> None:
         self.prof = profile()
@@ -19,7 +19,7 @@ class Window:
         self.is_paused = False
 
     def toggle(self) -> None:
-        """Pauses, or goes on."""
+        """Pauses or resumes the profiler."""
         self.prof.toggle_collection_dynamic(self.is_paused, [ProfilerActivity.CPU])
         self.is_paused = not self.is_paused
 
@@ -32,7 +32,7 @@ def overlap_profilers(given: Round) -> None:
     for _ in range(random.randrange(10, 80)):
         step = random.randrange(6)
         if step == 0 and len(is_open) < 6:
-            # One that was stopped begins anew, without what it had.
+            # A stopped profiler may start again, without its earlier events.
             window = closed.pop() if closed and given.chance(0.3) else Window()
             window.expected.clear()
             window.is_paused = False
