@@ -42,7 +42,7 @@ PROFILERS: dict[str, Callable[..., Any]] = {
     "mindprof": mindprof.profile,
     "torch": torch.profiler.profile,
 }
-# With memory or stacks, a paused profiler still follows allocations and Python calls, so it shows the
+# With memory or stacks, a paused profiler still follows allocations and calls, so it shows the
 # cost of a bare observer only for these options.
 OBSERVED = "plain", "shapes"
 OPTIONS: dict[str, dict[str, Any]] = {
