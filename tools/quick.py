@@ -12,10 +12,12 @@ change can break a crate that depends on the changed one.
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shlex
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -67,11 +69,14 @@ def python_tests(names: Iterable[str], root: Path = ROOT) -> list[str]:
             found.add(root / path)
         elif path.parts[0] == "python" and path.suffix == ".py":
             found |= {test for test, text in sources.items() if tests_module(test, text, path)}
-        elif path.parts[0] != "tests":
-            mention = re.compile(rf"(?<![\w.-]){re.escape(path.name)}(?!\w)")
-            stems = {f"test_{word}" for word in (path.stem, *path.parts[1:-1])}
+        elif path.parts[0] not in ("benchmarks", "tests"):
+            # By the name of the tool, to which `tools/soak/rounds.py` belongs, or by the file's.
+            stem = f"test_{Path(path.parts[:2][-1]).stem}"
+            mention = re.compile(rf"""["'/]{re.escape(path.name)}["']""")
             found |= {
-                test for test, text in sources.items() if test.stem in stems or mention.search(text)
+                test
+                for test, text in sources.items()
+                if test.stem == stem or (not path.stem.startswith("__") and mention.search(text))
             }
     return [str(test.relative_to(root)) for test in sorted(found)]
 
@@ -121,7 +126,7 @@ def stale_module(names: list[str]) -> str | None:
     if not built:
         return "the native module is not built: run `make build` before Python tests"
     time = built[0].stat().st_mtime
-    sources = [ROOT / name for name in names if name.endswith(".rs")]
+    sources = [ROOT / name for name in names if name.endswith(".rs") and crate_of(name)]
     if any(source.exists() and source.stat().st_mtime > time for source in sources):
         return "the native module is older than the changed Rust: Python tests need `make build`"
     return None
@@ -138,11 +143,15 @@ def main() -> int:
     if not names:
         print("no file has changed")
         return 0
+    # The native module and the packages as they are here, whatever the environment has installed.
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
     failed = []
     for command in commands(names, arguments.nextest):
-        shown = shlex.join(command)
-        print(f"$ {shown}", flush=True)
-        if not arguments.dry_run and subprocess.run(command, cwd=ROOT).returncode:
+        shown = textwrap.shorten(shlex.join(command), 200, placeholder=" …")
+        print(f"$ {shlex.join(command) if arguments.dry_run else shown}", flush=True)
+        if arguments.dry_run:
+            continue
+        if subprocess.run(command, cwd=ROOT, env=environment).returncode:
             failed.append(shown)
     if SHARED & set(names):
         print(
@@ -151,7 +160,7 @@ def main() -> int:
     if hint := stale_module(names):
         print(f"hint: {hint}")
     for shown in failed:
-        print(f"FAILED: {shown[:200]}", file=sys.stderr)
+        print(f"FAILED: {shown}", file=sys.stderr)
     return int(bool(failed))
 
 

@@ -66,6 +66,7 @@ def test_a_changed_test_runs_itself(repository: Path) -> None:
 
 def test_other_files_run_the_tests_that_mention_them(repository: Path) -> None:
     assert chosen("tools/strip_wheel.py", repository) == ["distribution"]
+    assert chosen("tools/run/parts/other.py", repository) == ["run"]
     assert chosen("docs/guide.md", repository) == []
 
 
