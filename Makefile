@@ -24,7 +24,8 @@ help: ## Print this list
 .PHONY: demo
 demo: export CARGO_PROFILE_DEV_OPT_LEVEL := 0
 demo: export CARGO_PROFILE_DEV_DEBUG := 0
-demo: build ## Train a small model, print the table of a step, write a trace and a memory timeline
+demo: $(VENV)/maturin ## Train a small model, print the table of a step, write a trace and a memory timeline
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet
 	$(BIN)/python examples/train.py
 
 .PHONY: test
@@ -51,7 +52,7 @@ test-loom: ## Check the lock-free parts of the recorder in every interleaving
 	RUSTFLAGS="--cfg loom" cargo test --package mindprof-record --lib --target-dir target/loom
 
 .PHONY: test-python
-test-python: setup build program ## Run the Python tests
+test-python: setup build ## Run the Python tests
 	$(BIN)/python -m pytest -q tests
 	$(BIN)/python -m pytest -q --doctest-modules python
 
@@ -81,7 +82,7 @@ $(PARITY_TOOLS)/ready: $(VENV)/ready
 CLIENTS := target/clients
 
 .PHONY: test-clients
-test-clients: build program $(CLIENTS)/ready ## Read our files with HTA, TensorBoard's plugin, Perfetto, speedscope, DuckDB, polars and pandas
+test-clients: build $(CLIENTS)/ready ## Read our files with HTA, TensorBoard's plugin, Perfetto, speedscope, DuckDB, polars and pandas
 	CLIENTS=$(CURDIR)/$(CLIENTS) PYTHONPATH=$(CURDIR)/python $(CLIENTS)/bin/python -m pytest -q -p no:cacheprovider tests/clients
 
 $(CLIENTS)/ready: tools/clients.py tools/clients-requirements.txt
@@ -303,9 +304,17 @@ format: setup ## Format all code
 	$(BIN)/ruff format --quiet
 	$(BIN)/ruff check --fix --quiet
 
+# The selection of packages and targets decides on the features that cargo resolves: with that of the tests, the module, the program and
+# the tests share one build of the workspace. `maturin develop` would compile most of it a second time; outside Linux it is needed to link.
 .PHONY: build
-build: $(VENV)/maturin ## Build the native module into the virtual environment, in the test profile: quick to build
+build: $(VENV)/maturin ## Build the native module and the program in the test profile, quick to build, into the virtual environment
+ifeq ($(shell uname -s),Linux)
+	cargo build --quiet --workspace --lib --bins --examples --features pyo3/extension-module
+	$(BIN)/python tools/develop.py target/debug
+else
+	cargo build --quiet --workspace --bins --examples
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet
+endif
 
 # Benchmarks and the soak run the profile that users get, but keep symbols, so that a native profiler can resolve frames.
 bench build-release: export CARGO_PROFILE_RELEASE_STRIP := none
@@ -353,11 +362,6 @@ PYTHONS ?=
 .PHONY: test-wheel
 test-wheel: ## Install the wheels of dist into empty environments of Python 3.10 to 3.14, as far as found, and use them
 	$(PYTHON) tools/try_wheel.py dist $(addprefix --python ,$(PYTHONS)) $(if $(EMULATOR),--emulator "$(EMULATOR)")
-
-# With the same selection of packages and targets as the tests, so that cargo resolves the same features and shares the artifacts.
-.PHONY: program
-program: ## Build the program mindprof in the test profile
-	cargo build --quiet --workspace --bins --examples
 
 .PHONY: setup
 setup: $(VENV)/ready ## Create the virtual environment with the development tools

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import ctypes
 import hashlib
+import importlib.metadata
 import os
 import re
 import subprocess
@@ -12,6 +13,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import develop
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -57,10 +59,36 @@ def test_figures_are_of_the_profile_of_wheels(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["demo", "test-python", "lint"])
-def test_who_waits_for_a_build_gets_the_quick_one(target: str) -> None:
-    builds = re.findall(r"maturin develop.*", commands(target))
+def test_tests_and_the_demo_use_the_quick_build(target: str) -> None:
+    builds = re.findall(r"(?:maturin develop|cargo build).*", commands(target))
     assert builds
     assert not any("--release" in build for build in builds)
+
+
+def test_the_module_the_program_and_the_tests_share_one_build_of_the_workspace() -> None:
+    """A command with `--package` resolves other features, and compiles the crates once more."""
+    run = commands("test-rust") + commands("test-python")
+    cargo = re.findall(r"^cargo (?:build|run|test|nextest).*", run, re.MULTILINE)
+    assert len(cargo) == 3
+    assert all("--workspace" in command for command in cargo)
+
+
+def test_develop_installs_into_an_environment_from_this_folder(tmp_path: Path) -> None:
+    site, programs, package, built = (tmp_path / name for name in ("s", "p", "package", "built"))
+    for folder in (site, programs, package, built):
+        folder.mkdir()
+    (built / "lib_core.so").write_bytes(b"module")
+    develop.install_module(built, package)
+    assert [path.name for path in package.iterdir()] == ["_core.abi3.so"]
+    (site / "mindprof-0.0.1.dist-info").mkdir()
+    for _ in range(2):
+        develop.install_packages(site, programs)
+    assert (site / "mindprof.pth").read_text() == f"{ROOT / 'python'}\n"
+    (info,) = site.glob("mindprof-*.dist-info")
+    (distribution,) = importlib.metadata.distributions(name="mindprof", path=[str(site)])
+    assert info.name == f"mindprof-{distribution.version}.dist-info"
+    shown = subprocess.run([programs / "mindprof", "--help"], capture_output=True, text=True)
+    assert "Usage:" in shown.stdout, shown.stderr
 
 
 def test_the_demo_installs_no_tool_but_the_builder() -> None:

@@ -185,7 +185,7 @@ def test_tables_are_torchs_tables(traces: Path, session: str, table: str) -> Non
 def program() -> Path:
     path = ROOT / "target" / "debug" / "mindprof"
     if not path.exists():
-        pytest.fail(f"expected the program at {path}, found nothing (hint: run `make program`)")
+        pytest.fail(f"expected the program at {path}, found nothing (hint: run `make build`)")
     return path
 
 
