@@ -20,7 +20,6 @@ except SystemError as error:
         "hint: use the ordinary build of this Python"
     ) from error
 from mindprof._diff import DiffRow, ProfileDiff, diff
-from mindprof._former_names import keep_former_names
 from mindprof._hosts.present import supported_activities
 from mindprof._install.install import install, uninstall
 from mindprof._late_modules import import_before_forks
@@ -45,8 +44,7 @@ from mindprof._results.function_event_avg import FunctionEventAvg
 # Here, where all classes are known: at first use another thread may be about to fork.
 look_up_classes()
 import_before_forks()
-keep_former_names()
-del import_before_forks, keep_former_names, look_up_classes
+del import_before_forks, look_up_classes
 
 __all__ = [
     "CuspyConfig",
