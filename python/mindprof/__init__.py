@@ -24,22 +24,22 @@ from mindprof._hosts.present import supported_activities
 from mindprof._install.install import install, uninstall
 from mindprof._late_modules import import_before_forks
 from mindprof._load import LoadedProfile, RepairWarning, load
-from mindprof._profiler.activity import (
-    CuspyConfig,
-    PerformanceMetricsConfig,
-    ProfilerActivity,
-    ProfilerActivityConfig,
-    kineto_available,
-)
 from mindprof._profiler.observer import ExecutionTraceObserver
 from mindprof._profiler.profile import profile
-from mindprof._profiler.profiler_config import _ExperimentalConfig as ExperimentalConfig
 from mindprof._profiler.schedule import ProfilerAction, schedule
 from mindprof._profiler.tensorboard import tensorboard_trace_handler
 from mindprof._results.device_type import DeviceType
 from mindprof._results.event_list import EventList
 from mindprof._results.function_event import FunctionEvent
 from mindprof._results.function_event_avg import FunctionEventAvg
+from mindprof._settings.activity import (
+    CuspyConfig,
+    PerformanceMetricsConfig,
+    ProfilerActivity,
+    ProfilerActivityConfig,
+    kineto_available,
+)
+from mindprof._settings.profiler_config import _ExperimentalConfig as ExperimentalConfig
 
 # Here, where all classes are known: at first use another thread may be about to fork.
 look_up_classes()

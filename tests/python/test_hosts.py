@@ -8,7 +8,7 @@ from mindprof import ProfilerActivity, _core
 from mindprof._hosts.embedded import EmbeddedHost
 from mindprof._hosts.host import Host
 from mindprof._hosts.present import present_host
-from mindprof._profiler.options import SessionOptions
+from mindprof._settings.options import SessionOptions
 from mindtorch_v2.autograd.profiler import profile as autograd_profile
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mindprof import _core
-from mindprof._profiler.activity import ProfilerActivity
-from mindprof._profiler.options import SessionOptions
+from mindprof._settings.activity import ProfilerActivity
+from mindprof._settings.options import SessionOptions
 
 
 class EmbeddedHost:

@@ -10,9 +10,9 @@ from typing import Any
 from mindprof import _core
 from mindprof._hosts.call_level import level_outside
 from mindprof._hosts.columns import numbers
-from mindprof._profiler.activity import DEVICE_NAMES, ProfilerActivity
-from mindprof._profiler.options import SessionOptions
 from mindprof._results.device_type import DeviceType
+from mindprof._settings.activity import DEVICE_NAMES, ProfilerActivity
+from mindprof._settings.options import SessionOptions
 
 # How far outside of a recording an event of a device may be: work that was asked for before, and
 # clocks that are not quite the same.

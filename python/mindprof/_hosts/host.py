@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from mindprof import _core
-from mindprof._profiler.activity import ProfilerActivity
-from mindprof._profiler.options import SessionOptions
+from mindprof._settings.activity import ProfilerActivity
+from mindprof._settings.options import SessionOptions
 
 
 class Host(Protocol):

@@ -39,8 +39,8 @@ from mindprof._hosts.torch_sessions import (
     running_collection,
     tell_torch,
 )
-from mindprof._profiler.activity import DEVICE_NAMES, ProfilerActivity
-from mindprof._profiler.options import SessionOptions
+from mindprof._settings.activity import DEVICE_NAMES, ProfilerActivity
+from mindprof._settings.options import SessionOptions
 
 _IS_LOST = (
     "what torch recorded is lost: torch.profiler was started inside of this recording, which torch "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from mindprof._profiler.options import SessionOptions
+from mindprof._settings.options import SessionOptions
 
 
 def kineto_activities(torch: ModuleType, options: SessionOptions) -> set[Any]:

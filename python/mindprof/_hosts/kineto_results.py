@@ -12,8 +12,8 @@ from types import ModuleType
 from mindprof import _core
 from mindprof._hosts.kineto_config import kineto_config
 from mindprof._hosts.plain_thread import on_plain_thread
-from mindprof._profiler.options import SessionOptions
 from mindprof._results.logger import inform
+from mindprof._settings.options import SessionOptions
 
 _is_checked = False
 

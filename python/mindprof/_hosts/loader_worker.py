@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mindprof import _core
 from mindprof._hosts.host import Host
-from mindprof._profiler.options import SessionOptions
+from mindprof._settings.options import SessionOptions
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mindprof._hosts import loader_worker
 from mindprof._hosts.call_level import level_outside
-from mindprof._profiler.options import SessionOptions
+from mindprof._settings.options import SessionOptions
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

@@ -10,7 +10,7 @@ from mindprof._hosts.host import Host
 from mindprof._hosts.kineto import KinetoHost
 from mindprof._hosts.pytorch import PyTorchHost
 from mindprof._hosts.torch_backend import chosen_backend, is_loaded, recorded_devices
-from mindprof._profiler.activity import DEVICE_NAMES, ProfilerActivity
+from mindprof._settings.activity import DEVICE_NAMES, ProfilerActivity
 
 _EMBEDDED = EmbeddedHost()
 _PYTORCH = PyTorchHost()

@@ -19,8 +19,8 @@ from mindprof._hosts.torch_sessions import (
     observed,
     tell_torch,
 )
-from mindprof._profiler.activity import ProfilerActivity
-from mindprof._profiler.options import SessionOptions
+from mindprof._settings.activity import ProfilerActivity
+from mindprof._settings.options import SessionOptions
 
 _MEMORY_IS_TAKEN = (
     "memory is not recorded: torch.profiler is running on this thread and has torch's reports of "

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from mindprof import _core
 from mindprof._hosts.plain_thread import PlainThread
-from mindprof._profiler.activity import DEVICE_NAMES
 from mindprof._results.logger import inform
+from mindprof._settings.activity import DEVICE_NAMES
 
 VARIABLE = "MINDPROF_TORCH_BACKEND"
 

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from mindprof import _core
-from mindprof._profiler.options import SessionOptions
+from mindprof._settings.options import SessionOptions
 
 IS_BUSY = (
     "torch's operators are recorded for another profiler, in a way that is not for two: this "

@@ -11,9 +11,9 @@ from types import ModuleType
 
 from mindprof import _core
 from mindprof._install.replacements import Replacements
-from mindprof._profiler.activity import ProfilerActivity
 from mindprof._profiler.profile import profile
 from mindprof._profiler.schedule import ProfilerAction, schedule
+from mindprof._settings.activity import ProfilerActivity
 
 #: The module after whose import everything is there that is to be replaced.
 MINDTORCH_MODULE = "mindtorch_v2._dispatch.dispatcher"

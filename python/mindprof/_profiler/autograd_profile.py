@@ -23,26 +23,7 @@ from mindprof._hosts.loader_workers import WORKERS, Handover
 from mindprof._hosts.present import present_host
 from mindprof._hosts.unseen import warn_of_unseen_torch
 from mindprof._profiler import metadata as trace_metadata
-from mindprof._profiler.activity import (
-    DEVICE_NAMES,
-    ProfilerActivity,
-    check_activity_types,
-    own_activity,
-)
 from mindprof._profiler.garbage import GarbageCollections
-from mindprof._profiler.options import (
-    DEFAULT_BUDGET_BYTES,
-    DEFAULT_STACK_DEPTH,
-    SessionOptions,
-    checked_count,
-)
-from mindprof._profiler.profiler_config import (
-    ProfilerConfig,
-    ProfilerState,
-    _ExperimentalConfig,
-    own_config,
-    refuse,
-)
 from mindprof._profiler.source_roots import source_roots
 from mindprof._profiler.stats import _ProfilerStats
 from mindprof._profiler.switches import forward_arrows
@@ -53,6 +34,25 @@ from mindprof._results.function_event_avg import FunctionEventAvg
 from mindprof._results.logger import inform, logger
 from mindprof._results.metrics import check_metric
 from mindprof._results.raw_results import RawResults
+from mindprof._settings.activity import (
+    DEVICE_NAMES,
+    ProfilerActivity,
+    check_activity_types,
+    own_activity,
+)
+from mindprof._settings.options import (
+    DEFAULT_BUDGET_BYTES,
+    DEFAULT_STACK_DEPTH,
+    SessionOptions,
+    checked_count,
+)
+from mindprof._settings.profiler_config import (
+    ProfilerConfig,
+    ProfilerState,
+    _ExperimentalConfig,
+    own_config,
+    refuse,
+)
 
 TRACE_ONLY = (
     "events() is not available when trace_only=True in ExperimentalConfig. "

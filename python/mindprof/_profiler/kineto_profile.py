@@ -12,25 +12,25 @@ from mindprof._hosts.loader_workers import WORKERS
 from mindprof._hosts.present import supported_activities
 from mindprof._profiler import autograd_profile
 from mindprof._profiler import metadata as trace_metadata
-from mindprof._profiler.activity import (
+from mindprof._profiler.observer import _ITraceObserver
+from mindprof._profiler.stats import _ProfilerStats
+from mindprof._results.event_list import EventList
+from mindprof._results.function_event import FunctionEvent
+from mindprof._results.function_event_avg import FunctionEventAvg
+from mindprof._results.memory_timeline import MemoryProfileTimeline
+from mindprof._settings.activity import (
     ActivityConfigs,
     CuspyConfig,
     ProfilerActivity,
     device_of,
     parse_activities,
 )
-from mindprof._profiler.observer import _ITraceObserver
-from mindprof._profiler.options import (
+from mindprof._settings.options import (
     DEFAULT_BUDGET_BYTES,
     DEFAULT_STACK_DEPTH,
     checked_count,
 )
-from mindprof._profiler.profiler_config import _ExperimentalConfig, own_config
-from mindprof._profiler.stats import _ProfilerStats
-from mindprof._results.event_list import EventList
-from mindprof._results.function_event import FunctionEvent
-from mindprof._results.function_event_avg import FunctionEventAvg
-from mindprof._results.memory_timeline import MemoryProfileTimeline
+from mindprof._settings.profiler_config import _ExperimentalConfig, own_config
 
 # What has been said once in this process and is not said again.
 #: The key under which tools look for ranks.

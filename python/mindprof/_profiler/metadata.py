@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from mindprof._profiler.profiler_config import refuse
+from mindprof._settings.profiler_config import refuse
 
 
 def quoted(value: Any) -> str:

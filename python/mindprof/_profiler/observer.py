@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from mindprof import _core
-from mindprof._profiler.options import SessionOptions
+from mindprof._settings.options import SessionOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from mindprof._core import record_function
 from mindprof._hosts.loader_workers import WORKERS
 from mindprof._profiler import transitions
-from mindprof._profiler.activity import parse_activities
 from mindprof._profiler.kineto_profile import _KinetoProfile
 from mindprof._profiler.observer import ExecutionTraceObserver, _ITraceObserver
-from mindprof._profiler.options import DEFAULT_BUDGET_BYTES, DEFAULT_STACK_DEPTH
-from mindprof._profiler.profiler_config import _ExperimentalConfig
 from mindprof._profiler.schedule import ProfilerAction, Schedule, always_record, checked
 from mindprof._profiler.step_tracker import KinetoStepTracker
+from mindprof._settings.activity import parse_activities
+from mindprof._settings.options import DEFAULT_BUDGET_BYTES, DEFAULT_STACK_DEPTH
+from mindprof._settings.profiler_config import _ExperimentalConfig
 
 if TYPE_CHECKING:
     from typing_extensions import Self

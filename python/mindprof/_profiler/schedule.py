@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from enum import Enum
 
-from mindprof._profiler.torch_objects import is_of_torch
+from mindprof._settings.torch_objects import is_of_torch
 
 
 class ProfilerAction(Enum):

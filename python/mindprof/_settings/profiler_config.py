@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from mindprof._enumeration import Enumeration, numbered
-from mindprof._profiler.torch_objects import is_of_torch
+from mindprof._settings.torch_objects import is_of_torch
 
 if TYPE_CHECKING:
     from dataclasses import dataclass

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from mindprof._enumeration import Enumeration
-from mindprof._profiler.torch_objects import is_of_torch
+from mindprof._settings.torch_objects import is_of_torch
 
 if TYPE_CHECKING:
     from dataclasses import dataclass, field

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dataclasses import dataclass
 
-    from mindprof._profiler.activity import ProfilerActivity
-    from mindprof._profiler.profiler_config import _ExperimentalConfig
+    from mindprof._settings.activity import ProfilerActivity
+    from mindprof._settings.profiler_config import _ExperimentalConfig
 else:
     from mindprof._dataclass import dataclass
 
