@@ -20,7 +20,7 @@ except SystemError as error:
         "hint: use the ordinary build of this Python"
     ) from error
 from mindprof._diff import DiffRow, ProfileDiff, diff
-from mindprof._hosts.present import supported_activities
+from mindprof._frameworks.present import supported_activities
 from mindprof._install.install import install, uninstall
 from mindprof._late_modules import import_before_forks
 from mindprof._load import LoadedProfile, RepairWarning, load

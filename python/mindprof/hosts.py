@@ -28,7 +28,7 @@ from mindprof._core import (
     report_memory,
     wants_inputs,
 )
-from mindprof._hosts.frameworks import Framework, Recording, register, unregister
+from mindprof._frameworks.registry import Framework, Recording, register, unregister
 
 __all__ = [
     "Framework",

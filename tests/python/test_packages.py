@@ -68,10 +68,10 @@ def test_an_interpreter_without_its_lock_is_refused(is_enabled: bool) -> None:
 FAMILIES: dict[str, set[str]] = {
     "_settings": set(),
     "_results": set(),
-    "_hosts": {"_settings", "_results"},
-    "_profiler": {"_settings", "_results", "_hosts"},
-    "_install": {"_settings", "_profiler", "_hosts"},
-    "_run": {"_settings", "_results", "_hosts", "_profiler", "_install"},
+    "_frameworks": {"_settings", "_results"},
+    "_profiler": {"_settings", "_results", "_frameworks"},
+    "_install": {"_settings", "_profiler", "_frameworks"},
+    "_run": {"_settings", "_results", "_frameworks", "_profiler", "_install"},
 }
 
 

@@ -152,7 +152,7 @@ def test_a_torch_without_kineto_cannot_be_recorded_by_it() -> None:
 
 def test_a_device_is_recorded_by_kineto() -> None:
     middle = """
-from mindprof._hosts import torch_backend
+from mindprof._frameworks import torch_backend
 torch_backend.supported_devices = lambda torch: {"cuda"}
 print("choice", torch_backend.chosen_backend(torch, "cuda"))
 print("choice", torch_backend.chosen_backend(torch))
@@ -176,7 +176,7 @@ print("outer", [event.name for event in outer.events()])
 
 SLOW_PROBE = """
 import os, threading, time
-from mindprof._hosts import torch_backend
+from mindprof._frameworks import torch_backend
 begun, calls, probe = threading.Event(), [], torch_backend.probe
 def slow_probe(torch):
     calls.append(os.getpid())
@@ -280,7 +280,7 @@ def test_an_unknown_way_is_refused() -> None:
 
 
 WRONG_FACTS = """
-from mindprof._hosts import torch_backend
+from mindprof._frameworks import torch_backend
 right = torch_backend.facts
 def wrong(*tensors):
     addresses, sequences = right(*tensors)

@@ -16,7 +16,7 @@ import mindprof
 import pytest
 import torch  # type: ignore[import-not-found]
 from mindprof import ExperimentalConfig
-from mindprof._hosts.present import present_host
+from mindprof._frameworks.present import present_host
 
 from tests.pytorch.one_collection import is_call
 
@@ -356,7 +356,7 @@ GIVEN = """
 import logging
 import sys
 import mindprof
-import mindprof._hosts.kineto_results as results
+import mindprof._frameworks.kineto_results as results
 import torch
 
 logging.basicConfig(level=logging.INFO)

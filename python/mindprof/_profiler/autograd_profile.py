@@ -11,7 +11,9 @@ from types import TracebackType
 from typing import Any
 
 from mindprof import _core
-from mindprof._hosts.frameworks import (
+from mindprof._frameworks.loader_workers import WORKERS, Handover
+from mindprof._frameworks.present import present_host
+from mindprof._frameworks.registry import (
     Recordings,
     begin_recordings,
     end_recordings,
@@ -19,9 +21,7 @@ from mindprof._hosts.frameworks import (
     has_framework_device,
     has_frameworks,
 )
-from mindprof._hosts.loader_workers import WORKERS, Handover
-from mindprof._hosts.present import present_host
-from mindprof._hosts.unseen import warn_of_unseen_torch
+from mindprof._frameworks.unseen import warn_of_unseen_torch
 from mindprof._profiler import metadata as trace_metadata
 from mindprof._profiler.garbage import GarbageCollections
 from mindprof._profiler.source_roots import source_roots

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from mindprof import _core
-from mindprof._hosts.loader_workers import WORKERS
-from mindprof._hosts.present import supported_activities
+from mindprof._frameworks.loader_workers import WORKERS
+from mindprof._frameworks.present import supported_activities
 from mindprof._profiler import autograd_profile
 from mindprof._profiler import metadata as trace_metadata
 from mindprof._profiler.observer import _ITraceObserver

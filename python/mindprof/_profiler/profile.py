@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from mindprof._core import record_function
-from mindprof._hosts.loader_workers import WORKERS
+from mindprof._frameworks.loader_workers import WORKERS
 from mindprof._profiler import transitions
 from mindprof._profiler.kineto_profile import _KinetoProfile
 from mindprof._profiler.observer import ExecutionTraceObserver, _ITraceObserver

@@ -8,7 +8,7 @@ from mindprof._core import (
     record_function_with_args_enter,
     record_function_with_args_exit,
 )
-from mindprof._hosts.present import supported_activities
+from mindprof._frameworks.present import supported_activities
 from mindprof._profiler.profile import _is_kineto_stopped as _is_kineto_stopped
 from mindprof._results.device_type import DeviceType as DeviceType
 from mindprof._settings.activity import ProfilerActivity as ProfilerActivity

@@ -19,12 +19,12 @@ from types import ModuleType
 from typing import Any
 
 from mindprof import _core
-from mindprof._hosts.call_level import level_outside
-from mindprof._hosts.kineto_config import is_of_all_threads, kineto_activities, kineto_config
-from mindprof._hosts.kineto_results import check_results
-from mindprof._hosts.pytorch import PyTorchHost
-from mindprof._hosts.torch_backend import observer_works, supported_devices, torch_version
-from mindprof._hosts.torch_sessions import (
+from mindprof._frameworks.call_level import level_outside
+from mindprof._frameworks.kineto_config import is_of_all_threads, kineto_activities, kineto_config
+from mindprof._frameworks.kineto_results import check_results
+from mindprof._frameworks.pytorch import PyTorchHost
+from mindprof._frameworks.torch_backend import observer_works, supported_devices, torch_version
+from mindprof._frameworks.torch_sessions import (
     BY_OBSERVER,
     IS_BUSY,
     WITHOUT_TORCH,

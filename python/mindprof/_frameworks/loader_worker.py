@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mindprof import _core
-from mindprof._hosts.host import Host
+from mindprof._frameworks.host import Host
 from mindprof._settings.options import SessionOptions
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ class _Worker:
             self.parent.close()
 
     def _start(self, number: int, options: SessionOptions) -> None:
-        from mindprof._hosts.present import present_host
+        from mindprof._frameworks.present import present_host
 
         # It may have begun already, told of by the plan and then by word.
         if number not in self._sessions:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mindprof import _core
-from mindprof._hosts.call_level import level_outside
-from mindprof._hosts.columns import numbers
+from mindprof._frameworks.call_level import level_outside
+from mindprof._frameworks.columns import numbers
 from mindprof._results.device_type import DeviceType
 from mindprof._settings.activity import DEVICE_NAMES, ProfilerActivity
 from mindprof._settings.options import SessionOptions

@@ -17,8 +17,8 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mindprof._hosts import loader_worker
-from mindprof._hosts.call_level import level_outside
+from mindprof._frameworks import loader_worker
+from mindprof._frameworks.call_level import level_outside
 from mindprof._settings.options import SessionOptions
 
 if TYPE_CHECKING:

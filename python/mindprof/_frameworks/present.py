@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from mindprof._hosts.embedded import EmbeddedHost
-from mindprof._hosts.frameworks import framework_activities
-from mindprof._hosts.host import Host
-from mindprof._hosts.kineto import KinetoHost
-from mindprof._hosts.pytorch import PyTorchHost
-from mindprof._hosts.torch_backend import chosen_backend, is_loaded, recorded_devices
+from mindprof._frameworks.embedded import EmbeddedHost
+from mindprof._frameworks.host import Host
+from mindprof._frameworks.kineto import KinetoHost
+from mindprof._frameworks.pytorch import PyTorchHost
+from mindprof._frameworks.registry import framework_activities
+from mindprof._frameworks.torch_backend import chosen_backend, is_loaded, recorded_devices
 from mindprof._settings.activity import DEVICE_NAMES, ProfilerActivity
 
 _EMBEDDED = EmbeddedHost()

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from mindprof import _core
-from mindprof._hosts.plain_thread import PlainThread
+from mindprof._frameworks.plain_thread import PlainThread
 from mindprof._results.logger import inform
 from mindprof._settings.activity import DEVICE_NAMES
 

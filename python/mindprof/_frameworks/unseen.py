@@ -6,10 +6,10 @@ import sys
 import warnings
 from types import ModuleType
 
-from mindprof._hosts.call_level import level_outside
-from mindprof._hosts.embedded import EmbeddedHost
-from mindprof._hosts.host import Host
-from mindprof._hosts.torch_backend import chosen_backend, is_loaded
+from mindprof._frameworks.call_level import level_outside
+from mindprof._frameworks.embedded import EmbeddedHost
+from mindprof._frameworks.host import Host
+from mindprof._frameworks.torch_backend import chosen_backend, is_loaded
 
 _TEXT = (
     "torch is loaded, but its operators are not in this recording: {reason}. Record them with "

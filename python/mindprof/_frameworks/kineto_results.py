@@ -10,8 +10,8 @@ from __future__ import annotations
 from types import ModuleType
 
 from mindprof import _core
-from mindprof._hosts.kineto_config import kineto_config
-from mindprof._hosts.plain_thread import on_plain_thread
+from mindprof._frameworks.kineto_config import kineto_config
+from mindprof._frameworks.plain_thread import on_plain_thread
 from mindprof._results.logger import inform
 from mindprof._settings.options import SessionOptions
 

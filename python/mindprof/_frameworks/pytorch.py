@@ -8,10 +8,10 @@ import weakref
 from collections.abc import Iterable
 
 from mindprof import _core
-from mindprof._hosts import fast_ranges, optimizer_watch
-from mindprof._hosts.call_level import level_outside
-from mindprof._hosts.torch_backend import memory_is_told
-from mindprof._hosts.torch_sessions import (
+from mindprof._frameworks import fast_ranges, optimizer_watch
+from mindprof._frameworks.call_level import level_outside
+from mindprof._frameworks.torch_backend import memory_is_told
+from mindprof._frameworks.torch_sessions import (
     IS_BUSY,
     WITHOUT_TORCH,
     changes,
