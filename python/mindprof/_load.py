@@ -8,10 +8,9 @@ import warnings
 from typing import IO, TYPE_CHECKING, Any
 
 from mindprof import _core
-from mindprof._results import lists
 from mindprof._results.event_list import EventList
 from mindprof._results.function_event import FunctionEvent
-from mindprof._results.function_event_avg import FunctionEventAvg
+from mindprof._results.shared_results import SharedResults
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
@@ -35,7 +34,7 @@ class Repair:
     """What was wrong and what was done about it, in words."""
 
 
-class LoadedProfile:
+class LoadedProfile(SharedResults):
     """The profile in a trace file: what `load` returns.
 
     It says and writes what a profile says and writes after its recording.
@@ -59,28 +58,14 @@ class LoadedProfile:
     def _events(self) -> EventList[FunctionEvent]:
         return EventList(self._recording.events())
 
-    def key_averages(
-        self,
-        group_by_input_shape: bool = False,
-        group_by_stack_n: int = 0,
-        group_by_overload_name: bool = False,
-        include_python_functions: bool = False,
-    ) -> EventList[FunctionEventAvg]:
-        """Returns one row per name, with counts and sums.
+    def _recording_for(self, _doing: str, /) -> _core.Profile:
+        return self._recording
 
-        Args:
-            group_by_input_shape: Tell rows of one name apart by the shapes they were given.
-            group_by_stack_n: Tell rows of one name apart by that many frames of their stacks.
-            group_by_overload_name: Tell rows of one name apart by overload.
-            include_python_functions: Have rows for calls of Python functions too.
-        """
-        return lists.key_averages(
-            self._recording,
-            group_by_input_shape=group_by_input_shape,
-            group_by_stack_n=group_by_stack_n,
-            group_by_overload_name=group_by_overload_name,
-            include_python_functions=include_python_functions,
-        )
+    def _recorded(self, doing: str, /) -> _core.Events:
+        return self.events()._recorded(doing)
+
+    def _write_stacks(self, path: str | os.PathLike[str], metric: str) -> None:
+        self.events().export_stacks(path, metric)
 
     @functools.cached_property
     def metadata(self) -> dict[str, Any]:
@@ -108,42 +93,6 @@ class LoadedProfile:
         """
         _core.write_chrome_trace(self._recording, path, metadata=[], activity_types=None)
         return os.fspath(path)
-
-    def export_stacks(
-        self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total"
-    ) -> None:
-        """Writes the stacks with a value each, as flame graph tools read them.
-
-        Args:
-            path: Where to.
-            metric: Which value; see `EventList.supported_export_stacks_metrics`.
-
-        Raises:
-            ValueError: There is no such metric.
-        """
-        self.events().export_stacks(path, metric)
-
-    def export_flamegraph(
-        self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total"
-    ) -> None:
-        """Draws a flame graph: who called, then what ran inside, as wide as what was spent in it.
-
-        Args:
-            path: Where to; a picture in SVG, with search and zoom in a browser.
-            metric: Which value; see `EventList.supported_export_stacks_metrics`.
-
-        Raises:
-            ValueError: There is no such metric, or nothing was spent by it.
-        """
-        self.events().export_flamegraph(path, metric)
-
-    def export_speedscope(self, path: str | os.PathLike[str]) -> None:
-        """Writes a file that speedscope opens.
-
-        Args:
-            path: Where to.
-        """
-        self.events().export_speedscope(path)
 
     def export_parquet(self, path: str | os.PathLike[str]) -> None:
         """Writes the events as Apache Parquet, a row each.

@@ -32,8 +32,8 @@ from mindprof._results.event_list import EventList
 from mindprof._results.function_event import FunctionEvent
 from mindprof._results.function_event_avg import FunctionEventAvg
 from mindprof._results.logger import inform, logger
-from mindprof._results.metrics import check_metric
 from mindprof._results.raw_results import RawResults
+from mindprof._results.shared_results import NO_RECORDING, SharedResults
 from mindprof._settings.activity import (
     DEVICE_NAMES,
     ProfilerActivity,
@@ -59,11 +59,6 @@ TRACE_ONLY = (
     "Use export_chrome_trace() instead."
 )
 
-NO_RECORDING = (
-    "'NoneType' object has no attribute 'save' (there is no finished recording; "
-    "stop the profiler before exporting)"
-)
-
 
 def without_trace_only(config: _ExperimentalConfig, with_stack: bool) -> _ExperimentalConfig:
     """Returns the configuration, or a copy that can have stacks; the user's own stays as it is."""
@@ -79,7 +74,7 @@ def without_trace_only(config: _ExperimentalConfig, with_stack: bool) -> _Experi
     return config
 
 
-class profile:
+class profile(SharedResults):
     """Records what the host runs while it is open. `mindprof.profile` is built on it.
 
     Args:
@@ -389,6 +384,9 @@ class profile:
         if self._session is not None:
             self._session.mark_step(number)
 
+    def _recording_for(self, _doing: str, /) -> _core.Profile | None:
+        return self._recording()
+
     def _recording(self) -> _core.Profile | None:
         """Returns all that results are about, None if there is nothing."""
         if self.experimental_config.trace_only:
@@ -421,29 +419,6 @@ class profile:
                 self._events = lists.events(newest_first or [recording])
             self._stats.number_of_events = len(self._events)
         return self._events
-
-    def key_averages(
-        self,
-        group_by_input_shape: bool = False,
-        group_by_stack_n: int = 0,
-        group_by_overload_name: bool = False,
-        include_python_functions: bool = False,
-    ) -> EventList[FunctionEventAvg]:
-        """Returns one row per name, with counts and sums.
-
-        Args:
-            group_by_input_shape: Tell rows of one name apart by the shapes they were given.
-            group_by_stack_n: Tell rows of one name apart by that many frames of their stacks.
-            group_by_overload_name: Tell rows of one name apart by overload.
-            include_python_functions: Have rows for calls of Python functions too.
-        """
-        return lists.key_averages(
-            self._recording(),
-            group_by_input_shape=group_by_input_shape,
-            group_by_stack_n=group_by_stack_n,
-            group_by_overload_name=group_by_overload_name,
-            include_python_functions=include_python_functions,
-        )
 
     def table(
         self,
@@ -528,45 +503,11 @@ class profile:
         inform("wrote the trace to %s", written)
         return written
 
-    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
-        """Writes the stacks with a value each, as flame graph tools read them.
-
-        Args:
-            path: Where to.
-            metric: Which value; see `EventList.supported_export_stacks_metrics`.
-
-        Raises:
-            AssertionError: The recording has no stacks.
-        """
+    def _write_stacks(self, path: str | os.PathLike[str], metric: str) -> None:
         recording = self._recording()
         if not self.with_stack:
             raise AssertionError("export_stacks() requires with_stack=True")
         lists.export_stacks(recording, path, metric)
-
-    def export_flamegraph(self, path: str, metric: str = "self_cpu_time_total") -> None:
-        """Draws a flame graph: who called, then what ran inside, as wide as what was spent in it.
-
-        Args:
-            path: Where to; a picture in SVG, with search and zoom in a browser.
-            metric: Which value; see `EventList.supported_export_stacks_metrics`.
-
-        Raises:
-            AttributeError: There is no finished recording.
-            ValueError: There is no such metric.
-        """
-        check_metric(metric)
-        _core.write_flamegraph(self._finished_recording(), path, metric)
-
-    def export_speedscope(self, path: str) -> None:
-        """Writes a file that speedscope opens.
-
-        Args:
-            path: Where to.
-
-        Raises:
-            AttributeError: There is no finished recording.
-        """
-        _core.write_speedscope(self._finished_recording(), path)
 
     def _parse_kineto_results(
         self, result: Any, timeout_s: float | None = None
@@ -575,12 +516,6 @@ class profile:
         if isinstance(result, _core.Profile):
             return list(lists.events([result]))
         return RawResults(result, self.use_device, timeout_s).events()
-
-    def _finished_recording(self) -> _core.Profile:
-        recording = self._recording()
-        if recording is None:
-            raise AttributeError(NO_RECORDING)
-        return recording
 
     def toggle_collection_dynamic(
         self, enabled: bool, activities: Iterable[ProfilerActivity]

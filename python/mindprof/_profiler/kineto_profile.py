@@ -16,8 +16,8 @@ from mindprof._profiler.observer import _ITraceObserver
 from mindprof._profiler.stats import _ProfilerStats
 from mindprof._results.event_list import EventList
 from mindprof._results.function_event import FunctionEvent
-from mindprof._results.function_event_avg import FunctionEventAvg
 from mindprof._results.memory_timeline import MemoryProfileTimeline
+from mindprof._results.shared_results import SharedResults
 from mindprof._settings.activity import (
     ActivityConfigs,
     CuspyConfig,
@@ -51,7 +51,7 @@ def _warn_once(message: str) -> None:
         warnings.warn(message, stacklevel=4)
 
 
-class _KinetoProfile:
+class _KinetoProfile(SharedResults):
     """Records from `start()` to `stop()`. See `profile` for the arguments."""
 
     def __init__(
@@ -234,30 +234,11 @@ class _KinetoProfile:
         if self.profiler is not None:
             self.profiler.toggle_collection_dynamic(enable, activities)
 
-    def key_averages(
-        self,
-        group_by_input_shape: bool = False,
-        group_by_stack_n: int = 0,
-        group_by_overload_name: bool = False,
-        include_python_functions: bool = False,
-    ) -> EventList[FunctionEventAvg]:
-        """Returns one row per name, with counts and sums; no rows while the profiler records.
+    def _recording_for(self, doing: str, /) -> _core.Profile | None:
+        return self._initialized(doing)._recording_for(doing)
 
-        Args:
-            group_by_input_shape: Tell rows of one name apart by the shapes they were given.
-            group_by_stack_n: Tell rows of one name apart by that many frames of their stacks.
-            group_by_overload_name: Tell rows of one name apart by overload.
-            include_python_functions: Have rows for calls of Python functions too.
-
-        Raises:
-            AssertionError: The profiler was never started.
-        """
-        return self._initialized("getting key averages").key_averages(
-            group_by_input_shape,
-            group_by_stack_n,
-            group_by_overload_name,
-            include_python_functions,
-        )
+    def _write_stacks(self, path: str | os.PathLike[str], metric: str) -> None:
+        self._initialized("exporting stacks")._write_stacks(path, metric)
 
     def events(self) -> EventList[FunctionEvent]:
         """Returns the events one by one. While the profiler records, the list is empty.
@@ -316,45 +297,6 @@ class _KinetoProfile:
             graph_lanes=graph_lanes,
             default_stream=default_stream,
         )
-
-    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
-        """Writes the stacks with a value each, as flame graph tools read them.
-
-        Args:
-            path: Where to.
-            metric: Which value.
-
-        Raises:
-            AssertionError: The profiler was never started, or not with `with_stack=True`.
-            ValueError: There is no such metric.
-        """
-        self._initialized("exporting stacks").export_stacks(path, metric)
-
-    def export_flamegraph(self, path: str, metric: str = "self_cpu_time_total") -> None:
-        """Draws a flame graph: who called, then what ran inside, as wide as what was spent in it.
-
-        Args:
-            path: Where to; a picture in SVG, with search and zoom in a browser.
-            metric: Which value; see `EventList.supported_export_stacks_metrics`.
-
-        Raises:
-            AssertionError: The profiler was never started.
-            AttributeError: The profiler is recording.
-            ValueError: There is no such metric.
-        """
-        self._initialized("exporting a flame graph").export_flamegraph(path, metric)
-
-    def export_speedscope(self, path: str) -> None:
-        """Writes a file that speedscope opens.
-
-        Args:
-            path: Where to.
-
-        Raises:
-            AssertionError: The profiler was never started.
-            AttributeError: The profiler is recording.
-        """
-        self._initialized("exporting for speedscope").export_speedscope(path)
 
     def export_memory_timeline(self, path: str, device: str | None = None) -> None:
         """Writes how much memory was in use when, by what for.

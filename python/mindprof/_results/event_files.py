@@ -9,11 +9,20 @@ from typing import Any
 from mindprof import _core
 from mindprof._results.lazy_list import Entry
 from mindprof._results.metrics import STACK_METRICS, check_metric, of_any_device
+from mindprof._results.recorded_files import RecordedFiles
 from mindprof._results.recorded_list import RecordedList
 
 
-class EventFiles(RecordedList[Entry]):
+class EventFiles(RecordedFiles, RecordedList[Entry]):
     """What lists of events write."""
+
+    def _recorded(self, _doing: str, /) -> _core.Events:
+        source = self._untouched()
+        if not isinstance(source, _core.Events):
+            raise ValueError(
+                "expected the events of a recording as it is, found a list made of them"
+            )
+        return source
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Writes the events that have a trace name as a JSON array of trace events.
@@ -48,32 +57,6 @@ class EventFiles(RecordedList[Entry]):
         else:
             write_stacks(self, path, of_any_device(metric))
 
-    def export_flamegraph(
-        self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total"
-    ) -> None:
-        """Draws a flame graph, as an svg that browsers zoom and search.
-
-        Args:
-            path: Where to.
-            metric: What is drawn: one of `supported_export_stacks_metrics()`.
-
-        Raises:
-            ValueError: There is no such metric, or the list is no longer that of a recording.
-        """
-        check_metric(metric)
-        self._recorded().write_flamegraph(path, metric)
-
-    def export_speedscope(self, path: str | os.PathLike[str]) -> None:
-        """Writes a file that speedscope opens: when each event began and ended, thread by thread.
-
-        Args:
-            path: Where to.
-
-        Raises:
-            ValueError: The list is no longer that of a recording.
-        """
-        self._recorded().write_speedscope(path)
-
     def export_parquet(self, path: str | os.PathLike[str]) -> None:
         """Writes the columns of `to_arrow()` as a Parquet file, a row per event.
 
@@ -83,7 +66,7 @@ class EventFiles(RecordedList[Entry]):
         Raises:
             ValueError: The list is no longer that of a recording.
         """
-        self._recorded().write_parquet(path)
+        self._recorded("exporting as Parquet").write_parquet(path)
 
 
 def write_stacks(events: Iterable[Any], path: str | os.PathLike[str], attribute: str) -> None:

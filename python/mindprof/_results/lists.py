@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from mindprof import _core
@@ -48,7 +49,9 @@ def events(recordings: Sequence[_core.Profile]) -> EventList[FunctionEvent]:
     return first
 
 
-def export_stacks(recording: _core.Profile | None, path: str, metric: str) -> None:
+def export_stacks(
+    recording: _core.Profile | None, path: str | os.PathLike[str], metric: str
+) -> None:
     """Writes the stacks of a recording with a value each.
 
     Raises:

@@ -56,11 +56,3 @@ class RecordedList(LazyList[Entry]):
             return None
         # Rows are plain objects: once someone has them, anything may have been set on them.
         return source if isinstance(source, _core.Events) or self._filled == 0 else None
-
-    def _recorded(self) -> _core.Events:
-        source = self._untouched()
-        if not isinstance(source, _core.Events):
-            raise ValueError(
-                "expected the events of a recording as it is, found a list made of them"
-            )
-        return source
