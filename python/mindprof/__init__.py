@@ -1,6 +1,6 @@
 """The torch.profiler API on a Rust engine.
 
-`profile` records everything that the host runs while it is open, `record_function` names a range of
+`profile` records every operator that runs while it is open. `record_function` adds a named range of
 your own:
 
     >>> import mindprof
@@ -14,10 +14,10 @@ your own:
 try:
     from mindprof._core import ProfilerError, __version__, look_up_classes, record_function
 except SystemError as error:
-    # All that a free-threaded interpreter says of a module that was built for others.
+    # A free-threaded interpreter raises nothing more specific for a module built with the GIL.
     raise ImportError(
-        "mindprof was built for interpreters with a lock, and this one is free-threaded\n"
-        "hint: use the ordinary build of this Python"
+        "mindprof was built for Python with the GIL, and this interpreter is free-threaded\n"
+        "hint: use the standard build of this Python version"
     ) from error
 from mindprof._diff import DiffRow, ProfileDiff, diff
 from mindprof._frameworks.present import supported_activities
@@ -41,7 +41,7 @@ from mindprof._settings.activity import (
 )
 from mindprof._settings.profiler_config import _ExperimentalConfig as ExperimentalConfig
 
-# Here, where all classes are known: at first use another thread may be about to fork.
+# The engine looks classes up now rather than at first use, when another thread may be forking.
 look_up_classes()
 import_before_forks()
 del import_before_forks, look_up_classes

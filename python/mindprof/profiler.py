@@ -1,4 +1,4 @@
-"""The names of `torch.profiler`: an import of one becomes an import of ours by its first word.
+"""The names of `torch.profiler`: replace `torch` with `mindprof` in an import to switch.
 
 >>> from mindprof.profiler import ProfilerActivity, _ExperimentalConfig, profile
 >>> config = _ExperimentalConfig(profile_all_threads=False)

@@ -91,7 +91,7 @@ def test_live_profiles_loaded_ones_and_files_can_be_compared(tmp_path: Path) -> 
 
 
 def test_what_was_not_recorded_cannot_be_compared() -> None:
-    with pytest.raises(ValueError, match="nothing was recorded"):
+    with pytest.raises(ValueError, match="no finished recording"):
         mindprof.diff(mindprof.profile(), MLP)
     with pytest.raises(FileNotFoundError):
         mindprof.diff(MLP, "missing.json")

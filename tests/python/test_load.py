@@ -142,7 +142,7 @@ def test_bytes_and_open_files_are_traces_too() -> None:
     assert loaded.path == "<StringIO>"
     with pytest.raises(mindprof.ProfilerError, match="<bytes>"):
         mindprof.load(b"no trace")
-    with pytest.raises(TypeError, match="load takes a path, bytes or an open file, not int"):
+    with pytest.raises(TypeError, match="expected a path, bytes or an open file, found int"):
         mindprof.load(3)  # type: ignore[arg-type]
 
 

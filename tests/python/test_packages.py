@@ -42,7 +42,7 @@ sys.meta_path.insert(0, Refusal)
     command = [sys.executable, "-I", "-S", "-c", pretend + IMPORT_ALL, str(source)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1
-    told = "ImportError: mindprof was built for interpreters with a lock, and this one is"
+    told = "ImportError: mindprof was built for Python with the GIL, and this interpreter is"
     assert f"{told} free-threaded\nhint: " in done.stderr
 
 

@@ -1,4 +1,7 @@
-"""What can be recorded: groups of activities, and how users name and narrow them down."""
+"""Activities: the groups of events that a profiler can record, and how users select them.
+
+The classes follow torch's and accept torch's own objects in their place.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,9 @@ class ProfilerActivity(
     Enumeration,
     members={"CPU": 0, "XPU": 1, "MTIA": 4, "CUDA": 2, "HPU": 3, "PrivateUse1": 5},
 ):
-    """A group of activities: what runs on the host, or on one kind of device.
+    """A group of activities: everything on the CPU, or everything on one kind of device.
 
-    A group of torch's own class is found in sets of these by its name.
+    A member equals the member of torch's class that has the same name.
     """
 
     CPU: ClassVar[ProfilerActivity]
@@ -34,12 +37,11 @@ class ProfilerActivity(
     def __eq__(self, other: object) -> bool:
         return super().__eq__(own_activity(other))
 
-    # By the number, in torch too.
+    # Hashes by number, like torch's members.
     __hash__ = Enumeration.__hash__
 
 
-# By group, in torch's order of preference: the name of the device that a profiler of that group
-# looks at.
+# The device that each group records, in torch's order of preference.
 DEVICE_NAMES = {
     ProfilerActivity.CUDA: "cuda",
     ProfilerActivity.XPU: "xpu",
@@ -48,7 +50,7 @@ DEVICE_NAMES = {
     ProfilerActivity.PrivateUse1: "privateuseone",
 }
 
-# What the host's group can be narrowed down to.
+# The activity types that the CPU group can be restricted to.
 CPU_ACTIVITY_TYPES = frozenset(
     {
         "CPU_OP",
@@ -65,12 +67,12 @@ CPU_ACTIVITY_TYPES = frozenset(
 
 
 def kineto_available() -> bool:
-    """Returns whether the recorder is there, which it always is."""
+    """Returns whether a recorder is available, which is always the case."""
     return True
 
 
 class _ProfilerExtensionConfig(ABC):
-    """A configuration that is handed to a recorder as pairs of texts."""
+    """A configuration that becomes key-value pairs for a recorder."""
 
     @abstractmethod
     def _to_config_entries(self) -> dict[str, str]: ...
@@ -81,13 +83,13 @@ Config = TypeVar("Config", bound=_ProfilerExtensionConfig)
 
 @dataclass(frozen=True)
 class CuspyConfig(_ProfilerExtensionConfig):
-    """Says what to collect of CUDA. Accepted; without CUDA it changes nothing.
+    """Configures torch's Cuspy recorder for CUDA. Accepted, but has no effect.
 
     Args:
-        enable_cuda_sync_events: Collect synchronisations.
+        enable_cuda_sync_events: Collect synchronization events.
         enable_environment_counters: Collect power, clocks and temperatures.
         enable_graph_dependencies: Record the edges of CUDA graphs.
-        enable_event_node_ids: Tell which node of a CUDA graph recorded an event.
+        enable_event_node_ids: Record which CUDA graph node recorded an event.
     """
 
     enable_cuda_sync_events: bool = False
@@ -101,12 +103,12 @@ class CuspyConfig(_ProfilerExtensionConfig):
 
 @dataclass
 class PerformanceMetricsConfig(_ProfilerExtensionConfig):
-    """Says which counters of the hardware to collect. Accepted; without CUDA it changes nothing.
+    """Selects hardware counters to collect. Accepted, but has no effect.
 
     Args:
-        metric_names: The counters, by the names that the hardware has for them.
-        sampling_interval_ms: How long from one sample to the next.
-        lookback_window_ms: How far back samples are kept.
+        metric_names: The hardware's names of the counters.
+        sampling_interval_ms: The time between two samples.
+        lookback_window_ms: How long samples are kept.
     """
 
     metric_names: list[str]
@@ -128,10 +130,10 @@ class PerformanceMetricsConfig(_ProfilerExtensionConfig):
 
 @dataclass
 class ProfilerActivityConfig:
-    """Narrows a group of activities down.
+    """Restricts and configures a group of activities.
 
     Args:
-        activity_types: The types to write into traces; all of the group's if None.
+        activity_types: The activity types to write into traces; all of the group if `None`.
         profiler_configs: Further configurations for the group.
     """
 
@@ -144,14 +146,14 @@ class ProfilerActivityConfig:
 
 
 def own_activity(group: Any) -> Any:
-    """Returns a group of torch's own class as ours, and everything else as it is."""
+    """Converts a group of torch's class to ours; returns anything else unchanged."""
     if is_of_torch(group, "ProfilerActivity"):
         return getattr(ProfilerActivity, group.name, group)
     return group
 
 
 def _own_activity_config(config: Any) -> ProfilerActivityConfig:
-    """Returns how a group is narrowed down, given as either class or as a list of types."""
+    """Converts a configuration, given as torch's class, ours or a list of types, to ours."""
     if isinstance(config, ProfilerActivityConfig):
         return config
     if is_of_torch(config, "ProfilerActivityConfig"):
@@ -163,14 +165,14 @@ ActivityConfigs = dict[ProfilerActivity, ProfilerActivityConfig]
 
 
 def parse_activities(activities: Iterable[Any]) -> tuple[set[ProfilerActivity], ActivityConfigs]:
-    """Returns the groups that a user named, and the configurations of those that came with one.
+    """Returns the groups that a user selected, and the configurations given with them.
 
     Args:
-        activities: Groups, and dicts from a group to a configuration or a list of activity types.
+        activities: Groups, or dicts from a group to a configuration or a list of activity types.
 
     Raises:
         TypeError: An item is neither.
-        ValueError: A group is named twice.
+        ValueError: A group occurs twice.
     """
     groups: set[ProfilerActivity] = set()
     configs: ActivityConfigs = {}
@@ -191,15 +193,15 @@ def parse_activities(activities: Iterable[Any]) -> tuple[set[ProfilerActivity], 
 
 
 def device_of(activities: set[ProfilerActivity]) -> str | None:
-    """Returns the device that a profiler of these groups looks at, None for the host alone."""
+    """Returns the device that these groups record, or `None` if they record only the CPU."""
     return next((name for group, name in DEVICE_NAMES.items() if group in activities), None)
 
 
 def check_activity_types(filters: dict[ProfilerActivity, set[str]]) -> None:
-    """Refuses activity types that the host's group does not have.
+    """Checks the activity types selected for the CPU group.
 
     Raises:
-        RuntimeError: There is one.
+        RuntimeError: The group has no such type.
     """
     for name in filters.get(ProfilerActivity.CPU, ()):
         if name not in CPU_ACTIVITY_TYPES:

@@ -1,4 +1,4 @@
-"""What a recording is asked for, in one object that goes to the engine as it is."""
+"""`SessionOptions`: the options of one recording, as frameworks and the engine receive them."""
 
 from __future__ import annotations
 
@@ -22,22 +22,25 @@ _MOST = (1 << 63) - 1
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """The options of one recording. The engine reads the attributes that it knows.
+    """The options of one recording.
+
+    A profiler creates them for each recording and passes them to its framework. The engine reads
+    the attributes that it knows and ignores the rest.
 
     Args:
-        record_shapes: Keep the shapes of what operators are given.
-        profile_memory: Record what memory operators take and give back.
-        with_stack: Record Python calls, and by whom operators are called.
-        results: Keep what operators return, for execution traces.
-        with_flops: Estimate floating-point operations, from shapes.
-        with_modules: Record calls of modules; `with_stack` does so too.
-        budget_bytes: How much memory the recording may take.
-        stack_depth: How many calls deep Python is followed.
-        all_threads: Record every thread, not only the one that begins the recording.
-        source_roots: What the names of source files are shortened by.
-        activities: The groups to record, for hosts that have several.
-        experimental_config: Options that torch calls experimental, for torch itself.
-        trace_id: The name of the trace.
+        record_shapes: Record the input shapes of operators.
+        profile_memory: Record allocations and frees.
+        with_stack: Record Python calls and the stacks of operators.
+        with_flops: Estimate floating-point operations from shapes.
+        results: Record the results of operators, for execution traces.
+        with_modules: Record calls of modules, which `with_stack` includes.
+        budget_bytes: The maximum memory of the recording.
+        stack_depth: The maximum depth of recorded Python calls.
+        all_threads: Record all threads, not only the one that starts the recording.
+        source_roots: The prefixes that are removed from the names of source files.
+        activities: The groups to record, for frameworks that have several.
+        experimental_config: torch's experimental options, for torch's own collector.
+        trace_id: The id of the trace.
     """
 
     record_shapes: bool = False
@@ -55,27 +58,27 @@ class SessionOptions:
     trace_id: str = ""
 
     def without_stack(self) -> SessionOptions:
-        """Returns the same options, but for Python calls, which are not recorded."""
+        """Returns the same options with `with_stack` off."""
         given = {name: getattr(self, name) for name in self.__match_args__}
         return SessionOptions(**{**given, "with_stack": False})
 
 
 def checked_count(name: str, value: object, unit: str) -> int:
-    """Returns an option that counts something, as a number.
+    """Validates an option that is a count, and returns it as an integer.
 
     Args:
         name: The option.
-        value: What the user gave.
-        unit: What it counts.
+        value: The user's value.
+        unit: The unit of the count, for error messages.
 
     Raises:
-        TypeError: It is no whole number.
-        ValueError: It is below zero, or more than there can be.
+        TypeError: The value is not an integer.
+        ValueError: The value is negative or exceeds 63 bits.
     """
     try:
         count = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
-        raise TypeError(f"{name} must be a whole number of {unit}, got {value!r}") from None
+        raise TypeError(f"{name} must be an integer number of {unit}, got {value!r}") from None
     if not 0 <= count <= _MOST:
-        raise ValueError(f"{name} must be a number of {unit} from 0 on, got {value!r}")
+        raise ValueError(f"{name} must be from 0 to {_MOST} {unit}, got {value!r}")
     return count

@@ -1,4 +1,7 @@
-"""How a recorder is set up, in the words of torch's native side."""
+"""torch's native configuration classes, and `_ExperimentalConfig`.
+
+Programs pass these objects to profilers. Objects of torch's own classes are converted to ours.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _SCOPES = (
 
 
 class RecordScope(Enumeration, members=numbered(_SCOPES)):
-    """What kind of code a range is around."""
+    """The kind of code that an event covers."""
 
     FUNCTION: ClassVar[RecordScope]
     BACKWARD_FUNCTION: ClassVar[RecordScope]
@@ -38,7 +41,7 @@ class RecordScope(Enumeration, members=numbered(_SCOPES)):
 
 
 class ProfilerState(Enumeration, members=numbered(_STATES)):
-    """Which recorder a profiler uses."""
+    """The recorder that a profiler uses."""
 
     Disabled: ClassVar[ProfilerState]
     CPU: ClassVar[ProfilerState]
@@ -53,7 +56,7 @@ class ProfilerState(Enumeration, members=numbered(_STATES)):
 
 
 class ActiveProfilerType(Enumeration, members=numbered("NONE LEGACY KINETO NVTX ITT PRIVATEUSE1")):
-    """Which recorder is running."""
+    """The recorder that is running."""
 
     NONE: ClassVar[ActiveProfilerType]
     LEGACY: ClassVar[ActiveProfilerType]
@@ -63,12 +66,12 @@ class ActiveProfilerType(Enumeration, members=numbered("NONE LEGACY KINETO NVTX 
     PRIVATEUSE1: ClassVar[ActiveProfilerType]
 
 
-# Profilers under torch's oldest path that are recording, by identity.
+# The ids of the running profilers of `profiler_legacy`, torch's oldest module.
 open_legacy_profilers: set[int] = set()
 
 
 class _Unsaid(int):
-    """False where nobody said so, to be told from a False that somebody did say."""
+    """A default `False` that can be told from a `False` that the user passed."""
 
     def __repr__(self) -> str:
         return "False"
@@ -78,7 +81,7 @@ _UNSAID: Any = _Unsaid(0)
 
 
 def refuse(call: str, signature: str, invoked_with: str) -> TypeError:
-    """Returns the error that torch's native side has for arguments of a wrong type."""
+    """Returns the error that torch's native side raises for arguments of the wrong type."""
     return TypeError(
         f"{call}(): incompatible {'constructor' if call == '__init__' else 'function'} arguments. "
         f"The following argument types are supported:\n    1. {signature}\n\n"
@@ -87,25 +90,24 @@ def refuse(call: str, signature: str, invoked_with: str) -> TypeError:
 
 
 class _ExperimentalConfig:
-    """Options that torch calls experimental.
+    """torch's experimental options.
 
-    `verbose` and `capture_overload_names` ask for what mindprof does anyway or will do; those about
-    devices change nothing on a machine without one. `trace_only` leaves `export_chrome_trace` as
-    the only result.
+    Options about devices have no effect on a machine without one.
 
     Args:
-        verbose: Have stacks with `with_stack=True`, which mindprof has without it.
-        performance_events: Counters of a device.
-        enable_cuda_sync_events: Record synchronisations of a device.
+        verbose: Record stacks with `with_stack=True`. mindprof does so regardless.
+        performance_events: Hardware counters of a device.
+        enable_cuda_sync_events: Record device synchronization.
         adjust_profiler_step: Ignored, as in torch.
-        disable_external_correlation: Leave out links between the host and a device.
-        profile_all_threads: Record all threads, as mindprof does unless False is said.
-        capture_overload_names: Tell overloads of an operator apart.
-        record_python_gc_info: Record runs of Python's garbage collector; needs `with_stack=True`.
-        expose_kineto_event_metadata: Keep what a device says about its events.
-        custom_profiler_config: A text for other recorders.
-        adjust_timestamps: Ignored: times are exact.
-        trace_only: Have no events in Python, only the trace.
+        disable_external_correlation: Omit the links between CPU and device events.
+        profile_all_threads: Record all threads, which is the default; only an explicit `False`
+            restricts the recording to the starting thread.
+        capture_overload_names: Record operator overloads.
+        record_python_gc_info: Record Python's garbage collections; needs `with_stack=True`.
+        expose_kineto_event_metadata: Keep the metadata of device events.
+        custom_profiler_config: A configuration text for other recorders.
+        adjust_timestamps: Ignored, because times are exact.
+        trace_only: Make `export_chrome_trace` the only result, without events in Python.
     """
 
     def __init__(
@@ -139,20 +141,21 @@ class _ExperimentalConfig:
         self._others = given
 
     def for_torch(self) -> dict[str, Any]:
-        """Returns what torch's own collector is to be told, by the names of its options.
+        """Returns the options for torch's own collector, by their names in torch.
 
-        What is done here in any case is left out: Python's garbage collections, times, and traces
-        without events.
+        Options that mindprof implements itself are left out: Python's garbage collections,
+        timestamps, and traces without events.
         """
         ours = {"adjust_profiler_step", "record_python_gc_info", "adjust_timestamps", "trace_only"}
         return {name: value for name, value in self._others.items() if name not in ours}
 
 
 def own_config(config: Any) -> _ExperimentalConfig | None:
-    """Returns options of torch's class as ours; ours and None as they are.
+    """Converts options of torch's class to ours; returns ours and `None` unchanged.
 
-    torch's tell what they hold by their state, in the order of the constructor's arguments. Where
-    the first is no truth value, the order is an older one, of options that change nothing here.
+    The pickle state of torch's object has the options in the order of the constructor's arguments.
+    If the first is not a boolean, the order is that of an older torch, whose options have no effect
+    here.
     """
     if not is_of_torch(config, "_ExperimentalConfig"):
         return cast("_ExperimentalConfig | None", config)
@@ -160,24 +163,24 @@ def own_config(config: Any) -> _ExperimentalConfig | None:
     state = config.__getstate__()
     is_known_order = bool(state) and isinstance(state[0], bool)
     given = dict(zip(names, state if is_known_order else (), strict=False))
-    # What torch has by default is nobody's word.
+    # torch's default is False too, so False does not mean that the user chose it.
     given["profile_all_threads"] = given.get("profile_all_threads") or _UNSAID
     return _ExperimentalConfig(**given)
 
 
 @dataclass(frozen=True)
 class ProfilerConfig:
-    """What a recorder is told when it is prepared.
+    """The configuration of a recorder, as `profile.config()` returns it.
 
     Args:
-        state: Which recorder.
-        report_input_shapes: Keep the shapes of what operators are given.
+        state: The recorder.
+        report_input_shapes: Record the input shapes of operators.
         profile_memory: Record allocations.
         with_stack: Record Python calls.
         with_flops: Estimate floating-point operations.
-        with_modules: Ignored, as in torch without TorchScript.
-        experimental_config: Options that torch calls experimental.
-        trace_id: The name of the trace.
+        with_modules: Record calls of modules.
+        experimental_config: torch's experimental options.
+        trace_id: The id of the trace.
     """
 
     state: ProfilerState
