@@ -58,7 +58,7 @@ def test_warnings_of_deprecated_names_tell_what_is_true_here() -> None:
     with pytest.warns(FutureWarning) as told:
         autograd_profiler.profile(with_modules=True)
     text = str(told[0].message)
-    assert "mindprof records calls of modules for it" in text
+    assert "mindprof records only calls of modules with it" in text
     assert "does nothing" not in text
     assert "TorchScript" not in text
 

@@ -1,4 +1,7 @@
-"""`autograd.profiler.profile`: one recording at a time, and what came of it."""
+"""`autograd.profiler.profile`: makes one recording at a time and holds its results.
+
+It starts and stops the recording through the frameworks, and asks the engine for results.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,7 @@ TRACE_ONLY = (
 
 
 def without_trace_only(config: _ExperimentalConfig, with_stack: bool) -> _ExperimentalConfig:
-    """Returns the configuration, or a copy that can have stacks; the user's own stays as it is."""
+    """Returns the configuration, or a copy without `trace_only` if stacks are recorded."""
     if not (config.trace_only and with_stack):
         return config
     warnings.warn(
@@ -75,25 +78,27 @@ def without_trace_only(config: _ExperimentalConfig, with_stack: bool) -> _Experi
 
 
 class profile(SharedResults):
-    """Records what the host runs while it is open. `mindprof.profile` is built on it.
+    """Records operators inside its `with` block. `mindprof.profile` is built on it.
 
     Args:
-        enabled: If false, nothing happens and there are no results.
-        use_device: The kind of device to look at. There is none, so this warns and goes on without.
-        record_shapes: Keep the shapes of what operators are given.
-        with_flops: Estimate floating-point operations, for which shapes are kept.
+        enabled: If false, the profiler does nothing and has no results.
+        use_device: The device to record besides the CPU. If it is not available, the profiler warns
+            and continues without it.
+        record_shapes: Record the input shapes of operators.
+        with_flops: Estimate floating-point operations, which also records shapes.
         profile_memory: Record allocations.
-        with_stack: Record Python calls, and by whom operators are called.
-        with_modules: Record calls of modules; `with_stack` does so too.
-        use_kineto: Accepted; there is one recorder.
-        use_cpu: Record the host.
-        experimental_config: Options that torch calls experimental.
-        acc_events: Keep the events of earlier recordings.
-        custom_trace_id_callback: Makes the name of a trace; random if None.
-        post_processing_timeout_s: How long results may take; at zero there are none.
-        activity_filters: By group, the activity types to write into traces.
-        budget_bytes: How much memory a recording may take.
-        stack_depth: How many calls deep Python is followed.
+        with_stack: Record Python calls and the stacks of operators.
+        with_modules: Record calls of modules, which `with_stack` includes.
+        use_kineto: Accepted; there is one recorder. A device-only profiler requires it, as in
+            torch.
+        use_cpu: Record the CPU.
+        experimental_config: torch's experimental options.
+        acc_events: Accumulate the events of all recordings.
+        custom_trace_id_callback: Returns the id of each trace; ids are random if `None`.
+        post_processing_timeout_s: The time limit for processing results; zero gives no results.
+        activity_filters: The activity types to write into traces, by group.
+        budget_bytes: The maximum memory of a recording.
+        stack_depth: The maximum depth of recorded Python calls.
 
     Example:
         >>> with profile() as prof:
@@ -174,8 +179,8 @@ class profile(SharedResults):
         if self.with_modules:
             warnings.warn(
                 "with_modules is deprecated and will be removed in a future release of torch. "
-                "mindprof records calls of modules for it, and of nothing else of Python; "
-                "with_stack=True records them too, here and in torch, among all other calls.",
+                "mindprof records only calls of modules with it; with_stack=True records them too, "
+                "here and in torch, along with all other Python calls.",
                 FutureWarning,
                 stacklevel=3,
             )
@@ -211,20 +216,20 @@ class profile(SharedResults):
         warnings.warn(text, stacklevel=4)
 
     def default_trace_id(self) -> str:
-        """Returns a random name for a trace."""
+        """Returns a random trace id."""
         return os.urandom(16).hex().upper()
 
     def create_trace_id(self) -> str:
-        """Returns a name for a trace, from the user's callback if there is one."""
+        """Returns a new trace id, from the user's callback if there is one."""
         if self.custom_trace_id_callback:
             return self.custom_trace_id_callback()
         return self.default_trace_id()
 
     def config(self, create_trace_id: bool = False) -> ProfilerConfig:
-        """Returns how the recorder is set up.
+        """Returns the configuration of the recorder.
 
         Args:
-            create_trace_id: Choose a new name for the trace first.
+            create_trace_id: Create a new trace id first.
         """
         if create_trace_id:
             self.trace_id = self.create_trace_id()
@@ -268,15 +273,15 @@ class profile(SharedResults):
     def _start_trace(self) -> None:
         self.entered = True
         with self._stats.timed("profiler_enable_call_duration_us"):
-            # One that is still open is closed by letting go of it, and what it recorded is
-            # forgotten, as in torch. First, so that the new one begins with a whole budget.
+            # Dropping an open session closes it and discards its events, as in torch. This comes
+            # first, so that the new session has the whole budget.
             self._session = None
             self._end_recordings()
             self._end_workers(None)
-            # torch may have been imported since this profiler was made.
+            # torch may have been imported since this profiler was created.
             self._host = present_host(self.use_device)
             options = self._options()
-            # What is called after it has begun is in it, calls of ours too.
+            # Called before the session starts, which would record this call too.
             frameworks = has_frameworks()
             WORKERS.open(self)
             self._of_workers = WORKERS.start(self, options)
@@ -289,7 +294,7 @@ class profile(SharedResults):
         self.profiling_start_time_ns = perf_counter_ns()
 
     def _begin_recordings(self, session: _core.Session, options: SessionOptions) -> None:
-        """Tells frameworks of a recording, which ends if whoever interrupts does so there."""
+        """Notifies registered frameworks of a recording, and stops it if they are interrupted."""
         try:
             self._recordings = begin_recordings(session, options)
         except BaseException:
@@ -297,7 +302,7 @@ class profile(SharedResults):
             raise
 
     def _end_recordings(self) -> None:
-        """Has frameworks hand over what only came to light by now."""
+        """Notifies registered frameworks of the end, so that they attach their late events."""
         recordings, self._recordings = self._recordings, []
         end_recordings(recordings)
 
@@ -318,10 +323,10 @@ class profile(SharedResults):
         )
 
     def _meet_host(self, device: str | None) -> None:
-        """Takes in a host that came into the process after the recording had begun.
+        """Adds a framework that was imported after the recording started.
 
         Args:
-            device: The kind of device that is to be recorded too.
+            device: The device to record besides the CPU.
         """
         host = present_host(device)
         if self._session is not None and host is not self._host:
@@ -329,11 +334,11 @@ class profile(SharedResults):
             self.use_device = device if device and host.has_device(device) else None
             self.kineto_activities = self._wanted_activities() & host.activities()
             host.join(self._session, self._options())
-            # torch's data loaders have come with it.
+            # torch's data loaders are now available.
             WORKERS.open(self)
 
     def _stop_trace(self) -> bool:
-        """Ends the recording if there is one, and returns whether there was."""
+        """Stops the recording, and returns whether there was one."""
         session, self._session = self._session, None
         if session is None:
             return False
@@ -352,18 +357,18 @@ class profile(SharedResults):
         return True
 
     def _take_results(self, session: _core.Session) -> None:
-        # Before workers are waited for: a signal may end that, as when one of them dies.
+        # Stops before waiting for workers, which a signal may interrupt, such as when one dies.
         self.kineto_results = self._accumulated = self._host.stop(session)
         if self.acc_events:
             self._finished.append(session)
-            # Put together when someone looks.
+            # Combined when results are first read.
             self._accumulated = None
         self._events = None
         self._tree_is_built = False
         self._end_workers(session)
 
     def _end_workers(self, session: _core.Session | None) -> None:
-        """Ends what workers of data loaders record, if they do. A session takes it."""
+        """Stops the recordings of data loader workers, and attaches them to a session."""
         number, self._of_workers = self._of_workers, None
         if number is None:
             return
@@ -380,7 +385,7 @@ class profile(SharedResults):
             WORKERS.close(self)
 
     def _mark_step(self, number: int) -> None:
-        """Notes that a step begins now, for recordings in which no scope names it."""
+        """Marks the beginning of a step, for recordings without ranges for steps."""
         if self._session is not None:
             self._session.mark_step(number)
 
@@ -388,14 +393,14 @@ class profile(SharedResults):
         return self._recording()
 
     def _recording(self) -> _core.Profile | None:
-        """Returns all that results are about, None if there is nothing."""
+        """Returns the recording that results describe, or `None` if none has finished."""
         if self.experimental_config.trace_only:
             raise RuntimeError(TRACE_ONLY)
         if self._accumulated is None and self._finished:
             *earlier, last = self._finished
             self._accumulated = last.stop_after(earlier[::-1])
         if self._accumulated is not None and not self._tree_is_built:
-            # The engine puts the recording in order and builds its tree when someone first looks.
+            # The engine assembles the recording and builds its tree on first access.
             with self._stats.timed("function_events_build_tree_call_duration_us"):
                 self._accumulated.events()
             self._tree_is_built = True
@@ -409,7 +414,7 @@ class profile(SharedResults):
 
     @property
     def function_events(self) -> EventList[FunctionEvent]:
-        """The events one by one; those of the last recording come first."""
+        """The list of events; those of the last recording come first."""
         recording = self._recording()
         if recording is None:
             return EventList()
@@ -430,7 +435,7 @@ class profile(SharedResults):
         header: str | None = None,
         top_level_events_only: bool = False,
     ) -> str:
-        """Returns the events as a table; see `EventList.table`."""
+        """Returns the events as a text table; see `EventList.table`."""
         return self.function_events.table(
             sort_by=sort_by,
             row_limit=row_limit,
@@ -442,12 +447,12 @@ class profile(SharedResults):
         )
 
     def total_average(self) -> FunctionEventAvg:
-        """Returns one row that sums all events."""
+        """Returns a row that sums all events."""
         return self.key_averages().total_average()
 
     @property
     def self_cpu_time_total(self) -> float:
-        """The sum of all events' own time on the host, in microseconds."""
+        """The sum of the self CPU times of all events, in microseconds."""
         return self.key_averages().self_cpu_time_total
 
     def export_chrome_trace(
@@ -461,16 +466,16 @@ class profile(SharedResults):
     ) -> str:
         """Writes the last recording as a Chrome trace, compressed if `path` ends in `.gz`.
 
-        The file is whole or absent. Exporting again works.
+        The file is written atomically. A recording can be exported several times.
 
         Args:
-            path: Where to; folders on the way are made. A name that ends in `.pftrace` gives
-                Perfetto's own format instead.
-            metadata: What to say at the top of the file, as JSON by key.
-            use_python_export: Accepted; there is one exporter.
-            cuda_graph_annotations: Accepted; there are no CUDA graphs.
-            graph_lanes: Accepted; there are no CUDA graphs.
-            default_stream: Accepted; there are no CUDA graphs.
+            path: The file to write; missing folders are created. The suffix `.pftrace` selects
+                Perfetto's native format.
+            metadata: Top-level entries of the file, as JSON texts by key.
+            use_python_export: Accepted, but has no effect; there is one exporter.
+            cuda_graph_annotations: Accepted, but has no effect.
+            graph_lanes: Accepted, but has no effect.
+            default_stream: Accepted, but has no effect.
 
         Returns:
             The path.
@@ -512,7 +517,7 @@ class profile(SharedResults):
     def _parse_kineto_results(
         self, result: Any, timeout_s: float | None = None
     ) -> list[FunctionEvent]:
-        """Returns the events of results: our own, or those of whoever speaks like torch."""
+        """Returns the events of our own results, or of raw results like torch's."""
         if isinstance(result, _core.Profile):
             return list(lists.events([result]))
         return RawResults(result, self.use_device, timeout_s).events()
@@ -520,11 +525,11 @@ class profile(SharedResults):
     def toggle_collection_dynamic(
         self, enabled: bool, activities: Iterable[ProfilerActivity]
     ) -> None:
-        """Stops collecting at once, or goes on. Open ranges and other profilers are not touched.
+        """Pauses or resumes collection immediately. Open ranges and other profilers are unaffected.
 
         Args:
             enabled: Whether to collect from now on.
-            activities: What; groups of devices change nothing.
+            activities: The groups to toggle.
 
         Raises:
             RuntimeError: Nothing is being recorded.
@@ -539,7 +544,7 @@ class profile(SharedResults):
         if self._session is None:
             raise RuntimeError(
                 "Expected tls_state to be true, but got false. (Nothing is being recorded: "
-                "collection can be toggled between start and stop.)"
+                "toggle collection between start and stop.)"
             )
         self._host.toggle(self._session, bool(enabled), groups)
         if self._of_workers is not None and ProfilerActivity.CPU in groups:
