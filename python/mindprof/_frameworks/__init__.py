@@ -1,1 +1,1 @@
-"""What runs operators: one protocol, a file for each host, and the choice among them."""
+"""The frameworks that run operators: one protocol, its implementations, and the choice of one."""

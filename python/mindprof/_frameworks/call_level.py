@@ -1,4 +1,4 @@
-"""How far up the program is that called, for warnings that are to name its line."""
+"""The stack level of the user's code, so that warnings point to its line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 
 def level_outside() -> int:
-    """Returns how many calls up from the caller the program is that uses this package."""
+    """Returns the `stacklevel` of the first caller outside this package."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals["__name__"].startswith("mindprof."):
         level, frame = level + 1, frame.f_back

@@ -1,4 +1,4 @@
-"""Columns of whole numbers as the engine takes them: the bytes of 64-bit integers."""
+"""Converts columns of integers to the engine's form: the bytes of signed 64-bit integers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from array import array
 from typing import Any
 
-#: The largest number of 64 bits with a sign.
+#: The largest signed 64-bit integer.
 _MOST = (1 << 63) - 1
 
 
@@ -15,12 +15,12 @@ def numbers(column: Any, argument: str) -> bytes:
 
     Args:
         column: An array with the buffer protocol, one with `to_numpy` (Arrow, pandas, polars), or
-            any sequence of whole numbers.
-        argument: What the caller calls it, for errors.
+            any sequence of integers.
+        argument: The name of the argument, for error messages.
 
     Raises:
-        TypeError: It holds something else.
-        ValueError: A number is larger than 64-bit integers are.
+        TypeError: The column does not hold integers.
+        ValueError: A number does not fit into a signed 64-bit integer.
 
     Example:
         >>> numbers([1, 2], "a") == numbers(array("i", [1, 2]), "b") == array("q", [1, 2]).tobytes()
@@ -32,7 +32,7 @@ def numbers(column: Any, argument: str) -> bytes:
         column = column.to_numpy()
     try:
         view = memoryview(column)
-    # What is no buffer, and arrays of objects and of dates, whose items may be numbers still.
+    # Not a buffer, or an array of objects or dates, whose items may still be integers.
     except (TypeError, ValueError):
         return _items(column, argument)
     if view.ndim != 1:
@@ -43,15 +43,15 @@ def numbers(column: Any, argument: str) -> bytes:
         return _unsigned(view, argument)
     try:
         return _items(view.tolist(), argument)
-    # Numbers in the order of another machine: the array itself knows how to read them.
+    # The byte order is not native, but the array itself can read its items.
     except NotImplementedError:
         return _items(column, argument)
 
 
 def _unsigned(view: memoryview, argument: str) -> bytes:
-    """Returns a column of numbers without a sign, all of which have to fit into those with one."""
+    """Returns a column of unsigned integers, all of which must fit into signed ones."""
     found = view.tobytes()
-    # The first bit of a number would be the sign, and text of ASCII has no such bits.
+    # `isascii` checks quickly that the highest bit of each number, the sign, is zero.
     highest = found[7::8] if sys.byteorder == "little" else found[::8]
     if not highest.isascii():
         raise _too_large(argument, next(number for number in view.tolist() if number > _MOST))
@@ -59,7 +59,7 @@ def _unsigned(view: memoryview, argument: str) -> bytes:
 
 
 def _items(column: Any, argument: str) -> bytes:
-    """Returns a column that has to be taken number by number."""
+    """Converts a column item by item."""
     try:
         return array("q", column).tobytes()
     except OverflowError:
@@ -74,4 +74,4 @@ def _too_large(argument: str, found: Any) -> ValueError:
 
 
 def _no_column(argument: str, found: str) -> TypeError:
-    return TypeError(f"argument '{argument}': expected a column of whole numbers, found {found}")
+    return TypeError(f"argument '{argument}': expected a column of integers, found {found}")

@@ -1,8 +1,7 @@
-"""The ranges that torch's compiled code opens around itself, while the observer records.
+"""Records the ranges of torch's compiled code while the observer is active.
 
-torch opens them for a profiler of its own alone: they ask whether one is running, not whether
-somebody observes. Compiled code looks the class up whenever it opens one, so that ours can stand in
-its place for as long as a recording goes on.
+torch records these ranges only if its own profiler runs; an observer does not count. Compiled code
+looks their class up each time it opens one, so we replace the class during a recording.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _theirs: Any = None
 
 
 def replace(torch: ModuleType) -> None:
-    """Has ranges of compiled code recorded. A second call changes nothing."""
+    """Replaces torch's class with ours. A second call has no effect."""
     global _theirs
     ranges = torch._C._profiler
     found = getattr(ranges, _NAME, None)
@@ -28,14 +27,14 @@ def replace(torch: ModuleType) -> None:
 
 
 def restore(torch: ModuleType) -> None:
-    """Puts torch's class back, unless something else stands there by now."""
+    """Restores torch's class, unless someone else has replaced it since."""
     ranges = torch._C._profiler
     if getattr(ranges, _NAME, None) is _Range:
         setattr(ranges, _NAME, _theirs)
 
 
 class _Range:
-    """A range of torch's, and one of ours where the observer does not hear of torch's."""
+    """A range of torch and, if torch does not report that to the observer, one of ours."""
 
     __slots__ = ("_arguments", "_ours", "_theirs")
 

@@ -1,4 +1,4 @@
-"""`Host`: what a profiler needs to know of whatever runs operators."""
+"""`Host`: the protocol between profilers and the framework that runs operators."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ from mindprof._settings.options import SessionOptions
 
 
 class Host(Protocol):
-    """A runtime whose operators can be recorded.
+    """A framework whose operators can be recorded.
 
-    Its operators reach the engine as they run, on any thread. What only comes to light when a
-    recording ends, such as the work of a device, is handed to the session as parts of their own
-    before it is stopped.
+    Its operators reach the engine as they run, on any thread. Events that become known only at the
+    end of a recording, such as those of a device, are attached to the session as separate parts
+    before it stops.
     """
 
     def activities(self) -> set[ProfilerActivity]:
-        """Returns the groups of activities that can be recorded here."""
+        """Returns the groups of activities that can be recorded."""
         ...
 
     def has_device(self, name: str) -> bool:
-        """Returns whether devices of a kind, by torch's name for it, work beside the host."""
+        """Returns whether a kind of device, by torch's name for it, can be recorded."""
         ...
 
     def prepare(self, options: SessionOptions) -> None:
-        """Gets ready for a recording that is to begin soon, or never."""
+        """Prepares for a recording, which may never start."""
         ...
 
     def start(self, options: SessionOptions) -> _core.Session:
-        """Begins a recording."""
+        """Starts a recording."""
         ...
 
     def join(self, session: _core.Session, options: SessionOptions) -> None:
-        """Has a recording that another host began hold what this one runs from now on."""
+        """Adds this framework's operators to a recording that another framework started."""
         ...
 
     def toggle(
         self, session: _core.Session, enabled: bool, activities: Iterable[ProfilerActivity]
     ) -> None:
-        """Has a recording leave out what begins from now on, or take it in again."""
+        """Pauses or resumes a recording."""
         ...
 
     def stop(self, session: _core.Session) -> _core.Profile:
-        """Ends a recording that `start` began, and returns all of its parts as one profile."""
+        """Stops a recording, and returns all of its parts as one profile."""
         ...

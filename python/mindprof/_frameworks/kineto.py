@@ -1,8 +1,8 @@
-"""`KinetoHost`: the torch of this process, recorded by torch's own collector, Kineto.
+"""`KinetoHost`: torch, recorded by its own collector, Kineto.
 
-Kineto sees devices, and works where the observer does not. It collects; what comes after is ours:
-its results become a part of the session that runs beside it, which holds what `mindprof` records
-itself. There is one Kineto in a process, so that of several recordings at a time one has it.
+Kineto records devices, and works if the observer does not. Its results become a part of our
+session, which runs at the same time and holds everything else that mindprof records. A process has
+one Kineto, so only one of several simultaneous recordings can use it.
 """
 
 from __future__ import annotations
@@ -43,33 +43,34 @@ from mindprof._settings.activity import DEVICE_NAMES, ProfilerActivity
 from mindprof._settings.options import SessionOptions
 
 _IS_LOST = (
-    "what torch recorded is lost: torch.profiler was started inside of this recording, which torch "
-    "has no room for, or a recording of memory was ended on another thread than it began on."
+    "torch's events are lost: torch.profiler was started inside this recording, which torch does "
+    "not support, or a recording of memory was stopped on another thread than it was started on."
 )
 
 
 _ENDED_BEFORE = (
-    "torch was recorded until the interpreter began to exit: what it ran after that is missing."
+    "torch was recorded until the interpreter began to exit: its later events are missing."
 )
 
 _TOGGLES_ALL_THREADS = (2, 15)
 _CANNOT_BE_TOGGLED = (
-    "collection goes on: this torch cannot toggle it for all threads. Record the thread alone, by "
-    "mindprof.ExperimentalConfig(profile_all_threads=False), to toggle it."
+    "collection continues: this torch cannot toggle it for all threads. To toggle it, record only "
+    "the current thread with mindprof.ExperimentalConfig(profile_all_threads=False)."
 )
 
 
-# The threads on which a collection of ours goes on that was ended elsewhere: torch ends one of a
-# thread there alone. A forked child leaves it be, since Kineto does not work on there.
+# Threads with a collection of ours that was stopped on another thread: torch can stop the
+# collection of a single thread only there. A forked child ignores them, because Kineto does not
+# work in it.
 _left: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
 os.register_at_fork(after_in_child=_left.clear)
 
 
 class KinetoHost:
-    """torch, on the CPU and on its devices.
+    """torch on the CPU and on its devices, recorded by Kineto.
 
     Args:
-        observer: What records torch while Kineto is taken.
+        observer: Records torch while Kineto is in use.
     """
 
     def __init__(self, observer: PyTorchHost) -> None:
@@ -77,19 +78,19 @@ class KinetoHost:
         self._is_prepared = False
 
     def activities(self) -> set[ProfilerActivity]:
-        """Returns the groups of activities that can be recorded here."""
+        """Returns the groups of activities that can be recorded."""
         devices = supported_devices(sys.modules["torch"])
         found = {group for group, name in DEVICE_NAMES.items() if name in devices}
         return {ProfilerActivity.CPU, *found}
 
     def has_device(self, name: str) -> bool:
-        """Returns whether torch can record devices of a kind here."""
+        """Returns whether torch can record a kind of device."""
         return name in supported_devices(sys.modules["torch"])
 
     def prepare(self, options: SessionOptions) -> None:
-        """Has Kineto get ready, which takes long the first time; what it sees now is dropped."""
-        # Whoever has it will be met again at the start, and told of. It is claimed for the time, as
-        # what gets it ready may end what others have begun.
+        """Prepares Kineto, which is slow the first time. Events before the start are dropped."""
+        # If Kineto is in use, `start` warns. It is claimed meanwhile, because preparing it may
+        # stop a collection of someone else.
         if _is_busy() or not claim_kineto(Collection(lambda: None, options, lambda: None)):
             return
         try:
@@ -101,31 +102,31 @@ class KinetoHost:
         self._is_prepared = True
 
     def start(self, options: SessionOptions) -> _core.Session:
-        """Begins a recording."""
+        """Starts a recording."""
         with changes:
-            # Before there is a session: from then on torch's own profiler cannot be told from ours.
+            # Checked before there is a session, after which torch's own profiler and ours look
+            # the same.
             if not _is_busy():
-                # Python's calls are followed by one of the two alone, or else each call is there
-                # twice.
+                # Kineto records the Python calls, so the session must not record them too.
                 session = _core.Session(options.without_stack())
                 if self._collect(session, options):
                     return session
                 session.stop()
-            # Beside a recording by Kineto there is no probe: what it runs would be in that.
+            # During a recording by Kineto there is no probe, which that would record.
             can_observe = not kineto_is_claimed() and observer_works(sys.modules["torch"])
         _warn(IS_BUSY.format(rest=BY_OBSERVER if can_observe else WITHOUT_TORCH))
         return self._observer.start(options) if can_observe else _core.Session(options)
 
     def join(self, session: _core.Session, options: SessionOptions) -> None:
-        """Has a recording that began before torch was there hold what torch runs from now on."""
+        """Adds torch's operators to a recording that started before torch was imported."""
         with changes:
-            # It follows Python's calls already.
+            # The session records Python calls already.
             has_kineto = not _is_busy() and self._collect(session, options.without_stack())
         if not has_kineto:
             _warn(IS_BUSY.format(rest=WITHOUT_TORCH))
 
     def _collect(self, session: _core.Session, options: SessionOptions) -> bool:
-        """Has Kineto collect for a session. Returns false if it is taken."""
+        """Starts Kineto for a session, and returns false if it is in use."""
         own = Collection(weakref.ref(session), options, weakref.ref(threading.current_thread()))
         if not claim_kineto(own):
             return False
@@ -143,14 +144,14 @@ class KinetoHost:
             return False
         finally:
             self._is_prepared = False
-        # A profiler that is let go of while it records does not keep Kineto for good.
+        # A profiler that is dropped while it records must not block Kineto forever.
         weakref.finalize(session, _let_go, own).atexit = False
         tell_torch(torch, is_profiling=True)
         return True
 
     def stop(self, session: _core.Session) -> _core.Profile:
-        """Ends a recording."""
-        # None when the interpreter is about to be gone; it had the collection ended before.
+        """Stops a recording."""
+        # `None` during interpreter shutdown, after the collection was stopped at exit.
         torch = sys.modules.get("torch")
         if session in _ended:
             own, result = _ended.pop(session)
@@ -175,13 +176,13 @@ class KinetoHost:
     def toggle(
         self, session: _core.Session, enabled: bool, activities: Iterable[ProfilerActivity]
     ) -> None:
-        """Has a recording leave out what begins from now on, or take it in again."""
+        """Pauses or resumes a recording."""
         torch = sys.modules["torch"]
         own = collection_of(session)
         if own is None:
             self._observer.toggle(session, enabled, activities)
         elif is_of_all_threads(own.options) and torch_version(torch) < _TOGGLES_ALL_THREADS:
-            # There a collection of all threads that is stopped cannot go on.
+            # This torch cannot resume a collection of all threads.
             if not enabled:
                 _warn(_CANNOT_BE_TOGGLED)
         else:
@@ -192,25 +193,25 @@ class KinetoHost:
 
 
 def _is_busy() -> bool:
-    """Returns whether Kineto cannot be had: torch is recorded already, by whomever."""
+    """Returns whether torch is being recorded already, by us or by someone else."""
     if kineto_is_claimed() or observed:
         return True
     torch = sys.modules["torch"]
     _end_what_was_left(torch)
-    # The latter is of this thread alone; torch's own code keeps the former for all of them.
+    # `_profiler_enabled` covers only this thread; the flag covers all threads.
     is_told = getattr(torch.autograd.profiler, "_is_profiler_enabled", False)
     return bool(is_told and not _core.is_profiling()) or torch.autograd._profiler_enabled()
 
 
 def _leave(own: Collection) -> None:
-    """Notes that a collection of ours may go on, on the thread that began it."""
+    """Remembers that a collection may still run on the thread that started it."""
     began_on = own.thread()
     if began_on is not None and began_on is not threading.current_thread():
         _left.add(began_on)
 
 
 def _end_what_was_left(torch: ModuleType) -> None:
-    """Ends a collection of ours that goes on on this thread, and drops it."""
+    """Stops a collection of ours that still runs on this thread, and drops its results."""
     thread = threading.current_thread()
     if thread in _left:
         _left.discard(thread)
@@ -227,24 +228,24 @@ def _prepare(options: SessionOptions) -> None:
     try:
         native._prepare_profiler(*wanted)
     except RuntimeError:
-        # Before torch 2.15 one that was prepared and never started has to be ended first.
+        # Before torch 2.15, a prepared collection that never started must be stopped first.
         native._enable_profiler(*wanted)
         native._disable_profiler()
         native._prepare_profiler(*wanted)
 
 
 def _result(torch: ModuleType) -> Any:
-    """Ends what Kineto collects. Returns what it hands over, None if it was ended by others."""
+    """Stops Kineto, and returns its results, or `None` if someone else stopped it before."""
     try:
         result = torch._C._autograd._disable_profiler()
     except RuntimeError:
         return None
-    # Of no collection, it is the result that began at no time.
+    # The result of no collection has no start time.
     return result if result.trace_start_ns() else None
 
 
 def _wait_for_devices(torch: ModuleType, options: SessionOptions) -> None:
-    """Waits until what devices were asked for is done, so that it is recorded."""
+    """Synchronizes the devices, so that all launched work is recorded."""
     for group in options.activities:
         device = getattr(torch, DEVICE_NAMES.get(group, ""), None)
         if device is not None and getattr(device, "is_initialized", lambda: True)():
@@ -252,30 +253,31 @@ def _wait_for_devices(torch: ModuleType, options: SessionOptions) -> None:
 
 
 def _end(torch: ModuleType) -> Any:
-    """Ends what Kineto collects for us, and returns what it hands over."""
+    """Stops and releases Kineto, and returns its results."""
     result = _result(torch)
-    # Where Kineto still runs, on another thread, torch itself says so from now on.
+    # If Kineto still runs on another thread, torch itself reports that from now on.
     give_kineto_back()
     return result
 
 
-# What was ended because the interpreter ends, for those that are stopped still later. No weak
-# references: they know nothing any more where modules are being taken down.
+# Collections that were stopped at exit, for profilers that stop even later. The references are
+# strong, because weak ones do not work while modules are being torn down.
 _ended: dict[_core.Session, tuple[Collection, Any]] = {}
 
 
 @atexit.register
 def _end_at_exit() -> None:
-    """Ends a recording that nobody stopped: torch crashes when it is unloaded while it records.
+    """Stops a recording at exit, because torch crashes if it is unloaded while it records.
 
-    Early to be registered, and so late to be called: a program may stop its profilers at its exit.
+    It is registered early and thus called late, after exit handlers of the program that may stop
+    its profilers.
     """
     own = running_collection()
     torch = sys.modules.get("torch")
     if own is None or torch is None:
         return
     with suppress(RuntimeError):
-        # A device that has failed says so again.
+        # A device that has failed raises again.
         _wait_for_devices(torch, own.options)
     session, result = own.session(), _end(torch)
     if session is not None:
@@ -283,7 +285,7 @@ def _end_at_exit() -> None:
 
 
 def _let_go(own: Collection) -> None:
-    """Ends what Kineto collects for a session that is no more, unless it ended by itself."""
+    """Stops the collection of a session that was dropped, unless it has stopped already."""
     if not is_collected(own):
         return
     torch = sys.modules["torch"]
@@ -294,7 +296,7 @@ def _let_go(own: Collection) -> None:
 
 
 def _tell_end(torch: ModuleType) -> None:
-    """Has torch know that nothing of ours records, if so, and nothing of its own on this thread."""
+    """Tells torch that recording has ended, if neither we nor torch's profiler record."""
     if not _core.is_profiling() and not torch.autograd._profiler_enabled():
         tell_torch(torch, is_profiling=False)
 

@@ -1,4 +1,4 @@
-"""What Kineto is told of a recording: our options, in objects of torch's."""
+"""Converts the options of a recording to the configuration objects of Kineto."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from mindprof._settings.options import SessionOptions
 
 
 def kineto_activities(torch: ModuleType, options: SessionOptions) -> set[Any]:
-    """Returns the groups to record, as torch's."""
+    """Returns the groups to record as members of torch's class."""
     groups = torch._C._profiler.ProfilerActivity
     return {getattr(groups, group.name) for group in options.activities}
 
 
 def is_of_all_threads(options: SessionOptions) -> bool:
-    """Returns whether all threads are recorded: of a recording of all, allocators do not tell."""
+    """Returns whether Kineto records all threads, which it cannot do together with memory."""
     return options.all_threads and not options.profile_memory
 
 
 def kineto_config(torch: ModuleType, options: SessionOptions) -> Any:
-    """Returns how Kineto is set up."""
+    """Returns the configuration of Kineto."""
     made_by = torch._C._profiler
     return made_by.ProfilerConfig(
         made_by.ProfilerState.KINETO,
@@ -28,7 +28,7 @@ def kineto_config(torch: ModuleType, options: SessionOptions) -> Any:
         options.profile_memory,
         options.with_stack,
         options.with_flops,
-        # Of TorchScript alone; modules of Python are known from their calls.
+        # `with_modules` covers only TorchScript; Python modules are known from their calls.
         False,
         _experimental(made_by, options),
         options.trace_id,
@@ -38,9 +38,9 @@ def kineto_config(torch: ModuleType, options: SessionOptions) -> Any:
 def _experimental(made_by: Any, options: SessionOptions) -> Any:
     kind = made_by._ExperimentalConfig
     given = {} if options.experimental_config is None else options.experimental_config.for_torch()
-    # Stacks are told in a verbose recording alone.
+    # Kineto reports stacks only if it is verbose.
     given["verbose"] = options.with_stack
     given["profile_all_threads"] = is_of_all_threads(options)
-    # Which there are, torch's own text says: they differ from one to the next.
+    # The options differ between versions of torch; its docstring lists those that exist.
     text = kind.__init__.__doc__ or ""
     return kind(**{name: value for name, value in given.items() if f" {name}: " in text})

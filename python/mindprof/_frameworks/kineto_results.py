@@ -1,8 +1,7 @@
-"""How results of Kineto are read: checked once, on a small collection whose events are known.
+"""Checks once how Kineto's results can be read, on a small collection with known events.
 
-Results can be had from Python, one call for each fact of each event, or from where they lie in
-torch's memory, which is much faster. The engine does the latter only after both have said the same
-of the collection that is made here.
+Python's accessors need one call per value of each event; reading torch's memory directly is much
+faster. The engine does the latter only if both ways agree on the collection made here.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _is_checked = False
 
 
 def check_results(torch: ModuleType) -> None:
-    """Has the engine find out how results lie in memory, once in a process.
+    """Has the engine determine the memory layout of results, once per process.
 
     Kineto must not be in use.
     """
@@ -29,13 +28,13 @@ def check_results(torch: ModuleType) -> None:
     _is_checked = True
     try:
         on_plain_thread(lambda: _core.check_torch_results(_small_collection(torch)))
-    # Whatever an unknown torch does here, there is the other way.
+    # Whatever an unknown torch does here, the accessors remain.
     except Exception as error:
-        inform("results of torch's collector are read by its accessors in Python: %s", error)
+        inform("results of torch's collector are read through Python accessors: %s", error)
 
 
 def _small_collection(torch: ModuleType) -> object:
-    """Returns the results of a few operators and ranges of the calling thread."""
+    """Records a few operators and ranges on the calling thread, and returns the results."""
     native = torch._C._autograd
     options = SessionOptions(record_shapes=True, profile_memory=True, all_threads=False)
     config = kineto_config(torch, options)

@@ -1,7 +1,7 @@
-"""A worker of a data loader: records when its parent does. `loader_workers` is the parent's side.
+"""The worker's side of recording data loader workers; `loader_workers` is the parent's side.
 
-The worker waits for its next batch and for its parent's word at once, on its own thread, so that
-nothing runs beside the program and memory is that of the thread that loads.
+A worker waits for its next batch and for messages of its parent at the same time, on one thread.
+No other thread runs in it, and recorded memory is that of the thread that loads data.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 _MODULE = "torch.utils.data._utils.worker"
 
-# Where among the arguments of torch's loop the queue of batches is.
+# The position of the queue of batches among the arguments of torch's loop.
 _QUEUE = 2
 
 
 class Plan(NamedTuple):
-    """What a worker is told when it begins.
+    """The instructions for a new worker, which the parent creates.
 
     Args:
-        folder: Where the parent listens, and where traces are left.
-        recordings: What the parent records at the time, by number.
-        paused: Which of these leave out what begins now.
+        folder: The folder with the parent's socket, where workers also write their traces.
+        recordings: The parent's current recordings by number.
+        paused: The numbers of the paused ones.
     """
 
     folder: str
@@ -40,26 +40,28 @@ class Plan(NamedTuple):
 
 
 def address(folder: str) -> str:
-    """Returns where the parent of a folder listens."""
+    """Returns the path of the parent's socket in a folder."""
     return os.path.join(folder, "parent")
 
 
 def trace_name(number: int, process: int) -> str:
-    """Returns what the trace of a worker is called."""
+    """Returns the file name of a worker's trace."""
     return f"{number}.{process}.json"
 
 
 def is_trace(name: str, number: int) -> bool:
-    """Returns whether a file is a worker's trace of a recording."""
+    """Returns whether a file name is that of a worker's trace of a recording."""
     return name.startswith(f"{number}.") and name.endswith(".json")
 
 
 class Loop:
-    """What a worker runs in place of torch's own loop, which runs inside of it.
+    """A wrapper around torch's worker loop that records for the parent.
+
+    The parent puts it in the place of torch's function while a profiler is open.
 
     Args:
         theirs: torch's loop.
-        plan: Makes what a worker is told, in the parent.
+        plan: Creates the plan for a new worker, in the parent.
     """
 
     def __init__(self, theirs: Callable[..., None], plan: Callable[[], Plan | None]) -> None:
@@ -67,11 +69,11 @@ class Loop:
         self._plan = plan
 
     def __reduce__(self) -> Any:
-        # A worker that is not forked gets what it needs with its arguments.
+        # A spawned worker receives the plan with its arguments.
         return _spawned_loop, (self._plan(),)
 
     def __call__(self, *arguments: Any, **options: Any) -> None:
-        """Runs torch's loop, and records meanwhile what the parent does."""
+        """Runs torch's loop, and records while the parent does."""
         plan = self._plan()
         worker = _connected(plan) if plan is not None else None
         if worker is None or not _is_queue(arguments):
@@ -96,14 +98,14 @@ def _is_queue(arguments: tuple[Any, ...]) -> bool:
 
 
 class _Queue:
-    """The queue of batches, at which the parent's word is heard too."""
+    """A wrapper around the queue of batches that also handles messages of the parent."""
 
     def __init__(self, queue: Any, worker: _Worker) -> None:
         self._queue = queue
         self._worker = worker
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
-        """Returns the next batch, as the queue does; what the parent says comes first."""
+        """Returns the next batch from the queue, after handling messages of the parent."""
         from multiprocessing.connection import wait
 
         self._worker.learn_name()
@@ -119,7 +121,7 @@ class _Queue:
 
 
 def _connected(plan: Plan) -> _Worker | None:
-    """Returns a worker that has called its parent; None if that does not answer any more."""
+    """Connects to the parent, and returns `None` if it no longer listens."""
     import socket
     from multiprocessing.connection import Connection
 
@@ -133,12 +135,12 @@ def _connected(plan: Plan) -> _Worker | None:
 
 
 class _Worker:
-    """What records in this process for its parent."""
+    """The recordings of this worker process, which follow those of the parent."""
 
     def __init__(self, plan: Plan, parent: Connection) -> None:
         self.parent: Connection | None = parent
         self._folder = plan.folder
-        # What the process is called in traces: all have one program's name.
+        # The name of the process in traces, because all workers run the same program.
         self._name: str | None = None
         self._sessions: dict[int, tuple[Host, _core.Session]] = {}
         for number, options in plan.recordings.items():
@@ -147,13 +149,13 @@ class _Worker:
                 self._toggle(number, enabled=False)
 
     def learn_name(self) -> None:
-        """Asks torch which worker this is, which it knows while its loop runs."""
+        """Asks torch for the number of this worker, which is known while the loop runs."""
         if self._name is None:
             info = sys.modules[_MODULE].get_worker_info()
             self._name = None if info is None else f"DataLoader worker {info.id}"
 
     def obey(self) -> None:
-        """Does what the parent says."""
+        """Handles one message of the parent."""
         assert self.parent is not None
         try:
             word, number, *rest = self.parent.recv()
@@ -167,14 +169,14 @@ class _Worker:
                 self._stop(number)
                 self.parent.send(number)
         except (EOFError, OSError):
-            # The parent records no more, and nobody would read a trace.
+            # The parent no longer records, so nobody would read a trace.
             self._sessions.clear()
             self.parent = None
 
     def end(self) -> None:
-        """Leaves what is recorded until now: the worker ends before its parent asked for it."""
+        """Writes the traces when the worker ends before its parent asks for them."""
         if self.parent is not None:
-            # torch ends workers that take more than a few seconds: this one is about to end.
+            # torch terminates workers that take more than a few seconds; this one is finishing.
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             for number in list(self._sessions):
                 self._stop(number)
@@ -183,7 +185,7 @@ class _Worker:
     def _start(self, number: int, options: SessionOptions) -> None:
         from mindprof._frameworks.present import present_host
 
-        # It may have begun already, told of by the plan and then by word.
+        # The plan and a message may both announce the same recording.
         if number not in self._sessions:
             host = present_host()
             self._sessions[number] = host, host.start(options)

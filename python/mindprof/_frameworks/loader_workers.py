@@ -1,8 +1,8 @@
-"""The workers of torch's data loaders: processes that record for the one that they load for.
+"""The parent's side of recording data loader workers; `loader_worker` is the worker's side.
 
-While a profiler is open, a worker that is started calls its parent by a socket. As long as it lives
-it records when the parent does, also for profilers that come later, and leaves what it recorded as
-a file that the parent reads when its own recording ends. `loader_worker` is the worker's side.
+A worker that starts while a profiler is open connects to its parent through a socket. Until it ends
+it records whenever the parent does, for later profilers too. At the end of each recording it writes
+a trace file, which the parent reads when its own recording stops.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 _MODULE = "torch.utils.data._utils.worker"
 _LOOP = "_worker_loop"
 
-# A worker answers between two batches. One that takes longer is told of.
+# A worker answers between two batches. The parent warns about one that takes longer.
 _PATIENCE_SECONDS = 5.0
 
 _LOST = (
-    "{count} of {all} data loader workers died, or did not hand over in time what they recorded: "
-    "it is missing"
+    "{count} of {all} data loader workers died or did not deliver their traces in time: their "
+    "events are missing"
 )
 
 
 class Handover(NamedTuple):
-    """What workers recorded.
+    """The recordings of all workers.
 
     Args:
-        traces: The trace of each.
-        missing: How many left none.
+        traces: The workers' traces.
+        missing: The number of workers without a trace.
     """
 
     traces: list[bytes]
@@ -50,11 +50,11 @@ class Handover(NamedTuple):
 
 
 class _Recording(NamedTuple):
-    """What workers are asked to record.
+    """A recording that workers take part in.
 
     Args:
-        options: How.
-        profiler: For whom; it may be let go of without an end of the recording.
+        options: The options of the recording.
+        profiler: The profiler, which may be dropped without stopping the recording.
     """
 
     options: SessionOptions
@@ -62,9 +62,9 @@ class _Recording(NamedTuple):
 
 
 class LoaderWorkers:
-    """The workers of this process, and what they are asked to record.
+    """The workers of this process, and their recordings.
 
-    One thread at a time talks to them: an answer that another one reads is lost.
+    Only one thread at a time talks to them, because an answer that another thread reads is lost.
     """
 
     def __init__(self) -> None:
@@ -73,20 +73,20 @@ class LoaderWorkers:
             os.register_at_fork(before=self._listen, after_in_child=self._begin_child)
 
     def _forget(self) -> None:
-        # A child has a lock of its own: nobody there would let go of its parent's.
+        # A child needs its own lock, because nobody there would release its parent's.
         self._lock = threading.RLock()
         self._profilers: weakref.WeakSet[Any] = weakref.WeakSet()
         self._numbers = itertools.count()
         self._folder: str | None = None
         self._listener: socket | None = None
         self._workers: list[Connection] = []
-        # By number, in the order in which they began.
+        # By number, in the order of their starts.
         self._recordings: dict[int, _Recording] = {}
         self._paused: set[int] = set()
-        # By recording, how many workers took part in it.
+        # The number of workers that take part in each recording.
         self._expected: dict[int, int] = {}
         self._loop: Any = None
-        # What a child was told by its parent, if it was.
+        # The parent's plan, if this process is a forked child.
         self._told: loader_worker.Plan | None = None
 
     def _begin_child(self) -> None:
@@ -98,13 +98,13 @@ class LoaderWorkers:
         self._told = told
 
     def open(self, profiler: object) -> None:
-        """Has workers that are started from now on call, until `close()`."""
+        """Makes new workers connect until `close()`."""
         with self._lock:
             self._profilers.add(profiler)
             self._wrap_loop()
 
     def meet_torch(self) -> None:
-        """Has workers call of a torch that was imported while a profiler is open."""
+        """Makes the workers connect of a torch that was imported while a profiler is open."""
         with self._lock:
             if self._profilers:
                 self._wrap_loop()
@@ -113,15 +113,15 @@ class LoaderWorkers:
         module = sys.modules.get(_MODULE)
         if module is not None and hasattr(os, "fork") and self._loop is None:
             found = getattr(module, _LOOP, None)
-            # A child has its parent's.
+            # A forked child inherits the wrapper of its parent.
             self._loop = found.theirs if isinstance(found, loader_worker.Loop) else found
             if self._loop is not None:
                 setattr(module, _LOOP, loader_worker.Loop(self._loop, self.plan))
 
     def close(self, profiler: object) -> None:
-        """Lets workers that are started from now on alone, if nobody else wants them to call.
+        """Makes new workers run without connecting, unless another profiler is open.
 
-        Those that live stay in touch, for the profilers that come.
+        Live workers stay connected, for later profilers.
         """
         with self._lock:
             self._profilers.discard(profiler)
@@ -137,7 +137,7 @@ class LoaderWorkers:
                 self._hang_up()
 
     def _end_process(self) -> None:
-        """Leaves no folder behind, whoever forgot to stop. A child has nothing of its parent's."""
+        """Removes the folder at exit, even if a profiler was not stopped."""
         if self._listener is not None:
             self._hang_up()
 
@@ -153,14 +153,14 @@ class LoaderWorkers:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def plan(self) -> loader_worker.Plan | None:
-        """Returns what a worker that is started now is told, or was; None if it is left alone."""
+        """Returns the plan for a new worker, or `None` if it should not connect."""
         self._listen()
         return self._plan() or self._told
 
     def _plan(self) -> loader_worker.Plan | None:
         if not self._profilers or self._folder is None or self._listener is None:
             return None
-        # A copy: this runs without the lock, as `_listen()` does.
+        # Copied, because this runs without the lock, like `_listen()`.
         recordings = list(self._recordings.items())
         wanted = {
             number: options for number, (options, profiler) in recordings if profiler() is not None
@@ -168,8 +168,9 @@ class LoaderWorkers:
         return loader_worker.Plan(self._folder, wanted, frozenset(self._paused))
 
     def _listen(self) -> None:
-        """Makes the socket, when the first child of an open profiler is about to come."""
-        # Without the lock, which whoever waits for workers holds: a fork waits for nobody.
+        """Creates the socket when the first child of an open profiler is about to start."""
+        # Checked without the lock, which a thread that waits for workers holds: a fork must not
+        # wait for it.
         if not self._profilers or self._loop is None or self._listener is not None:
             return
         import socket
@@ -187,27 +188,27 @@ class LoaderWorkers:
             atexit.register(self._end_process)
 
     def start(self, profiler: object, options: SessionOptions) -> int:
-        """Has all workers record, those that are there and those that come.
+        """Starts a recording in all workers, including those that connect later.
 
         Args:
-            profiler: For whom. If it is let go of, the recording is given up.
-            options: How.
+            profiler: The profiler. If it is dropped, the recording is abandoned.
+            options: The options of the recording.
 
         Returns:
-            The number by which the recording is ended.
+            The number of the recording.
         """
         with self._lock:
             self._give_up_abandoned()
             number = next(self._numbers)
             self._recordings[number] = _Recording(options, weakref.ref(profiler))
-            # Those that call meanwhile are among them.
+            # The count includes workers that have connected since.
             self._expected[number] = self._tell(("start", number, options))
             return number
 
     def _give_up_abandoned(self) -> None:
-        """Has workers forget what they record for profilers that were let go of.
+        """Abandons the recordings of profilers that were dropped.
 
-        Here rather than at once: who lets go may do so at any moment, on any thread.
+        This happens at the next start, because a profiler may be dropped at any time on any thread.
         """
         abandoned = [
             number for number, found in self._recordings.items() if found.profiler() is None
@@ -217,17 +218,17 @@ class LoaderWorkers:
             self._remove(number)
 
     def toggle(self, number: int, enabled: bool) -> None:
-        """Has workers leave out what begins from now on, or take it in again."""
+        """Pauses or resumes a recording in all workers."""
         with self._lock:
             (self._paused.discard if enabled else self._paused.add)(number)
             self._tell(("resume" if enabled else "pause", number))
 
     def stop(self, number: int, take: Callable[[Handover], None]) -> None:
-        """Ends a recording of all workers.
+        """Stops a recording in all workers.
 
         Args:
-            number: Which one.
-            take: Takes what they hand over, also if a signal ends the waiting for it.
+            number: The number of the recording.
+            take: Receives the traces, even if a signal interrupts the wait for them.
         """
         with self._lock:
             if self._listener is None:
@@ -248,13 +249,13 @@ class LoaderWorkers:
         return Handover(traces, missing)
 
     def _remove(self, number: int) -> int:
-        """Forgets a recording, and returns how many workers took part in it."""
+        """Removes a recording, and returns the number of its workers."""
         self._recordings.pop(number, None)
         self._paused.discard(number)
         return self._expected.pop(number, 0)
 
     def _tell(self, message: Any) -> int:
-        """Sends a message to every worker that lives, and returns how many there are."""
+        """Sends a message to every live worker, and returns their number."""
         if self._listener is None:
             return 0
         self._accept()
@@ -262,7 +263,7 @@ class LoaderWorkers:
         return len(self._workers)
 
     def _live_workers(self) -> list[Connection]:
-        """Returns the workers that have not ended; what they answered too late is dropped."""
+        """Returns the live workers, and drops answers that came too late."""
         self._accept()
         ended = [worker for worker in self._workers if not _is_alive(worker)]
         for worker in ended:
@@ -285,7 +286,7 @@ class LoaderWorkers:
                 self._expected[number] += 1
 
     def _await_answers(self, number: int) -> None:
-        """Waits until all workers are done or have ended, as long as there is patience."""
+        """Waits until all workers have answered or ended, or the timeout has passed."""
         import time
         from multiprocessing.connection import wait
 
@@ -330,7 +331,7 @@ def _is_done(worker: Connection, number: int) -> bool:
     try:
         return bool(worker.recv() == number)
     except (EOFError, OSError):
-        # It left its file when it ended.
+        # The worker wrote its trace before it ended.
         return True
 
 

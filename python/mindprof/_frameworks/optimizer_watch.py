@@ -1,8 +1,8 @@
-"""What torch's optimizers keep, told to the recorder after each of their steps.
+"""Reports the state of torch's optimizers to the recorder after each of their steps.
 
-torch calls a method of its own there, for its profiler, and that is where ours stands while memory
-is recorded. Its hooks for steps would do as well, but they may not change while a step runs them,
-and a profiler is often stepped by one of them.
+torch calls a method for its own profiler there, which we replace while memory is recorded. torch's
+step hooks are no alternative: they must not change while a step runs them, and programs often call
+`profile.step` from one.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ _NAME = "_optimizer_step_code"
 
 
 def replace(torch: ModuleType) -> None:
-    """Has the recorder told of optimizers. A second call changes nothing."""
+    """Replaces torch's method with ours. A second call has no effect."""
     found = getattr(torch.optim.Optimizer, _NAME, None)
     if found is not None and not isinstance(found, _core.OptimizerWatch):
         setattr(torch.optim.Optimizer, _NAME, _method(_core.OptimizerWatch(found)))
 
 
 def _method(watch: _core.OptimizerWatch) -> object:
-    """Makes it a method that `torch.compile` knows for one, of whichever torch.
+    """Wraps the watch in a method that `torch.compile` recognizes.
 
-    That of torch 2.11 calls what binds itself as if it was no method, without the optimizer.
+    torch 2.11 calls other descriptors as plain functions, without the optimizer.
     """
     import ctypes
 
@@ -34,7 +34,7 @@ def _method(watch: _core.OptimizerWatch) -> object:
 
 
 def restore(torch: ModuleType) -> None:
-    """Puts torch's method back, unless something else stands there by now."""
+    """Restores torch's method, unless someone else has replaced it since."""
     found = getattr(torch.optim.Optimizer, _NAME, None)
     if isinstance(found, _core.OptimizerWatch):
         setattr(torch.optim.Optimizer, _NAME, found.theirs)

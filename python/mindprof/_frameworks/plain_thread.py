@@ -1,7 +1,8 @@
-"""A thread of its own for what tries torch out.
+"""`PlainThread`: runs probes of torch on a separate thread.
 
-Modes that a program has entered (fake tensors and other dispatch modes, vmap and its like,
-inference, a default device) change what operators do, and torch keeps all of them by thread.
+Modes that a program has entered (fake tensors and other dispatch modes, function transforms,
+inference mode, a default device) change the behaviour of operators. All of them are thread-local in
+torch, so a new thread has none.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ Result = TypeVar("Result")
 
 
 class PlainThread(Generic[Result]):
-    """Runs something once where no mode is entered, for all who ask for its result.
+    """Runs a function once, on a thread without modes, and shares the result.
 
-    Where there can be no thread, as at the end of an interpreter, it runs on the calling one.
+    If no thread can be started, as during interpreter shutdown, the calling thread runs it.
 
     Args:
-        run: What is run.
+        run: The function.
     """
 
     def __init__(self, run: Callable[[], Result]) -> None:
@@ -31,7 +32,7 @@ class PlainThread(Generic[Result]):
         self._thread = threading.Thread(target=self._run_there, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begins. Only one thread may call this, and once."""
+        """Starts the thread. It must be called only once."""
         try:
             self._thread.start()
         except RuntimeError:
@@ -39,15 +40,15 @@ class PlainThread(Generic[Result]):
 
     @property
     def is_done(self) -> bool:
-        """Whether there is a result."""
+        """Whether the function has returned or raised."""
         return bool(self._results or self._errors)
 
     def result(self) -> Result:
-        """Waits for what is run. Returns what it returns, or raises what it raises."""
+        """Waits for the function, and returns its result or raises its exception."""
         if not self.is_done and self._thread.ident is None:
-            # A signal handler came in the midst of the start, which it cannot wait for.
+            # A signal handler interrupted `start`, and cannot wait for it.
             return on_plain_thread(self._run)
-        # A forked child may find the event in use by a thread that it does not have.
+        # Checked first, because in a forked child the event may be locked by a missing thread.
         if not self.is_done:
             self._has_run.wait()
         if self._errors:
@@ -63,7 +64,7 @@ class PlainThread(Generic[Result]):
 
 
 def on_plain_thread(run: Callable[[], Result]) -> Result:
-    """Runs something where no mode is entered, and returns or raises what it does."""
+    """Runs a function on a thread without modes, and returns its result."""
     thread = PlainThread(run)
     thread.start()
     return thread.result()

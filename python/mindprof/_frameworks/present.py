@@ -1,4 +1,4 @@
-"""Which host it is that profilers record."""
+"""The choice of the framework that profilers record."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ _KINETO = KinetoHost(_PYTORCH)
 
 
 def present_host(device: str | None = None) -> Host:
-    """Returns the host of this process: torch where it is loaded and can be recorded.
+    """Returns the framework to record: torch if it is loaded and can be recorded.
+
+    Otherwise it is the embedded runtime.
 
     Args:
-        device: The kind of device that is to be recorded too, by torch's name for it.
+        device: The device to record besides the CPU, by torch's name for it.
 
     Raises:
-        RuntimeError: The environment forces a way to record torch that is not there.
+        RuntimeError: The environment selects a backend for torch that is not available.
     """
     torch = sys.modules.get("torch")
     if torch is None or not is_loaded(torch):
@@ -34,7 +36,7 @@ def present_host(device: str | None = None) -> Host:
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """Returns the groups that can be recorded here.
+    """Returns the groups of activities that can be recorded in this process.
 
     >>> supported_activities()
     {<ProfilerActivity.CPU: 0>}

@@ -1,4 +1,4 @@
-"""`PyTorchHost`: the torch of this process, whose operators an observer of ours hears of."""
+"""`PyTorchHost`: torch, recorded by an observer that its operators call."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ from mindprof._settings.activity import ProfilerActivity
 from mindprof._settings.options import SessionOptions
 
 _MEMORY_IS_TAKEN = (
-    "memory is not recorded: torch.profiler is running on this thread and has torch's reports of "
-    "memory to itself. Start this profiler first, or use profile_memory=False."
+    "memory is not recorded: torch.profiler is running on this thread and receives all of torch's "
+    "memory reports. Start this profiler first, or use profile_memory=False."
 )
 
 
 class PyTorchHost:
-    """torch, on the CPU.
+    """torch on the CPU, recorded by the observer.
 
-    Its operators write into the recorder by the observer, and those of `mindtorch_v2`, where both
-    are in use, by themselves, so that a session holds everything there is.
+    The observer writes torch's operators into the recorder. If the embedded runtime is in use too,
+    its operators write there themselves, so a session holds both.
     """
 
     def activities(self) -> set[ProfilerActivity]:
-        """Returns the groups of activities that can be recorded here."""
+        """Returns the groups of activities that can be recorded."""
         return {ProfilerActivity.CPU}
 
     def has_device(self, name: str) -> bool:  # noqa: ARG002
-        """Returns that none is recorded."""
+        """Returns false, because the observer records no devices."""
         return False
 
     def prepare(self, options: SessionOptions) -> None:
-        """Does nothing: the observer was made when it was chosen."""
+        """Does nothing, because the observer was created when it was chosen."""
 
     def start(self, options: SessionOptions) -> _core.Session:
-        """Begins a recording."""
+        """Starts a recording."""
         with changes:
             if not kineto_is_claimed():
                 session = _core.Session(options, hears_torch=True)
@@ -57,14 +57,14 @@ class PyTorchHost:
         return _core.Session(options)
 
     def join(self, session: _core.Session, options: SessionOptions) -> None:
-        """Has a recording that began before torch was there hold what torch runs from now on."""
+        """Adds torch's operators to a recording that started before torch was imported."""
         with changes:
             self._observe(session, options)
 
     def toggle(
         self, session: _core.Session, enabled: bool, activities: Iterable[ProfilerActivity]
     ) -> None:
-        """Has a recording leave out what begins from now on, or take it in again."""
+        """Pauses or resumes a recording."""
         if ProfilerActivity.CPU in activities:
             session.resume() if enabled else session.pause()
 
@@ -76,12 +76,12 @@ class PyTorchHost:
             warnings.warn(_MEMORY_IS_TAKEN, stacklevel=level_outside())
         fast_ranges.replace(torch)
         if memory and options.record_shapes:
-            # What memory is for is concluded from operators and what they were given.
+            # Memory categories are derived from operators and their inputs.
             optimizer_watch.replace(torch)
         tell_torch(torch, is_profiling=True)
 
     def stop(self, session: _core.Session) -> _core.Profile:
-        """Ends a recording."""
+        """Stops a recording."""
         with changes:
             profile = session.stop()
             end = observed.pop(session, None)
@@ -93,20 +93,20 @@ class PyTorchHost:
 
 
 def _add(session: _core.Session) -> None:
-    """Notes that the observer was attached for a recording, which may be let go of unended."""
+    """Adds a session to those of the observer, with a finalizer in case it is never stopped."""
     end = weakref.finalize(session, _let_go)
     end.atexit = False
     observed[session] = end
 
 
 def _let_go() -> None:
-    """Leaves torch as it was, if that recording was the last one."""
-    # It may be called anywhere, also where waiting would be for ever: who begins or ends at this
-    # very moment leaves torch as it is to be.
+    """Restores torch, if the dropped recording was the last one."""
+    # A finalizer may run anywhere, so it must not wait for the lock. Whoever holds it is starting
+    # or stopping a recording, and leaves torch in the right state.
     if not changes.acquire(blocking=False):
         return
     try:
-        # The engine still has a recording whose object is about to go.
+        # `is_profiling` would still count the session that is being dropped.
         if not list(observed) and not kineto_is_claimed():
             _leave()
     finally:
@@ -114,10 +114,10 @@ def _let_go() -> None:
 
 
 def _leave() -> None:
-    """Puts back what stood in torch's places."""
+    """Restores the parts of torch that were replaced."""
     torch = sys.modules.get("torch")
     if torch is None:
-        # The interpreter is about to be gone, and most of its modules are.
+        # The interpreter is shutting down and has removed most modules.
         return
     fast_ranges.restore(torch)
     optimizer_watch.restore(torch)

@@ -1,4 +1,7 @@
-"""Frameworks that register themselves: told when recordings begin and end, asked for devices."""
+"""The registry of third-party frameworks, which `mindprof.hosts` publishes.
+
+A registered framework is notified when recordings start and stop, and provides device events.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,11 @@ from mindprof._results.device_type import DeviceType
 from mindprof._settings.activity import DEVICE_NAMES, ProfilerActivity
 from mindprof._settings.options import SessionOptions
 
-# How far outside of a recording an event of a device may be: work that was asked for before, and
-# clocks that are not quite the same.
+# How far outside a recording a device event may lie: the work may have been launched earlier, and
+# the clocks may differ.
 _SLACK_NS = 60_000_000_000
 
-# A kind of device that torch has no name for counts to the one that it keeps for others.
+# The group for kinds of devices that torch has no name for.
 _OTHER = "privateuseone"
 
 _DEVICE_TYPES = {
@@ -30,23 +33,25 @@ _DEVICE_TYPES = {
 }
 
 
-# What runs the program, and what runs nothing.
+# torch's names of devices that are not accelerators.
 _NO_DEVICES = ("cpu", "meta")
 
 
 class Recording:
-    """One recording, as a framework sees it: what the user asked for, and where device events go.
+    """One recording as a framework sees it: the user's options, and the sink for device events.
+
+    A framework receives one in `Framework.begin` and the same one in `Framework.end`.
 
     Args:
-        session: The window of the engine.
-        options: What the user asked for.
+        session: The engine's session.
+        options: The options of the recording.
 
     Attributes:
-        activities: The groups to record. Work of devices of other groups is not asked for.
-        record_shapes: Whether inputs are kept.
-        profile_memory: Whether allocations are.
-        with_stack: Whether Python calls are.
-        with_flops: Whether operations are to be counted.
+        activities: The groups of activities that the user selected.
+        record_shapes: Whether inputs are recorded.
+        profile_memory: Whether allocations are recorded.
+        with_stack: Whether Python calls are recorded.
+        with_flops: Whether floating-point operations are counted.
         with_modules: Whether calls of modules are recorded.
     """
 
@@ -61,14 +66,14 @@ class Recording:
         self.with_modules = options.with_modules
 
     def wants_device(self, device: str) -> bool:
-        """Returns whether work of a kind of device was asked for.
+        """Returns whether the user selected a kind of device.
 
         Args:
-            device: The kind, as `Framework.devices` names it.
+            device: The kind of device, as `Framework.devices` names it.
 
         Raises:
-            TypeError: It is no text.
-            ValueError: It is no name of a kind of device.
+            TypeError: The name is not a string.
+            ValueError: The name is not a valid device name.
         """
         name = _known(device, "argument 'device'")
         return any(DEVICE_NAMES.get(group) == name for group in self.activities)
@@ -85,26 +90,25 @@ class Recording:
         correlation: Any = None,
         device_index: Any = None,
     ) -> None:
-        """Hands over what devices of one kind did, as columns of equal length.
+        """Adds the events of one kind of device, as columns of equal length.
 
-        A column is an array of whole numbers: of numpy, of Arrow, of the standard library, or a
-        list. To be called by `Framework.end`.
+        A column is an array of integers: of numpy, Arrow or the standard library, or a list. Call
+        this in `Framework.end`.
 
         Args:
-            device: The kind, as `Framework.devices` names it.
-            names: The texts that events are named by.
-            name: Of each event, the place of its name in `names`.
-            start_ns: When it began, in nanoseconds since the Unix epoch, as `time.time_ns()`.
-            end_ns: When it ended.
-            stream: The queue that it ran in; zero if None.
-            correlation: The number that its operator was opened with; none if None.
-            device_index: Which of the devices of that kind ran it; the first if None.
+            device: The kind of device, as `Framework.devices` names it.
+            names: The distinct names of events.
+            name: For each event, the index of its name in `names`.
+            start_ns: The starts in nanoseconds since the Unix epoch, as in `time.time_ns()`.
+            end_ns: The ends, likewise.
+            stream: The streams; zero if `None`.
+            correlation: The correlation ids that operators were opened with; no links if `None`.
+            device_index: The indices of the devices among those of the kind; zero if `None`.
 
         Raises:
-            TypeError: A column holds something else than whole numbers, or `names` is no list of
-                texts.
-            ValueError: A column has another length, a number that makes no sense, or a time that is
-                more than a minute outside of the recording; or `device` is no kind of device.
+            TypeError: A column does not hold integers, or `names` is not a list of strings.
+            ValueError: A column has another length, an invalid number, or a time more than a minute
+                outside the recording; or `device` is not a valid device name.
             RuntimeError: The recording has ended.
         """
         texts = _texts(names, "argument 'names'")
@@ -120,41 +124,43 @@ class Recording:
         given["latest_ns"] = time.time_ns() + _SLACK_NS
         if not self._session.add_device_events(given):
             raise RuntimeError(
-                "the recording has ended, and what devices did is not in it\n"
+                "the recording has ended: the device events were not added\n"
                 "hint: call add_device_events in Framework.end"
             )
 
 
 class Framework:
-    """What runs operators by itself, and wants to be told of recordings.
+    """The base class of frameworks that want to be notified of recordings.
 
-    Operators need no framework: `open_operator` records from anywhere. A subclass says what devices
-    there are, and hands over late what they did. Recordings may overlap: each begins and ends by
-    itself.
+    Recording operators does not require it: `open_operator` works anywhere. A subclass names its
+    devices, and adds their events at the end of a recording. Recordings may overlap; each one
+    starts and stops independently.
     """
 
     def devices(self) -> Iterable[str]:
-        """Returns the kinds of devices that work here, by torch's names or the framework's own."""
+        """Returns the kinds of available devices, by torch's names or the framework's own."""
         return ()
 
     def begin(self, recording: Recording) -> None:
-        """Is called when a recording has begun."""
+        """Called after a recording has started."""
 
     def end(self, recording: Recording) -> None:
-        """Is called before a recording ends: the time to hand over what devices did."""
+        """Called before a recording stops, to add device events to it."""
 
 
-# Replaced as a whole, so that a recording begins without a lock.
+# Replaced as a whole, so that a recording starts without taking a lock.
 _registered: tuple[Framework, ...] = ()
 
 Recordings = list[tuple[Framework, Recording]]
 
 
 def register(framework: Framework) -> None:
-    """Has a framework told of all recordings that begin from now on; a second time does nothing.
+    """Registers a framework for all recordings that start from now on.
+
+    Registering it again has no effect.
 
     Raises:
-        TypeError: It is no instance of `Framework`.
+        TypeError: The argument is not an instance of `Framework`.
 
     Example:
         >>> class Quiet(Framework):
@@ -173,20 +179,20 @@ def register(framework: Framework) -> None:
 
 
 def unregister(framework: Framework) -> None:
-    """Has a framework told of no further recordings; one that is not registered stays so."""
+    """Removes a framework. It has no effect if the framework is not registered."""
     global _registered
     _registered = tuple(other for other in _registered if other is not framework)
 
 
 def has_frameworks() -> bool:
-    """Returns whether anyone is to be told of recordings."""
+    """Returns whether any framework is registered."""
     return bool(_registered)
 
 
 def begin_recordings(session: _core.Session, options: SessionOptions) -> Recordings:
-    """Tells all frameworks of a recording that has begun. Returns those who are to hear of its end.
+    """Notifies all frameworks of a started recording, and returns those to notify of its end.
 
-    One whose `begin` failed is not among them: it has begun nothing that it could end.
+    A framework whose `begin` failed is not among them, because it has nothing to end.
     """
     begun: Recordings = []
     try:
@@ -194,7 +200,7 @@ def begin_recordings(session: _core.Session, options: SessionOptions) -> Recordi
             recording = Recording(session, options)
             if _call(framework.begin, recording):
                 begun.append((framework, recording))
-    # Whoever interrupts: no framework is to go on collecting for a recording that never was.
+    # On an interrupt, no framework may keep collecting for a recording that does not exist.
     except BaseException:
         end_recordings(begun)
         raise
@@ -202,7 +208,7 @@ def begin_recordings(session: _core.Session, options: SessionOptions) -> Recordi
 
 
 def end_recordings(recordings: Recordings) -> None:
-    """Tells those that have begun that the recording ends: all of them, whoever interrupts."""
+    """Notifies frameworks of the end of a recording: all of them, even if one is interrupted."""
     left = list(recordings)
     try:
         while left:
@@ -214,27 +220,27 @@ def end_recordings(recordings: Recordings) -> None:
 
 
 def framework_activities() -> set[ProfilerActivity]:
-    """Returns the groups of the devices that frameworks have."""
+    """Returns the groups of the frameworks' devices."""
     kinds = {kind for framework in _registered for kind in _devices(framework)}
     return {group for group, name in DEVICE_NAMES.items() if name in kinds}
 
 
 def has_framework_device(name: str) -> bool:
-    """Returns whether a framework has devices of a kind, by torch's name for it."""
+    """Returns whether a framework has a kind of device, by torch's name for it."""
     return any(DEVICE_NAMES[group] == name for group in framework_activities())
 
 
 def _devices(framework: Framework) -> list[str]:
     """Returns torch's names of a framework's devices.
 
-    What goes wrong there costs the profile its devices and no more.
+    If the framework fails, this warns and the profile lacks its devices.
     """
     where = f"{type(framework).__qualname__}.devices"
     try:
         return [_known(name, f"{where}()") for name in _texts(framework.devices(), f"{where}()")]
     except Exception as error:
         warnings.warn(
-            f"{where} failed, and its devices are not recorded: {error!r}",
+            f"{where} failed, so its devices are not recorded: {error!r}",
             RuntimeWarning,
             stacklevel=level_outside(),
         )
@@ -242,21 +248,21 @@ def _devices(framework: Framework) -> list[str]:
 
 
 def _texts(found: Any, where: str) -> list[str]:
-    """Returns a list of texts as one.
+    """Checks that an argument is a list of strings, and returns it as a list.
 
     Args:
-        found: What was given.
-        where: Who gave it, for errors.
+        found: The argument.
+        where: The source of the argument, for error messages.
 
     Raises:
-        TypeError: It is none; least of all a single text, which is a list of its letters.
+        TypeError: It is anything else, such as a single string, which is iterable too.
     """
     if isinstance(found, (str, bytes)) or not isinstance(found, Iterable):
-        raise TypeError(f"{where}: expected a list of texts, found {found!r}")
+        raise TypeError(f"{where}: expected a list of strings, found {found!r}")
     texts = list(found)
     for place, text in enumerate(texts):
         if not isinstance(text, str):
-            raise TypeError(f"{where}: expected a list of texts, found {text!r} at [{place}]")
+            raise TypeError(f"{where}: expected a list of strings, found {text!r} at [{place}]")
     return texts
 
 
@@ -264,34 +270,34 @@ def _known(device: str, where: str) -> str:
     """Returns torch's name for a kind of device.
 
     Args:
-        device: The kind.
-        where: Who names it, for errors.
+        device: The framework's name.
+        where: The source of the name, for error messages.
 
     Raises:
-        TypeError: It is no text.
-        ValueError: It is no name of a kind of device.
+        TypeError: The name is not a string.
+        ValueError: The name is not a valid device name.
     """
     if not isinstance(device, str):
-        raise TypeError(f"{where}: expected the name of a kind of device, found {device!r}")
+        raise TypeError(f"{where}: expected a device name, found {device!r}")
     if not device.isidentifier() or device != device.lower() or device in _NO_DEVICES:
         raise ValueError(
-            f"{where}: expected the name of a kind of device in small letters, as 'cuda' or "
-            f"'npu', found {device!r}"
+            f"{where}: expected a device name in lower case, such as 'cuda' or 'npu', "
+            f"found {device!r}"
         )
     return device if device in _DEVICE_TYPES else _OTHER
 
 
 def _call(told: Any, recording: Recording) -> bool:
-    """Calls a framework, and returns whether that went well.
+    """Calls a framework, and returns whether the call succeeded.
 
-    What goes wrong there costs the profile its part and no more.
+    If it fails, this warns and the profile lacks the framework's part.
     """
     try:
         told(recording)
     except Exception as error:
         name = getattr(told, "__qualname__", told)
         warnings.warn(
-            f"{name} failed, and what it would have recorded is missing: {error!r}",
+            f"{name} failed, so its part of the recording is missing: {error!r}",
             RuntimeWarning,
             stacklevel=level_outside(),
         )

@@ -1,7 +1,8 @@
-"""By which way the torch of this process is recorded: decided once, and said in the log.
+"""The choice of the backend that records torch: the observer or Kineto.
 
-The observer is found in torch's libraries and checked on a few operators before it is used. Where
-that fails, and where a device is to be recorded, torch's own collector does it, Kineto.
+The observer is located in torch's libraries and checked on a few operators before it is used. If
+that fails, or if a device is to be recorded, torch's own collector, Kineto, is used. The choice is
+logged.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ VARIABLE = "MINDPROF_TORCH_BACKEND"
 
 _OLDEST = (2, 7)
 
-# So many bytes as no other allocation is likely to have.
+# A size that no other allocation is likely to have.
 _CHECKED_BYTES = 12_345
 
 _trial: PlainThread[Trial] | None = None
@@ -30,11 +31,11 @@ _lock = threading.RLock()
 
 
 class Backend(NamedTuple):
-    """A way to record torch, and why it was taken.
+    """A way to record torch, and why it was chosen.
 
     Args:
         name: `observer`, `kineto`, or `off` for none.
-        reason: Why.
+        reason: The reason for the choice, for the log.
     """
 
     name: str
@@ -42,11 +43,11 @@ class Backend(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """What was found out about the observer by trying it.
+    """The result of probing the observer.
 
     Args:
-        backend: The observer, or `off` if it is not right for this torch.
-        tells_memory: Whether it hears of memory.
+        backend: The observer, or `off` if it does not work with this torch.
+        tells_memory: Whether torch reports memory to the observer.
     """
 
     backend: Backend
@@ -54,28 +55,28 @@ class Trial(NamedTuple):
 
 
 def chosen_backend(torch: ModuleType, device: str | None = None) -> Backend:
-    """Returns by which way torch is recorded.
+    """Returns the backend that records torch.
 
     The environment variable `MINDPROF_TORCH_BACKEND` forces one: `observer`, `kineto` or `off`.
 
     Args:
         torch: The module.
-        device: The kind of device that is to be recorded too, by torch's name for it.
+        device: The device to record besides the CPU, by torch's name for it.
 
     Raises:
-        RuntimeError: The forced way is not there.
-        ValueError: There is no such way.
+        RuntimeError: The forced backend is not available.
+        ValueError: The forced backend does not exist.
     """
     forced = os.environ.get(VARIABLE, "")
     if forced not in ("", "observer", "kineto", "off"):
         raise ValueError(f"{VARIABLE} must be observer, kineto or off, got {forced!r}")
     if forced == "off":
-        return _say(Backend("off", f"{VARIABLE} says so"))
+        return _say(Backend("off", f"disabled by {VARIABLE}"))
     if forced == "kineto":
         if not has_kineto(torch):
-            raise RuntimeError(f"{VARIABLE}=kineto: this torch was built without it")
-        return _say(Backend("kineto", f"{VARIABLE} says so"))
-    # Also where the observer is not needed now: beside a recording it could not be tried.
+            raise RuntimeError(f"{VARIABLE}=kineto: this torch was built without Kineto")
+        return _say(Backend("kineto", f"set by {VARIABLE}"))
+    # Probed even if it is not needed now, because it cannot be probed during a recording.
     probed = _tried(torch).backend
     if not forced and device in recorded_devices(torch):
         return _say(Backend("kineto", f"{device} is among the activities"))
@@ -87,12 +88,12 @@ def chosen_backend(torch: ModuleType, device: str | None = None) -> Backend:
 
 
 def observer_works(torch: ModuleType) -> bool:
-    """Returns whether the observer is right for this torch."""
+    """Returns whether the observer works with this torch."""
     return _tried(torch).backend.name == "observer"
 
 
 def has_kineto(torch: ModuleType) -> bool:
-    """Returns whether torch has its own collector, with all that is asked of it here."""
+    """Returns whether torch has Kineto, with all functions that are needed."""
     native = getattr(torch, "_C", None)
     autograd = getattr(native, "_autograd", None)
     names = ("_prepare_profiler", "_enable_profiler", "_disable_profiler")
@@ -101,33 +102,33 @@ def has_kineto(torch: ModuleType) -> bool:
 
 
 def supported_devices(torch: ModuleType) -> set[str]:
-    """Returns the kinds of devices that Kineto can record here, by torch's names for them."""
+    """Returns the kinds of devices that Kineto can record, by torch's names for them."""
     found = {group.name for group in torch.autograd._supported_activities()}
     return {device for group, device in DEVICE_NAMES.items() if group.name in found}
 
 
 def recorded_devices(torch: ModuleType) -> set[str]:
-    """Returns the kinds of devices that are recorded here if they are asked for."""
+    """Returns the kinds of devices that are recorded if the user selects them."""
     if os.environ.get(VARIABLE, "") in ("observer", "off") or not has_kineto(torch):
         return set()
     return supported_devices(torch)
 
 
 def memory_is_told(torch: ModuleType) -> bool:
-    """Returns whether torch tells the observer of memory."""
+    """Returns whether torch reports memory to the observer."""
     return _tried(torch).tells_memory
 
 
 def is_loaded(torch: ModuleType) -> bool:
-    """Returns whether torch is there as a whole: while it is imported it runs no operators."""
+    """Returns whether the import of torch has finished."""
     return not getattr(torch.__spec__, "_initializing", False)
 
 
 def _tried(torch: ModuleType) -> Trial:
-    """Returns whether the observer is right for this torch; what was found out once is kept.
+    """Returns the result of probing the observer, which happens once per process.
 
-    All that is tried is tried before the first recording, and whoever comes meanwhile waits for it:
-    a recording beside it would hold operators that are not the program's.
+    The probe runs before the first recording, and other threads wait for it: a recording at the
+    same time would contain the probe's operators.
     """
     global _trial
     with _lock:
@@ -139,7 +140,7 @@ def _tried(torch: ModuleType) -> Trial:
 
 
 def _begin_child() -> None:
-    """Has a forked child try for itself what a thread of its parent was trying."""
+    """Makes a forked child repeat a probe that its parent had not finished."""
     global _trial, _lock
     _lock = threading.RLock()
     if _trial is not None and not _trial.is_done:
@@ -161,7 +162,7 @@ def _try_out(torch: ModuleType) -> Trial:
 
 
 def _try_memory(torch: ModuleType) -> bool:
-    """Returns whether the observer hears of an allocation."""
+    """Returns whether torch reports an allocation to the observer."""
     empty, kind = torch.empty, torch.uint8
     try:
         _core.check_torch_memory(
@@ -174,7 +175,7 @@ def _try_memory(torch: ModuleType) -> bool:
 
 
 def _obstacle(torch: ModuleType) -> str | None:
-    """Returns what speaks against the observer before anything is tried."""
+    """Returns why the observer cannot work with this torch, or `None` if it may."""
     try:
         version = torch_version(torch)
         has_new_strings = torch.compiled_with_cxx11_abi()
@@ -182,33 +183,33 @@ def _obstacle(torch: ModuleType) -> str | None:
         return "it does not look like torch"
     if version < _OLDEST:
         return f"torch {torch.__version__} is older than {_OLDEST[0]}.{_OLDEST[1]}"
-    return None if has_new_strings else "torch was built for the old strings of C++"
+    return None if has_new_strings else "torch was built with the old C++ string ABI"
 
 
 def torch_version(torch: ModuleType) -> tuple[int, ...]:
-    """Returns the first two numbers of the version.
+    """Returns the major and minor version.
 
     Raises:
-        ValueError: They are none.
+        ValueError: The version has no such numbers.
     """
     return tuple(int(part) for part in torch.__version__.split(".")[:2])
 
 
 def _probe_failure(torch: ModuleType) -> str | None:
-    """Makes the observer. Returns why that failed, None if it did not."""
+    """Creates the observer, and returns why that failed, or `None` if it did not."""
     try:
         probe(torch)
-    # Whatever an unknown torch does to the probe's operators, the program goes on without it.
+    # Whatever an unknown torch does with the probe's operators, the program continues without it.
     except Exception as error:
         return str(error) or type(error).__name__
     return None
 
 
 def probe(torch: ModuleType) -> None:
-    """Runs operators whose facts are known, and has the observer made of what was seen of them.
+    """Runs operators with known inputs and results, and creates the observer from what it saw.
 
     Raises:
-        ProfilerError: libtorch is not as expected.
+        ProfilerError: The layout of libtorch is not as expected.
     """
     with torch.inference_mode(False), torch.enable_grad():
         options = {"dtype": torch.float32, "device": "cpu"}
@@ -230,11 +231,11 @@ def probe(torch: ModuleType) -> None:
         torch.autograd.grad([c.sum(), d.sum()], [a])
         samples = ([tensor._cdata for tensor in tensors] for tensors in (plain, others))
         if not listener.finish(*facts(a, b, c, d), next(samples), large._cdata, next(samples)):
-            inform("where torch's tensors hold their sizes was not found: each of them is asked")
+            inform("the layout of torch's tensors is unknown: their sizes are read by calls")
 
 
 def sample_tensors(torch: ModuleType) -> list[Any]:
-    """Returns tensors of several types, dimensions, strides, and beginnings in their storages."""
+    """Returns tensors with various dtypes, dimensions, strides and storage offsets."""
     of_numbers = [
         torch.zeros(shape, dtype=dtype, device="cpu")
         for shape, dtype in (
@@ -247,13 +248,13 @@ def sample_tensors(torch: ModuleType) -> list[Any]:
         )
     ]
     views = [of_numbers[2].t(), of_numbers[3][1:, :, ::2]]
-    # Its bytes belong to somebody else, who is not to be taken for them.
+    # Its storage is owned by another object, whose address must not be mistaken for the data.
     borrowed = torch.frombuffer(bytearray(8), dtype=torch.uint8)
     return [*of_numbers, *views, borrowed]
 
 
 def other_tensors(torch: ModuleType) -> list[Any]:
-    """Returns a tensor elsewhere, and three of a class; Python says the shape of two of them."""
+    """Returns a meta tensor and three wrapper subclasses, two of which compute shapes in Python."""
 
     class Wrapper(torch.Tensor):  # type: ignore[misc, name-defined]
         @classmethod
@@ -267,13 +268,13 @@ def other_tensors(torch: ModuleType) -> list[Any]:
 
 
 def facts(a: object, b: object, c: object, d: object) -> tuple[list[int], list[int]]:
-    """Returns what is known of the probe's tensors: addresses of two, sequence numbers of two."""
+    """Returns the addresses of two tensors and the sequence numbers of the other two."""
     addresses = [tensor._cdata for tensor in (a, b)]  # type: ignore[attr-defined]
     return addresses, [tensor.grad_fn._sequence_nr() for tensor in (c, d)]  # type: ignore[attr-defined]
 
 
 def _say(backend: Backend) -> Backend:
-    """Says a choice in the log when it is first made."""
+    """Logs a choice the first time that it is made."""
     if backend in _said:
         return backend
     _said.add(backend)

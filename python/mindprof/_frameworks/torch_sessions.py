@@ -1,8 +1,7 @@
-"""Which recordings hear of torch at the time, and by which way.
+"""The current recordings of torch, through the observer or through Kineto.
 
-What the observer hears goes to all recordings that are open, so that beside one that has torch's
-operators from Kineto it may not run: that one would have them twice. Of the two ways, the first one
-keeps the other out.
+The observer reports to all open recordings. It must not run during a recording through Kineto,
+which would get torch's operators twice. Whichever of the two starts first excludes the other.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ from mindprof import _core
 from mindprof._settings.options import SessionOptions
 
 IS_BUSY = (
-    "torch's operators are recorded for another profiler, in a way that is not for two: this "
-    "recording has {rest}. Stop the other one first."
+    "another profiler records torch's operators exclusively: this recording has {rest}. Stop the "
+    "other profiler first."
 )
-BY_OBSERVER = "them by way of the observer, without what devices did"
-WITHOUT_TORCH = "nothing of torch"
+BY_OBSERVER = "them through the observer, without device events"
+WITHOUT_TORCH = "no operators of torch"
 
 
 class Collection(NamedTuple):
-    """What Kineto collects at the time, and for whom.
+    """A collection that Kineto runs for one of our recordings.
 
     Args:
-        session: Returns the recording that began it, None once that is gone, or before it is there.
-        options: What that was asked for.
-        thread: Returns the thread that began it, None once that is gone.
+        session: Returns the session, or `None` before it exists and after it is gone.
+        options: The options of the recording.
+        thread: Returns the thread that started the collection, or `None` after it is gone.
     """
 
     session: Callable[[], _core.Session | None]
@@ -40,52 +39,52 @@ class Collection(NamedTuple):
     thread: Callable[[], threading.Thread | None]
 
 
-#: The recordings that the observer was attached for, each with what is done when it is let go of.
+#: The sessions that the observer is attached for, each with its finalizer.
 observed: weakref.WeakKeyDictionary[_core.Session, weakref.finalize[..., _core.Session]] = (
     weakref.WeakKeyDictionary()
 )
 
-#: Held where a recording begins or ends to hear of torch: what others hear of is looked at, and
-#: changed, in one step.
+#: Held while a recording of torch starts or stops, so that checking for others and changing the
+#: state happen atomically.
 changes = threading.RLock()
 
-# Under one key, or empty: of several threads the one that sets it has Kineto.
+# Has at most one key. `setdefault` is atomic, so one of several threads gets Kineto.
 _collections: dict[str, Collection] = {}
 
 
 def claim_kineto(own: Collection) -> bool:
-    """Takes Kineto for a recording. Returns false if another one has it."""
+    """Claims Kineto for a collection, and returns false if another one has it."""
     return _collections.setdefault("kineto", own) is own
 
 
 def give_kineto_back() -> None:
-    """Lets others have Kineto."""
+    """Releases Kineto."""
     _collections.clear()
 
 
 def kineto_is_claimed() -> bool:
-    """Returns whether a recording of ours has Kineto."""
+    """Returns whether one of our recordings has claimed Kineto."""
     return bool(_collections)
 
 
 def running_collection() -> Collection | None:
-    """Returns what Kineto collects at the time, None if it does not for us."""
+    """Returns the current collection, or `None` if Kineto does not run for us."""
     return _collections.get("kineto")
 
 
 def is_collected(own: Collection) -> bool:
-    """Returns whether Kineto collects that at the time, and nothing else."""
+    """Returns whether a collection is the current one."""
     return _collections.get("kineto") is own
 
 
 def collection_of(session: _core.Session) -> Collection | None:
-    """Returns what Kineto collects for a recording, None if it does not."""
+    """Returns the current collection if it is that of a session, else `None`."""
     collection = _collections.get("kineto")
     return collection if collection and collection.session() is session else None
 
 
 def tell_torch(torch: ModuleType, is_profiling: bool) -> None:
-    """Has torch's own code, such as compiled graphs, name its ranges while something records."""
+    """Tells torch's own code, such as compiled graphs, whether to record its ranges."""
     name = "_run_on_profiler_start" if is_profiling else "_run_on_profiler_stop"
     tell = getattr(torch.autograd.profiler, name, None)
     if tell is not None:
@@ -93,8 +92,8 @@ def tell_torch(torch: ModuleType, is_profiling: bool) -> None:
 
 
 def _forget() -> None:
-    """Forgets the recordings of the parent: a forked child has none, and torch believes in none."""
-    # A thread that the child does not have may hold it.
+    """Forgets the parent's recordings in a forked child, and tells torch that none is running."""
+    # A thread that the child does not have may hold the lock.
     changes._at_fork_reinit()  # type: ignore[attr-defined]
     torch = sys.modules.get("torch")
     if torch is not None and (_collections or observed):

@@ -1,4 +1,4 @@
-"""A torch whose operators were not recorded: whoever profiles it is told so, and why."""
+"""The warning about a torch whose operators were not recorded."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from mindprof._frameworks.torch_backend import chosen_backend, is_loaded
 
 _TEXT = (
     "torch is loaded, but its operators are not in this recording: {reason}. Record them with "
-    "torch.profiler, export_chrome_trace(path), and read the file with mindprof.load(path) or "
-    "`mindprof table`. Ranges of record_function, and with with_stack=True all Python calls, are "
-    "recorded here too."
+    "torch.profiler, write a trace with export_chrome_trace(path), and read it with "
+    "mindprof.load(path) or `mindprof table`. Ranges of record_function and, with "
+    "with_stack=True, Python calls are in this recording."
 )
 
 _said = False
 
 
 def warn_of_unseen_torch(host: Host) -> None:
-    """Warns, once in a process, unless `host` saw torch's operators, or had others to record."""
+    """Warns once per process if torch is loaded but `host` did not record its operators."""
     global _said
     torch = sys.modules.get("torch")
     if (
@@ -44,4 +44,4 @@ def _reason(torch: ModuleType) -> str:
         return str(error)
     if backend.name == "off":
         return backend.reason
-    return "it was imported after the recording had begun"
+    return "it was imported after the recording started"
