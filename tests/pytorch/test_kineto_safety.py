@@ -21,7 +21,7 @@ from mindprof._frameworks.present import present_host
 from tests.pytorch.one_collection import is_call
 
 CPU = [torch.profiler.ProfilerActivity.CPU]
-BUSY = r"another profiler records torch's operators exclusively: this recording has"
+BUSY = r"recorded exclusively by another profiler: this recording has"
 
 
 @pytest.fixture(autouse=True)

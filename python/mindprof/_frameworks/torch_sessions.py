@@ -18,8 +18,8 @@ from mindprof import _core
 from mindprof._settings.options import SessionOptions
 
 IS_BUSY = (
-    "another profiler records torch's operators exclusively: this recording has {rest}. Stop the "
-    "other profiler first."
+    "torch's operators are recorded exclusively by another profiler: this recording has {rest}. "
+    "Stop the other profiler first."
 )
 BY_OBSERVER = "them through the observer, without device events"
 WITHOUT_TORCH = "no operators of torch"
