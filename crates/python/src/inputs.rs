@@ -5,13 +5,13 @@ use mindprof_model::{Input, InputsIter, KeywordValue};
 use pyo3::prelude::*;
 use pyo3::types::{PyComplex, PyDict, PyList};
 
-/// A list of numbers longer than this has no value.
-pub(crate) const LONGEST_LIST: usize = 30;
+use crate::arguments::LONGEST_LIST;
+use crate::runtime;
 
-/// Says whether the values of lists of numbers are recorded with the shapes from now on.
+/// Sets whether the embedded runtime records the values of lists of numbers with the shapes.
 #[pyfunction]
 pub(crate) fn set_list_values_recorded(recorded: bool) {
-    mindtorch_tensor::set_list_values_recorded(recorded);
+    runtime::set_list_values_recorded(recorded);
 }
 
 /// Returns the sizes of each input: dims for a tensor, nothing for everything else.

@@ -9,13 +9,32 @@
 use std::sync::{Mutex, PoisonError};
 
 use mindprof_model::TensorRole;
+use mindprof_python_support::interned_names;
 use mindprof_pytorch::Observer;
-use mindprof_record::{tensor_role, wants_storages};
+use mindprof_record::wants_storages;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
-use crate::py_cache::tensor_names;
-use crate::tensor::Tensor;
+use crate::runtime;
+
+interned_names! {
+    /// Attributes in which modules, optimizers and torch's tensors hold tensors.
+    struct TensorNames {
+        _cdata,
+        _parameters,
+        grad,
+        is_leaf,
+        param_groups,
+        params,
+        state,
+        values,
+    }
+}
+
+/// Fills the cell of this module at import.
+pub(crate) fn prefill(py: Python<'_>) {
+    TensorNames::get(py);
+}
 
 /// torch's classes of tensors. They live as long as the process.
 static TORCH_TENSORS: Mutex<Vec<Py<PyType>>> = Mutex::new(Vec::new());
@@ -70,7 +89,7 @@ pub(crate) fn note_optimizer(optimizer: &Bound<'_, PyAny>) {
 }
 
 fn note_parameters_of(module: &Bound<'_, PyAny>) -> PyResult<()> {
-    let names = tensor_names(module.py());
+    let names = TensorNames::get(module.py());
     let parameters = module.getattr(&names._parameters)?;
     for parameter in parameters.call_method0(&names.values)?.try_iter()? {
         note_parameter(&parameter?);
@@ -79,7 +98,7 @@ fn note_parameters_of(module: &Bound<'_, PyAny>) -> PyResult<()> {
 }
 
 fn note_groups_of(optimizer: &Bound<'_, PyAny>) -> PyResult<()> {
-    let names = tensor_names(optimizer.py());
+    let names = TensorNames::get(optimizer.py());
     for group in optimizer.getattr(&names.param_groups)?.try_iter()? {
         for parameter in group?.get_item(&names.params)?.try_iter()? {
             note_parameter(&parameter?);
@@ -100,28 +119,15 @@ fn note_groups_of(optimizer: &Bound<'_, PyAny>) -> PyResult<()> {
 
 fn note_parameter(parameter: &Bound<'_, PyAny>) {
     note(parameter, TensorRole::Parameter);
-    match parameter.cast::<Tensor>() {
-        Ok(parameter) => {
-            if let Some(gradient) = parameter.get().0.grad() {
-                tell(&gradient, TensorRole::Gradient);
-            }
-        }
-        Err(_) => {
-            let _ = note_torch_gradient(parameter);
-        }
+    if !runtime::note_gradient(parameter) {
+        let _ = note_torch_gradient(parameter);
     }
 }
 
 fn note(value: &Bound<'_, PyAny>, role: TensorRole) {
-    match value.cast::<Tensor>() {
-        Ok(tensor) => tell(&tensor.get().0, role),
-        Err(_) => note_torch(value, role),
+    if !runtime::note_role(value, role) {
+        note_torch(value, role);
     }
-}
-
-fn tell(tensor: &mindtorch_tensor::Tensor, role: TensorRole) {
-    let (address, bytes) = (tensor.storage_address(), tensor.storage_bytes());
-    tensor_role(role, address as u64, bytes as u64);
 }
 
 /// Notes a tensor of torch's, if it is one.
@@ -129,7 +135,7 @@ fn note_torch(value: &Bound<'_, PyAny>, role: TensorRole) {
     let Some(observer) = Observer::present().filter(|_| is_torch_tensor(value)) else {
         return;
     };
-    let names = tensor_names(value.py());
+    let names = TensorNames::get(value.py());
     if let Ok(implementation) = (value.getattr(&names._cdata)).and_then(|found| found.extract()) {
         // SAFETY: an object of exactly these classes tells the address of its implementation, which
         // it owns, and `value` is held meanwhile.
@@ -138,7 +144,7 @@ fn note_torch(value: &Bound<'_, PyAny>, role: TensorRole) {
 }
 
 fn note_torch_gradient(parameter: &Bound<'_, PyAny>) -> PyResult<()> {
-    let names = tensor_names(parameter.py());
+    let names = TensorNames::get(parameter.py());
     // Asked of what is no leaf, torch would warn.
     if is_torch_tensor(parameter) && parameter.getattr(&names.is_leaf)?.is_truthy()? {
         note_torch(&parameter.getattr(&names.grad)?, TensorRole::Gradient);

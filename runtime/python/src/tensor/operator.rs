@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 use super::arguments::number;
 use super::{DType, Tensor, wrap};
 use crate::error::Error;
-use crate::gil_cell::GilCell;
+use mindprof_python_support::gil_cell::GilCell;
 
 /// The recorder scope of a composed operator, used as a context manager.
 #[pyclass(frozen, module = "mindprof._core")]

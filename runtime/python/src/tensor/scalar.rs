@@ -7,7 +7,7 @@ use pyo3::types::{PyBool, PyIterator, PyList, PyTuple};
 
 use super::Tensor;
 use crate::error::Error;
-use crate::py_cache::size_class;
+use crate::size::size_class;
 
 #[pymethods]
 impl Tensor {

@@ -1,7 +1,7 @@
-//! What operators and ranges of Python code are given, as the words of inputs.
+//! Extracts the inputs of operators and ranges from Python objects into the recorder's encoding.
 //!
-//! Values are taken out of Python before the recorder is asked, since that may run code which opens
-//! operators itself. What holds the words meanwhile is used again and again, so that an operator
+//! Values are extracted before the recorder is entered, because extraction may run Python code that
+//! opens operators itself. The buffer is reused from one operator to the next, so that an operator
 //! allocates nothing.
 
 use mindprof_model::{DType, Encoder, InputsEncoder, WordSink};
@@ -11,32 +11,39 @@ use pyo3::types::{
 };
 
 use crate::gil_cell::GilCell;
-use crate::inputs::LONGEST_LIST;
 use crate::tensor_argument::TensorReader;
 use crate::tensor_input::TensorInput;
 
-/// Words beyond this many are given back, not held for the next operator.
+/// Lists of numbers that are longer than this have no recorded value.
+pub const LONGEST_LIST: usize = 30;
+
+/// A buffer with more words than this is freed instead of being reused.
 const MOST_HELD: usize = 4096;
 
-/// What the last operator left. An operator that is opened while another one's inputs are taken
-/// finds nothing here.
+/// The buffer of the last operator. It is empty while an operator's inputs are being extracted, so
+/// an operator that is opened meanwhile allocates its own.
 static SPARE: GilCell<Option<Box<Arguments>>> = GilCell::new(None);
 
-/// A list of inputs that is taken out of Python.
+/// The inputs of one operator or range, extracted from Python and encoded for the recorder.
+///
+/// Framework operators borrow a shared one through [`Arguments::with_operator`]; others build their
+/// own with [`Arguments::add`].
 #[derive(Default)]
-pub(crate) struct Arguments {
+pub struct Arguments {
     encoder: InputsEncoder,
     tensors: TensorReader,
-    /// The class of the last input that was neither a number nor a list, and never will be.
+    /// The class of the last input that was neither a number nor a list. Instances of one class are
+    /// never numbers at one time and tensors at another.
     tensor_class: Option<Py<PyType>>,
 }
 
 impl Arguments {
-    /// Takes the inputs of an operator, and calls `action` with them.
+    /// Extracts the inputs of an operator and calls `action` with them.
     ///
     /// # Errors
-    /// As [`TensorReader::read`].
-    pub(crate) fn with_operator<'py, R>(
+    /// Returns a `ValueError` if a tensor has more or fewer strides than sizes, and any exception
+    /// raised by an input that is not an `Exception`, such as `SystemExit`.
+    pub fn with_operator<'py, R>(
         py: Python<'py>,
         inputs: Option<&Bound<'py, PyTuple>>,
         keywords: Option<&Bound<'py, PyDict>>,
@@ -62,8 +69,8 @@ impl Arguments {
         Ok(result)
     }
 
-    /// Adds all inputs. One that is also the input before, as in a product of a tensor with itself,
-    /// is asked once.
+    /// Adds all inputs. An input that is the same object as its predecessor, as in `x * x`, is read
+    /// once.
     fn add_all(&mut self, inputs: &Bound<'_, PyTuple>) -> PyResult<()> {
         let mut before = None;
         for value in inputs.iter_borrowed() {
@@ -77,11 +84,12 @@ impl Arguments {
         Ok(())
     }
 
-    /// Adds a value for what it is; what cannot be told apart is just there.
+    /// Adds a number, a list or a tensor by its value or shape. Any other object only takes a place
+    /// in the list.
     ///
     /// # Errors
-    /// As [`TensorReader::read`].
-    pub(crate) fn add(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    /// As [`Arguments::with_operator`].
+    pub fn add(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let is_told = if self.is_of_tensor_class(value) {
             self.add_tensor(value)?
         } else {
@@ -102,7 +110,7 @@ impl Arguments {
         class.is_some_and(|class| class.as_ptr() == value.get_type_ptr().cast())
     }
 
-    /// Adds a value of any class, and returns whether it could.
+    /// Adds a value of any class. Returns whether its kind was recognized.
     fn add_unknown(&mut self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
         if let Some(number) = Number::from_python(value) {
             self.add_number(number);
@@ -124,7 +132,7 @@ impl Arguments {
         self.add_tensor(value)
     }
 
-    /// Adds what is neither a usual number, nor a list, nor a tensor.
+    /// Adds a value that is neither a real number, nor a list, nor a tensor.
     #[cold]
     fn add_seldom(&mut self, value: &Bound<'_, PyAny>) {
         match value.cast::<PyComplex>() {
@@ -133,13 +141,12 @@ impl Arguments {
         }
     }
 
-    /// Adds the values to a list of inputs.
-    pub(crate) fn encode<W: WordSink>(&self, encoder: &mut Encoder<W>) {
+    /// Writes the extracted inputs to the recorder's encoder.
+    pub fn encode<W: WordSink>(&self, encoder: &mut Encoder<W>) {
         encoder.inputs(self.encoder.words());
     }
 
-    /// Adds a list whose items are all numbers of one kind or all tensors, and returns whether they
-    /// are.
+    /// Adds a list if its items are all numbers of one kind or all tensors. Returns whether they are.
     fn add_items<'py>(
         &mut self,
         count: usize,
@@ -147,7 +154,7 @@ impl Arguments {
     ) -> PyResult<bool> {
         let mut items = items.peekable();
         let Some(first) = items.peek() else {
-            // Nothing is a list of whole numbers here.
+            // An empty list counts as a list of integers.
             self.encoder.int_list(&[]);
             return Ok(true);
         };
@@ -168,7 +175,7 @@ impl Arguments {
         Ok(added.is_some())
     }
 
-    /// Adds a list of tensors, or nothing if not all of them are. Returns whether it did.
+    /// Adds a list if all its items are tensors. Returns whether they are.
     fn add_tensors<'py>(
         &mut self,
         count: usize,
@@ -183,7 +190,7 @@ impl Arguments {
             }
             added += 1;
         }
-        // A tensor that is asked runs code, which may change the list.
+        // Reading a tensor may run Python code that changes the list.
         if added == count {
             return Ok(true);
         }
@@ -191,8 +198,8 @@ impl Arguments {
         Ok(false)
     }
 
-    /// Adds a list of numbers of several kinds, or of complex ones. As in torch one may be absent,
-    /// but the first. Returns whether it did.
+    /// Adds a list of numbers of several kinds, or of complex numbers. As in torch, any item but the
+    /// first may be `None`. Returns whether the list was added.
     #[cold]
     fn add_mixed<'py>(
         &mut self,
@@ -237,7 +244,7 @@ impl Arguments {
         let Some(tensor) = self.tensors.read(value)? else {
             return Ok(false);
         };
-        // A complex number of numpy's has a shape too.
+        // A complex scalar of numpy has a shape too.
         let is_number = tensor.dtype == DType::C128 && tensor.dims.is_empty();
         if is_number && value.is_instance_of::<PyComplex>() {
             return Ok(false);
@@ -247,18 +254,21 @@ impl Arguments {
     }
 }
 
-/// A number or a truth value.
+/// A real number or a boolean, extracted from a Python object.
 #[derive(Clone, Copy)]
-pub(crate) enum Number {
+pub enum Number {
+    /// A `bool`.
     Bool(bool),
+    /// An `int` of at most 64 bits.
     Int(i64),
+    /// A `float`.
     Float(f64),
 }
 
 impl Number {
-    /// Takes a value that is one; numbers of more than 64 bits are not.
+    /// Extracts a number. Returns `None` for other objects and for integers of more than 64 bits.
     #[inline]
-    pub(crate) fn from_python(value: &Bound<'_, PyAny>) -> Option<Self> {
+    pub fn from_python(value: &Bound<'_, PyAny>) -> Option<Self> {
         if let Ok(value) = value.cast::<PyBool>() {
             return Some(Self::Bool(value.is_true()));
         }
@@ -291,7 +301,7 @@ impl Number {
     }
 }
 
-/// Returns whether a value that is no usual number is known to be no tensor either.
+/// Returns whether a value that is not a [`Number`] is known not to be a tensor either.
 fn is_plain(value: &Bound<'_, PyAny>) -> bool {
     value.is_none()
         || value.is_instance_of::<PyString>()
@@ -299,7 +309,7 @@ fn is_plain(value: &Bound<'_, PyAny>) -> bool {
         || value.is_exact_instance_of::<PyComplex>()
 }
 
-/// Returns all items, if each is a number that `pick` takes.
+/// Returns all items if `pick` accepts every one of them.
 fn all<'py, T>(
     items: impl Iterator<Item = Bound<'py, PyAny>>,
     pick: impl Fn(Number) -> Option<T>,

@@ -10,9 +10,9 @@ use pyo3::types::PyDict;
 
 use super::arguments::tensors;
 use super::{Tensor, wrap, written};
-use crate::enter::{Enter, leave};
 use crate::error::Error;
-use crate::python_calls::note_stack_around;
+use mindprof_python_support::enter::{enter, leave};
+use mindprof_python_support::stack_notes::note_stack_around;
 
 thread_local! {
     /// The exception that a Python callback raised during a backward pass. The engine only knows
@@ -29,7 +29,7 @@ pub(super) fn keep_raised(error: PyErr) -> host::Error {
 /// Runs the engine without the interpreter's lock, and re-raises the exception of a Python
 /// callback.
 fn walk<T: Send>(py: Python<'_>, call: impl FnOnce() -> host::Result<T> + Send) -> PyResult<T> {
-    let result = note_stack_around(|| py.enter(|| call().map_err(Error::from)));
+    let result = note_stack_around(|| enter(py, || call().map_err(Error::from)));
     match RAISED.with(|raised| raised.borrow_mut().take()) {
         Some(raised) if result.is_err() => Err(raised),
         _ => result,

@@ -1,17 +1,19 @@
-//! Arguments whose errors name them: `PyO3` says what was wrong, but of which argument it says in a
-//! note, which the text of the exception does not hold and Python 3.10 has no place for.
+//! Argument extraction whose errors name the argument.
+//!
+//! `PyO3` puts the name of the argument into an exception note, which is not part of the message and
+//! does not exist in Python 3.10.
 
 use pyo3::PyTypeCheck;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-/// Takes an argument that is an instance of a class.
+/// Casts an argument to a class.
 ///
 /// # Errors
-/// A `TypeError` that says what was `expected` of which `argument`.
+/// Returns a `TypeError` that names the `argument` and what was `expected`.
 #[inline]
-pub(crate) fn instance<'a, 'py, T: PyTypeCheck>(
+pub fn instance<'a, 'py, T: PyTypeCheck>(
     argument: &str,
     expected: &str,
     value: &'a Bound<'py, PyAny>,
@@ -21,12 +23,12 @@ pub(crate) fn instance<'a, 'py, T: PyTypeCheck>(
         .map_err(|_| PyTypeError::new_err(text(argument, expected, value)))
 }
 
-/// Takes an argument that is a number, or a list of them.
+/// Extracts an argument that is a number or a list of numbers.
 ///
 /// # Errors
-/// As above; a `ValueError` if a number has too many bits or is below what its kind begins with.
+/// Returns a `TypeError` as [`instance`] does, or a `ValueError` if a number is out of range.
 #[inline]
-pub(crate) fn number<'py, T: FromPyObjectOwned<'py, Error = PyErr>>(
+pub fn number<'py, T: FromPyObjectOwned<'py, Error = PyErr>>(
     argument: &str,
     expected: &str,
     value: &Bound<'py, PyAny>,

@@ -7,8 +7,8 @@ use pyo3::types::{PyFloat, PyInt, PyString, PyTuple};
 
 use super::Tensor;
 use super::autograd::keep_raised;
-use crate::arguments::Arguments;
-use crate::enter::leave;
+use mindprof_python_support::arguments::Arguments;
+use mindprof_python_support::enter::leave;
 use mindprof_record::{Name, NameKind, OpenScope, is_recording, open_with};
 
 /// A custom function whose forward is running and whose node does not exist yet.

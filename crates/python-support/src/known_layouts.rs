@@ -1,21 +1,21 @@
-//! Sizes and strides that were read last, by the tuples that told them: a tensor mostly tells the
-//! same two tuples in each operator, and `tensor_argument` reads their numbers once.
+//! A cache of sizes and strides by the identity of their tuples. A tensor usually returns the same
+//! two tuples in each operator, so that `tensor_argument` converts their numbers once.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyTuple};
 
-/// How many pairs of tuples are remembered.
+/// How many pairs of tuples are cached.
 const REMEMBERED: usize = 8;
 
-/// Pairs of tuples of whole numbers, neither of which can change. They are held, so that no other
-/// object takes their place in memory.
+/// Recent pairs of integer tuples, which are immutable. The cache owns them, so that no other object
+/// can get their address.
 #[derive(Default)]
 pub(crate) struct KnownLayouts {
     layouts: [Option<Layout>; REMEMBERED],
     next: usize,
 }
 
-/// What two tuples told.
+/// A pair of tuples and its numbers.
 struct Layout {
     shape: Py<PyTuple>,
     stride: Py<PyTuple>,

@@ -1,5 +1,5 @@
-//! `TensorInput`: what a framework says of a tensor, checked and written as words once, so that
-//! operators that are given it ask nothing.
+//! `TensorInput`: a framework's description of a tensor, validated and encoded once, so that operators
+//! need not read it again.
 
 use mindprof_model::InputsEncoder;
 use pyo3::exceptions::PyValueError;
@@ -20,7 +20,7 @@ use crate::tensor_argument::{dense_strides, dtype_of_text};
 ///
 /// Raises `ValueError` if a size is below zero, or if there are more or fewer strides than sizes.
 #[pyclass(frozen, module = "mindprof._core")]
-pub(crate) struct TensorInput {
+pub struct TensorInput {
     #[pyo3(get)]
     shape: Py<PyTuple>,
     #[pyo3(get)]
@@ -89,7 +89,7 @@ fn steps(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<isize>>> {
 }
 
 impl TensorInput {
-    /// Returns what an operator is given with it.
+    /// Returns the encoded tensor.
     pub(crate) fn words(&self) -> &[u64] {
         self.inputs.words()
     }

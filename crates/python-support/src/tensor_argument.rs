@@ -1,31 +1,58 @@
-//! Tensors of any framework, asked for shape, type and strides: `arguments` writes what they tell.
+//! Reads shape, dtype and strides of tensors of any framework, for `arguments`.
 //!
-//! What a tensor says may change from one operator to the next, so it is asked each time. Held is
-//! only what cannot: what the name of a type of elements and a tuple of numbers mean, and how a
-//! class is asked at the least cost, which has no bearing on the answer.
+//! A tensor's attributes may change from one operator to the next, so they are read each time. Only
+//! immutable facts are cached: the meaning of a dtype object or of a tuple of numbers, and the
+//! cheapest way to look up an attribute of a class, which does not affect the result.
 
 use mindprof_model::DType;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyString, PyTuple};
 
+use crate::interned_names;
 use crate::known_layouts::KnownLayouts;
-use crate::py_cache::{InternedNames, builtin_getattr, interned_names};
 
-/// How many types of elements, and how many classes, are remembered.
+interned_names! {
+    /// Attributes of tensors, arrays and their classes.
+    pub(crate) struct TensorNames {
+        array_item_size = "itemsize",
+        array_strides = "strides",
+        class_dict_offset = "__dictoffset__",
+        class_flags = "__flags__",
+        dtype_name = "name",
+        tensor_dtype = "dtype",
+        tensor_shape = "shape",
+        tensor_stride = "stride",
+    }
+}
+
+/// Fills the cells of this module at import.
+pub(crate) fn prefill(py: Python<'_>) -> PyResult<()> {
+    TensorNames::get(py);
+    builtin_getattr(py).map(|_| ())
+}
+
+/// Returns the builtin `getattr`, which creates no exception when it is given a default.
+fn builtin_getattr(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static GETATTR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    GETATTR.import(py, "builtins", "getattr")
+}
+
+/// How many dtypes, and how many classes, are cached.
 const REMEMBERED: usize = 8;
 
-/// The flag of classes that Python code made, and may change.
+/// The flag of classes that were created by Python code and can be modified.
 const HEAP_TYPE: u64 = 1 << 9;
 
-/// What a tensor told.
+/// Shape, dtype and strides of a tensor.
 pub(crate) struct TensorFacts<'a> {
     pub(crate) dtype: DType,
     pub(crate) dims: &'a [usize],
     pub(crate) strides: &'a [isize],
 }
 
-/// Asks tensors.
+/// Reads the facts of tensors. Keeps buffers and caches between reads.
 #[derive(Default)]
 pub(crate) struct TensorReader {
     dims: Vec<usize>,
@@ -37,15 +64,14 @@ pub(crate) struct TensorReader {
 }
 
 impl TensorReader {
-    /// Takes whatever has a shape and a type of elements for a tensor; one that does not tell its
-    /// strides is dense.
+    /// Reads any object that has a shape and a dtype as a tensor. A tensor without strides is dense.
     ///
     /// # Errors
-    /// A `ValueError` if there are more or fewer strides than sizes, and what a tensor raises that is
-    /// no `Exception`, such as the end of the program.
+    /// Returns a `ValueError` if there are more or fewer strides than sizes, and any exception raised
+    /// by the tensor that is not an `Exception`, such as `SystemExit`.
     pub(crate) fn read(&mut self, value: &Bound<'_, PyAny>) -> PyResult<Option<TensorFacts<'_>>> {
         let py = value.py();
-        let names = interned_names(py);
+        let names = TensorNames::get(py);
         let Some(shape) = self.shapeless.ask(value, &names.tensor_shape)? else {
             return Ok(None);
         };
@@ -71,7 +97,7 @@ impl TensorReader {
         }))
     }
 
-    /// Reads sizes and strides; one that does not tell strides is dense. Returns whether there are
+    /// Reads sizes and strides, with dense strides if the tensor has none. Returns whether there are
     /// sizes.
     fn read_layout(
         &mut self,
@@ -102,10 +128,11 @@ impl TensorReader {
     }
 }
 
-/// Returns what an object answered; nothing where it raised an error, as one does that is no tensor.
+/// Returns the value of a lookup, or `None` if it raised an `Exception`, as objects do that are not
+/// tensors.
 ///
 /// # Errors
-/// What is no `Exception`, such as the end of the program, is for the caller.
+/// Passes on every other exception, such as `SystemExit`.
 fn answer<T>(py: Python<'_>, asked: PyResult<T>) -> PyResult<Option<T>> {
     match asked {
         Ok(found) => Ok(Some(found)),
@@ -114,8 +141,8 @@ fn answer<T>(py: Python<'_>, asked: PyResult<T>) -> PyResult<Option<T>> {
     }
 }
 
-/// Reads the strides in elements that a tensor tells, or that it returns if it is asked to. Returns
-/// whether there are some.
+/// Reads strides in elements, from a tuple or from a method that returns one. Returns whether there
+/// are any.
 fn read_strides(told: &Bound<'_, PyAny>, strides: &mut Vec<isize>) -> PyResult<bool> {
     let stride = |number| isize::try_from(number).ok();
     if told.is_instance_of::<PyTuple>() {
@@ -127,10 +154,10 @@ fn read_strides(told: &Bound<'_, PyAny>, strides: &mut Vec<isize>) -> PyResult<b
     }
 }
 
-/// Reads the strides of an array, which are in bytes. Returns whether there are some.
+/// Reads the strides of an array, which are in bytes. Returns whether there are any.
 fn read_byte_strides(value: &Bound<'_, PyAny>, strides: &mut Vec<isize>) -> PyResult<bool> {
     let py = value.py();
-    let names = interned_names(py);
+    let names = TensorNames::get(py);
     let Some(bytes) = answer(py, value.getattr(&names.array_strides))? else {
         return Ok(false);
     };
@@ -144,8 +171,7 @@ fn read_byte_strides(value: &Bound<'_, PyAny>, strides: &mut Vec<isize>) -> PyRe
     })
 }
 
-/// Reads whole numbers into a list, and returns whether they are such, and `convert` takes all of
-/// them.
+/// Reads integers into `numbers`. Returns whether all items are integers that `convert` accepts.
 fn read_numbers<T>(
     value: &Bound<'_, PyAny>,
     numbers: &mut Vec<T>,
@@ -183,7 +209,7 @@ fn read_numbers<T>(
     Ok(true)
 }
 
-/// Writes the strides of a tensor whose last dimension lies innermost, without gaps.
+/// Writes the strides of a contiguous tensor.
 pub(crate) fn dense_strides(dims: &[usize], strides: &mut Vec<isize>) {
     strides.clear();
     strides.resize(dims.len(), 1);
@@ -192,9 +218,8 @@ pub(crate) fn dense_strides(dims: &[usize], strides: &mut Vec<isize>) {
     }
 }
 
-/// The types of elements that were met last, by the objects that stand for them: texts, and objects
-/// that Python code cannot change. They are held, so that no other object takes their place in
-/// memory.
+/// A cache of recent dtypes by identity of their Python objects, which are strings or immutable. The
+/// cache owns the objects, so that no other object can get their address.
 #[derive(Default)]
 struct KnownDTypes {
     known: [Option<(Py<PyAny>, DType)>; REMEMBERED],
@@ -202,9 +227,9 @@ struct KnownDTypes {
 }
 
 impl KnownDTypes {
-    /// Takes a type of elements by its name: a text, an attribute, or what it is shown as, whichever
-    /// is there first, since showing it may run code of the framework's.
-    fn find(&mut self, value: &Bound<'_, PyAny>, names: &InternedNames) -> PyResult<Option<DType>> {
+    /// Finds a dtype by its name: the object itself if it is a string, else its attribute `name`, else
+    /// its `str`, which comes last because it may run code of the framework.
+    fn find(&mut self, value: &Bound<'_, PyAny>, names: &TensorNames) -> PyResult<Option<DType>> {
         if let Some(dtype) = self.get(value) {
             return Ok(Some(dtype));
         }
@@ -246,9 +271,9 @@ impl KnownDTypes {
     }
 }
 
-/// Returns whether Python code can change nothing of an object: its class is none that such code
-/// made, and it has no attributes of its own.
-fn is_fixed(value: &Bound<'_, PyAny>, names: &InternedNames) -> bool {
+/// Returns whether an object is immutable for Python code: its class is not a heap type, and its
+/// instances have no `__dict__`.
+fn is_fixed(value: &Bound<'_, PyAny>, names: &TensorNames) -> bool {
     let class = value.get_type();
     let number = |name: &Py<PyString>| class.getattr(name).and_then(|number| number.extract());
     let flags: PyResult<u64> = number(&names.class_flags);
@@ -256,19 +281,19 @@ fn is_fixed(value: &Bound<'_, PyAny>, names: &InternedNames) -> bool {
     matches!((flags, attributes), (Ok(flags), Ok(0)) if flags & HEAP_TYPE == 0)
 }
 
-/// The classes whose objects had no attribute of one name when they were asked last. Such an object
-/// is asked in a way that makes no exception where the attribute is still missing, and costs more
-/// where it is there.
+/// Classes whose instances recently lacked a certain attribute. The next lookup on such an instance
+/// goes through `getattr` with a default, which creates no exception if the attribute is missing but
+/// is slower if it exists.
 #[derive(Default)]
 struct RecentClasses {
-    /// Where they lie. A class that takes the place of another one in memory is asked in the costly
-    /// way, and answers the same.
+    /// Their addresses. A class that reuses the address of another one takes the slower lookup, with
+    /// the same result.
     classes: [usize; REMEMBERED],
     next: usize,
 }
 
 impl RecentClasses {
-    /// Returns an attribute of an object that has it.
+    /// Returns an attribute, or `None` if the object does not have it.
     fn ask<'py>(
         &mut self,
         value: &Bound<'py, PyAny>,
@@ -277,7 +302,7 @@ impl RecentClasses {
         let py = value.py();
         let class = value.get_type_ptr() as usize;
         if self.classes.contains(&class) {
-            // The object stands for what is missing: none is its own shape or stride.
+            // The object itself is the default: nothing is its own shape or stride.
             let found = builtin_getattr(py)?.call1((value, name, value));
             return Ok(answer(py, found)?.filter(|found| !found.is(value)));
         }
@@ -290,7 +315,7 @@ impl RecentClasses {
     }
 }
 
-/// Takes a type of elements by its name, which may follow that of a module.
+/// Parses the name of a dtype, with or without a module prefix.
 pub(crate) fn dtype_of_text(text: &Bound<'_, PyString>) -> DType {
     let text = text.to_string_lossy();
     dtype_named(text.rsplit('.').next().unwrap_or_default())
