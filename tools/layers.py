@@ -27,7 +27,14 @@ EDGES: dict[str, set[str]] = {
         "mindprof-formats",
     },
     "mindprof-pytorch": {"mindprof-model", "mindprof-record"},
+    "mindprof-python-support": {"mindprof-model"},
     "mindtorch-tensor": {"mindprof-model", "mindprof-record"},
+    "mindtorch-python": {
+        "mindprof-model",
+        "mindprof-record",
+        "mindprof-python-support",
+        "mindtorch-tensor",
+    },
     "mindprof-python": {
         "mindprof-model",
         "mindprof-record",
@@ -38,7 +45,8 @@ EDGES: dict[str, set[str]] = {
         "mindprof-allocator",
         "mindprof-cli",
         "mindprof-pytorch",
-        "mindtorch-tensor",
+        "mindprof-python-support",
+        "mindtorch-python",
     },
     "mindprof-cli": {
         "mindprof-model",
@@ -58,15 +66,18 @@ EDGES: dict[str, set[str]] = {
     },
 }
 
-# These libraries may be used by one crate only.
-OWNED: dict[str, str] = {
-    "pyo3": "mindprof-python",
-    "clap": "mindprof-cli",
-    "clap_complete": "mindprof-cli",
-    "clap_mangen": "mindprof-cli",
-    "anyhow": "mindprof-cli",
-    "indicatif": "mindprof-cli",
-    "inferno": "mindprof-report",
+# A crate may depend on these crates only under a feature: the embedded runtime is a guest.
+OPTIONAL: dict[str, set[str]] = {"mindprof-python": {"mindtorch-python"}}
+
+# These libraries may be used by these crates only.
+OWNED: dict[str, set[str]] = {
+    "pyo3": {"mindprof-python", "mindprof-python-support", "mindtorch-python"},
+    "clap": {"mindprof-cli"},
+    "clap_complete": {"mindprof-cli"},
+    "clap_mangen": {"mindprof-cli"},
+    "anyhow": {"mindprof-cli"},
+    "indicatif": {"mindprof-cli"},
+    "inferno": {"mindprof-report"},
 }
 
 # The model is plain data: what it may use beyond the standard library.
@@ -88,9 +99,14 @@ def wrong_edges(packages: list[dict[str, Any]]) -> list[str]:
             for other in sorted((used & EDGES.keys()) - EDGES[name])
         ]
         wrong += [
-            f"{name} -> {other}: only {OWNED[other]} may use it"
+            f"{name} -> {other}: only {', '.join(sorted(OWNED[other]))} may use it"
             for other in sorted(used & OWNED.keys())
-            if OWNED[other] != name
+            if name not in OWNED[other]
+        ]
+        wrong += [
+            f"{name} -> {entry['name']}: allowed only as an optional dependency"
+            for entry in package["dependencies"]
+            if entry["name"] in OPTIONAL.get(name, set()) and not entry["optional"]
         ]
         if name == "mindprof-model":
             wrong += [

@@ -5,6 +5,9 @@ from typing import Any, ClassVar, ParamSpec, Protocol, TypeVar, final
 
 from typing_extensions import Self
 
+# Tensors, autograd and their operators belong to the embedded runtime. A build without the Cargo
+# feature `runtime` has none of them; `hasattr(_core, "Tensor")` tells the two builds apart.
+
 __version__: str
 __all__ = [
     "ArrowTable",

@@ -10,7 +10,7 @@ from pathlib import Path
 import mindprof
 import pytest
 from mindprof import profile
-from mindtorch_v2.autograd import profiler as autograd_profiler
+from mindprof._profiler import autograd_profile as autograd_profiler
 
 
 class ForeignProfiler:

@@ -8,8 +8,8 @@ from mindprof import ProfilerActivity, _core
 from mindprof._frameworks.embedded import EmbeddedHost
 from mindprof._frameworks.host import Host
 from mindprof._frameworks.present import present_host
+from mindprof._profiler.autograd_profile import profile as autograd_profile
 from mindprof._settings.options import SessionOptions
-from mindtorch_v2.autograd.profiler import profile as autograd_profile
 
 
 class DeviceHost:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import mindprof
-import mindtorch_v2 as torch
 import pytest
 from mindprof import EventList, RepairWarning
+
+from tests.workloads import torch
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
 FULL = GOLDENS / "cpu-torch2.15" / "cnn-full.trace.json.gz"

@@ -10,7 +10,6 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-import mindtorch_v2 as torch
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,6 +18,7 @@ from mindprof._results.memory_timeline import Action, Category
 
 from tests.host.record_memory import CATEGORIES, changes
 from tests.host.workloads import WORKLOADS, Workload
+from tests.workloads import torch
 
 pytestmark = pytest.mark.filterwarnings("ignore:`export_memory_timeline`:FutureWarning")
 

@@ -11,13 +11,13 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
-import mindtorch_v2 as torch
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mindtorch_v2.profiler import profile, record_function
+from mindprof.profiler import profile, record_function
 
 from tests.python.stack_frames import at, calls, record, stacks, tensor, where
+from tests.workloads import torch
 
 
 @pytest.fixture(autouse=True)
