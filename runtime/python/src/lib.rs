@@ -46,7 +46,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(size::look_up_sizes, module)?)
 }
 
-/// Fills at import what PyO3 would otherwise fill at first use, possibly in a forked child.
+/// Fills at import what `PyO3` would otherwise fill at first use, possibly in a forked child.
 pub fn prefill(py: Python<'_>) {
     // Classes that are not exported are created together with their first instance.
     py.get_type::<tensor::GradientNode>();

@@ -17,8 +17,8 @@ use pyo3::ffi::{self, PyFrameObject, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use super::thread_state;
 use super::interned::CallNames;
+use super::thread_state;
 
 /// What the interpreter calls at every call and return.
 pub(super) type Hook =

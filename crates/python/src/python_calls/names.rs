@@ -13,9 +13,9 @@ use pyo3::types::PyString;
 use rustc_hash::FxHashMap;
 
 use super::detached::DetachedFrame;
+use super::interned::CallNames;
 use super::interpreter::{Frame, native_function};
 use super::modules;
-use super::interned::CallNames;
 
 /// Functions that can put another hook, or none, in the place of ours, by their names.
 const SWITCHES: [&str; 6] = [
