@@ -66,6 +66,10 @@ class Tensor:
     def __add__(self, other: Any) -> Tensor:
         return add(self, other)
 
+    def __sub__(self, other: Any) -> Tensor:
+        result = lambda: Tensor(self.shape, self.value - _value(other))  # noqa: E731
+        return _run("aten::sub", result, self, other, 1)
+
     def __mul__(self, other: Any) -> Tensor:
         return _run(
             "aten::mul", lambda: Tensor(self.shape, self.value * _value(other)), self, other
@@ -94,7 +98,7 @@ class Tensor:
 def add(tensor: Tensor, other: Any) -> Tensor:
     """Adds a number or a tensor of the same shape."""
     result = lambda: Tensor(tensor.shape, tensor.value + _value(other))  # noqa: E731
-    return _run("aten::add", result, tensor, other)
+    return _run("aten::add", result, tensor, other, 1)
 
 
 def ones(*size: Any, requires_grad: bool = False, **options: Any) -> Tensor:
@@ -113,7 +117,12 @@ def _filled(
     if requires_grad or options:
         _need_runtime("gradients and dtypes")
     shape = tuple(size[0]) if size and isinstance(size[0], (tuple, list)) else size
-    return _run(name, lambda: Tensor(shape, value), list(shape))
+
+    def allocate_and_fill() -> Tensor:
+        tensor = _run("aten::empty", lambda: Tensor(shape, value), list(shape))
+        return _run("aten::fill_", lambda: tensor, tensor, value)
+
+    return _run(name, allocate_and_fill, list(shape))
 
 
 def _run(name: str, action: Callable[[], Tensor], *inputs: Any) -> Tensor:

@@ -7,6 +7,7 @@ itself import `mindtorch_v2`; `tests/conftest.py` skips them in a build without 
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from mindprof import _core
 
 from tests.stand_in import REASON
 
-__all__ = ["HAS_RUNTIME", "IMPORT_TORCH", "REASON", "torch"]
+__all__ = ["HAS_RUNTIME", "IMPORT_TORCH", "REASON", "program", "torch"]
 
 HAS_RUNTIME = hasattr(_core, "Tensor")
 
@@ -32,3 +33,16 @@ IMPORT_TORCH = (
     else f"import sys; sys.path.append({str(Path(__file__).parents[1])!r}); "
     "from tests import stand_in as torch"
 )
+
+
+def program(text: str) -> str:
+    """Returns a program that imports `mindtorch_v2` as `torch`, for the framework that is present.
+
+    Skips the test if the program uses a name that the framework does not have.
+    """
+    line = "import mindtorch_v2 as torch"
+    if HAS_RUNTIME or line not in text:
+        return text
+    for name in re.findall(r"\btorch\.(\w+)", text):
+        getattr(torch, name)
+    return text.replace(line, IMPORT_TORCH)

@@ -235,6 +235,7 @@ def programs(draw: st.DrawFn) -> list[tuple[str, int, int]]:
     return draw(st.lists(st.tuples(names, places, places), max_size=25))
 
 
+@pytest.mark.runtime
 @settings(max_examples=40, deadline=None)
 @given(program=programs())
 def test_any_program_ends_with_the_bytes_it_holds(program: list[tuple[str, int, int]]) -> None:

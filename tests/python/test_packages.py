@@ -20,6 +20,7 @@ for name in ("mindprof", "mindtorch_v2"):
 """
 
 
+@pytest.mark.runtime
 def test_every_module_needs_the_standard_library_alone() -> None:
     source = Path(mindprof.__file__).parents[1]
     # Isolated and without site-packages: a tool that happens to be installed must not help.
@@ -46,6 +47,7 @@ sys.meta_path.insert(0, Refusal)
     assert f"{told} free-threaded\nhint: " in done.stderr
 
 
+@pytest.mark.runtime
 @pytest.mark.parametrize("is_enabled", [True, False])
 def test_an_interpreter_without_its_lock_is_refused(is_enabled: bool) -> None:
     """As one without it says of itself: there the modules are not loaded."""

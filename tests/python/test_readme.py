@@ -9,6 +9,7 @@ import re
 import shutil
 from pathlib import Path
 
+
 from tests.python import documents
 
 README = documents.ROOT / "README.md"

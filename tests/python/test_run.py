@@ -24,7 +24,7 @@ from typing import Any
 import mindprof
 import pytest
 
-from tests.workloads import IMPORT_TORCH
+from tests import workloads
 
 COMMAND = [sys.executable, "-m", "mindprof", "run"]
 
@@ -57,8 +57,7 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
 
 def write(folder: Path, text: str, name: str = "program.py") -> str:
     """Writes a program, and returns its name."""
-    text = text.replace("import mindtorch_v2 as torch", IMPORT_TORCH)
-    (folder / name).write_text(textwrap.dedent(text), encoding="utf-8")
+    (folder / name).write_text(textwrap.dedent(workloads.program(text)), encoding="utf-8")
     return name
 
 

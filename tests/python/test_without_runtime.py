@@ -1,4 +1,4 @@
-"""A build without the embedded runtime: the profiler works, and the runtime says that it is absent."""
+"""A build without the embedded runtime: `mindtorch_v2` says that it is absent."""
 
 from __future__ import annotations
 
