@@ -4,12 +4,6 @@
 //! It holds the rules for the GIL and for forks, the cells that are filled at import, and the
 //! extraction of operator arguments from Python. It knows neither of the two halves.
 
-#![expect(
-    clippy::needless_pass_by_value,
-    clippy::trivially_copy_pass_by_ref,
-    reason = "PyO3 hands over extracted arguments by value and `self` by reference"
-)]
-
 pub mod arguments;
 pub mod enter;
 pub mod gil_cell;

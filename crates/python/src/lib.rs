@@ -6,8 +6,7 @@
 
 #![expect(
     clippy::needless_pass_by_value,
-    clippy::trivially_copy_pass_by_ref,
-    reason = "PyO3 hands over extracted arguments by value and `self` by reference"
+    reason = "PyO3 hands over extracted arguments by value"
 )]
 
 mod analyzed;
