@@ -18,7 +18,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use mindprof_analyze::{Analysis, Average, Flops, GroupBy, Item, MEMORY_KEY, event_number};
 use mindprof_model::{EventId, Flags, Nanos};
 use mindprof_report::events_table;
-use mindprof_trace::is_device_work;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -292,7 +291,7 @@ impl Numbers {
 
 impl ListTotals {
     fn of(rows: &mindprof_analyze::Averages) -> Self {
-        let on_device = |row: &&Average| is_device_work(row.device) && !row.is_annotation();
+        let on_device = |row: &&Average| row.device.is_device_work() && !row.is_annotation();
         let work = rows.rows.iter().filter(on_device);
         let device: u64 = work.map(|row| row.sums.self_device_total.0).sum();
         let mut sums = rows.rows.iter().map(|row| row.sums.self_device_total);

@@ -5,7 +5,10 @@ use pyo3::prelude::*;
 
 use crate::py_cache::classes;
 
-pub(crate) use mindprof_trace::device_name;
+/// Returns the name that torch uses for a kind of device in device strings.
+pub(crate) const fn device_name(device: DeviceKind) -> &'static str {
+    device.name()
+}
 
 /// Returns the number of a scope among torch's.
 pub(crate) const fn scope_number(scope: ScopeKind) -> u8 {

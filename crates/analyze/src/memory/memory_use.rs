@@ -4,7 +4,8 @@
 use std::ops::Range;
 
 use mindprof_model::{
-    DeviceKind, EventId, Flags, MemoryRecord, MemoryRecords, Nanos, Profile, Thread, ThreadId,
+    DeviceKind, EventId, Flags, MemoryRecord, MemoryRecords, MemorySide, Nanos, Profile, Thread,
+    ThreadId,
 };
 use rustc_hash::FxHashMap;
 
@@ -22,31 +23,16 @@ pub struct Bytes {
 impl Bytes {
     /// Returns the bytes of one record: on the host, on a device, or on one that is not counted.
     pub fn of(record: &MemoryRecord) -> Self {
-        match record.device {
-            DeviceKind::Cpu | DeviceKind::Mkldnn | DeviceKind::Ideep => Self {
+        match record.device.memory_side() {
+            Some(MemorySide::Cpu) => Self {
                 host: record.bytes,
                 device: 0,
             },
-            DeviceKind::Cuda | DeviceKind::Hip | DeviceKind::Xpu | DeviceKind::PrivateUse1 => {
-                Self {
-                    host: 0,
-                    device: record.bytes,
-                }
-            }
-            DeviceKind::OpenGl
-            | DeviceKind::OpenCl
-            | DeviceKind::Fpga
-            | DeviceKind::Maia
-            | DeviceKind::Xla
-            | DeviceKind::Vulkan
-            | DeviceKind::Metal
-            | DeviceKind::Mps
-            | DeviceKind::Meta
-            | DeviceKind::Hpu
-            | DeviceKind::Ve
-            | DeviceKind::Lazy
-            | DeviceKind::Ipu
-            | DeviceKind::Mtia => Self::default(),
+            Some(MemorySide::Device) => Self {
+                host: 0,
+                device: record.bytes,
+            },
+            None => Self::default(),
         }
     }
 }

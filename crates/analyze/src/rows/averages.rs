@@ -29,10 +29,10 @@ pub use sums::{SummedGroup, Sums, sum_by_key};
 pub use time_inside::time_inside;
 
 /// The name of what a memory record without an event is shown as.
-pub const MEMORY_KEY: &str = "[memory]";
+pub const MEMORY_KEY: &str = mindprof_model::MEMORY_EVENT;
 
 /// The key of moments at which memory was not to be had.
-pub const OUT_OF_MEMORY_KEY: &str = "[OutOfMemory]";
+pub const OUT_OF_MEMORY_KEY: &str = mindprof_model::OUT_OF_MEMORY_EVENT;
 
 /// What events must share, beside their key, to be in one row, and which events are grouped at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -1,176 +1,18 @@
-//! The names that categories and causes of loss have in a trace, and the names of events that are
-//! noise.
+//! What only the Chrome format knows of categories: the track of the window, the margin of device
+//! annotations, and the keys of our own metadata. Kineto's names are in `mindprof_model`.
 
-use mindprof_model::{Category, DeviceKind, LossCause, TensorRole};
+use mindprof_model::{LossCause, TensorRole};
 
-/// The name of the mark that a memory record is shown as, and its category.
-pub(crate) const MEMORY: &str = "[memory]";
-pub(crate) const INSTANT: &str = "cpu_instant_event";
-
-/// The category of the span that says how long the window was open.
-pub(super) const WINDOW: &str = "Trace";
-/// The processes and the thread of that span, as JSON: that of today, and that of Kineto's first
-/// year.
+/// The process and the thread of the span that shows how long the profiler recorded, as JSON:
+/// today's, and that of Kineto's first year.
 pub(super) const WINDOW_TRACKS: [(&[u8], &[u8]); 2] = [
     (b"\"Spans\"", b"\"PyTorch Profiler\""),
     (b"\"Traces\"", b"\"PyTorch Profiler\""),
 ];
 
-/// The category of the host's waits for a stream, an event or a device.
-const WAIT: &str = "cuda_sync";
-
-/// How many nanoseconds wider than it was a device's annotation is drawn, on each side, so that
-/// viewers put it around the first and last of its kernels.
+/// How many nanoseconds a device annotation is widened on each side, so that viewers nest its first
+/// and last kernel in it.
 pub(super) const DEVICE_ANNOTATION_MARGIN: u64 = 1;
-
-/// Names that the profiler itself or its host leave in a trace and no analysis shows.
-const HIDDEN: [&str; 7] = [
-    "[memory]",
-    "profiler::_record_function_enter",
-    "profiler::_record_function_enter_new",
-    "profiler::_record_function_exit",
-    "aten::is_leaf",
-    "aten::output_nr",
-    "aten::_version",
-];
-
-/// Returns the category and kind of device that a trace's category stands for.
-pub(super) fn from_name(name: &str) -> (Category, DeviceKind) {
-    match name {
-        "cpu_op" => (Category::Operator, DeviceKind::Cpu),
-        "user_annotation" => (Category::Annotation, DeviceKind::Cpu),
-        "python_function" => (Category::PythonFunction, DeviceKind::Cpu),
-        "cuda_runtime" | "cuda_driver" => (Category::Runtime, DeviceKind::Cpu),
-        "kernel" | "gpu_memcpy" | "gpu_memset" => (Category::Kernel, DeviceKind::Cuda),
-        // The host waits for a stream: it stands on the stream's track and is no work of it.
-        WAIT => (Category::Other, DeviceKind::Cuda),
-        "gpu_user_annotation" => (Category::DeviceAnnotation, DeviceKind::Cuda),
-        _ => of_maker(name).unwrap_or((Category::Other, DeviceKind::Cpu)),
-    }
-}
-
-/// Returns what a category stands for that is named for a maker of devices: calls of its runtime, or
-/// what its devices did.
-fn of_maker(name: &str) -> Option<(Category, DeviceKind)> {
-    let (maker, what) = name.split_once('_')?;
-    let device = match maker {
-        // torch calls the devices of AMD as those of CUDA.
-        "hip" => DeviceKind::Cuda,
-        _ => other_device(name)?,
-    };
-    match what {
-        "runtime" | "driver" => Some((Category::Runtime, DeviceKind::Cpu)),
-        // A process of the host, and numbers.
-        "workloadd" | "counters" => None,
-        _ => Some((Category::Kernel, device)),
-    }
-}
-
-/// Returns the present name of a category as Kineto called it in 2021, and all others as they are.
-pub(super) fn present(name: &str) -> &str {
-    match name {
-        "Operator" => "cpu_op",
-        "Runtime" => "cuda_runtime",
-        "Kernel" => "kernel",
-        "Memcpy" => "gpu_memcpy",
-        "Memset" => "gpu_memset",
-        name => name,
-    }
-}
-
-/// Returns whether an event of this name is the range of a step of the profiler.
-pub(super) fn is_step(name: &str) -> bool {
-    name.starts_with("ProfilerStep#")
-}
-
-/// Returns whether a category says something of an event that is not understood.
-pub(super) fn is_unknown(name: &str) -> bool {
-    const NEITHER: [&str; 10] = [
-        "",
-        WAIT,
-        WINDOW,
-        INSTANT,
-        "other",
-        "overhead",
-        "collective_comm",
-        "external_correlation",
-        "mtia_workloadd",
-        "mtia_counters",
-    ];
-    of_name(name) == Category::Other && !NEITHER.contains(&name)
-}
-
-/// Returns the category that a trace's category stands for.
-pub fn of_name(name: &str) -> Category {
-    from_name(name).0
-}
-
-/// Returns the category itself if it is one that the categories of a profile with the names of
-/// events tell apart, else nothing.
-pub(super) fn known(name: &str) -> &'static str {
-    const KNOWN: [&str; 12] = [
-        "cpu_op",
-        "user_annotation",
-        "python_function",
-        "cuda_runtime",
-        "cuda_driver",
-        "xpu_runtime",
-        "mtia_runtime",
-        "privateuse1_runtime",
-        "kernel",
-        "gpu_memcpy",
-        "gpu_memset",
-        "other",
-    ];
-    KNOWN.into_iter().find(|known| *known == name).unwrap_or("")
-}
-
-/// Returns the kind of device that a category is named for, where it is not CUDA.
-///
-/// `kernel` and its like do not say it.
-pub(super) fn other_device(name: &str) -> Option<DeviceKind> {
-    let (device, _) = name.split_once('_')?;
-    match device {
-        "xpu" => Some(DeviceKind::Xpu),
-        "mtia" => Some(DeviceKind::Mtia),
-        "hpu" => Some(DeviceKind::Hpu),
-        "privateuse1" => Some(DeviceKind::PrivateUse1),
-        _ => None,
-    }
-}
-
-/// Returns the category that a trace shows for an event of this category and name.
-pub fn to_name(category: Category, event_name: &str, device: Option<DeviceKind>) -> &'static str {
-    match category {
-        Category::Operator => "cpu_op",
-        Category::Annotation => "user_annotation",
-        Category::PythonFunction => "python_function",
-        Category::Runtime if device == Some(DeviceKind::Xpu) => "xpu_runtime",
-        Category::Runtime if device == Some(DeviceKind::Mtia) => "mtia_runtime",
-        Category::Runtime if device == Some(DeviceKind::PrivateUse1) => "privateuse1_runtime",
-        Category::Runtime if is_driver_call(event_name) => "cuda_driver",
-        Category::Runtime => "cuda_runtime",
-        Category::Kernel if event_name.starts_with("Memcpy") => "gpu_memcpy",
-        Category::Kernel if event_name.starts_with("Memset") => "gpu_memset",
-        Category::Kernel => "kernel",
-        Category::DeviceAnnotation => "gpu_user_annotation",
-        Category::Other => "other",
-    }
-}
-
-fn is_driver_call(name: &str) -> bool {
-    name.starts_with("cu") && !name.starts_with("cuda")
-}
-
-/// Returns whether a moment of this name marks where the window begins or ends.
-pub(super) fn is_mark(name: &str) -> bool {
-    name == "Record Window End" || name.starts_with("Iteration Start: ")
-}
-
-/// Returns whether events of this name are left out of every analysis.
-pub fn is_hidden(name: &str) -> bool {
-    HIDDEN.contains(&name)
-}
 
 /// Returns the key of a cause of loss in the metadata of a trace.
 pub const fn loss_key(cause: LossCause) -> &'static str {
@@ -186,7 +28,7 @@ pub const fn loss_key(cause: LossCause) -> &'static str {
     }
 }
 
-/// Returns the word for what a tensor was said to be.
+/// Returns the word for the role of a tensor.
 pub(super) const fn role_key(role: TensorRole) -> &'static str {
     match role {
         TensorRole::Parameter => "parameter",
@@ -195,7 +37,7 @@ pub(super) const fn role_key(role: TensorRole) -> &'static str {
     }
 }
 
-/// Returns what such a word stands for.
+/// Returns the role that a word stands for, or `None` if it stands for none.
 pub(super) fn role_of(key: &str) -> Option<TensorRole> {
     let mut roles = TensorRole::ALL.into_iter();
     roles.find(|role| role_key(*role) == key)

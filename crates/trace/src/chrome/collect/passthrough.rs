@@ -3,12 +3,11 @@
 //! Most texts come again, and are then known by a look into a small table. All of them together
 //! stay a small part of the trace: what is beyond is counted.
 
-use mindprof_model::{Category, PassthroughKind, StringId, TextId, UnknownEvent};
+use mindprof_model::{Category, PassthroughKind, StringId, TextId, UnknownEvent, activity_name};
 
 use super::Collector;
 use super::template_cache::{Lookup, TemplateCache, Use};
 use super::vocabulary::CategoryMeaning;
-use crate::chrome::category;
 use crate::chrome::event::{RawArguments, RawEvent, Rest, Texts};
 use crate::chrome::keys::{ArgumentKey, ArgumentKeys, EventKey};
 use crate::chrome::text::{is_json, json_string};
@@ -139,7 +138,7 @@ impl Collector {
             return;
         }
         let name = self.part.strings.text(name);
-        let told = category::to_name(meaning.category, name, meaning.other_device);
+        let told = activity_name(meaning.category, name, meaning.other_device);
         if told == meaning.known {
             return;
         }
