@@ -100,6 +100,8 @@ mod _core {
     #[pymodule_export]
     use crate::load::{load_bytes, load_profile, profile_loss, profile_metadata};
     #[pymodule_export]
+    use crate::names::{is_device_work, is_hidden_event};
+    #[pymodule_export]
     use crate::numbers::{format_memory, format_time, format_time_share, is_shown_frame};
     #[pymodule_export]
     use crate::pickle::{event_at, events_of_trace, profile_of_trace};

@@ -16,6 +16,17 @@ pub enum Error {
     /// Something does not lie where it could be found, or lies at several places.
     #[error("the layout of torch's objects is not as expected: {0}")]
     Layout(String),
+    /// A result of torch's collector, read from memory, differs from what its accessors say.
+    #[error("torch's results differ in memory from their accessors: {what} of event {position}")]
+    Different {
+        /// The facts that differ.
+        what: &'static str,
+        /// The position of the event.
+        position: usize,
+    },
+    /// An event is linked to a correlation id that no collector assigns. The text is torch's.
+    #[error("Got negative correlation id {0} in profiler post processing")]
+    NegativeLink(i128),
 }
 
 /// What a step towards the observer returns.

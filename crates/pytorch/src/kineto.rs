@@ -20,7 +20,7 @@ use crate::self_read::read_words;
 
 /// How results lie in memory, and what reads them.
 #[derive(Clone, Copy)]
-pub struct KinetoLayout {
+pub(crate) struct KinetoLayout {
     symbols: KinetoSymbols,
     /// The bytes of one event.
     stride: u64,
@@ -37,7 +37,7 @@ impl KinetoLayout {
     /// # Errors
     /// If the platform is not supported, libtorch lacks an accessor, or what lies there does not
     /// look like a result.
-    pub fn find(address: u64, count: u64, start_ns: u64) -> Result<Self> {
+    pub(crate) fn find(address: u64, count: u64, start_ns: u64) -> Result<Self> {
         Self::find_with(KinetoSymbols::find()?, address, count, start_ns)
     }
 
@@ -64,7 +64,7 @@ impl KinetoLayout {
     ///
     /// # Errors
     /// If it does not look like a result that began at that moment.
-    pub fn open<'a, T>(
+    pub(crate) fn open<'a, T>(
         &self,
         address: u64,
         start_ns: u64,
@@ -98,7 +98,7 @@ fn unexpected(what: &str) -> Error {
 }
 
 /// The events of one result.
-pub struct KinetoEvents<'a> {
+pub(crate) struct KinetoEvents<'a> {
     layout: KinetoLayout,
     begin: u64,
     len: usize,
@@ -108,59 +108,54 @@ pub struct KinetoEvents<'a> {
 
 /// One event, in the words of torch's accessors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KinetoEvent {
+pub(crate) struct KinetoEvent {
     /// When it began and ended, in nanoseconds since the Unix epoch.
-    pub start_ns: u64,
+    pub(crate) start_ns: u64,
     /// See `start_ns`.
-    pub end_ns: u64,
+    pub(crate) end_ns: u64,
     /// The thread that it began on, by torch's count.
-    pub start_thread: u64,
+    pub(crate) start_thread: u64,
     /// The thread that it ended on.
-    pub end_thread: u64,
+    pub(crate) end_thread: u64,
     /// The thread of a backward node's forward operator; zero for none.
-    pub forward_thread: u64,
+    pub(crate) forward_thread: u64,
     /// The kind of scope.
-    pub scope: u8,
+    pub(crate) scope: u8,
     /// What links forward operators with backward nodes.
-    pub sequence: i64,
+    pub(crate) sequence: i64,
     /// The kind of device.
-    pub device: u8,
+    pub(crate) device: u8,
     /// The number of the device, or the process.
-    pub device_index: i32,
+    pub(crate) device_index: i32,
     /// The stream, or the thread by the system's number.
-    pub resource: i64,
+    pub(crate) resource: i64,
     /// Its own number.
-    pub correlation: u64,
+    pub(crate) correlation: u64,
     /// The number of the scope that asked for it.
-    pub linked: u64,
+    pub(crate) linked: u64,
     /// Zero for what is no scope; none where torch does not say.
-    pub external: Option<i64>,
+    pub(crate) external: Option<i64>,
     /// The kind of activity.
-    pub activity: u8,
+    pub(crate) activity: u8,
     /// Whether it is asynchronous.
-    pub is_async: bool,
+    pub(crate) is_async: bool,
     /// Whether it is kept out of results.
-    pub is_hidden: bool,
+    pub(crate) is_hidden: bool,
     /// Whether it is a call of Python's.
-    pub is_python: bool,
+    pub(crate) is_python: bool,
 }
 
 impl KinetoEvents<'_> {
     /// Returns how many there are.
-    pub const fn len(&self) -> usize {
+    pub(crate) const fn len(&self) -> usize {
         self.len
-    }
-
-    /// Returns whether there are none.
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
     }
 
     /// Returns one, without its name and stack.
     ///
     /// # Panics
     /// When there are fewer.
-    pub fn event(&self, index: usize) -> KinetoEvent {
+    pub(crate) fn event(&self, index: usize) -> KinetoEvent {
         let event = self.address(index);
         let ask = &self.layout.symbols;
         // SAFETY: the address is of an event of the vector, which lives as long as `self`; the
@@ -192,7 +187,7 @@ impl KinetoEvents<'_> {
     ///
     /// # Panics
     /// When there are fewer.
-    pub fn with_name<R>(&self, index: usize, use_name: impl FnOnce(&[u8]) -> R) -> R {
+    pub(crate) fn with_name<R>(&self, index: usize, use_name: impl FnOnce(&[u8]) -> R) -> R {
         let mut name = Text::EMPTY;
         // SAFETY: as in `event`; a text that is returned is written where it is told to.
         unsafe { (self.layout.symbols.name)(&raw mut name, self.address(index)) };
@@ -206,7 +201,7 @@ impl KinetoEvents<'_> {
     ///
     /// # Panics
     /// When there are fewer.
-    pub fn bytes(&self, index: usize) -> i64 {
+    pub(crate) fn bytes(&self, index: usize) -> i64 {
         // SAFETY: as in `event`.
         unsafe { (self.layout.symbols.bytes)(self.address(index)) }
     }
@@ -215,7 +210,7 @@ impl KinetoEvents<'_> {
     ///
     /// # Panics
     /// When there are fewer.
-    pub fn stack(&self, index: usize) -> impl DoubleEndedIterator<Item = &[u8]> {
+    pub(crate) fn stack(&self, index: usize) -> impl DoubleEndedIterator<Item = &[u8]> {
         // SAFETY: as in `event`; the texts are the event's, and live as long.
         let frames: &[Text] = unsafe {
             let frames = (self.layout.symbols.stack)(self.address(index));

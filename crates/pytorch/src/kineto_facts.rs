@@ -16,7 +16,7 @@ const EVENTS_PER_THREAD: usize = 8192;
 const MOST_THREADS: usize = 8;
 
 /// What a result says of its events, with their names.
-pub struct KinetoFacts {
+pub(crate) struct KinetoFacts {
     chunks: Vec<Chunk>,
     /// How many events a chunk has; the last may have fewer.
     chunk_len: usize,
@@ -32,7 +32,7 @@ struct Chunk {
 
 impl KinetoFacts {
     /// Reads all events of a result.
-    pub fn read(events: &KinetoEvents<'_>) -> Self {
+    pub(crate) fn read(events: &KinetoEvents<'_>) -> Self {
         let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let most = processors.min(MOST_THREADS);
         let threads = events.len().div_ceil(EVENTS_PER_THREAD).clamp(1, most);
@@ -65,12 +65,12 @@ impl KinetoFacts {
     /// # Panics
     /// When there are fewer.
     #[inline]
-    pub fn event(&self, index: usize) -> &KinetoEvent {
+    pub(crate) fn event(&self, index: usize) -> &KinetoEvent {
         &self.chunks[index / self.chunk_len].events[index % self.chunk_len]
     }
 
     /// Adds the names of all events to a table, and returns their ids, by event.
-    pub fn names(&self, strings: &mut StringTable) -> Vec<StringId> {
+    pub(crate) fn names(&self, strings: &mut StringTable) -> Vec<StringId> {
         let count = self.chunks.iter().map(|chunk| chunk.names.len()).sum();
         let mut names = Vec::with_capacity(count);
         for chunk in &self.chunks {

@@ -23,7 +23,7 @@ use crate::self_read::read_words;
 
 /// How values tell what they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KinetoValues {
+pub(crate) struct KinetoValues {
     tags: Tags,
     /// In a list: the address of its first value, and after it that of its end.
     list_values: usize,
@@ -49,7 +49,10 @@ impl KinetoValues {
     ///
     /// # Errors
     /// If one is not found where it should be, or one kind is not among them.
-    pub fn learn(events: &KinetoEvents<'_>, known: &[(usize, usize, KnownValue)]) -> Result<Self> {
+    pub(crate) fn learn(
+        events: &KinetoEvents<'_>,
+        known: &[(usize, usize, KnownValue)],
+    ) -> Result<Self> {
         let (mut int, mut double, mut bool, mut list) = (None, None, None, None);
         let mut complex = None;
         let value = |event, position| {
@@ -179,7 +182,7 @@ impl Nested {
 }
 
 /// What one event was given.
-pub struct KinetoInputs<'a> {
+pub(crate) struct KinetoInputs<'a> {
     dims: &'a [Numbers],
     types: &'a [Text],
     values: &'a [Value],
@@ -193,7 +196,7 @@ impl KinetoEvents<'_> {
     ///
     /// # Panics
     /// When there are fewer.
-    pub fn has_keywords(&self, index: usize) -> bool {
+    pub(crate) fn has_keywords(&self, index: usize) -> bool {
         // SAFETY: the accessor only reads.
         unsafe { (self.symbols().has_keywords)(self.address(index)) != 0 }
     }
@@ -202,7 +205,7 @@ impl KinetoEvents<'_> {
     ///
     /// # Panics
     /// When there are fewer.
-    pub fn inputs(&self, index: usize) -> KinetoInputs<'_> {
+    pub(crate) fn inputs(&self, index: usize) -> KinetoInputs<'_> {
         let (event, ask) = (self.address(index), self.symbols());
         // SAFETY: the accessors only read; what they return is the event's, and lives as long.
         unsafe {
@@ -227,20 +230,18 @@ unsafe fn list<'a, T>(array: Array) -> &'a [T] {
 }
 
 impl<'a> KinetoInputs<'a> {
-    /// Writes them; `dtype_of` knows the names of types.
-    pub fn write(
-        &self,
-        layout: &KinetoValues,
-        dtype_of: impl Fn(&str) -> DType,
-        inputs: &mut InputsEncoder,
-    ) {
+    /// Encodes them.
+    pub(crate) fn write(&self, layout: &KinetoValues, inputs: &mut InputsEncoder) {
         for (index, dims) in self.dims.iter().enumerate() {
             let kind = self.types.get(index).map_or(&b""[..], Text::bytes);
             match (kind, self.values.get(index)) {
                 (b"TensorList", _) => self.write_list(index, inputs),
                 (b"Scalar" | b"ScalarList", Some(value)) => layout.write(value, inputs),
                 _ => {
-                    let (dims, dtype) = (dims.as_slice(), std::str::from_utf8(kind).map(&dtype_of));
+                    let (dims, dtype) = (
+                        dims.as_slice(),
+                        std::str::from_utf8(kind).map(DType::from_cpp_name),
+                    );
                     let strides = self.nested_strides.get(index).map_or(&[][..], Nested::one);
                     match dtype.unwrap_or(DType::Unknown) {
                         DType::Unknown if dims.is_empty() => inputs.other(),

@@ -22,6 +22,7 @@ mod memory;
 mod names;
 mod observer;
 mod probe;
+mod raw_results;
 mod roles;
 mod samples;
 mod self_read;
@@ -36,13 +37,15 @@ mod tests;
 mod threads;
 
 pub use error::{Error, Result};
-pub use kineto::{KinetoEvent, KinetoEvents, KinetoLayout};
-pub use kineto_facts::KinetoFacts;
-pub use kineto_inputs::{KinetoInputs, KinetoValues, KnownValue};
+pub use kineto_inputs::KnownValue;
 pub use layout::Layout;
 pub use memory::MemoryReport;
 pub use observer::{Attachment, Observer, Wanted};
 pub use probe::{Facts, Probe};
+pub use raw_results::{
+    NativeEvents, NativeLayout, RawEvent, RawEvents, RawResults, ReadOptions, ReferenceEvents,
+    ThreadIdentity, read_raw_results,
+};
 pub use self_read::read_words;
 pub use symbols::Symbols;
 pub use tensor_samples::TensorSamples;

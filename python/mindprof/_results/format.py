@@ -4,19 +4,6 @@ from __future__ import annotations
 
 from mindprof import _core
 
-_HIDDEN = frozenset(
-    {
-        "[memory]",
-        "[OutOfMemory]",
-        "profiler::_record_function_enter",
-        "profiler::_record_function_enter_new",
-        "profiler::_record_function_exit",
-        "aten::is_leaf",
-        "aten::output_nr",
-        "aten::_version",
-    }
-)
-
 
 def _format_time(time_us: float) -> str:
     """Formats a time in a suitable unit."""
@@ -43,8 +30,8 @@ def _rewrite_name(name: str, with_wildcard: bool = False) -> str:
 
 
 def _filter_name(name: str) -> bool:
-    """Returns whether events of this name are hidden."""
-    return name in _HIDDEN
+    """Returns whether events of this name are left out of lists."""
+    return name == "[OutOfMemory]" or _core.is_hidden_event(name)
 
 
 def _filter_stack_entry(entry: str) -> bool:

@@ -88,12 +88,8 @@ fn inputs_are_written_as_they_were_given() {
     with_event(|events, known| {
         let layout = KinetoValues::learn(events, known).unwrap();
         assert_eq!(layout.list_values, 16);
-        let dtype_of = |name: &str| match name {
-            "float" => DType::F32,
-            _ => DType::Unknown,
-        };
         let mut found = InputsEncoder::default();
-        events.inputs(0).write(&layout, dtype_of, &mut found);
+        events.inputs(0).write(&layout, &mut found);
         let mut expected = InputsEncoder::default();
         expected.tensor(DType::F32, &[2, 3], &[3, 1]);
         expected.tensor_list(2);
@@ -106,7 +102,7 @@ fn inputs_are_written_as_they_were_given() {
         expected.other();
         assert_eq!(found.words(), expected.words());
         let mut nothing = InputsEncoder::default();
-        events.inputs(1).write(&layout, dtype_of, &mut nothing);
+        events.inputs(1).write(&layout, &mut nothing);
         assert!(nothing.words().is_empty());
     });
 }

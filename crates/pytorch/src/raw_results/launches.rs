@@ -1,18 +1,18 @@
-//! Launches of kernels that no kernel answers: what the device's own recorder lost.
+//! Counts kernel launches without a kernel: work that the device's own recorder lost.
 //!
-//! Every call that launches a kernel has a number that its kernel has too. Comes from the reader's
-//! events, goes into the loss of the part.
+//! A launch and its kernel share a correlation id. The events come from the reader, the count goes
+//! into the loss of the part.
 
 use mindprof_model::StringId;
 
-/// What is known of launches so far.
+/// The correlation ids of launches and of device work seen so far.
 #[derive(Default)]
 pub(super) struct Launches {
     launched: Vec<i64>,
     reported: Vec<i64>,
-    /// By the ids of names, what calls of a name do; each is looked up once.
+    /// The kind of call by the id of its name, each computed once.
     kinds: Vec<Option<CallKind>>,
-    /// Whether calls were put down in a graph, to be run later or never.
+    /// Whether calls were captured into a graph, which may run later or never.
     has_graphs: bool,
 }
 
@@ -24,7 +24,7 @@ enum CallKind {
 }
 
 impl Launches {
-    /// Takes a call into the runtime.
+    /// Adds a call into the runtime.
     pub(super) fn add_call(&mut self, name: StringId, text: &str, correlation: i128) {
         if self.kinds.len() <= name.index() {
             self.kinds.resize(name.index() + 1, None);
@@ -36,18 +36,18 @@ impl Launches {
         }
     }
 
-    /// Takes what a device did.
+    /// Adds work of a device.
     pub(super) fn add_work(&mut self, correlation: i128) {
         self.reported.push(correlation as i64);
     }
 
-    /// Returns how many launches have no kernel. Where a graph was captured that is not known: its
-    /// launches have none.
+    /// Returns the number of launches without a kernel. Returns zero if a graph was captured,
+    /// because captured launches never have one.
     pub(super) fn unreported(&mut self) -> u64 {
         if self.has_graphs {
             return 0;
         }
-        // Both come nearly in order.
+        // Both are nearly sorted already.
         self.launched.sort_unstable();
         self.reported.sort_unstable();
         let mut reported = self.reported.iter().peekable();

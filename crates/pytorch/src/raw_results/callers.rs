@@ -1,21 +1,20 @@
-//! The threads that called into a device's runtime where no scope asked for it.
+//! Infers the threads of runtime calls that were made outside any scope.
 //!
-//! CUPTI knows threads by numbers that are used again once a thread has ended, and Kineto puts the
-//! system's number of the first such thread in their place, however many have had it since. Scopes
-//! tell the system's number of their thread, and what they asked for is known by them: so it is told
-//! which threads stood behind a number, and when.
+//! CUPTI identifies threads by numbers that it reuses once a thread has ended, and Kineto replaces
+//! each with the system's id of the first thread that had it. Scopes report their thread reliably,
+//! and so do calls inside scopes: together they show which threads used a number, and when.
 
 use mindprof_model::ThreadId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What is known of callers while results are read.
+/// The threads seen so far, and the calls whose thread is still unknown.
 #[derive(Default)]
 pub(super) struct Callers {
-    /// When scopes and their calls ran, by thread.
+    /// For each thread, the time span of its scopes and their calls.
     lives: FxHashMap<ThreadId, Life>,
-    /// Numbers that scopes and their calls had, with their threads.
+    /// The numbers that scopes and their calls reported, with their threads.
     known: FxHashSet<(i128, ThreadId)>,
-    /// The one of them that was met last: mostly the next is the same.
+    /// The most recently added pair, because the next one is mostly the same.
     last: Option<(i128, ThreadId)>,
     unlinked: Vec<UnlinkedCall>,
 }
@@ -27,7 +26,7 @@ struct Life {
 }
 
 impl Life {
-    /// Returns how far away a moment is; zero if it lies within.
+    /// Returns the distance to a time; zero if the time lies within.
     fn distance(self, time: i64) -> u64 {
         match time {
             time if time < self.start => self.start.abs_diff(time),
@@ -37,16 +36,16 @@ impl Life {
     }
 }
 
-/// Who made a call that no scope asked for.
+/// The thread that made a call outside any scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Caller {
-    /// A thread whose scopes, or their calls, have this number.
+    /// A thread whose scopes, or their calls, reported the same number.
     Known(ThreadId),
-    /// One of which no more is known than the number.
+    /// A thread of which only the number is known.
     Numbered(i128),
 }
 
-/// A call that no scope asked for, by its place among all events.
+/// A call outside any scope, by its index among all events.
 #[derive(Clone, Copy, Debug)]
 struct UnlinkedCall {
     place: usize,
@@ -55,7 +54,7 @@ struct UnlinkedCall {
 }
 
 impl Callers {
-    /// Notes a scope of a thread, or a call that one asked for, and the number that it has.
+    /// Adds a scope of a thread, or a call inside one, with the number that it reports.
     pub(super) fn add_work(&mut self, thread: ThreadId, number: i128, (start, end): (i64, i64)) {
         let life = self.lives.entry(thread).or_insert(Life { start, end });
         life.start = life.start.min(start);
@@ -65,7 +64,7 @@ impl Callers {
         }
     }
 
-    /// Notes a call with a number that no scope asked for.
+    /// Adds a call outside any scope, with the number that it reports.
     pub(super) fn add_unlinked(&mut self, place: usize, number: i128, time: i64) {
         self.unlinked.push(UnlinkedCall {
             place,
@@ -74,7 +73,7 @@ impl Callers {
         });
     }
 
-    /// Returns who made the calls that no scope asked for, by their places.
+    /// Returns the inferred threads of the calls outside any scope, with the calls' indices.
     ///
     /// ```text
     /// number 7    ──thread 3──      ───thread 5───
@@ -91,7 +90,7 @@ impl Callers {
         }
         self.unlinked.into_iter().map(move |call| {
             let lives = behind.get(&call.number).map_or(&[][..], Vec::as_slice);
-            // One after another had the number, so that only two can be the nearest.
+            // Threads used the number one after another, so only two can be the nearest.
             let next = lives.partition_point(|(life, _)| life.start <= call.time);
             let near = &lives[next.saturating_sub(1)..lives.len().min(next + 1)];
             let nearest = near.iter().min_by_key(|(life, _)| life.distance(call.time));

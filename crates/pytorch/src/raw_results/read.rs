@@ -1,75 +1,80 @@
 //! Reads raw results of torch's collector into a part of a profile.
 //!
-//! What a part has no room for (metadata, flows) stays with the raw event, which is found again by
-//! its position.
+//! Takes the events of a [`RawEvents`] source. A part has no room for everything that a raw event
+//! says (metadata, flows); [`RawResults`] maps its events back to the raw ones by position.
 
 use std::cmp::Reverse;
 use std::mem;
 use std::ops::ControlFlow;
 
-use mindprof_analyze::{MEMORY_KEY, OUT_OF_MEMORY_KEY};
 use mindprof_model::{
     Category, DeviceKind, Event, Flags, ForwardThread, InputsEncoder, Links, LossCause,
-    MemoryRecord, Nanos, Part, ScopeKind, StackId, StringId, StringTable, Thread, ThreadId,
+    MEMORY_EVENT, MemoryRecord, Nanos, OUT_OF_MEMORY_EVENT, Part, ScopeKind, StackId, StringId,
+    StringTable, Thread, ThreadId, is_hidden_event,
 };
-use mindprof_trace::is_hidden_name;
-use pyo3::exceptions::PyRuntimeError;
-use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::callers::{Caller, Callers};
 use super::launches::Launches;
 use super::source::{RawEvent, RawEvents};
+use crate::error::Error;
 
-/// Raw results as a part, and the way back from it to the raw events.
-pub(crate) struct RawResults {
-    /// Its events and memory records lie in the order that they have in a profile.
-    pub(crate) part: Part,
-    /// By event of the part, the position of its raw event.
-    pub(crate) events: Vec<u32>,
-    /// By memory record of the part, the position of its raw event.
-    pub(crate) memory: Vec<usize>,
-    /// The requests for memory that failed, as records, and the positions of their raw events.
-    pub(crate) failed: Vec<(usize, MemoryRecord)>,
-    /// The largest number of an event that is shown.
-    pub(crate) last_number: i128,
+/// Raw results as a part, with the positions of the raw events that its contents came from.
+///
+/// [`read_raw_results`] returns it. Callers that show more of an event than a part holds look up
+/// the raw event by its position.
+pub struct RawResults {
+    /// The part. Its events and memory records are in the order that they have in a profile.
+    pub part: Part,
+    /// For each event of the part, the position of its raw event.
+    pub events: Vec<u32>,
+    /// For each memory record of the part, the position of its raw event.
+    pub memory: Vec<usize>,
+    /// The failed allocations as records, with the positions of their raw events.
+    pub failed: Vec<(usize, MemoryRecord)>,
+    /// The largest correlation id of the events that are not hidden.
+    pub last_number: i128,
 }
 
-/// What is read, beside times, names and links.
+/// Options for [`read_raw_results`]: what to read besides times, names and links.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ReadOptions {
-    /// The results' time zero, in nanoseconds since the Unix epoch.
-    pub(crate) time_zero: i128,
-    pub(crate) inputs: bool,
-    pub(crate) stacks: bool,
-    pub(crate) threads: ThreadIdentity,
+pub struct ReadOptions {
+    /// The start of the results, in nanoseconds since the Unix epoch.
+    pub time_zero: i128,
+    /// Whether to read the inputs of operators and annotations.
+    pub inputs: bool,
+    /// Whether to read stacks.
+    pub stacks: bool,
+    /// The numbers that identify CPU threads.
+    pub threads: ThreadIdentity,
 }
 
-/// By what threads of the host are told apart.
+/// The numbers that identify CPU threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ThreadIdentity {
-    /// By torch's count. Who made the results is not known.
+pub enum ThreadIdentity {
+    /// Torch's own count, for results whose process is unknown.
     Counted,
-    /// By the numbers of the system, as in what is recorded in this process beside.
+    /// The operating system's thread ids, so that the threads match those of a recording in this
+    /// process.
     System,
 }
 
-/// Reads raw results.
+/// Reads raw results into a part.
 ///
-/// `visit` sees the position of each event that is shown before it is read; when it breaks, the
-/// part holds what was read until then, and the memory records of all.
+/// `visit` is called with the position of each event that is not hidden, before the event is read.
+/// If it breaks, the part holds the events read so far, and all memory records.
 ///
 /// # Errors
-/// When an accessor fails or says what no recorder would, or when `visit` does.
-pub(crate) fn read_raw_results(
-    source: &impl RawEvents,
+/// If an accessor or `visit` fails, or if an event is linked to a negative correlation id.
+pub fn read_raw_results<S: RawEvents>(
+    source: &S,
     options: ReadOptions,
-    mut visit: impl FnMut(usize) -> PyResult<ControlFlow<()>>,
-) -> PyResult<RawResults> {
+    mut visit: impl FnMut(usize) -> Result<ControlFlow<()>, S::Error>,
+) -> Result<RawResults, S::Error> {
     let mut reader = Reader::new(source, options);
     let mut meanings = Meanings::default();
     let names = source.names(&mut reader.part.strings)?;
-    // Ranges that a user gave the name of a record.
+    // User annotations that have the name of a memory record.
     let mut ranges = Vec::new();
     for (position, &name) in names.iter().enumerate() {
         let meaning = meanings.meaning(name, &reader.part.strings);
@@ -103,7 +108,7 @@ pub(crate) fn read_raw_results(
     Ok(reader.finish())
 }
 
-/// What the name of an event says of it.
+/// The meaning of an event's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {
     Memory,
@@ -113,13 +118,13 @@ enum Meaning {
 }
 
 impl Meaning {
-    /// Returns whether it is a record of memory, unless a user gave a range such a name.
+    /// Returns whether events of the name are memory records, unless they are user annotations.
     const fn is_record(self) -> bool {
         matches!(self, Self::Memory | Self::OutOfMemory)
     }
 }
 
-/// Meanings by the ids of names, each looked up once.
+/// Meanings by the ids of names, each computed once.
 #[derive(Default)]
 struct Meanings {
     known: Vec<Option<Meaning>>,
@@ -131,39 +136,41 @@ impl Meanings {
             self.known.resize(strings.len(), None);
         }
         *self.known[name.index()].get_or_insert_with(|| match strings.text(name) {
-            MEMORY_KEY => Meaning::Memory,
-            OUT_OF_MEMORY_KEY => Meaning::OutOfMemory,
-            text if is_hidden_name(text) => Meaning::Hidden,
+            MEMORY_EVENT => Meaning::Memory,
+            OUT_OF_MEMORY_EVENT => Meaning::OutOfMemory,
+            text if is_hidden_event(text) => Meaning::Hidden,
             _ => Meaning::Shown,
         })
     }
 }
 
-/// A part on its way: times count from the results' time zero, forward threads have the numbers of
-/// torch's count.
+/// A part under construction.
+///
+/// Until [`Reader::finish`], times are relative to the start of the results and may be negative,
+/// thread ids index `threads`, and forward threads have torch's numbers.
 struct Reader<'a, S> {
     source: &'a S,
     options: ReadOptions,
     part: Part,
     threads: Vec<Thread>,
-    /// The threads by kind of device, its number, and their own numbers: of the host's threads by
-    /// torch's count, of devices' the streams.
+    /// Threads by kind of device, process or device index, and number: torch's count for CPU
+    /// threads, the stream for devices.
     tracks: FxHashMap<(DeviceKind, u64, u64), ThreadId>,
     numbers: LinkNumbers,
     inputs: InputsEncoder,
     launches: Launches,
     callers: Callers,
     events: Vec<Entry>,
-    /// Backward nodes, by their places in `events`, with the threads of their forward operators.
+    /// Indices of backward nodes in `events`, with the threads of their forward operators.
     forward_threads: Vec<(usize, u64)>,
     memory: Vec<MemoryEntry>,
     failed: Vec<MemoryEntry>,
     last_number: i128,
 }
 
-/// An event on its way. There are very many, so that what can be told by others is left out.
+/// An event under construction. It is kept small because there may be millions.
 struct Entry {
-    /// Its start and duration are the signed times of its begin and end.
+    /// Its start and duration hold the signed times of its start and end.
     event: Event,
     links: Links,
     position: u32,
@@ -219,7 +226,7 @@ impl<'a, S: RawEvents> Reader<'a, S> {
         }
     }
 
-    fn read_memory(&mut self, position: usize, raw: &RawEvent) -> PyResult<MemoryEntry> {
+    fn read_memory(&mut self, position: usize, raw: &RawEvent) -> Result<MemoryEntry, S::Error> {
         let stack = self.read_stack(position)?;
         let record = MemoryRecord {
             time: Nanos::ZERO,
@@ -239,9 +246,9 @@ impl<'a, S: RawEvents> Reader<'a, S> {
         })
     }
 
-    /// Adds the moment at which memory was not to be had; a part has no room for how much it was.
+    /// Adds an instant event for a failed allocation. A part has no room for its size.
     fn add_failed(&mut self, request: MemoryEntry) {
-        let name = self.part.strings.intern(OUT_OF_MEMORY_KEY);
+        let name = self.part.strings.intern(OUT_OF_MEMORY_EVENT);
         let thread = request.record.thread;
         let mut event = Event::new(Category::Other, name, thread, Nanos::ZERO, Nanos::ZERO);
         event.flags = Flags::INSTANT;
@@ -258,18 +265,15 @@ impl<'a, S: RawEvents> Reader<'a, S> {
         name: StringId,
         raw: &RawEvent,
         is_hidden: bool,
-    ) -> PyResult<()> {
+    ) -> Result<(), S::Error> {
         if raw.linked < 0 && !is_hidden {
-            return Err(PyRuntimeError::new_err(format!(
-                "Got negative correlation id {} in profiler post processing",
-                raw.linked
-            )));
+            return Err(Error::NegativeLink(raw.linked).into());
         }
         let text = self.part.strings.text(name);
         let (category, is_scope) = (raw.category(text), raw.is_scope(text));
         let times = (self.since_zero(raw.start_ns), self.since_zero(raw.end_ns));
         let thread = if raw.device == DeviceKind::Cpu {
-            self.host_thread(raw, is_scope, times)
+            self.cpu_thread(raw, is_scope, times)
         } else {
             self.track(raw.device, raw.device_index as u64, raw.resource as u64)
         };
@@ -316,7 +320,7 @@ impl<'a, S: RawEvents> Reader<'a, S> {
         Ok(())
     }
 
-    fn read_stack(&mut self, position: usize) -> PyResult<StackId> {
+    fn read_stack(&mut self, position: usize) -> Result<StackId, S::Error> {
         if self.options.stacks {
             self.source.stack(position, &mut self.part)
         } else {
@@ -329,8 +333,8 @@ impl<'a, S: RawEvents> Reader<'a, S> {
         since.clamp(i64::MIN.into(), i64::MAX.into()) as i64
     }
 
-    /// Returns the host's thread of the event that is read next.
-    fn host_thread(&mut self, raw: &RawEvent, is_scope: bool, times: (i64, i64)) -> ThreadId {
+    /// Returns the CPU thread of the event that is being read.
+    fn cpu_thread(&mut self, raw: &RawEvent, is_scope: bool, times: (i64, i64)) -> ThreadId {
         if self.options.threads == ThreadIdentity::Counted {
             return self.counted_thread(raw);
         }
@@ -344,25 +348,26 @@ impl<'a, S: RawEvents> Reader<'a, S> {
             self.callers.add_work(thread, raw.resource, times);
             return thread;
         }
-        // torch counts all else to the thread that began the collection, whichever made it.
+        // torch assigns all other events to the thread that started the collection, whichever
+        // thread they ran on.
         if raw.resource == 0 {
             return self.collector_thread();
         }
-        // It is set when all is read.
+        // `set_callers` replaces it once all events are read.
         self.callers
             .add_unlinked(self.events.len(), raw.resource, times.0);
         ThreadId::from_raw(0)
     }
 
-    /// Returns a thread for what the collector itself did, of which it is not told where.
+    /// Returns a thread for the collector's own work, whose thread torch does not tell.
     fn collector_thread(&mut self) -> ThreadId {
         let id = self.track(DeviceKind::Cpu, std::process::id().into(), 0);
         self.threads[id.index()].name = self.part.strings.intern(COLLECTOR_THREAD);
         id
     }
 
-    /// Sets the threads of calls that no scope asked for. Those of which no more is known have one
-    /// by the number that they tell.
+    /// Sets the threads of calls outside any scope. A call whose thread cannot be inferred goes to a
+    /// thread with the number that the call reports.
     fn set_callers(&mut self) {
         let process = std::process::id().into();
         for (place, caller) in mem::take(&mut self.callers).into_threads() {
@@ -373,15 +378,15 @@ impl<'a, S: RawEvents> Reader<'a, S> {
         }
     }
 
-    /// Returns the thread of torch's count.
+    /// Returns the thread with torch's number of an event.
     fn counted_thread(&mut self, raw: &RawEvent) -> ThreadId {
-        self.track(DeviceKind::Cpu, HOST_PROCESS, raw.start_thread)
+        self.track(DeviceKind::Cpu, UNKNOWN_PROCESS, raw.start_thread)
     }
 
-    /// Returns the thread of torch's count of something that tells the system's number too.
+    /// Returns the thread with torch's number of an event, and notes the system's id of it.
     fn numbered_thread(&mut self, raw: &RawEvent) -> ThreadId {
         let id = self.counted_thread(raw);
-        // Not all that ran on a thread tells the system's number of it.
+        // Not every event reports the system's id of its thread.
         if self.options.threads == ThreadIdentity::System && raw.resource != 0 {
             let thread = &mut self.threads[id.index()];
             thread.native = raw.resource as u64;
@@ -404,8 +409,8 @@ impl<'a, S: RawEvents> Reader<'a, S> {
         })
     }
 
-    /// Adds the threads to the part, and returns their ids in it. Those that turned out to be the
-    /// same have one.
+    /// Adds the threads to the part and returns their ids in it. Threads that turned out to be the
+    /// same share an id.
     fn settled_threads(&mut self) -> Vec<ThreadId> {
         let mut known = FxHashMap::default();
         let part = &mut self.part;
@@ -418,7 +423,7 @@ impl<'a, S: RawEvents> Reader<'a, S> {
         threads.collect()
     }
 
-    /// Returns the places of events by time.
+    /// Returns the indices of events in time order.
     fn order(&self) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.events.len() as u32).collect();
         if !self.events.is_sorted_by_key(Entry::order) {
@@ -427,7 +432,7 @@ impl<'a, S: RawEvents> Reader<'a, S> {
         order
     }
 
-    /// Orders everything, so that positions stay known, and counts time from the earliest moment.
+    /// Sorts everything by time, moves time zero to the earliest event, and fills the part.
     fn finish(mut self) -> RawResults {
         let order = self.order();
         self.memory.sort_by_key(|entry| entry.time);
@@ -443,7 +448,7 @@ impl<'a, S: RawEvents> Reader<'a, S> {
         self.set_callers();
         let threads = self.settled_threads();
         for &(place, number) in &self.forward_threads {
-            let thread = self.tracks.get(&(DeviceKind::Cpu, HOST_PROCESS, number));
+            let thread = self.tracks.get(&(DeviceKind::Cpu, UNKNOWN_PROCESS, number));
             let thread = thread.map_or(ForwardThread::Elsewhere, |id| {
                 ForwardThread::At(threads[id.index()])
             });
@@ -481,13 +486,13 @@ impl<'a, S: RawEvents> Reader<'a, S> {
     }
 }
 
-/// What the thread is called of what a collector does itself.
+/// The name of the thread for the collector's own work.
 const COLLECTOR_THREAD: &str = "collector of torch";
 
-/// The process of threads of which no more is known than torch's count.
-const HOST_PROCESS: u64 = 0;
+/// The process id of threads that are known only by torch's count.
+const UNKNOWN_PROCESS: u64 = 0;
 
-/// Returns the scope that a number of the recorder's stands for.
+/// Returns the scope that a number of torch's `RecordScope` stands for.
 const fn scope(number: i128) -> ScopeKind {
     match number {
         1 => ScopeKind::Backward,
@@ -496,7 +501,7 @@ const fn scope(number: i128) -> ScopeKind {
     }
 }
 
-/// Numbers that tie events together, in the 32 bits that a part has for them. Those that fit stay.
+/// Correlation ids in the 32 bits that a part has for them. Ids that fit are unchanged.
 #[derive(Default)]
 struct LinkNumbers {
     wide: FxHashMap<i128, u32>,
@@ -505,7 +510,7 @@ struct LinkNumbers {
 impl LinkNumbers {
     fn number(&mut self, number: i128) -> u32 {
         u32::try_from(number).unwrap_or_else(|_| {
-            // From the top, where a recorder that counts from one comes last.
+            // Counted down from the top, far from the ids of a collector that counts from one.
             let next = u32::MAX - self.wide.len() as u32;
             *self.wide.entry(number).or_insert(next)
         })
