@@ -1,9 +1,9 @@
-//! Results of torch's own collector, read where they lie.
+//! Reads the results of torch's own collector in place.
 //!
-//! A result holds the moment it began at and a vector of events; each event is asked by accessors
-//! that libtorch exports, and that Python's own are made of. How large an event is, is worked out
-//! from a result whose events were counted. Goes to whoever makes a part of it, who compares the
-//! first results with what Python says of them.
+//! A result holds its start time and a vector of events. Each event is read through the accessors
+//! that libtorch exports and that Python's accessors call too. The size of an event follows from a
+//! result with a known number of events. `raw_results` compares the first result with Python's
+//! accessors.
 
 #![expect(
     unsafe_code,
@@ -18,30 +18,30 @@ use crate::ivalue::slice;
 use crate::kineto_symbols::{KinetoSymbols, Text};
 use crate::self_read::read_words;
 
-/// How results lie in memory, and what reads them.
+/// The layout of results, and the accessors that read them.
 #[derive(Clone, Copy)]
 pub(crate) struct KinetoLayout {
     symbols: KinetoSymbols,
-    /// The bytes of one event.
+    /// The size of one event in bytes.
     stride: u64,
 }
 
-/// No event is smaller: it holds what it was made of, its stack, its shapes and its types.
+/// An event holds at least its source, stack, shapes and types.
 const SMALLEST_EVENT: u64 = 64;
 const LARGEST_EVENT: u64 = 4096;
 
 impl KinetoLayout {
-    /// Finds the layout from the address of a result whose events were counted, and that began at
-    /// a known moment.
+    /// Finds the layout from the address of a result with a known number of events and a known
+    /// start time.
     ///
     /// # Errors
-    /// If the platform is not supported, libtorch lacks an accessor, or what lies there does not
-    /// look like a result.
+    /// If the platform is not supported, libtorch lacks an accessor, or the memory does not look
+    /// like a result.
     pub(crate) fn find(address: u64, count: u64, start_ns: u64) -> Result<Self> {
         Self::find_with(KinetoSymbols::find()?, address, count, start_ns)
     }
 
-    /// As [`KinetoLayout::find`], with accessors that are known.
+    /// As [`KinetoLayout::find`], with known accessors.
     pub(crate) fn find_with(
         symbols: KinetoSymbols,
         address: u64,
@@ -51,11 +51,13 @@ impl KinetoLayout {
         let (begin, end) = vector(address, start_ns)?;
         let bytes = end - begin;
         if count < 2 || bytes % count != 0 {
-            return Err(unexpected("its events are not counted right"));
+            return Err(unexpected(
+                "the number of events does not fit their total size",
+            ));
         }
         let stride = bytes / count;
         if !(SMALLEST_EVENT..=LARGEST_EVENT).contains(&stride) || !stride.is_multiple_of(8) {
-            return Err(unexpected("its events are too small or too large"));
+            return Err(unexpected("events have an implausible size"));
         }
         Ok(Self { symbols, stride })
     }
@@ -63,7 +65,7 @@ impl KinetoLayout {
     /// Opens the result at an address, which is borrowed from `owner`.
     ///
     /// # Errors
-    /// If it does not look like a result that began at that moment.
+    /// If the memory does not look like a result with this start time.
     pub(crate) fn open<'a, T>(
         &self,
         address: u64,
@@ -72,7 +74,7 @@ impl KinetoLayout {
     ) -> Result<KinetoEvents<'a>> {
         let (begin, end) = vector(address, start_ns)?;
         if (end - begin) % self.stride != 0 {
-            return Err(unexpected("its events are of another size"));
+            return Err(unexpected("events have another size"));
         }
         Ok(KinetoEvents {
             layout: *self,
@@ -83,18 +85,18 @@ impl KinetoLayout {
     }
 }
 
-/// Returns where the events of a result begin and end.
+/// Returns the addresses of the begin and the end of a result's events.
 fn vector(address: u64, start_ns: u64) -> Result<(u64, u64)> {
-    let words = read_words::<4>(address).ok_or_else(|| unexpected("it cannot be read"))?;
+    let words = read_words::<4>(address).ok_or_else(|| unexpected("they cannot be read"))?;
     let [start, begin, end, room] = words;
     if start != start_ns || begin > end || end > room || !begin.is_multiple_of(8) {
-        return Err(unexpected("its events were not found"));
+        return Err(unexpected("the vector of events was not found"));
     }
     Ok((begin, end))
 }
 
 fn unexpected(what: &str) -> Error {
-    Error::Layout(format!("a result of its collector: {what}"))
+    Error::Layout(format!("results of torch's collector: {what}"))
 }
 
 /// The events of one result.
@@ -102,64 +104,65 @@ pub(crate) struct KinetoEvents<'a> {
     layout: KinetoLayout,
     begin: u64,
     len: usize,
-    /// The events are the result's, which stays while these are used.
+    /// The result owns the events and outlives these.
     _owner: PhantomData<&'a ()>,
 }
 
-/// One event, in the words of torch's accessors.
+/// The facts of one event, by torch's accessors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KinetoEvent {
-    /// When it began and ended, in nanoseconds since the Unix epoch.
+    /// The start, in nanoseconds since the Unix epoch.
     pub(crate) start_ns: u64,
-    /// See `start_ns`.
+    /// The end, in nanoseconds since the Unix epoch.
     pub(crate) end_ns: u64,
-    /// The thread that it began on, by torch's count.
+    /// The thread it began on, as torch numbers threads.
     pub(crate) start_thread: u64,
-    /// The thread that it ended on.
+    /// The thread it ended on, as torch numbers threads.
     pub(crate) end_thread: u64,
-    /// The thread of a backward node's forward operator; zero for none.
+    /// The thread of a backward node's forward operator; zero if it has none.
     pub(crate) forward_thread: u64,
-    /// The kind of scope.
+    /// The number of torch's `RecordScope`.
     pub(crate) scope: u8,
-    /// What links forward operators with backward nodes.
+    /// The sequence number that links forward operators with backward nodes.
     pub(crate) sequence: i64,
-    /// The kind of device.
+    /// The number of the kind of device.
     pub(crate) device: u8,
-    /// The number of the device, or the process.
+    /// The index of the device, or the process id of an event on the CPU.
     pub(crate) device_index: i32,
-    /// The stream, or the thread by the system's number.
+    /// The stream of a device, or the system's id of a CPU thread.
     pub(crate) resource: i64,
-    /// Its own number.
+    /// The event's own correlation id.
     pub(crate) correlation: u64,
-    /// The number of the scope that asked for it.
+    /// The correlation id of the scope that launched it.
     pub(crate) linked: u64,
-    /// Zero for what is no scope; none where torch does not say.
+    /// The external id: zero for events that are not scopes, `None` if this torch has no accessor
+    /// for it.
     pub(crate) external: Option<i64>,
-    /// The kind of activity.
+    /// The number of Kineto's activity type.
     pub(crate) activity: u8,
     /// Whether it is asynchronous.
     pub(crate) is_async: bool,
-    /// Whether it is kept out of results.
+    /// Whether torch hides it from results.
     pub(crate) is_hidden: bool,
-    /// Whether it is a call of Python's.
+    /// Whether it is a call of a Python function.
     pub(crate) is_python: bool,
 }
 
 impl KinetoEvents<'_> {
-    /// Returns how many there are.
+    /// Returns the number of events.
     pub(crate) const fn len(&self) -> usize {
         self.len
     }
 
-    /// Returns one, without its name and stack.
+    /// Returns one event, without its name and stack.
     ///
     /// # Panics
-    /// When there are fewer.
+    /// If there are fewer events.
     pub(crate) fn event(&self, index: usize) -> KinetoEvent {
         let event = self.address(index);
         let ask = &self.layout.symbols;
-        // SAFETY: the address is of an event of the vector, which lives as long as `self`; the
-        // accessors only read, and have the types that the symbols' names say.
+        // SAFETY: `address` returns an event of the vector, which lives as long as `self`. The
+        // accessors only read, and have the types that their mangled names state.
         unsafe {
             KinetoEvent {
                 start_ns: (ask.start_ns)(event),
@@ -183,35 +186,35 @@ impl KinetoEvents<'_> {
         }
     }
 
-    /// Calls `use_name` with the name of one.
+    /// Calls `use_name` with the name of an event.
     ///
     /// # Panics
-    /// When there are fewer.
+    /// If there are fewer events.
     pub(crate) fn with_name<R>(&self, index: usize, use_name: impl FnOnce(&[u8]) -> R) -> R {
         let mut name = Text::EMPTY;
-        // SAFETY: as in `event`; a text that is returned is written where it is told to.
+        // SAFETY: as in `event`. A string is returned by writing it into the slot, which is `name`.
         unsafe { (self.layout.symbols.name)(&raw mut name, self.address(index)) };
         let used = use_name(name.bytes());
-        // SAFETY: the text was made just now, by torch, and is not used again.
+        // SAFETY: torch has just created the string, and it is not used again.
         unsafe { name.free(&self.layout.symbols) };
         used
     }
 
-    /// Returns how many bytes an event of memory took, or gave back.
+    /// Returns the number of bytes that a memory event allocated; negative if it freed them.
     ///
     /// # Panics
-    /// When there are fewer.
+    /// If there are fewer events.
     pub(crate) fn bytes(&self, index: usize) -> i64 {
         // SAFETY: as in `event`.
         unsafe { (self.layout.symbols.bytes)(self.address(index)) }
     }
 
-    /// Calls `use_frame` with the frames of an event's stack, the innermost first.
+    /// Returns the frames of an event's stack, the innermost first.
     ///
     /// # Panics
-    /// When there are fewer.
+    /// If there are fewer events.
     pub(crate) fn stack(&self, index: usize) -> impl DoubleEndedIterator<Item = &[u8]> {
-        // SAFETY: as in `event`; the texts are the event's, and live as long.
+        // SAFETY: as in `event`. The event owns the strings, which live as long as it does.
         let frames: &[Text] = unsafe {
             let frames = (self.layout.symbols.stack)(self.address(index));
             slice(frames.begin.cast(), frames.len)

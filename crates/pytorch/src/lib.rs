@@ -1,10 +1,10 @@
-//! The real torch as a host: its operators, ranges and allocations, by an observer of its own kind.
+//! PyTorch as a framework: its operators, ranges and allocations, recorded by an observer that
+//! libtorch calls itself.
 //!
-//! libtorch is found in the running process, never linked: [`Symbols`] looks its functions up,
-//! [`Probe`] finds out, on operators that the caller runs, where in torch's objects the facts lie,
-//! and [`Observer`] then hears of every operator and opens the recorder's scopes for it. What is
-//! not as expected ends in an [`Error`], before anything is attached. Where torch's own collector
-//! records instead, [`KinetoLayout`] reads what it hands over.
+//! libtorch is found in the running process and never linked. [`Symbols`] looks up its functions,
+//! [`Probe`] finds the facts in torch's objects with operators that the caller runs, and
+//! [`Observer`] opens the recorder's scopes. Anything unexpected is an [`Error`] before anything is
+//! attached. [`read_raw_results`] reads the results of torch's own collector.
 
 mod callbacks;
 mod context;

@@ -1,4 +1,4 @@
-//! The observer on a stand-in for libtorch: from the probe to a profile.
+//! Tests of the observer on a stand-in for libtorch, from the probe to a profile.
 
 use std::thread;
 
@@ -404,7 +404,7 @@ fn the_block_that_is_checked_is_in_no_recording() {
 }
 
 #[test]
-fn roles_are_of_storages_on_the_host() {
+fn roles_are_of_storages_in_cpu_memory() {
     let wanted = Wanted {
         inputs: true,
         memory: true,

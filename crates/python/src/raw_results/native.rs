@@ -67,7 +67,7 @@ pub(super) fn native_events<'a>(
 fn value_address(object: &Bound<'_, PyAny>) -> Result<u64, AccessorError> {
     // It follows the reference count and the type, with which every Python object begins.
     let place = object.as_ptr() as u64 + 2 * size_of::<usize>() as u64;
-    let unreadable = || Error::Layout("a result of its collector: it cannot be read".into());
+    let unreadable = || Error::Layout("results of torch's collector: they cannot be read".into());
     let [address] = read_words(place).ok_or_else(unreadable)?;
     Ok(address)
 }

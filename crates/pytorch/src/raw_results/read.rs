@@ -366,8 +366,8 @@ impl<'a, S: RawEvents> Reader<'a, S> {
         id
     }
 
-    /// Sets the threads of calls outside any scope. A call whose thread cannot be inferred goes to a
-    /// thread with the number that the call reports.
+    /// Sets the threads of calls outside any scope. A call whose thread cannot be inferred goes to
+    /// a thread with the number that the call reports.
     fn set_callers(&mut self) {
         let process = std::process::id().into();
         for (place, caller) in mem::take(&mut self.callers).into_threads() {
