@@ -18,6 +18,28 @@ use crate::ivalue::slice;
 use crate::kineto_symbols::{KinetoSymbols, Text};
 use crate::self_read::read_words;
 
+/// The place of a result in torch's memory.
+///
+/// The binding that holds the result creates it; the start time serves to check the memory.
+#[derive(Clone, Copy, Debug)]
+pub struct ResultInMemory<'a> {
+    address: u64,
+    start_ns: u64,
+    /// The owner keeps the result alive.
+    _owner: PhantomData<&'a ()>,
+}
+
+impl<'a> ResultInMemory<'a> {
+    /// Makes the place of a result that began at `start_ns` and lives as long as `owner`.
+    pub const fn new<T>(address: u64, start_ns: u64, _owner: &'a T) -> Self {
+        Self {
+            address,
+            start_ns,
+            _owner: PhantomData,
+        }
+    }
+}
+
 /// The layout of results, and the accessors that read them.
 #[derive(Clone, Copy)]
 pub(crate) struct KinetoLayout {
@@ -31,24 +53,22 @@ const SMALLEST_EVENT: u64 = 64;
 const LARGEST_EVENT: u64 = 4096;
 
 impl KinetoLayout {
-    /// Finds the layout from the address of a result with a known number of events and a known
-    /// start time.
+    /// Finds the layout from a result with a known number of events.
     ///
     /// # Errors
     /// If the platform is not supported, libtorch lacks an accessor, or the memory does not look
     /// like a result.
-    pub(crate) fn find(address: u64, count: u64, start_ns: u64) -> Result<Self> {
-        Self::find_with(KinetoSymbols::find()?, address, count, start_ns)
+    pub(crate) fn find(result: ResultInMemory<'_>, count: u64) -> Result<Self> {
+        Self::find_with(KinetoSymbols::find()?, result, count)
     }
 
     /// As [`KinetoLayout::find`], with known accessors.
     pub(crate) fn find_with(
         symbols: KinetoSymbols,
-        address: u64,
+        result: ResultInMemory<'_>,
         count: u64,
-        start_ns: u64,
     ) -> Result<Self> {
-        let (begin, end) = vector(address, start_ns)?;
+        let (begin, end) = vector(result)?;
         let bytes = end - begin;
         if count < 2 || bytes % count != 0 {
             return Err(unexpected(
@@ -62,17 +82,12 @@ impl KinetoLayout {
         Ok(Self { symbols, stride })
     }
 
-    /// Opens the result at an address, which is borrowed from `owner`.
+    /// Opens a result.
     ///
     /// # Errors
     /// If the memory does not look like a result with this start time.
-    pub(crate) fn open<'a, T>(
-        &self,
-        address: u64,
-        start_ns: u64,
-        _owner: &'a T,
-    ) -> Result<KinetoEvents<'a>> {
-        let (begin, end) = vector(address, start_ns)?;
+    pub(crate) fn open<'a>(&self, result: ResultInMemory<'a>) -> Result<KinetoEvents<'a>> {
+        let (begin, end) = vector(result)?;
         if (end - begin) % self.stride != 0 {
             return Err(unexpected("events have another size"));
         }
@@ -86,10 +101,10 @@ impl KinetoLayout {
 }
 
 /// Returns the addresses of the begin and the end of a result's events.
-fn vector(address: u64, start_ns: u64) -> Result<(u64, u64)> {
-    let words = read_words::<4>(address).ok_or_else(|| unexpected("they cannot be read"))?;
+fn vector(result: ResultInMemory<'_>) -> Result<(u64, u64)> {
+    let words = read_words::<4>(result.address).ok_or_else(|| unexpected("they cannot be read"))?;
     let [start, begin, end, room] = words;
-    if start != start_ns || begin > end || end > room || !begin.is_multiple_of(8) {
+    if start != result.start_ns || begin > end || end > room || !begin.is_multiple_of(8) {
         return Err(unexpected("the vector of events was not found"));
     }
     Ok((begin, end))
@@ -265,7 +280,8 @@ mod tests {
         let events = events();
         let result = StandInResult::new(START, &events);
         let find = |address, count, start| {
-            KinetoLayout::find_with(symbols(), address, count, start).is_ok()
+            let result = ResultInMemory::new(address, start, &result);
+            KinetoLayout::find_with(symbols(), result, count).is_ok()
         };
         assert!(find(result.address(), 3, START));
         for (address, count, start) in [

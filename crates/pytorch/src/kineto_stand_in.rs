@@ -7,7 +7,7 @@
 
 use std::ffi::c_void;
 
-use crate::kineto::{KinetoEvents, KinetoLayout};
+use crate::kineto::{KinetoEvents, KinetoLayout, ResultInMemory};
 use crate::kineto_symbols::{Array, KinetoSymbols, Text};
 
 /// An event that the accessors below read.
@@ -60,11 +60,16 @@ impl<'a> StandInResult<'a> {
         std::ptr::from_ref(self) as u64
     }
 
+    /// Returns its place in memory.
+    pub(crate) fn place(&self) -> ResultInMemory<'_> {
+        ResultInMemory::new(self.address(), self.start_ns, self)
+    }
+
     /// Opens it as a result of torch's.
     pub(crate) fn open(&self) -> KinetoEvents<'_> {
         let count = self.events.len() as u64;
-        let layout = KinetoLayout::find_with(symbols(), self.address(), count, self.start_ns);
-        let opened = layout.and_then(|layout| layout.open(self.address(), self.start_ns, self));
+        let layout = KinetoLayout::find_with(symbols(), self.place(), count);
+        let opened = layout.and_then(|layout| layout.open(self.place()));
         opened.expect("it has the layout of torch's results")
     }
 }

@@ -37,6 +37,7 @@ mod tests;
 mod threads;
 
 pub use error::{Error, Result};
+pub use kineto::ResultInMemory;
 pub use kineto_inputs::KnownValue;
 pub use layout::Layout;
 pub use memory::MemoryReport;

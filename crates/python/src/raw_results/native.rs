@@ -7,7 +7,7 @@ use std::cell::OnceCell;
 use std::sync::OnceLock;
 
 use mindprof_model::InputsEncoder;
-use mindprof_pytorch::{Error, NativeEvents, NativeLayout, RawEvents, read_words};
+use mindprof_pytorch::{Error, NativeEvents, NativeLayout, RawEvents, ResultInMemory, read_words};
 use pyo3::prelude::*;
 
 use super::accessors::{AccessorError, PythonEvents, whole};
@@ -26,11 +26,13 @@ static LAYOUT: OnceLock<NativeLayout> = OnceLock::new();
 #[pyfunction]
 pub(crate) fn check_torch_results(result: &Bound<'_, PyAny>) -> PyResult<()> {
     let python = PythonEvents::of(result)?;
-    let (address, start_ns) = (value_address(result)?, start_ns(result)?);
-    let (layout, inputs) = NativeLayout::learn(&python, address, start_ns, result)?;
+    let place = place(result)?;
+    let layout = NativeLayout::learn(&python, place)?;
+    let with_inputs = layout.with_inputs(&python, place);
     // If two threads learn it, both learn the same.
-    let _ = LAYOUT.set(layout);
-    Ok(inputs?)
+    let _ = LAYOUT.set(*with_inputs.as_ref().unwrap_or(&layout));
+    with_inputs?;
+    Ok(())
 }
 
 /// Opens a result in torch's memory. Returns `None` if the layout is unknown or the memory does not
@@ -39,16 +41,15 @@ pub(super) fn native_events<'a>(
     result: &'a Bound<'a, PyAny>,
 ) -> Option<impl RawEvents<Error = AccessorError> + 'a> {
     let layout = LAYOUT.get()?;
-    let (address, start_ns) = (value_address(result).ok()?, start_ns(result).ok()?);
+    let place = place(result).ok()?;
     // Made when first needed, because it is slow.
     let python = OnceCell::new();
     let other_inputs = move |position: usize, inputs: &mut InputsEncoder| {
-        let python = match python.get() {
-            Some(python) => python,
-            None => {
-                let events = PythonEvents::of(result)?;
-                python.get_or_init(|| events)
-            }
+        let python = if let Some(python) = python.get() {
+            python
+        } else {
+            let events = PythonEvents::of(result)?;
+            python.get_or_init(|| events)
         };
         if position >= python.len() {
             return Err(Error::Different {
@@ -59,22 +60,16 @@ pub(super) fn native_events<'a>(
         }
         python.inputs(position, inputs)
     };
-    NativeEvents::open(layout, address, start_ns, result, other_inputs).ok()
+    NativeEvents::open(layout, place, other_inputs).ok()
 }
 
-/// Returns the address of the C++ object behind a Python object. The reader validates what lies
-/// there.
-fn value_address(object: &Bound<'_, PyAny>) -> Result<u64, AccessorError> {
+/// Returns the place of the C++ object behind a Python object. The reader validates what lies there.
+fn place<'a>(result: &'a Bound<'_, PyAny>) -> Result<ResultInMemory<'a>, AccessorError> {
     // It follows the reference count and the type, with which every Python object begins.
-    let place = object.as_ptr() as u64 + 2 * size_of::<usize>() as u64;
+    let place = result.as_ptr() as u64 + 2 * size_of::<usize>() as u64;
     let unreadable = || Error::Layout("results of torch's collector: they cannot be read".into());
     let [address] = read_words(place).ok_or_else(unreadable)?;
-    Ok(address)
-}
-
-fn start_ns(result: &Bound<'_, PyAny>) -> PyResult<u64> {
-    Ok(whole(
-        result,
-        accessor_names(result.py()).trace_start_ns.bind(result.py()),
-    )? as u64)
+    let start_ns = accessor_names(result.py()).trace_start_ns.bind(result.py());
+    let start_ns = whole(result, start_ns)? as u64;
+    Ok(ResultInMemory::new(address, start_ns, result))
 }

@@ -8,7 +8,7 @@ use mindprof_model::{DeviceKind, InputsEncoder, Part, StackId, StringId, StringT
 
 use super::source::{RawEvent, RawEvents, ReferenceEvents};
 use crate::error::{Error, Result};
-use crate::kineto::{KinetoEvents, KinetoLayout};
+use crate::kineto::{KinetoEvents, KinetoLayout, ResultInMemory};
 use crate::kineto_facts::KinetoFacts;
 use crate::kineto_inputs::KinetoValues;
 
@@ -19,58 +19,49 @@ use crate::kineto_inputs::KinetoValues;
 #[derive(Clone, Copy)]
 pub struct NativeLayout {
     results: KinetoLayout,
-    /// `None` if inputs cannot be read from memory.
+    /// `None` if inputs are not read from memory.
     values: Option<KinetoValues>,
     /// The activity types of ranges that users name, on the CPU and on devices.
     annotations: [u8; 2],
 }
 
 impl NativeLayout {
-    /// Learns the layout from the result at `address`, which belongs to `owner` and whose events
-    /// `reference` describes too.
-    ///
-    /// The result must contain a user annotation, and scalars and lists of integers as inputs. The
-    /// second value is an error if only inputs cannot be read from memory; the layout then leaves
-    /// them to the fallback of [`NativeEvents`].
+    /// Learns the layout, except for inputs, from a result that `reference` describes too. The
+    /// result must contain a user annotation.
     ///
     /// # Errors
     /// If the result does not look as expected or differs from what `reference` says, or if an
     /// accessor of `reference` fails.
-    pub fn learn<T, S: ReferenceEvents>(
+    pub fn learn<S: ReferenceEvents>(
         reference: &S,
-        address: u64,
-        start_ns: u64,
-        owner: &T,
-    ) -> std::result::Result<(Self, std::result::Result<(), S::Error>), S::Error> {
-        let results = KinetoLayout::find(address, reference.len() as u64, start_ns)?;
-        Self::learn_with(results, reference, address, start_ns, owner)
+        result: ResultInMemory<'_>,
+    ) -> std::result::Result<Self, S::Error> {
+        let results = KinetoLayout::find(result, reference.len() as u64)?;
+        Self::learn_with(results, reference, result)
     }
 
     /// As [`NativeLayout::learn`], with a known layout of results.
-    pub(super) fn learn_with<T, S: ReferenceEvents>(
+    pub(super) fn learn_with<S: ReferenceEvents>(
         results: KinetoLayout,
         reference: &S,
-        address: u64,
-        start_ns: u64,
-        owner: &T,
-    ) -> std::result::Result<(Self, std::result::Result<(), S::Error>), S::Error> {
-        let mut layout = Self {
+        result: ResultInMemory<'_>,
+    ) -> std::result::Result<Self, S::Error> {
+        let layout = Self {
             results,
             values: None,
             annotations: [u8::MAX; 2],
         };
-        let mut native = NativeEvents::open(&layout, address, start_ns, owner, no_inputs)?;
+        let mut native = NativeEvents::open(&layout, result, no_inputs)?;
         if native.len() != reference.len() {
-            return Err(different("events", 0).into());
+            return Err(different("number", 0).into());
         }
         for position in 0..reference.len() {
             if reference.event(position)?.is_annotation {
                 let on_cpu = native.facts.event(position).activity;
                 // Kineto numbers the two activity types consecutively.
-                layout.annotations = [on_cpu, on_cpu + 1];
+                native.layout.annotations = [on_cpu, on_cpu.wrapping_add(1)];
             }
         }
-        native.layout = layout;
         let mut strings = StringTable::new();
         if native.names(&mut strings)? != reference.names(&mut strings)? {
             return Err(different("names", 0).into());
@@ -78,12 +69,26 @@ impl NativeLayout {
         for position in 0..reference.len() {
             compare(&native, reference, position)?;
         }
-        let values = reference.known_values().and_then(|known| {
-            let values = KinetoValues::learn(&native.events, &known)?;
-            compare_inputs(&native, &values, reference).map(|()| values)
-        });
-        layout.values = values.as_ref().ok().copied();
-        Ok((layout, values.map(|_| ())))
+        Ok(native.layout)
+    }
+
+    /// Learns the layout of inputs too. The result must contain scalars and lists of integers as
+    /// inputs, and `reference` must tell their values.
+    ///
+    /// # Errors
+    /// As for [`NativeLayout::learn`].
+    pub fn with_inputs<S: ReferenceEvents>(
+        self,
+        reference: &S,
+        result: ResultInMemory<'_>,
+    ) -> std::result::Result<Self, S::Error> {
+        let native = NativeEvents::open(&self, result, no_inputs)?;
+        let values = KinetoValues::learn(&native.events, &reference.known_values()?)?;
+        compare_inputs(&native, &values, reference)?;
+        Ok(Self {
+            values: Some(values),
+            ..self
+        })
     }
 }
 
@@ -153,18 +158,16 @@ pub struct NativeEvents<'a, F> {
 }
 
 impl<'a, F> NativeEvents<'a, F> {
-    /// Opens the result at `address`, which belongs to `owner` and began at `start_ns`.
+    /// Opens a result.
     ///
     /// # Errors
-    /// If the memory does not look like a result that began at that time.
-    pub fn open<T>(
+    /// If the memory does not look like a result with this start time.
+    pub fn open(
         layout: &NativeLayout,
-        address: u64,
-        start_ns: u64,
-        owner: &'a T,
+        result: ResultInMemory<'a>,
         other_inputs: F,
     ) -> Result<Self> {
-        let events = layout.results.open(address, start_ns, owner)?;
+        let events = layout.results.open(result)?;
         Ok(Self {
             facts: KinetoFacts::read(&events),
             events,

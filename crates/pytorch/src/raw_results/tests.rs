@@ -569,15 +569,11 @@ mod in_memory {
         results
     }
 
-    fn learn(reference: &MadeUp) -> Result<(NativeLayout, Result<()>)> {
+    fn learn(reference: &MadeUp) -> Result<NativeLayout> {
         with_result(|result| {
-            let layout = layout(result)?;
-            NativeLayout::learn_with(layout, reference, result.address(), START as u64, result)
+            let layout = KinetoLayout::find_with(symbols(), result.place(), 2)?;
+            NativeLayout::learn_with(layout, reference, result.place())
         })
-    }
-
-    fn layout(result: &StandInResult<'_>) -> Result<KinetoLayout> {
-        KinetoLayout::find_with(symbols(), result.address(), 2, START as u64)
     }
 
     fn with_result<R>(run: impl FnOnce(&StandInResult<'_>) -> R) -> R {
@@ -588,17 +584,16 @@ mod in_memory {
 
     #[test]
     fn memory_that_agrees_with_its_accessors_is_read_without_them() {
-        let (layout, inputs) = learn(&reference()).unwrap();
-        // No value was known, so inputs are left to the fallback.
-        assert!(inputs.is_err());
+        let layout = learn(&reference()).unwrap();
         with_result(|result| {
+            // No value is known, so inputs are left to the fallback.
+            let with_inputs = layout.with_inputs(&reference(), result.place());
+            assert!(with_inputs.is_err());
             let other_inputs = |position: usize, inputs: &mut InputsEncoder| {
                 inputs.int(position as i64);
                 Ok::<_, Error>(())
             };
-            let start_ns = START as u64;
-            let native =
-                NativeEvents::open(&layout, result.address(), start_ns, result, other_inputs);
+            let native = NativeEvents::open(&layout, result.place(), other_inputs);
             let options = ReadOptions {
                 time_zero: START,
                 inputs: true,
