@@ -202,6 +202,12 @@ pub fn is_step_event(name: &str) -> bool {
     name.starts_with(STEP_PREFIX)
 }
 
+/// Returns the number of the step that a range around it has in its name, or `None` if the name is
+/// not that of a step.
+pub fn step_number(name: &str) -> Option<u64> {
+    name.strip_prefix(STEP_PREFIX)?.parse().ok()
+}
+
 /// Returns whether a name is that of an instant event at which the recorded window begins or ends.
 pub fn is_window_mark(name: &str) -> bool {
     name == "Record Window End" || name.starts_with("Iteration Start: ")

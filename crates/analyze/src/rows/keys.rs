@@ -1,8 +1,7 @@
 //! The key of an event: the name under which it is compared and grouped with others.
 
-use mindprof_model::{StringId, StringTable};
+use mindprof_model::{StringId, StringTable, is_step_event, step_number};
 
-const STEP_PREFIX: &str = "ProfilerStep#";
 const STEP_KEY: &str = "ProfilerStep*";
 
 /// Maps each name of a profile to its key. All numbered profiler steps share one.
@@ -20,7 +19,7 @@ impl Keys {
             .enumerate()
             .map(|(index, name)| {
                 let id = StringId::from_index(index);
-                if name.starts_with(STEP_PREFIX) {
+                if is_step_event(name) {
                     *step.get_or_insert(id)
                 } else {
                     id
@@ -40,16 +39,12 @@ impl Keys {
 
     /// Returns the text that is shown for a name's key.
     pub fn text(name: &str) -> &str {
-        if name.starts_with(STEP_PREFIX) {
-            STEP_KEY
-        } else {
-            name
-        }
+        if is_step_event(name) { STEP_KEY } else { name }
     }
 
     /// Returns the number of the step that a name stands for, if it stands for one.
     pub fn step_number(name: &str) -> Option<u64> {
-        name.strip_prefix(STEP_PREFIX)?.parse().ok()
+        step_number(name)
     }
 }
 
