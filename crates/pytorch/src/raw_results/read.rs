@@ -18,6 +18,7 @@ use super::callers::{Caller, Callers};
 use super::launches::Launches;
 use super::source::{RawEvent, RawEvents};
 use crate::error::Error;
+use crate::layout::record_scope;
 
 /// Raw results as a part, with the positions of the raw events that its contents came from.
 ///
@@ -493,10 +494,10 @@ const COLLECTOR_THREAD: &str = "collector of torch";
 const UNKNOWN_PROCESS: u64 = 0;
 
 /// Returns the scope that a number of torch's `RecordScope` stands for.
-const fn scope(number: i128) -> ScopeKind {
-    match number {
-        1 => ScopeKind::Backward,
-        7 => ScopeKind::User,
+fn scope(number: i128) -> ScopeKind {
+    match u8::try_from(number) {
+        Ok(record_scope::BACKWARD_FUNCTION) => ScopeKind::Backward,
+        Ok(record_scope::USER_SCOPE) => ScopeKind::User,
         _ => ScopeKind::Function,
     }
 }
