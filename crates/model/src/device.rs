@@ -1,7 +1,7 @@
 //! Kinds of devices: where an event ran or a block of memory lies.
 //!
-//! The numbers and names are those of torch's `DeviceType`. PyTorch has a different list of kinds
-//! for each question about devices (time, kernels, memory); each list is a method here.
+//! The numbers and names are those of torch's `DeviceType`. torch has a different list of kinds for
+//! each question about devices (time, kernels, memory); each list is a method here.
 
 /// A kind of device, numbered as in torch's `DeviceType`.
 ///

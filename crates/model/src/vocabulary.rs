@@ -1,4 +1,4 @@
-//! The names that PyTorch and its collector, Kineto, give to events.
+//! The names that torch and its collector, Kineto, give to events.
 //!
 //! Kineto's activity types (`cpu_op`, `kernel`, `cuda_runtime`, …) are the `cat` field of a trace
 //! and the `activity_type()` of a raw event. Readers, writers and the live results all translate

@@ -1,4 +1,4 @@
-//! PyTorch as a framework: its operators, ranges and allocations, recorded by an observer that
+//! torch as a framework: its operators, ranges and allocations, recorded by an observer that
 //! libtorch calls itself.
 //!
 //! libtorch is found in the running process and never linked. [`Symbols`] looks up its functions,

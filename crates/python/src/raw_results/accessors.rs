@@ -145,7 +145,7 @@ impl ReferenceEvents for PythonEvents<'_> {
     }
 }
 
-/// Converts the device by its number, because PyTorch has its own Python type for it.
+/// Converts the device by its number, because torch has its own Python type for it.
 fn device(raw: &Bound<'_, PyAny>) -> PyResult<DeviceKind> {
     let py = raw.py();
     let device = raw.call_method0(accessor_names(py).device_type.bind(py))?;

@@ -93,6 +93,7 @@ impl NativeLayout {
 }
 
 /// The fallback for inputs while a layout is being learnt, when nobody asks for inputs.
+#[expect(clippy::unnecessary_wraps, reason = "a fallback for inputs may fail")]
 fn no_inputs(_: usize, _: &mut InputsEncoder) -> Result<()> {
     Ok(())
 }

@@ -15,7 +15,7 @@ use crate::kineto_inputs::KnownValue;
 ///
 /// Sources create it on demand, one at a time. Times and ids are `i128` because torch's accessors
 /// return 64-bit integers, some with and some without a sign.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each mirrors one of torch's accessors"

@@ -76,7 +76,7 @@ impl RawEvents for MadeUp {
     }
 
     fn event(&self, position: usize) -> Result<RawEvent> {
-        Ok(self.events[position].raw.clone())
+        Ok(self.events[position].raw)
     }
 
     fn bytes(&self, position: usize) -> Result<i64> {
@@ -352,7 +352,7 @@ fn python_calls_annotations_and_the_rest_have_their_categories() {
         scope: 7,
         ..scope(6)
     };
-    results.add("forward", (10, 80), range.clone());
+    results.add("forward", (10, 80), range);
     let range_on_gpu = RawEvent {
         device: DeviceKind::Cuda,
         device_index: 0,
@@ -420,7 +420,7 @@ fn calls_outside_scopes_go_to_the_thread_whose_number_they_report() {
         end_thread: 2,
         ..call(70, 0)
     };
-    results.add("cudaFree", (95, 98), unlinked.clone());
+    results.add("cudaFree", (95, 98), unlinked);
     let stranger = RawEvent {
         resource: 7003,
         ..unlinked
