@@ -5,7 +5,6 @@ use mindprof_answers::{Change, Diff, Measure, Whole};
 use mindprof_model::DeviceKind;
 use serde::Serialize;
 
-
 /// Returns the difference as JSON: all rows, with both sides and what changed. Times are
 /// microseconds.
 ///

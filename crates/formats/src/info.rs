@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use mindprof_analyze::{Analysis, GroupBy, microseconds};
 use mindprof_answers::{Summary, Track, Work};
-use mindprof_model::{
-    Category, Loss, LossCause, Nanos, PassthroughKind, Profile, activity_name,
-};
+use mindprof_model::{Category, Loss, LossCause, Nanos, PassthroughKind, Profile, activity_name};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
