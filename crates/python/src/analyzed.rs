@@ -1,5 +1,4 @@
-//! A profile with its analysis and the averages that were asked for, shared by everything Python
-//! holds of it.
+//! A profile with its analysis and cached averages, shared by all Python objects of the profile.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,11 +8,11 @@ use mindprof_model::{LossCause, Profile};
 
 use crate::names::device_name;
 
-/// What holds for all events and rows: the device's name, whether there is memory, whether FLOPs
-/// are counted.
+/// Facts that hold for all events and rows: the device's name, whether memory was recorded, and
+/// whether FLOPs are counted.
 pub(crate) type Facts = (Option<&'static str>, bool, bool);
 
-/// An analysis, and its averages by what they are grouped by.
+/// An analysis and its averages, cached by grouping.
 #[derive(Debug)]
 pub(crate) struct Analyzed {
     pub(crate) analysis: Analysis,
@@ -28,7 +27,7 @@ impl Analyzed {
         })
     }
 
-    /// Returns the averages, worked out by the first call for a grouping.
+    /// Returns the averages of a grouping, which the first call computes.
     pub(crate) fn averages(&self, group_by: GroupBy) -> Arc<Averages> {
         let mut known = self.averages.lock().unwrap_or_else(PoisonError::into_inner);
         let make = || Arc::new(averages(&self.analysis, group_by));
@@ -41,7 +40,7 @@ impl Analyzed {
         (device, memory, flops)
     }
 
-    /// Returns how many events are missing, by cause.
+    /// Returns the number of lost events by cause.
     pub(crate) fn loss(&self) -> Vec<u64> {
         let loss = self.analysis.profile().loss();
         LossCause::ALL.map(|cause| loss.count(cause)).to_vec()

@@ -1,4 +1,4 @@
-//! Rows as Python sees them: torch's names and microseconds over the engine's averages.
+//! Rows of averages for Python, with torch's names and times in microseconds.
 
 use std::sync::{Arc, OnceLock};
 
@@ -23,7 +23,7 @@ use crate::table::TableArguments;
 
 pub(crate) use mindprof_analyze::{microseconds, nanoseconds as nanos};
 
-/// The rows of one grouping. Python objects are made of them when someone looks.
+/// The rows of one grouping. A row becomes a Python object when it is accessed.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct Averages {
     analyzed: Arc<Analyzed>,
@@ -43,14 +43,14 @@ impl Averages {
         }
     }
 
-    /// Makes the rows of the operators that no count of floating-point operations covers.
+    /// Builds the rows of the operators that have no FLOP formula.
     pub(crate) fn uncounted(analyzed: Arc<Analyzed>) -> Self {
         let analysis = &analyzed.analysis;
         let missing = uncounted(analysis.profile(), analysis.tree());
         let items = missing.into_iter().map(Item::Event);
         let rows = Arc::new(averages_of(analysis, items, GroupBy::default()));
         Self {
-            // Of these rows no one asks how their times are spread.
+            // Percentiles of these rows are never requested.
             spread: OnceLock::from(vec![Percentiles::default(); rows.rows.len()]),
             analyzed,
             group_by: GroupBy::default(),
@@ -88,17 +88,17 @@ impl Averages {
             .collect()
     }
 
-    /// Returns the attributes of one row that sums all others.
+    /// Returns the attributes of a row that sums all others.
     fn total<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         amounts_dict(py, &self.rows.total().sums.into())
     }
 
-    /// Returns the sum of the rows' own time in microseconds.
+    /// Returns the sum of the self times in microseconds.
     fn self_cpu_time_total(&self) -> f64 {
         microseconds(self.rows.self_cpu_total())
     }
 
-    /// Returns p50, p90, p99 and the longest of the times of a row, in microseconds.
+    /// Returns p50, p90, p99 and the maximum of the times of a row, in microseconds.
     fn percentiles(&self, index: usize) -> Option<[f64; 4]> {
         let make = || percentiles(&self.analyzed.analysis, self.group_by);
         let found = self.spread.get_or_init(make).get(index)?;
@@ -114,7 +114,7 @@ impl Averages {
         })
     }
 
-    /// Returns the rows by column.
+    /// Returns the rows as columns.
     fn arrow(&self, py: Python<'_>) -> PyResult<ArrowTable> {
         py.enter(|| {
             let columns = average_columns(&self.analyzed.analysis, &self.rows, self.group_by);
@@ -122,12 +122,12 @@ impl Averages {
         })
     }
 
-    /// Returns what holds for all rows.
+    /// Returns the facts that hold for all rows.
     fn facts(&self) -> Facts {
         self.analyzed.facts()
     }
 
-    /// Returns how many events are missing, by cause.
+    /// Returns the number of lost events by cause.
     fn loss(&self) -> Vec<u64> {
         self.analyzed.loss()
     }
@@ -168,7 +168,7 @@ impl Averages {
     }
 }
 
-/// Returns p50, p90, p99 and the longest of times in microseconds.
+/// Returns p50, p90, p99 and the maximum of times in microseconds.
 #[pyfunction]
 pub(crate) fn percentiles_of(times: Vec<f64>) -> [f64; 4] {
     let mut times: Vec<Nanos> = times.into_iter().map(nanos).collect();
@@ -193,7 +193,7 @@ pub(crate) fn amounts_dict<'py>(
     Ok(dict)
 }
 
-/// Returns torch's names of the metrics that are sums, with the kind of their numbers.
+/// Returns torch's names of the additive metrics, with their number types.
 #[pyfunction]
 pub(crate) fn metrics() -> Vec<(&'static str, &'static str)> {
     let kind = |metric: Metric| match metric.unit() {
@@ -205,7 +205,7 @@ pub(crate) fn metrics() -> Vec<(&'static str, &'static str)> {
         .to_vec()
 }
 
-/// Returns a list of texts.
+/// Returns a list of strings.
 pub(crate) fn text_list<'py, 'a>(
     py: Python<'py>,
     texts: impl Iterator<Item = &'a str>,

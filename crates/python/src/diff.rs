@@ -1,4 +1,4 @@
-//! The difference of two profiles, as Python holds it.
+//! The difference of two profiles, for Python.
 
 use mindprof_analyze::Sums;
 use mindprof_answers::{Change, Diff as Difference, DiffOptions, Measure, Whole};
@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::names::device_name;
 use crate::profile::Profile;
 
-/// What changed between two profiles. Python objects are made of its rows when someone looks.
+/// The changes between two profiles. A row becomes a Python object when it is accessed.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct Diff {
     diff: Difference,
@@ -60,13 +60,13 @@ impl Diff {
         self.diff.rows.len()
     }
 
-    /// Returns the attributes of all rows, those with the largest change first.
+    /// Returns the attributes of all rows, largest change first.
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let rows = self.diff.rows.iter();
         rows.map(|row| self.attributes(py, row)).collect()
     }
 
-    /// Returns the position of the row that grew most, if one grew.
+    /// Returns the position of the row that grew most, or `None` if no row grew.
     fn worst(&self) -> Option<usize> {
         let worst = self.diff.worst()?;
         self.diff
@@ -75,7 +75,7 @@ impl Diff {
             .position(|row| std::ptr::eq(row, worst))
     }
 
-    /// Returns by which part the whole grew.
+    /// Returns the relative growth of the total.
     fn growth(&self) -> f64 {
         self.diff.growth()
     }
@@ -85,17 +85,17 @@ impl Diff {
         self.diff.is_none()
     }
 
-    /// Returns whether rows of one name are told apart by shapes.
+    /// Returns whether rows are grouped by input shapes too.
     fn by_shapes(&self) -> bool {
         self.diff.by_shapes
     }
 
-    /// Returns the two sides as wholes.
+    /// Returns the totals of both sides.
     fn wholes<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
         Ok((whole(py, &self.diff.before)?, whole(py, &self.diff.after)?))
     }
 
-    /// Returns the rows that changed as text.
+    /// Returns the changed rows as text.
     fn table(
         &self,
         py: Python<'_>,
@@ -112,7 +112,7 @@ impl Diff {
         py.enter(|| Ok::<_, Error>(diff_text(&self.diff, &layout)))
     }
 
-    /// Returns all of it as JSON.
+    /// Returns the whole difference as JSON.
     fn json(&self, py: Python<'_>) -> PyResult<String> {
         py.enter(|| Ok::<_, Error>(diff_json(&self.diff)))
     }
@@ -137,7 +137,7 @@ impl Diff {
     }
 }
 
-/// Returns count, own time and whole time in microseconds, where the events ran.
+/// Returns count, self time and total time in microseconds, on the device where the events ran.
 fn values(sums: &Sums, device: DeviceKind) -> (u64, f64, f64) {
     let (own, total) = if device == DeviceKind::Cpu {
         (sums.self_cpu_total, sums.cpu_total)

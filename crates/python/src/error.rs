@@ -1,4 +1,4 @@
-//! Engine errors as Python exceptions, in one place.
+//! Maps errors of the engine to Python exceptions.
 
 use std::io;
 
@@ -19,14 +19,17 @@ pyo3::create_exception!(
     "What only mindprof can get wrong: a file that is no trace, a profile that is inconsistent."
 );
 
-/// Whatever the engine reports.
+/// An error of any crate of the engine, on its way to Python.
+///
+/// Calls through `Enter` convert their errors to it. It becomes the exception that torch would raise,
+/// or a `ProfilerError`.
 #[derive(Debug)]
 pub(crate) enum Error {
-    /// From reading or writing.
+    /// An error in reading or writing a file.
     Format(FormatError),
-    /// From looking at a torch in this process.
+    /// An error in attaching to the torch of this process.
     Pytorch(PytorchError),
-    /// From laying out a text.
+    /// An error in laying out a table or a report.
     Report(ReportError),
     /// From reading or writing a trace.
     Trace(TraceError),

@@ -1,4 +1,4 @@
-//! A profile as Python holds it: a recording that becomes a profile when someone looks, or one read
+//! A profile for Python: a recording that becomes a profile at its first access, or a profile read
 //! from a file.
 
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::events::Events;
 /// One profile with its analysis. Both are computed once, by the first call that needs them.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct Profile {
-    /// The recording, until it has become the analysis: its memory is as much as the profile's.
+    /// The recording, until the analysis exists. It takes as much memory as the profile.
     capture: Mutex<Option<Capture>>,
     analyzed: OnceLock<Arc<Analyzed>>,
 }
@@ -39,7 +39,7 @@ impl Profile {
         }
     }
 
-    /// Returns the analysis, made at the first call.
+    /// Returns the analysis, which the first call computes.
     pub(crate) fn analyzed(&self) -> &Arc<Analyzed> {
         self.analyzed.get_or_init(|| {
             let mut capture = self.capture.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,7 +54,7 @@ impl Profile {
 
 #[pymethods]
 impl Profile {
-    /// Reads the profile in a trace file.
+    /// Reads a profile from a trace file.
     #[staticmethod]
     fn read(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let read = move || Ok::<_, Error>(Analyzed::new(read_trace_file(&path)?));
@@ -84,14 +84,14 @@ impl Profile {
         py.enter(|| Ok::<_, Error>(Averages::new(Arc::clone(self.analyzed()), group_by)))
     }
 
-    /// Returns a copy without the calls of Python functions, in which ranges have their time.
+    /// Returns a copy without Python calls; their time goes to the ranges around them.
     fn without_calls(&self, py: Python<'_>) -> PyResult<Self> {
         let profile = self.analyzed().analysis.profile();
         let analyzed = py.enter(|| Ok::<_, Error>(Analyzed::new(without_calls(profile))))?;
         Ok(Self::from_analyzed(analyzed))
     }
 
-    /// Returns how many microseconds of the time of each row the events of these names took.
+    /// Returns for each row how many microseconds of its time events with these names took.
     fn time_inside(
         &self,
         py: Python<'_>,
@@ -110,8 +110,8 @@ impl Profile {
         })
     }
 
-    /// Returns when each event ran whose name begins so, in time order: its begin and its end, in
-    /// nanoseconds since the Unix epoch, and its thread.
+    /// Returns begin, end and thread of each event whose name has this prefix, in time order. Times
+    /// are in nanoseconds since the Unix epoch.
     fn spans(&self, py: Python<'_>, prefix: &str) -> PyResult<Vec<(u64, u64, u64)>> {
         let profile = self.analyzed().analysis.profile();
         py.enter(|| {
@@ -125,7 +125,7 @@ impl Profile {
         })
     }
 
-    /// Returns how many microseconds the threads of a process were in events of other names.
+    /// Returns how many microseconds the threads of a process spent in events with other names.
     fn process_time(&self, py: Python<'_>, process: u64, without: Vec<String>) -> PyResult<f64> {
         let analysis = &self.analyzed().analysis;
         py.enter(|| {
@@ -135,7 +135,7 @@ impl Profile {
         })
     }
 
-    /// Returns the processes of the host's threads.
+    /// Returns the processes of the CPU threads.
     fn processes(&self) -> Vec<u64> {
         let threads = self.analyzed().analysis.profile().threads().iter();
         let host = threads.filter(|thread| thread.device == DeviceKind::Cpu);
@@ -145,12 +145,12 @@ impl Profile {
         processes
     }
 
-    /// Returns when the recording began, in nanoseconds since the Unix epoch.
+    /// Returns the start of the recording, in nanoseconds since the Unix epoch.
     fn trace_start_ns(&self) -> u64 {
         self.analyzed().analysis.profile().reference_unix_ns()
     }
 
-    /// Returns how many events were not kept.
+    /// Returns the number of lost events.
     #[getter]
     fn lost(&self) -> u64 {
         self.analyzed().analysis.profile().loss().total()
