@@ -146,7 +146,8 @@ impl Arguments {
         encoder.inputs(self.encoder.words());
     }
 
-    /// Adds a list if its items are all numbers of one kind or all tensors. Returns whether they are.
+    /// Adds a list if its items are all numbers of one kind or all tensors. Returns whether they
+    /// are.
     fn add_items<'py>(
         &mut self,
         count: usize,
@@ -198,8 +199,8 @@ impl Arguments {
         Ok(false)
     }
 
-    /// Adds a list of numbers of several kinds, or of complex numbers. As in torch, any item but the
-    /// first may be `None`. Returns whether the list was added.
+    /// Adds a list of numbers of several kinds, or of complex numbers. As in torch, any item but
+    /// the first may be `None`. Returns whether the list was added.
     #[cold]
     fn add_mixed<'py>(
         &mut self,

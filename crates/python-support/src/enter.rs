@@ -1,9 +1,10 @@
 //! The way from Python into the engine: releases the GIL, maps errors, lets Ctrl-C through.
 //!
-//! A thread that forks holds the GIL, so only code that runs without the GIL can be interrupted by a
-//! fork, possibly while it holds locks that no thread of the child would ever release. All such code
-//! runs inside [`enter`], and a fork waits until no thread is inside. User functions that the engine
-//! calls run outside, through [`leave`]: they may fork themselves, or wait for a thread that does.
+//! A thread that forks holds the GIL, so only code that runs without the GIL can be interrupted by
+//! a fork, possibly while it holds locks that no thread of the child would ever release. All such
+//! code runs inside [`enter`], and a fork waits until no thread is inside. User functions that the
+//! engine calls run outside, through [`leave`]: they may fork themselves, or wait for a thread that
+//! does.
 
 #![expect(
     unsafe_code,
@@ -19,8 +20,8 @@ use pyo3::prelude::*;
 /// Read-locked by threads inside the engine, write-locked by a thread that forks.
 static INSIDE: RwLock<()> = RwLock::new(());
 
-/// Runs `call` without the GIL. Its error becomes a Python exception, and a pending Ctrl-C is raised
-/// after it.
+/// Runs `call` without the GIL. Its error becomes a Python exception, and a pending Ctrl-C is
+/// raised after it.
 ///
 /// `call` must acquire the GIL through [`leave`] only: a fork that waits for this thread holds it.
 ///
@@ -59,8 +60,8 @@ pub fn leave<T>(call: impl FnOnce(Python<'_>) -> T) -> T {
 }
 
 thread_local! {
-    /// The guard that makes forks wait while this thread is inside. It has no destructor, so that it
-    /// is available while the thread ends.
+    /// The guard that makes forks wait while this thread is inside. It has no destructor, so that
+    /// it is available while the thread ends.
     static GUARD: RefCell<Option<Guard>> = const { RefCell::new(None) };
 }
 

@@ -1,7 +1,7 @@
 //! A cell guarded by the GIL, which every caller with a `Python` token already holds.
 //!
-//! It replaces a mutex on the path of ranges, where the four atomic operations of a mutex would be a
-//! fifth of the cost of entering and leaving a range.
+//! It replaces a mutex on the path of ranges, where the four atomic operations of a mutex would be
+//! a fifth of the cost of entering and leaving a range.
 
 #![expect(
     unsafe_code,
@@ -15,8 +15,8 @@ use pyo3::prelude::*;
 
 /// Refuses an interpreter that runs without the GIL.
 ///
-/// Declaring that the module needs the GIL is not enough, because a free-threaded interpreter can be
-/// told to ignore that declaration.
+/// Declaring that the module needs the GIL is not enough, because a free-threaded interpreter can
+/// be told to ignore that declaration.
 ///
 /// # Errors
 /// Returns an `ImportError` if the GIL is disabled.
@@ -39,8 +39,8 @@ pub fn require_lock(py: Python<'_>) -> PyResult<()> {
 #[derive(Default)]
 pub struct GilCell<T>(UnsafeCell<T>);
 
-// SAFETY: `with` is the only access to a shared value, and its `Python` token proves that the caller
-// holds the GIL, which `require_lock` ensures exists.
+// SAFETY: `with` is the only access to a shared value, and its `Python` token proves that the
+// caller holds the GIL, which `require_lock` ensures exists.
 unsafe impl<T: Send> Sync for GilCell<T> {}
 
 impl<T> GilCell<T> {

@@ -7,8 +7,8 @@ use pyo3::types::{PyInt, PyTuple};
 /// How many pairs of tuples are cached.
 const REMEMBERED: usize = 8;
 
-/// Recent pairs of integer tuples, which are immutable. The cache owns them, so that no other object
-/// can get their address.
+/// Recent pairs of integer tuples, which are immutable. The cache owns them, so that no other
+/// object can get their address.
 #[derive(Default)]
 pub(crate) struct KnownLayouts {
     layouts: [Option<Layout>; REMEMBERED],

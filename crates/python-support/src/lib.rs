@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 
 pub use self::tensor_input::TensorInput;
 
-/// Fills the cells of this crate at import, see [`interned_names`].
+/// Fills the cells of this crate at import, see [`mod@interned_names`].
 ///
 /// # Errors
 /// Returns an error if the builtin `getattr` cannot be looked up.

@@ -1,7 +1,7 @@
 //! Argument extraction whose errors name the argument.
 //!
-//! `PyO3` puts the name of the argument into an exception note, which is not part of the message and
-//! does not exist in Python 3.10.
+//! `PyO3` puts the name of the argument into an exception note, which is not part of the message
+//! and does not exist in Python 3.10.
 
 use pyo3::PyTypeCheck;
 use pyo3::conversion::FromPyObjectOwned;

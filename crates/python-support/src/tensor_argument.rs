@@ -64,11 +64,12 @@ pub(crate) struct TensorReader {
 }
 
 impl TensorReader {
-    /// Reads any object that has a shape and a dtype as a tensor. A tensor without strides is dense.
+    /// Reads any object that has a shape and a dtype as a tensor. A tensor without strides is
+    /// dense.
     ///
     /// # Errors
-    /// Returns a `ValueError` if there are more or fewer strides than sizes, and any exception raised
-    /// by the tensor that is not an `Exception`, such as `SystemExit`.
+    /// Returns a `ValueError` if there are more or fewer strides than sizes, and any exception
+    /// raised by the tensor that is not an `Exception`, such as `SystemExit`.
     pub(crate) fn read(&mut self, value: &Bound<'_, PyAny>) -> PyResult<Option<TensorFacts<'_>>> {
         let py = value.py();
         let names = TensorNames::get(py);
@@ -97,8 +98,8 @@ impl TensorReader {
         }))
     }
 
-    /// Reads sizes and strides, with dense strides if the tensor has none. Returns whether there are
-    /// sizes.
+    /// Reads sizes and strides, with dense strides if the tensor has none. Returns whether there
+    /// are sizes.
     fn read_layout(
         &mut self,
         value: &Bound<'_, PyAny>,
@@ -218,8 +219,8 @@ pub(crate) fn dense_strides(dims: &[usize], strides: &mut Vec<isize>) {
     }
 }
 
-/// A cache of recent dtypes by identity of their Python objects, which are strings or immutable. The
-/// cache owns the objects, so that no other object can get their address.
+/// A cache of recent dtypes by identity of their Python objects, which are strings or immutable.
+/// The cache owns the objects, so that no other object can get their address.
 #[derive(Default)]
 struct KnownDTypes {
     known: [Option<(Py<PyAny>, DType)>; REMEMBERED],
@@ -227,8 +228,8 @@ struct KnownDTypes {
 }
 
 impl KnownDTypes {
-    /// Finds a dtype by its name: the object itself if it is a string, else its attribute `name`, else
-    /// its `str`, which comes last because it may run code of the framework.
+    /// Finds a dtype by its name: the object itself if it is a string, else its attribute `name`,
+    /// else its `str`, which comes last because it may run code of the framework.
     fn find(&mut self, value: &Bound<'_, PyAny>, names: &TensorNames) -> PyResult<Option<DType>> {
         if let Some(dtype) = self.get(value) {
             return Ok(Some(dtype));
@@ -282,12 +283,12 @@ fn is_fixed(value: &Bound<'_, PyAny>, names: &TensorNames) -> bool {
 }
 
 /// Classes whose instances recently lacked a certain attribute. The next lookup on such an instance
-/// goes through `getattr` with a default, which creates no exception if the attribute is missing but
-/// is slower if it exists.
+/// goes through `getattr` with a default, which creates no exception if the attribute is missing
+/// but is slower if it exists.
 #[derive(Default)]
 struct RecentClasses {
-    /// Their addresses. A class that reuses the address of another one takes the slower lookup, with
-    /// the same result.
+    /// Their addresses. A class that reuses the address of another one takes the slower lookup,
+    /// with the same result.
     classes: [usize; REMEMBERED],
     next: usize,
 }

@@ -1,5 +1,5 @@
-//! `TensorInput`: a framework's description of a tensor, validated and encoded once, so that operators
-//! need not read it again.
+//! `TensorInput`: a framework's description of a tensor, validated and encoded once, so that
+//! operators need not read it again.
 
 use mindprof_model::InputsEncoder;
 use pyo3::exceptions::PyValueError;

@@ -33,8 +33,8 @@ impl ArrowTable {
 
 #[pymethods]
 impl ArrowTable {
-    /// Builds a table of columns: a name, a kind (`text`, `int`, `float`, `bool`, `texts` for lists of
-    /// texts, `shapes` for lists of lists of numbers) and a value or None for each item.
+    /// Builds a table of columns: a name, a kind (`text`, `int`, `float`, `bool`, `texts` for lists
+    /// of texts, `shapes` for lists of lists of numbers) and a value or None for each item.
     #[staticmethod]
     fn of_columns(columns: Vec<(String, String, Vec<Bound<'_, PyAny>>)>) -> PyResult<Self> {
         let items = columns.first().map_or(0, |(_, _, values)| values.len());

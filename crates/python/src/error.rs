@@ -21,8 +21,8 @@ pyo3::create_exception!(
 
 /// An error of any crate of the engine, on its way to Python.
 ///
-/// Calls through `Enter` convert their errors to it. It becomes the exception that torch would raise,
-/// or a `ProfilerError`.
+/// Calls through `Enter` convert their errors to it. It becomes the exception that torch would
+/// raise, or a `ProfilerError`.
 #[derive(Debug)]
 pub(crate) enum Error {
     /// An error in reading or writing a file.

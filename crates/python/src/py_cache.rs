@@ -2,7 +2,7 @@
 //! package `mindprof`.
 //!
 //! Both are filled while the packages are imported and never at first use, for the sake of forks:
-//! see [`mindprof_python_support::interned_names`].
+//! see [`mod@mindprof_python_support::interned_names`].
 
 use mindprof_python_support::interned_names;
 use pyo3::prelude::*;

@@ -137,8 +137,9 @@ fn note_torch(value: &Bound<'_, PyAny>, role: TensorRole) {
     };
     let names = TensorNames::get(value.py());
     if let Ok(implementation) = (value.getattr(&names._cdata)).and_then(|found| found.extract()) {
-        // SAFETY: `is_torch_tensor` checked that the class of `value` is one of torch's, so `_cdata`
-        // is the address of the implementation that it owns, and `value` is alive for the call.
+        // SAFETY: `is_torch_tensor` checked that the class of `value` is one of torch's, so
+        // `_cdata` is the address of the implementation that it owns, and `value` is alive for the
+        // call.
         unsafe { observer.tensor_role(role, implementation) };
     }
 }

@@ -11,8 +11,8 @@ pub(crate) fn size_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     SIZE.import(py, "mindtorch_v2._named", "Size")
 }
 
-/// Looks up the class of sizes. The package `mindtorch_v2` calls it while it is imported, so that the
-/// cell is full before anything can fork.
+/// Looks up the class of sizes. The package `mindtorch_v2` calls it while it is imported, so that
+/// the cell is full before anything can fork.
 #[pyfunction]
 pub(crate) fn look_up_sizes(py: Python<'_>) -> PyResult<()> {
     size_class(py).map(|_| ())
