@@ -4,13 +4,13 @@
 //! The launcher hands over its marks and the recording; `mindprof_report` puts the result into
 //! words.
 
-use mindprof_analyze::{Analysis, GroupBy, process_time, spans};
+use mindprof_analyze::{Analysis, process_time, spans};
 use mindprof_model::{DeviceKind, LossCause, Nanos, Profile};
 
-use crate::side_ranges::{IMPORT_PREFIX, SideRanges};
+use crate::side_ranges::IMPORT_PREFIX;
 use crate::steps::Steps;
 use crate::waits::{DataWaits, LoopTimes, Span, WaitFinding, WorkersStart};
-use crate::work::{Work, WorkRows};
+use crate::work::WorkRows;
 
 /// The beginning of the name of the range in which a loop gets its next batch from one of torch's
 /// data loaders, and that of a loader with workers.
@@ -131,17 +131,6 @@ impl RunReport {
     pub fn import_time(&self) -> Nanos {
         Nanos(self.imports.iter().map(|import| import.time.0).sum())
     }
-
-    /// Finds the rows of a recording that is not yet a trace: without the side ranges that the
-    /// launcher made, and with Python functions if there is nothing else to show.
-    pub fn grouping(profile: &Profile, side: SideRanges) -> (Work, GroupBy) {
-        let work = Work::without(side);
-        let group_by = GroupBy {
-            python_functions: work.is_python_alone(profile),
-            ..GroupBy::default()
-        };
-        (work, group_by)
-    }
 }
 
 /// Returns how much of some spans lies in the window.
@@ -261,9 +250,12 @@ mod tests {
     use mindprof_model::{Part, StepMark, Timeline};
 
     use super::*;
+    use crate::side_ranges::SideRanges;
+    use crate::work::Work;
 
     fn report(profile: Profile, side: SideRanges, marks: &RunMarks) -> RunReport {
-        let (work, group_by) = RunReport::grouping(&profile, side);
+        let work = Work::without(side);
+        let group_by = work.grouping(&profile);
         let analysis = Analysis::build(profile);
         let view = work.view(&analysis, group_by);
         let view = view.as_ref().unwrap_or(&analysis);

@@ -131,6 +131,15 @@ impl Work {
         rows
     }
 
+    /// Returns how rows are grouped if nothing else is asked for: Python functions get rows only if
+    /// there is nothing else to show.
+    pub fn grouping(&self, profile: &Profile) -> GroupBy {
+        GroupBy {
+            python_functions: self.is_python_alone(profile),
+            ..GroupBy::default()
+        }
+    }
+
     /// Returns whether calls of Python functions are all that there is to show: the profile has no
     /// operators and no device work, and in a run no ranges of the program either.
     pub fn is_python_alone(&self, profile: &Profile) -> bool {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mindprof_analyze::{Analysis, GroupBy, microseconds};
+use mindprof_analyze::{Analysis, microseconds};
 use mindprof_answers::{Summary, Track, Work};
 use mindprof_model::{Category, Loss, LossCause, Nanos, PassthroughKind, Profile, activity_name};
 use rustc_hash::FxHashMap;
@@ -47,10 +47,7 @@ impl WorkTotals {
     pub fn of(analysis: &Analysis) -> Option<Self> {
         let work = Work::of(analysis);
         work.side_ranges()?;
-        let group_by = GroupBy {
-            python_functions: work.is_python_alone(analysis.profile()),
-            ..GroupBy::default()
-        };
+        let group_by = work.grouping(analysis.profile());
         let view = work.view(analysis, group_by);
         let rows = work.averages(view.as_ref().unwrap_or(analysis), group_by);
         Some(Self {

@@ -3,9 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use mindprof_analyze::{
-    Amounts, Average, Averages as Rows, GroupBy, Item, Metric, Percentiles, Unit, averages_of,
-    percentiles, uncounted,
+    Amounts, Average, GroupBy, Item, Metric, Percentiles, Unit, averages_of, uncounted,
 };
+use mindprof_answers::WorkRows;
 use mindprof_formats::{average_columns, average_rows};
 use mindprof_model::Nanos;
 use mindprof_report::table;
@@ -28,13 +28,14 @@ pub(crate) use mindprof_analyze::{microseconds, nanoseconds as nanos};
 pub(crate) struct Averages {
     analyzed: Arc<Analyzed>,
     group_by: GroupBy,
-    rows: Arc<Rows>,
+    rows: Arc<WorkRows>,
     spread: OnceLock<Vec<Percentiles>>,
 }
 
 impl Averages {
     pub(crate) fn new(analyzed: Arc<Analyzed>, group_by: GroupBy) -> Self {
-        let rows = analyzed.averages(group_by);
+        let analyzed = analyzed.view(group_by);
+        let rows = analyzed.rows(group_by);
         Self {
             analyzed,
             group_by,
@@ -48,10 +49,13 @@ impl Averages {
         let analysis = &analyzed.analysis;
         let missing = uncounted(analysis.profile(), analysis.tree());
         let items = missing.into_iter().map(Item::Event);
-        let rows = Arc::new(averages_of(analysis, items, GroupBy::default()));
+        let rows = Arc::new(WorkRows {
+            averages: averages_of(analysis, items, GroupBy::default()),
+            ..WorkRows::default()
+        });
         Self {
             // Percentiles of these rows are never requested.
-            spread: OnceLock::from(vec![Percentiles::default(); rows.rows.len()]),
+            spread: OnceLock::from(vec![Percentiles::default(); rows.averages.rows.len()]),
             analyzed,
             group_by: GroupBy::default(),
             rows,
@@ -62,7 +66,7 @@ impl Averages {
 #[pymethods]
 impl Averages {
     fn __len__(&self) -> usize {
-        self.rows.rows.len()
+        self.rows.averages.rows.len()
     }
 
     /// Returns the attributes of rows `begin` to `end`.
@@ -73,9 +77,9 @@ impl Averages {
     ) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let this = slf.get();
         let analysis = &this.analyzed.analysis;
-        let texts = average_rows(analysis, &this.rows, this.group_by);
+        let texts = average_rows(analysis, &this.rows.averages, this.group_by);
         let events = Py::new(slf.py(), Events::new(Arc::clone(&this.analyzed)))?;
-        let rows = this.rows.rows.iter().zip(&texts).enumerate();
+        let rows = this.rows.averages.rows.iter().zip(&texts).enumerate();
         rows.take(end)
             .skip(begin)
             .map(|(index, (row, text))| {
@@ -90,17 +94,20 @@ impl Averages {
 
     /// Returns the attributes of a row that sums all others.
     fn total<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        amounts_dict(py, &self.rows.total().sums.into())
+        amounts_dict(py, &self.rows.averages.total().sums.into())
     }
 
     /// Returns the sum of the self times in microseconds.
     fn self_cpu_time_total(&self) -> f64 {
-        microseconds(self.rows.self_cpu_total())
+        microseconds(self.rows.averages.self_cpu_total())
     }
 
     /// Returns p50, p90, p99 and the maximum of the times of a row, in microseconds.
     fn percentiles(&self, index: usize) -> Option<[f64; 4]> {
-        let make = || percentiles(&self.analyzed.analysis, self.group_by);
+        let make = || {
+            let averages = &self.rows.averages;
+            averages.percentiles(&self.analyzed.analysis, self.group_by)
+        };
         let found = self.spread.get_or_init(make).get(index)?;
         Some([found.p50, found.p90, found.p99, found.max].map(microseconds))
     }
@@ -110,14 +117,20 @@ impl Averages {
         py.enter(|| {
             let options = arguments.options()?;
             let analysis = &self.analyzed.analysis;
-            Ok::<_, Error>(table(analysis, &self.rows, self.group_by, &options))
+            Ok::<_, Error>(table(
+                analysis,
+                &self.rows.averages,
+                self.group_by,
+                &options,
+            ))
         })
     }
 
     /// Returns the rows as columns.
     fn arrow(&self, py: Python<'_>) -> PyResult<ArrowTable> {
         py.enter(|| {
-            let columns = average_columns(&self.analyzed.analysis, &self.rows, self.group_by);
+            let columns =
+                average_columns(&self.analyzed.analysis, &self.rows.averages, self.group_by);
             Ok::<_, Error>(ArrowTable::new(columns))
         })
     }

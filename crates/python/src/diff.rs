@@ -1,10 +1,12 @@
 //! The difference of two profiles, for Python.
 
 use mindprof_analyze::Sums;
-use mindprof_answers::{Change, Diff as Difference, DiffOptions, Measure, Whole};
+use mindprof_answers::{
+    Change, Condition, Diff as Difference, DiffOptions, FailOn, Limit, Measure, Verdict, Whole,
+};
 use mindprof_formats::{change_state, diff_json, measure_name};
 use mindprof_model::DeviceKind;
-use mindprof_report::{DiffLayout, diff_text};
+use mindprof_report::{DiffLayout, diff_text, verdict_text};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -19,6 +21,7 @@ use crate::profile::Profile;
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct Diff {
     diff: Difference,
+    conditions: [Condition; 2],
 }
 
 /// Compares two profiles.
@@ -47,10 +50,11 @@ pub(crate) fn diff_profiles(
         measure,
     };
     let (before, after) = (&*before, &*after);
+    let conditions = [before.condition(), after.condition()];
     py.enter(move || {
         let (before, after) = (before.analyzed(), after.analyzed());
         let diff = Difference::build(&before.analysis, &after.analysis, options);
-        Ok::<_, Error>(Diff { diff })
+        Ok::<_, Error>(Diff { diff, conditions })
     })
 }
 
@@ -78,6 +82,39 @@ impl Diff {
     /// Returns the relative growth of the total.
     fn growth(&self) -> f64 {
         self.diff.growth()
+    }
+
+    /// Judges the growth against a limit. Returns the outcome (`within`, `exceeded` or `refused`),
+    /// a sentence about it, and the growth of what grew most; none if it is refused.
+    fn verdict(
+        &self,
+        share: f64,
+        fail_on: &str,
+    ) -> PyResult<(&'static str, Option<String>, Option<f64>)> {
+        let fail_on = match fail_on {
+            "total" => FailOn::Total,
+            "row" => FailOn::Row,
+            other => {
+                let message = format!("fail_on should be one of: total, row, got {other:?}");
+                return Err(PyValueError::new_err(message));
+            }
+        };
+        let limit = Limit { share, fail_on };
+        let verdict = Verdict::build(&self.diff, self.conditions, limit);
+        let text = verdict_text(&verdict, limit);
+        Ok(match verdict {
+            Verdict::Within { growth, .. } => ("within", text, Some(growth)),
+            Verdict::Exceeded { growth, .. } => ("exceeded", text, Some(growth)),
+            Verdict::Refused(refusal) => {
+                let which = if refusal.is_second() {
+                    "second"
+                } else {
+                    "first"
+                };
+                let text = text.map(|text| format!("the {which} profile {text}"));
+                ("refused", text, None)
+            }
+        })
     }
 
     /// Returns whether counts and times are the same on both sides.

@@ -265,10 +265,7 @@ impl Events {
 impl Events {
     /// Returns the rows of all events, those of Python functions included.
     fn all_rows(&self) -> Arc<mindprof_analyze::Averages> {
-        self.analyzed.averages(GroupBy {
-            python_functions: true,
-            ..GroupBy::default()
-        })
+        self.analyzed.all_rows()
     }
 }
 

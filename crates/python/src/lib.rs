@@ -38,6 +38,7 @@ mod python_calls;
 mod range;
 mod raw_results;
 mod record_function;
+mod run_report;
 mod runtime;
 mod session;
 mod sole_reference;
@@ -120,6 +121,8 @@ mod _core {
     use crate::raw_results::{check_torch_results, raw_events};
     #[pymodule_export]
     use crate::record_function::RecordFunction;
+    #[pymodule_export]
+    use crate::run_report::{RunReport, run_report};
     #[pymodule_export]
     use crate::session::{Session, is_profiling};
     #[pymodule_export]

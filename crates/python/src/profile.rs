@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use mindprof_analyze::{GroupBy, microseconds, process_time, spans, time_inside, without_calls};
-use mindprof_model::DeviceKind;
+use mindprof_analyze::GroupBy;
+use mindprof_answers::Condition;
 use mindprof_record::Capture;
 use mindprof_trace::read_trace_file;
 use pyo3::prelude::*;
@@ -22,6 +22,8 @@ pub(crate) struct Profile {
     /// The recording, until the analysis exists. It takes as much memory as the profile.
     capture: Mutex<Option<Capture>>,
     analyzed: OnceLock<Arc<Analyzed>>,
+    /// Whether it was read from a trace that was damaged or cut off.
+    is_damaged: bool,
 }
 
 impl Profile {
@@ -29,6 +31,7 @@ impl Profile {
         Self {
             capture: Mutex::new(Some(capture)),
             analyzed: OnceLock::new(),
+            is_damaged: false,
         }
     }
 
@@ -36,6 +39,22 @@ impl Profile {
         Self {
             capture: Mutex::default(),
             analyzed: OnceLock::from(analyzed),
+            is_damaged: false,
+        }
+    }
+
+    /// Holds a profile that was read from a trace.
+    pub(crate) fn from_trace(analyzed: Arc<Analyzed>, is_damaged: bool) -> Self {
+        Self {
+            is_damaged,
+            ..Self::from_analyzed(analyzed)
+        }
+    }
+
+    /// Returns what is known of the profile beside its events.
+    pub(crate) const fn condition(&self) -> Condition {
+        Condition {
+            is_damaged: self.is_damaged,
         }
     }
 
@@ -82,67 +101,6 @@ impl Profile {
             python_functions: include_python_functions,
         };
         py.enter(|| Ok::<_, Error>(Averages::new(Arc::clone(self.analyzed()), group_by)))
-    }
-
-    /// Returns a copy without Python calls; their time goes to the ranges around them.
-    fn without_calls(&self, py: Python<'_>) -> PyResult<Self> {
-        let profile = self.analyzed().analysis.profile();
-        let analyzed = py.enter(|| Ok::<_, Error>(Analyzed::new(without_calls(profile))))?;
-        Ok(Self::from_analyzed(analyzed))
-    }
-
-    /// Returns for each row how many microseconds of its time events with these names took.
-    fn time_inside(
-        &self,
-        py: Python<'_>,
-        names: Vec<String>,
-        include_python_functions: bool,
-    ) -> PyResult<Vec<f64>> {
-        let analysis = &self.analyzed().analysis;
-        let group_by = GroupBy {
-            python_functions: include_python_functions,
-            ..GroupBy::default()
-        };
-        py.enter(|| {
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let times = time_inside(analysis, group_by, &names);
-            Ok::<_, Error>(times.into_iter().map(microseconds).collect())
-        })
-    }
-
-    /// Returns begin, end and thread of each event whose name has this prefix, in time order. Times
-    /// are in nanoseconds since the Unix epoch.
-    fn spans(&self, py: Python<'_>, prefix: &str) -> PyResult<Vec<(u64, u64, u64)>> {
-        let profile = self.analyzed().analysis.profile();
-        py.enter(|| {
-            let zero = profile.reference_unix_ns();
-            let spans = spans(profile, prefix).into_iter();
-            let found = spans.map(|span| {
-                let times = [span.begin, span.end].map(|time| zero.saturating_add(time.0));
-                (times[0], times[1], span.thread.native)
-            });
-            Ok::<_, Error>(found.collect())
-        })
-    }
-
-    /// Returns how many microseconds the threads of a process spent in events with other names.
-    fn process_time(&self, py: Python<'_>, process: u64, without: Vec<String>) -> PyResult<f64> {
-        let analysis = &self.analyzed().analysis;
-        py.enter(|| {
-            let without: Vec<&str> = without.iter().map(String::as_str).collect();
-            let time = process_time(analysis, process, &without);
-            Ok::<_, Error>(microseconds(time))
-        })
-    }
-
-    /// Returns the processes of the CPU threads.
-    fn processes(&self) -> Vec<u64> {
-        let threads = self.analyzed().analysis.profile().threads().iter();
-        let host = threads.filter(|thread| thread.device == DeviceKind::Cpu);
-        let mut processes: Vec<u64> = host.map(|thread| thread.process).collect();
-        processes.sort_unstable();
-        processes.dedup();
-        processes
     }
 
     /// Returns the start of the recording, in nanoseconds since the Unix epoch.
