@@ -19,7 +19,7 @@ except SystemError as error:
         "mindprof was built for Python with the GIL, and this interpreter is free-threaded\n"
         "hint: use the standard build of this Python version"
     ) from error
-from mindprof._diff import DiffRow, ProfileDiff, diff
+from mindprof._diff import DiffRow, DiffVerdict, ProfileDiff, diff
 from mindprof._frameworks.present import supported_activities
 from mindprof._install.install import install, uninstall
 from mindprof._late_modules import import_before_forks
@@ -50,6 +50,7 @@ __all__ = [
     "CuspyConfig",
     "DeviceType",
     "DiffRow",
+    "DiffVerdict",
     "EventList",
     "ExecutionTraceObserver",
     "ExperimentalConfig",

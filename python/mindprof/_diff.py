@@ -97,6 +97,24 @@ class DiffWhole:
     span: float
 
 
+@dataclass(frozen=True)
+class DiffVerdict:
+    """The verdict of a comparison, which is true only if nothing grew beyond the limit."""
+
+    outcome: str
+    """`within`, `exceeded`, or `refused` if a profile cannot be judged."""
+    reason: str
+    """A sentence about what grew, or why a profile was refused."""
+    growth: float | None
+    """The growth of what grew most: 0.05 for five percent; `None` if refused."""
+
+    def __bool__(self) -> bool:
+        return self.outcome == "within"
+
+    def __str__(self) -> str:
+        return self.reason
+
+
 class ProfileDiff:
     """The differences between two profiles, as `diff` returns them.
 
@@ -130,6 +148,34 @@ class ProfileDiff:
     def growth(self) -> float:
         """The growth of the whole profile: 0.05 for five percent, infinite if it was empty."""
         return self._found.growth()
+
+    def verdict(
+        self, fail_over: float, *, fail_on: Literal["total", "row"] = "total"
+    ) -> DiffVerdict:
+        """Judges the growth against a limit, as `mindprof diff --fail-over` does.
+
+        Profiles that cannot be judged are refused: a trace that is damaged, cut off or empty cannot
+        have grown, and a gate must not pass it.
+
+        Args:
+            fail_over: The growth that is still accepted: 0.05 for five percent.
+            fail_on: Judge the profile as a whole (`total`), or each row, whose growth is a share of
+                the whole of the first profile (`row`).
+
+        Raises:
+            ValueError: `fail_over` is negative or not a number, or `fail_on` does not exist.
+
+        Example:
+            >>> import mindprof
+            >>> with mindprof.profile() as prof:
+            ...     with mindprof.record_function("step"):
+            ...         pass
+            >>> assert mindprof.diff(prof, prof).verdict(0.05)
+        """
+        if not fail_over >= 0:
+            raise ValueError(f"fail_over must not be negative, found {fail_over}")
+        outcome, reason, growth = self._found.verdict(fail_over, fail_on)
+        return DiffVerdict(outcome, reason or "nothing grew beyond the limit", growth)
 
     def worst(self) -> DiffRow | None:
         """Returns the row that grew most, or `None` if none grew."""

@@ -9,7 +9,6 @@ import re
 import shutil
 from pathlib import Path
 
-
 from tests.python import documents
 
 README = documents.ROOT / "README.md"

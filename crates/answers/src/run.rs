@@ -20,8 +20,6 @@ const FROM_WORKERS: &str = "enumerate(DataLoader)#_MultiProcessing";
 /// What the launcher of a run knows and its recording does not.
 #[derive(Clone, Debug, Default)]
 pub struct RunMarks {
-    /// How long the window was open.
-    pub recorded: Nanos,
     /// When the program's main thread imported.
     pub imports: Vec<Span>,
     /// When other threads imported.
@@ -96,12 +94,11 @@ impl RunReport {
     /// `rows` are the rows of its work, and `view` is the analysis that they were made from.
     pub fn build(analysis: &Analysis, view: &Analysis, rows: &WorkRows, marks: &RunMarks) -> Self {
         let profile = analysis.profile();
+        let recorded = profile.span();
         let steps = Steps::build(profile);
         let is_over_budget = profile.loss().count(LossCause::Budget) > 0;
         // Imports of other threads and processes take none of the program's time.
-        let rest = marks
-            .recorded
-            .saturating_sub(inside(&marks.imports, marks.recorded));
+        let rest = recorded.saturating_sub(inside(&marks.imports, recorded));
         let waits = data_waits(profile, marks);
         let around = LoopTimes {
             rest,
@@ -114,10 +111,10 @@ impl RunReport {
             waits.findings(&around)
         };
         Self {
-            recorded: marks.recorded,
+            recorded,
             rest,
             imports: import_times(rows),
-            other_imports: inside(&marks.other_imports, marks.recorded),
+            other_imports: inside(&marks.other_imports, recorded),
             steps: run_steps(&steps, rows, around.step_times),
             is_over_budget,
             waits,
@@ -194,6 +191,7 @@ fn run_steps(steps: &Steps, rows: &WorkRows, times: Vec<Nanos>) -> RunSteps {
 }
 
 fn data_waits(profile: &Profile, marks: &RunMarks) -> DataWaits {
+    let recorded = profile.span();
     let of_loop = |prefix: &str| -> Vec<Span> {
         spans(profile, prefix)
             .into_iter()
@@ -204,7 +202,7 @@ fn data_waits(profile: &Profile, marks: &RunMarks) -> DataWaits {
             })
             .collect()
     };
-    let in_window = |span: &Span| inside(&[*span], marks.recorded) > Nanos::ZERO;
+    let in_window = |span: &Span| inside(&[*span], recorded) > Nanos::ZERO;
     let starts: Vec<WorkersStart> = marks
         .worker_starts
         .iter()
@@ -274,9 +272,9 @@ mod tests {
             time.idle(10);
             time.op("mm", 10);
         });
+        assert_eq!(profile.span(), Nanos(80));
         let side = SideRanges::find(&profile, &["torch".into()], &[]);
         let marks = RunMarks {
-            recorded: Nanos(100),
             imports: vec![Span {
                 begin: Nanos(0),
                 end: Nanos(40),
@@ -285,10 +283,10 @@ mod tests {
             ..RunMarks::default()
         };
         let report = report(profile, side, &marks);
-        assert_eq!(report.rest, Nanos(60));
+        assert_eq!(report.rest, Nanos(40));
         assert_eq!(report.import_time(), Nanos(40));
         assert_eq!(report.imports[0].module, "torch");
-        assert_eq!(report.outside, Some(Nanos(40)));
+        assert_eq!(report.outside, None);
         assert_eq!((report.steps.count(), report.workers), (0, 0));
     }
 
@@ -303,11 +301,7 @@ mod tests {
         let marks = marks.map(|(number, unix_ns)| StepMark { number, unix_ns });
         StepMark::write(&marks, &mut part.metadata);
         let profile = part.into_profile().expect("nothing was added");
-        let marks = RunMarks {
-            recorded: Nanos(100),
-            ..RunMarks::default()
-        };
-        let steps = report(profile, SideRanges::default(), &marks).steps;
+        let steps = report(profile, SideRanges::default(), &RunMarks::default()).steps;
         assert_eq!(steps.count(), 3);
         assert_eq!(steps.until_first, Some(Nanos(40)));
         assert_eq!(steps.times, [Nanos(20), Nanos(20)]);

@@ -113,7 +113,7 @@ impl Work {
         let imports: Vec<&str> = side.imports.iter().map(String::as_str).collect();
         let inside = time_inside(analysis, group_by, &imports);
         for (row, time) in all.rows.iter_mut().zip(inside) {
-            row.sums.cpu_total = row.sums.cpu_total.saturating_sub(time);
+            row.sums.take_cpu_time(time);
         }
         let mut rows = WorkRows::default();
         for (position, row) in all.rows.into_iter().enumerate() {
@@ -201,6 +201,7 @@ mod tests {
         assert_eq!(keys(rows.left_out.rows()), ["import a", "ProfilerStep*"]);
         assert_eq!(rows.averages.taken_out, [1, 2]);
         let main = &rows.averages.rows[0].sums;
+        assert!((main.cpu_micros - 0.09).abs() < 1e-9);
         assert_eq!(
             (main.cpu_total, main.self_cpu_total),
             (Nanos(90), Nanos(20))

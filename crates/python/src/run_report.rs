@@ -21,7 +21,6 @@ type UnixSpan = (u64, u64);
 from_dict! {
     /// The launcher's marks, as a dict. Times are nanoseconds since the Unix epoch.
     pub(crate) struct Marks {
-        recorded_ns: u64,
         imports: Vec<UnixSpan>,
         other_imports: Vec<UnixSpan>,
         worker_starts: Vec<(UnixSpan, usize)>,
@@ -43,7 +42,6 @@ impl Marks {
             end: time(end),
         };
         RunMarks {
-            recorded: Nanos(self.recorded_ns),
             imports: self.imports.into_iter().map(span).collect(),
             other_imports: self.other_imports.into_iter().map(span).collect(),
             worker_starts: self

@@ -6,7 +6,7 @@ use mindprof_model::Nanos;
 use rustc_hash::FxHashMap;
 
 use crate::memory::memory_use::Bytes;
-use crate::rows::metric::Amounts;
+use crate::rows::metric::{Amounts, microseconds};
 
 /// Counts, times and memory of one event or of many.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -48,6 +48,14 @@ impl Sums {
         self.flops += other.flops;
         self.cpu_micros += other.cpu_micros;
         self.device_micros += other.device_micros;
+    }
+
+    /// Takes time off the total CPU time, which stays at zero or above.
+    pub fn take_cpu_time(&mut self, time: Nanos) {
+        if time > Nanos::ZERO {
+            self.cpu_total = self.cpu_total.saturating_sub(time);
+            self.cpu_micros = (self.cpu_micros - microseconds(time)).max(0.0);
+        }
     }
 }
 
