@@ -54,7 +54,6 @@ mod strings;
 mod thread;
 mod time;
 mod timeline;
-mod torch_names;
 mod vocabulary;
 mod word_sink;
 
@@ -89,11 +88,10 @@ pub use strings::StringTable;
 pub use thread::Thread;
 pub use time::Nanos;
 pub use timeline::Timeline;
-pub use torch_names::{is_backward_wrapper, module_number, wrapped_node};
 pub use vocabulary::{
     INSTANT_ACTIVITY, MEMORY_EVENT, OUT_OF_MEMORY_EVENT, WINDOW_ACTIVITY, activity_category,
     activity_device, activity_meaning, activity_name, current_activity, derivable_activity,
-    is_hidden_event, is_runtime_call, is_step_event, is_unknown_activity, is_window_mark,
-    step_number,
+    is_backward_wrapper, is_hidden_event, is_runtime_call, is_step_event, is_unknown_activity,
+    is_window_mark, step_number,
 };
 pub use word_sink::WordSink;

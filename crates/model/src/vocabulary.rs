@@ -25,6 +25,12 @@ const WAIT_ACTIVITY: &str = "cuda_sync";
 /// The prefix of the names of step ranges; the number of the step follows.
 const STEP_PREFIX: &str = "ProfilerStep#";
 
+/// The name of the scope that torch opens around a backward node; the node's own name follows.
+const BACKWARD_WRAPPER: &str = "autograd::engine::evaluate_function";
+
+/// The beginning of the name of a call of a module: `nn.Module: Linear_0`.
+const MODULE: &str = "nn.Module: ";
+
 /// The activity types whose category and device do not follow from a vendor's prefix.
 const ACTIVITIES: [(&str, Category, DeviceKind); 10] = [
     ("cpu_op", Category::Operator, DeviceKind::Cpu),
@@ -213,6 +219,22 @@ pub fn is_window_mark(name: &str) -> bool {
     name == "Record Window End" || name.starts_with("Iteration Start: ")
 }
 
+/// Returns whether a scope of this name wraps a node of the backward graph.
+pub fn is_backward_wrapper(name: &str) -> bool {
+    name.starts_with(BACKWARD_WRAPPER)
+}
+
+/// Returns the name of the backward node that a wrapper of this name contains.
+pub fn wrapped_node(name: &str) -> Option<&str> {
+    name.strip_prefix(BACKWARD_WRAPPER)?.strip_prefix(": ")
+}
+
+/// Returns the number of the instance that a call of this name belongs to, if it calls a module.
+pub fn module_number(name: &str) -> Option<u32> {
+    let (_, number) = name.strip_prefix(MODULE)?.rsplit_once('_')?;
+    number.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -289,5 +311,13 @@ mod tests {
         for name in ["custom", "cuda::launch", "urgent", "zero", "aten::add"] {
             assert!(!is_runtime_call(name), "{name}");
         }
+    }
+
+    #[test]
+    fn a_module_is_numbered_by_the_end_of_its_name() {
+        assert_eq!(module_number("nn.Module: Linear_12"), Some(12));
+        assert_eq!(module_number("nn.Module: My_Block_0"), Some(0));
+        assert_eq!(module_number("train.py(3): step_1"), None);
+        assert_eq!(module_number("nn.Module: Linear"), None);
     }
 }
