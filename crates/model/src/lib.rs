@@ -92,6 +92,6 @@ pub use vocabulary::{
     INSTANT_ACTIVITY, MEMORY_EVENT, OUT_OF_MEMORY_EVENT, WINDOW_ACTIVITY, activity_category,
     activity_device, activity_meaning, activity_name, current_activity, derivable_activity,
     is_backward_wrapper, is_hidden_event, is_runtime_call, is_step_event, is_unknown_activity,
-    is_window_mark, step_number,
+    is_window_mark, module_number, step_number, wrapped_node,
 };
 pub use word_sink::WordSink;
