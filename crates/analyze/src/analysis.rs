@@ -15,8 +15,7 @@ use crate::links::flows::Flows;
 use crate::memory::host_totals::HostTotals;
 use crate::memory::memory_timeline::MemoryTimeline;
 use crate::memory::memory_use::{Bytes, MemoryUse};
-use crate::rows::averages::OUT_OF_MEMORY_KEY;
-use crate::rows::keys::Keys;
+use crate::rows::keys::{Keys, OUT_OF_MEMORY_KEY};
 use crate::stacks::source::Sources;
 use crate::tree::children::Children;
 use crate::tree::event_tree::Tree;
@@ -144,7 +143,7 @@ impl Analysis {
     }
 
     /// Returns the time that an event took on the host; none of what ran on a device.
-    pub fn host_time(&self, id: EventId) -> Nanos {
+    pub(crate) fn cpu_time(&self, id: EventId) -> Nanos {
         if self.device(id) == DeviceKind::Cpu {
             self.profile.event(id).duration
         } else {

@@ -6,7 +6,6 @@
 use mindprof_model::{Category, DeviceKind, Event, EventId, Flags, Profile, ThreadId};
 use rustc_hash::FxHashMap;
 
-use crate::analysis::Analysis;
 use crate::links::launchers::Unnumbered;
 
 const NONE: u32 = u32::MAX;
@@ -118,24 +117,4 @@ fn is_owner(profile: &Profile, event: &Event) -> bool {
         && !event.flags.contains(Flags::ASYNC)
         && !event.flags.contains(Flags::HIDDEN)
         && profile.threads()[event.thread.index()].device == DeviceKind::Cpu
-}
-
-/// Returns the number that torch has for an event: its own, or the one that joins a call of a
-/// device's runtime and what the device did for it.
-pub fn event_number(analysis: &Analysis, id: EventId) -> u32 {
-    let links = analysis.profile().links(id).unwrap_or_default();
-    match analysis.profile().event(id).category {
-        Category::PythonFunction => 0,
-        Category::Kernel | Category::Runtime => links.correlation,
-        Category::Operator
-        | Category::Annotation
-        | Category::DeviceAnnotation
-        | Category::Other => {
-            if links.external == 0 {
-                id.to_raw() + 1
-            } else {
-                links.external
-            }
-        }
-    }
 }

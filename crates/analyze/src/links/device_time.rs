@@ -3,7 +3,7 @@
 use mindprof_model::{Category, EventId, Nanos, Profile};
 
 use crate::links::correlate::Correlation;
-use crate::rows::averages::elapsed_micros;
+use crate::rows::micros::elapsed_micros;
 use crate::tree::children::Children;
 use crate::tree::event_tree::Tree;
 

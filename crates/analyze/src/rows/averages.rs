@@ -2,48 +2,29 @@
 //!
 //! Reads an analysis; tables and the Python rows are made from what comes out.
 
-use mindprof_model::{
-    Category, DeviceKind, Event, EventId, Flags, InputsId, Nanos, ScopeKind, StackId,
-};
+use mindprof_model::{Category, DeviceKind, EventId, Flags, InputsId, Nanos, ScopeKind, StackId};
 
 use self::columns::Columns;
-use self::groups::Groups;
+use self::groups::{Groups, is_left_out};
 use self::recursion::OutermostCalls;
 use crate::analysis::is_annotation;
 use crate::analysis::{Analysis, Item};
 use crate::memory::memory_use::Bytes;
 use crate::rows::flops::Flops;
-use crate::rows::keys::Keys;
+use crate::rows::keys::{Keys, MEMORY_KEY};
+use crate::rows::sums::Sums;
 
 mod columns;
 mod groups;
 mod percentiles;
 mod recursion;
-mod sums;
 #[cfg(test)]
 mod tests;
 mod time_inside;
 
+pub use groups::GroupBy;
 pub use percentiles::{Percentiles, percentiles};
-pub use sums::{SummedGroup, Sums, sum_by_key};
 pub use time_inside::time_inside;
-
-/// The name of what a memory record without an event is shown as.
-pub const MEMORY_KEY: &str = mindprof_model::MEMORY_EVENT;
-
-/// The key of moments at which memory was not to be had.
-pub const OUT_OF_MEMORY_KEY: &str = mindprof_model::OUT_OF_MEMORY_EVENT;
-
-/// What events must share, beside their key, to be in one row, and which events are grouped at all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct GroupBy {
-    /// Rows are told apart by the shapes of the tensors that the events were given.
-    pub input_shapes: bool,
-    /// Rows are told apart by this many of the innermost frames they were called from.
-    pub stack_frames: usize,
-    /// Calls of Python functions get rows too.
-    pub python_functions: bool,
-}
 
 /// One row: events of one key, kind of device and category, summed.
 #[derive(Clone, Debug, PartialEq)]
@@ -209,25 +190,6 @@ pub fn averages_of(
         rows,
         taken_out: Vec::new(),
     }
-}
-
-/// Returns how long an event took as torch works it out, with the noise of a difference of two
-/// floating-point numbers.
-pub fn elapsed_micros(event: &Event) -> f64 {
-    float(event.end().0) / 1e3 - float(event.start.0) / 1e3
-}
-
-/// As a cast, with one instruction where eight are needed for numbers that have no sign.
-#[inline]
-fn float(number: u64) -> f64 {
-    match i64::try_from(number) {
-        Ok(signed) => signed as f64,
-        Err(_) => number as f64,
-    }
-}
-
-fn is_left_out(event: &Event, group_by: GroupBy) -> bool {
-    event.category == Category::PythonFunction && !group_by.python_functions
 }
 
 /// Makes the row that an event begins, before the event itself is counted.

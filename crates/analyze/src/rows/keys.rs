@@ -2,6 +2,12 @@
 
 use mindprof_model::{StringId, StringTable, is_step_event, step_number};
 
+/// The name of what a memory record without an event is shown as.
+pub const MEMORY_KEY: &str = mindprof_model::MEMORY_EVENT;
+
+/// The key of moments at which memory was not to be had.
+pub const OUT_OF_MEMORY_KEY: &str = mindprof_model::OUT_OF_MEMORY_EVENT;
+
 const STEP_KEY: &str = "ProfilerStep*";
 
 /// Maps each name of a profile to its key. All numbered profiler steps share one.

@@ -7,9 +7,8 @@ use std::cmp::Ordering;
 use std::convert::Infallible;
 use std::ops::Index;
 
-use mindprof_model::Nanos;
-
-use crate::rows::averages::Sums;
+use crate::rows::micros::{microseconds, nanoseconds};
+use crate::rows::sums::Sums;
 
 /// One number that rows and events have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -280,17 +279,6 @@ fn mean(total: Amount, count: i64) -> Amount {
     } else {
         per_event(total.float())
     })
-}
-
-/// Returns a time in microseconds.
-#[inline]
-pub fn microseconds(time: Nanos) -> f64 {
-    time.0 as f64 / 1e3
-}
-
-/// Returns microseconds as whole nanoseconds. What is negative counts as nothing.
-pub fn nanoseconds(microseconds: f64) -> Nanos {
-    Nanos((microseconds * 1e3).round() as u64)
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub fn is_shown_frame(frame: &str) -> bool {
 
 /// The stack that is shown for each event. Empty when that is each event's own.
 #[derive(Clone, Debug, Default)]
-pub struct Sources {
+pub(crate) struct Sources {
     stacks: Vec<StackId>,
 }
 
@@ -46,7 +46,7 @@ impl Sources {
     /// TBackward0               |-------|        sequence 7, backward: shows train.py(12)
     ///   aten::t                  |--|           inside it: shows train.py(12)
     /// ```
-    pub fn build(profile: &Profile, tree: &Tree, correlation: &Correlation) -> Self {
+    pub(crate) fn build(profile: &Profile, tree: &Tree, correlation: &Correlation) -> Self {
         if profile.stacks().is_empty() || profile.events().iter().all(shows_its_own) {
             return Self::default();
         }
@@ -77,7 +77,7 @@ impl Sources {
     }
 
     /// Returns the stack to show for an event.
-    pub fn stack(&self, profile: &Profile, id: EventId) -> StackId {
+    pub(crate) fn stack(&self, profile: &Profile, id: EventId) -> StackId {
         match self.stacks.get(id.index()) {
             Some(&stack) => stack,
             None => profile.event(id).stack,

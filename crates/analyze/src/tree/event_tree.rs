@@ -8,7 +8,7 @@ use mindprof_model::{Category, DeviceKind, Event, EventId, Flags, Nanos, Profile
 
 use crate::links::correlate::Correlation;
 use crate::rows::keys::Keys;
-use crate::stacks::short_times::ShortTimes;
+use crate::tree::short_times::ShortTimes;
 
 #[cfg(test)]
 mod tests;
@@ -116,7 +116,7 @@ impl Tree {
     }
 
     /// Returns whether no event is hidden or merged into another.
-    pub const fn shows_all(&self) -> bool {
+    pub(crate) const fn shows_all(&self) -> bool {
         self.not_shown == 0
     }
 

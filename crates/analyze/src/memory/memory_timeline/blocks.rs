@@ -9,8 +9,7 @@ use mindprof_model::{
 };
 use rustc_hash::FxHashMap;
 
-use super::presence::Presence;
-use super::{MemoryBlock, MemoryDevice, MemoryPlace};
+use super::change::{MemoryBlock, MemoryDevice, MemoryPlace};
 use crate::analysis::Analysis;
 
 /// Stands for the block of a tensor without elements that lies in none.
@@ -163,12 +162,12 @@ impl Blocks {
     pub(super) fn finish(
         self,
         analysis: &Analysis,
-        presence: &Presence,
+        is_untimed: impl Fn(u32) -> bool,
         owner: impl Fn(u32) -> Option<EventId>,
     ) -> Vec<MemoryBlock> {
         let mut list = self.list;
         for (index, block) in list.iter_mut().enumerate() {
-            block.are_times_known = !presence.is_untimed(index as u32);
+            block.are_times_known = !is_untimed(index as u32);
         }
         let known = list.iter_mut().zip(self.creations);
         for (block, record) in known.filter(|(_, record)| *record != NO_RECORD) {

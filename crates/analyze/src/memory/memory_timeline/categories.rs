@@ -7,8 +7,8 @@
 
 use mindprof_model::{EventId, Profile, ScopeKind, TensorRole};
 
-use super::MemoryCategory;
 use super::blocks::{Blocks, NO_BLOCK};
+use super::change::MemoryCategory;
 use super::flow::{Flow, Node};
 use crate::analysis::Analysis;
 

@@ -3,9 +3,9 @@
 use mindprof_model::{HostTotals, LossCause, Nanos, Profile, StackId, StringId};
 use rustc_hash::FxHashMap;
 
-use super::{
+use super::MemoryTimeline;
+use super::change::{
     CategoryBytes, MemoryAction, MemoryCategory, MemoryChange, MemoryDevice, MemoryPlace,
-    MemoryTimeline,
 };
 use crate::analysis::Analysis;
 

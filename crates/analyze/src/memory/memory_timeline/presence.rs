@@ -9,7 +9,7 @@ use mindprof_model::{Category, Nanos, Profile, TensorRole, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::blocks::{Blocks, TensorLists};
-use super::{MemoryAction, MemoryChange, MemoryPlace};
+use super::change::{MemoryAction, MemoryChange, MemoryPlace};
 
 /// The blocks of which not both ends are known, and where they were seen.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 
 use mindprof_model::{Nanos, Profile};
 
-use super::{CategoryBytes, MemoryPlace};
+use super::change::{CategoryBytes, MemoryPlace};
 
 /// The allocator's own total over time.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,10 +3,11 @@
 
 use mindprof_model::{Category, DeviceKind, EventId, Nanos};
 
-use super::{Sums, elapsed_micros};
 use crate::analysis::Analysis;
 use crate::memory::memory_use::Bytes;
 use crate::rows::flops::Flops;
+use crate::rows::micros::elapsed_micros;
+use crate::rows::sums::Sums;
 
 /// What a profile has beside times on the host. It holds nothing by thread, so that it can be asked
 /// for with each event.

@@ -1,9 +1,8 @@
 //! Which row an event belongs to.
 
-use mindprof_model::{DeviceKind, Event, EventId, InputsId, InputsTable};
+use mindprof_model::{Category, DeviceKind, Event, EventId, InputsId, InputsTable};
 use rustc_hash::FxHashMap;
 
-use super::GroupBy;
 use crate::analysis::Analysis;
 use crate::analysis::is_annotation;
 use crate::rows::keys::Keys;
@@ -11,6 +10,17 @@ use crate::rows::shapes::dims;
 use crate::stacks::source::Prefixes;
 
 const NO_ROW: u32 = u32::MAX;
+
+/// What events must share, beside their key, to be in one row, and which events are grouped at all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct GroupBy {
+    /// Rows are told apart by the shapes of the tensors that the events were given.
+    pub input_shapes: bool,
+    /// Rows are told apart by this many of the innermost frames they were called from.
+    pub stack_frames: usize,
+    /// Calls of Python functions get rows too.
+    pub python_functions: bool,
+}
 
 /// Finds the row of an event. Names are dense, so by name alone this is one look into an array.
 pub(super) struct Groups<'a> {
@@ -119,6 +129,10 @@ impl Finer {
         *last = (shapes, frames, row);
         row as usize
     }
+}
+
+pub(super) fn is_left_out(event: &Event, group_by: GroupBy) -> bool {
+    event.category == Category::PythonFunction && !group_by.python_functions
 }
 
 /// Gives each list of inputs the number of its shapes: lists of equal shapes share it, whatever

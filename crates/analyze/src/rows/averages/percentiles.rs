@@ -2,8 +2,7 @@
 
 use mindprof_model::Nanos;
 
-use super::groups::Groups;
-use super::{GroupBy, is_left_out};
+use super::groups::{GroupBy, Groups, is_left_out};
 use crate::analysis::{Analysis, Item};
 
 /// Times that a share of a row's events does not exceed.
@@ -51,7 +50,7 @@ pub fn percentiles(analysis: &Analysis, group_by: GroupBy) -> Vec<Percentiles> {
             Item::Event(id) => {
                 let event = analysis.profile().event(id);
                 let row = groups.row_of(analysis, id, event, times.len());
-                (row, analysis.host_time(id))
+                (row, analysis.cpu_time(id))
             }
             Item::Memory(_) => (*memory_row.get_or_insert(times.len()), Nanos::ZERO),
         };

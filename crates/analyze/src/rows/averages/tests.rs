@@ -1,5 +1,5 @@
 use mindprof_model::{
-    DType, InputsEncoder, Links, MemoryRecord, Part, Profile, StringTable, Thread, ThreadId,
+    DType, Event, InputsEncoder, Links, MemoryRecord, Part, Profile, StringTable, Thread, ThreadId,
     Timeline,
 };
 use proptest::prelude::*;

@@ -3,9 +3,8 @@
 use mindprof_model::{EventId, Nanos};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::groups::Groups;
+use super::groups::{GroupBy, Groups, is_left_out};
 use super::recursion::OutermostCalls;
-use super::{GroupBy, is_left_out};
 use crate::analysis::{Analysis, Item};
 use crate::rows::keys::Keys;
 

@@ -1,12 +1,9 @@
 //! What events come to together.
 
-use std::hash::Hash;
-
 use mindprof_model::Nanos;
-use rustc_hash::FxHashMap;
 
 use crate::memory::memory_use::Bytes;
-use crate::rows::metric::{Amounts, microseconds};
+use crate::rows::micros::microseconds;
 
 /// Counts, times and memory of one event or of many.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -56,50 +53,5 @@ impl Sums {
             self.cpu_total = self.cpu_total.saturating_sub(time);
             self.cpu_micros = (self.cpu_micros - microseconds(time)).max(0.0);
         }
-    }
-}
-
-/// What shares a key, summed.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct SummedGroup {
-    /// The positions of what was summed, in order.
-    pub members: Vec<usize>,
-    /// What they come to together.
-    pub amounts: Amounts,
-}
-
-/// Sums what shares a key, in the order in which keys are first met.
-pub fn sum_by_key<K: Eq + Hash>(parts: impl IntoIterator<Item = (K, Amounts)>) -> Vec<SummedGroup> {
-    let mut rows: Vec<SummedGroup> = Vec::new();
-    let mut by_key: FxHashMap<K, usize> = FxHashMap::default();
-    for (position, (key, part)) in parts.into_iter().enumerate() {
-        let row = *by_key.entry(key).or_insert(rows.len());
-        if row == rows.len() {
-            rows.push(SummedGroup::default());
-        }
-        rows[row].members.push(position);
-        rows[row].amounts.add(&part);
-    }
-    rows
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn equal_keys_are_summed_under_their_first() {
-        let part = |count| {
-            Amounts::from(Sums {
-                count,
-                ..Sums::default()
-            })
-        };
-        let rows = sum_by_key([("a", part(1)), ("b", part(2)), ("a", part(4))]);
-        let group = |members: &[usize], count| SummedGroup {
-            members: members.to_vec(),
-            amounts: part(count),
-        };
-        assert_eq!(rows, [group(&[0, 2], 5), group(&[1], 2)]);
     }
 }
