@@ -1,6 +1,10 @@
-//! What a profile means: pure functions from [`mindprof_model::Profile`] to trees and rows.
+//! Analyses of a profile: pure functions from [`mindprof_model::Profile`] to trees, rows, links
+//! between events, memory timelines and stacks.
 //!
-//! Nothing here reads a clock or a file, or rounds for display: times stay whole nanoseconds.
+//! Nothing here reads a clock or a file, or rounds for display. Times are whole nanoseconds, except
+//! for a few sums that are kept as floating-point microseconds as well ([`Sums::cpu_micros`] and
+//! its kin): torch adds floats, and reproducing its tables to the last digit takes its rounding
+//! errors.
 //!
 //! ```
 //! use mindprof_analyze::{Analysis, GroupBy, averages};
@@ -61,8 +65,8 @@ pub use rows::sums::Sums;
 pub use stacks::folded::{Folded, PATH_LEVELS, StackMetric, stack_weights};
 pub use stacks::source::{is_shown_frame, shown_frames};
 pub use tree::event_tree::Tree;
-pub use tree::lanes::{Lanes, OverflowTrack};
+pub use tree::lanes::Lanes;
 pub use tree::process_time::process_time;
 pub use tree::python_calls::{PythonCall, PythonCalls};
-pub use tree::spans::{Span, spans};
+pub use tree::spans::spans;
 pub use tree::without_calls::{stacks_without_calls, without_calls};

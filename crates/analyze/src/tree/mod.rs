@@ -1,4 +1,4 @@
-//! How events nest: the event tree, lanes, spans of time, and calls of Python functions.
+//! Nesting of events: the event tree, lanes, spans of time, and Python function calls.
 
 pub(crate) mod children;
 pub(crate) mod event_tree;

@@ -1,16 +1,19 @@
-//! Times that are mostly short, one per event.
+//! A compact column of times, one per event.
 
 use mindprof_model::Nanos;
 use rustc_hash::FxHashMap;
 
-/// A column of times: 4 bytes each, and more for those of 4 seconds and above.
+/// A column of times that takes 4 bytes per entry, and more for times of 4.3 seconds and above.
+///
+/// Self times are kept for every event, and almost all of them are short, so half of the space of
+/// a [`Nanos`] is enough.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ShortTimes {
     times: Vec<u32>,
     long: FxHashMap<u32, Nanos>,
 }
 
-/// Stands for a time that is too long for its place.
+/// Marks a time that does not fit and is stored in `long` instead.
 const LONG: u32 = u32::MAX;
 
 impl ShortTimes {
@@ -29,7 +32,7 @@ impl ShortTimes {
 
     #[inline]
     pub(crate) fn set(&mut self, index: usize, time: Nanos) {
-        // A long time that was there before stays behind unused.
+        // An earlier long time of this index stays in the map, unused.
         self.times[index] = self.shortened(index, time);
     }
 

@@ -3,7 +3,7 @@
 use mindprof_model::{Category, DeviceKind, Event, EventId, Profile, ThreadId};
 use rustc_hash::FxHashMap;
 
-use super::{Cut, CutReport};
+use super::cut::{Cut, CutReport};
 use crate::links::correlate::Correlation;
 
 /// What becomes of one event.
