@@ -8,18 +8,18 @@ pub fn microseconds(time: Nanos) -> f64 {
     time.0 as f64 / 1e3
 }
 
-/// Returns microseconds as whole nanoseconds. What is negative counts as nothing.
+/// Converts microseconds to whole nanoseconds. Negative times become zero.
 pub fn nanoseconds(microseconds: f64) -> Nanos {
     Nanos((microseconds * 1e3).round() as u64)
 }
 
-/// Returns how long an event took as torch works it out, with the noise of a difference of two
-/// floating-point numbers.
+/// Returns the duration of an event as torch computes it: the difference of two floating-point
+/// numbers, including its rounding error.
 pub fn elapsed_micros(event: &Event) -> f64 {
     float(event.end().0) / 1e3 - float(event.start.0) / 1e3
 }
 
-/// As a cast, with one instruction where eight are needed for numbers that have no sign.
+/// Casts to a float. x86-64 converts signed integers in one instruction and unsigned ones in eight.
 #[inline]
 fn float(number: u64) -> f64 {
     match i64::try_from(number) {

@@ -6,16 +6,16 @@ use rustc_hash::FxHashMap;
 
 use crate::rows::metric::Amounts;
 
-/// What shares a key, summed.
+/// Entries that share a key, with their sum.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SummedGroup {
-    /// The positions of what was summed, in order.
+    /// The positions of the entries, in order.
     pub members: Vec<usize>,
-    /// What they come to together.
+    /// The sum over the entries.
     pub amounts: Amounts,
 }
 
-/// Sums what shares a key, in the order in which keys are first met.
+/// Sums entries that share a key. The groups are in the order in which their keys first appear.
 pub fn sum_by_key<K: Eq + Hash>(parts: impl IntoIterator<Item = (K, Amounts)>) -> Vec<SummedGroup> {
     let mut rows: Vec<SummedGroup> = Vec::new();
     let mut by_key: FxHashMap<K, usize> = FxHashMap::default();

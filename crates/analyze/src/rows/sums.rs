@@ -1,39 +1,42 @@
-//! What events come to together.
+//! Sums over events: the numbers of a row.
 
 use mindprof_model::Nanos;
 
 use crate::memory::memory_use::Bytes;
 use crate::rows::micros::microseconds;
 
-/// Counts, times and memory of one event or of many.
+/// The count, times, memory and floating-point operations of one event or of many.
+///
+/// Times are exact nanoseconds. Two totals are kept a second time as floating-point microseconds,
+/// because torch sums floats, and a table that matches torch's to the last digit needs its rounding
+/// errors.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sums {
-    /// How many events there are.
+    /// The number of events.
     pub count: u64,
-    /// The time they took on the host, children included.
+    /// The CPU time, including that of the children.
     pub cpu_total: Nanos,
-    /// The time they took on the host themselves.
+    /// The self CPU time.
     pub self_cpu_total: Nanos,
-    /// The time that devices worked for them, children included.
+    /// The device time, including that of the children.
     pub device_total: Nanos,
-    /// The time that devices worked for them themselves.
+    /// The self device time.
     pub self_device_total: Nanos,
-    /// The memory they took, children included.
+    /// The memory allocated minus the memory freed, including that of the children.
     pub memory: Bytes,
-    /// The memory they took themselves.
+    /// The same memory without that of the children.
     pub self_memory: Bytes,
-    /// The floating-point operations that are known of.
+    /// The floating-point operations of operators that have a formula.
     pub flops: u64,
-    /// [`Self::cpu_total`] as a sum of floating-point microseconds. Its noise decides how torch
-    /// rounds a mean that lies halfway between two digits, so whoever shows what torch shows
-    /// needs it.
+    /// [`Self::cpu_total`] as a sum of floating-point microseconds. Its rounding error decides how
+    /// torch prints a mean that lies halfway between two digits.
     pub cpu_micros: f64,
-    /// [`Self::device_total`] likewise.
+    /// [`Self::device_total`] as a sum of floating-point microseconds.
     pub device_micros: f64,
 }
 
 impl Sums {
-    /// Adds others to these.
+    /// Adds other sums to these.
     pub fn add(&mut self, other: &Self) {
         self.count += other.count;
         self.cpu_total = self.cpu_total + other.cpu_total;
