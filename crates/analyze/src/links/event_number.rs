@@ -4,8 +4,8 @@ use mindprof_model::{Category, EventId};
 
 use crate::analysis::Analysis;
 
-/// Returns the number that torch has for an event: its own, or the one that joins a call of a
-/// device's runtime and what the device did for it.
+/// Returns torch's number for an event: the correlation id for runtime calls and kernels, zero for
+/// Python function calls, and otherwise the external id, or the event's position if it has none.
 pub fn event_number(analysis: &Analysis, id: EventId) -> u32 {
     let links = analysis.profile().links(id).unwrap_or_default();
     match analysis.profile().event(id).category {

@@ -1,23 +1,27 @@
-//! Who asked a device for what in traces whose numbers do not tell: the operator that was running
-//! when the call into the runtime was made.
+//! Owners of device work in traces without usable external ids: the operator that was running when
+//! the runtime call was made.
 //!
-//! Some versions of Kineto, and some tools that cut traces, write the correlation in place of the
-//! external id. Taken for the number of a scope it names none, or a wrong one.
+//! Some versions of Kineto, and some tools that cut traces, write the correlation id in place of
+//! the external id. Read as the id of a scope, it matches no scope or a wrong one.
 
 use mindprof_model::{Category, Event, EventId, Flags, Nanos, Profile};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The origins of a profile in which no device's work has the number of a scope.
+/// The origins of a profile whose device work has no usable external ids.
+///
+/// [`super::correlate::Correlation`] checks it before it trusts external ids, and takes
+/// [`Self::owners`] for the origins listed here. Merged profiles may mix both kinds, so each origin
+/// is judged by itself.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Unnumbered {
     origins: FxHashSet<usize>,
 }
 
 impl Unnumbered {
-    /// Looks for them: all numbers that the work of devices has are the correlation again. Where
-    /// nothing called a runtime there is no other way to go by, and the numbers count.
+    /// Finds the origins in which every external id of a kernel is missing or repeats the
+    /// correlation id. An origin without runtime calls offers nothing better, so its ids are used.
     pub(crate) fn find(profile: &Profile) -> Self {
-        let mut says_nothing: FxHashMap<usize, bool> = FxHashMap::default();
+        let mut is_unusable: FxHashMap<usize, bool> = FxHashMap::default();
         let mut with_calls: FxHashSet<usize> = FxHashSet::default();
         for (id, event) in events(profile) {
             let origin = profile.origin(event.thread);
@@ -27,10 +31,12 @@ impl Unnumbered {
             if event.category == Category::Kernel {
                 let links = profile.links(id).unwrap_or_default();
                 let repeats = links.external == 0 || links.external == links.correlation;
-                *says_nothing.entry(origin).or_insert(true) &= repeats;
+                *is_unusable.entry(origin).or_insert(true) &= repeats;
             }
         }
-        let origins = says_nothing.into_iter().filter(|(_, nothing)| *nothing);
+        let origins = is_unusable
+            .into_iter()
+            .filter(|(_, is_unusable)| *is_unusable);
         let origins = origins.map(|(origin, _)| origin);
         Self {
             origins: origins
@@ -47,14 +53,14 @@ impl Unnumbered {
         self.origins.contains(&profile.origin(event.thread))
     }
 
-    /// Finds the operators by time. Returns, by event, that of each call into the runtime and of
-    /// each work of a device in these origins.
+    /// Returns the operator of each runtime call and each kernel in these origins: the innermost
+    /// one around the runtime call.
     ///
     /// ```text
     /// aten::linear       |-------------------------|
     /// aten::addmm          |----------------|          the innermost around the call
     /// cudaLaunchKernel          |---|                  correlation 9
-    /// gemm kernel                       |-------|      correlation 9: asked for by aten::addmm
+    /// gemm kernel                       |-------|      correlation 9: launched by aten::addmm
     /// ```
     pub(crate) fn owners(&self, profile: &Profile) -> FxHashMap<EventId, EventId> {
         let mut open: Vec<Vec<(Nanos, EventId)>> = vec![Vec::new(); profile.threads().len()];
@@ -106,7 +112,7 @@ mod tests {
 
     type Row = (Category, &'static str, u64, u64, u32, u32);
 
-    /// The events of one process: host thread 1 and stream 7, each with its two numbers.
+    /// The events of one process: CPU thread 1 and stream 7, each with its two ids.
     fn part(events: &[Row]) -> Part {
         let mut part = Part::new();
         let mut thread = |native, device| {
