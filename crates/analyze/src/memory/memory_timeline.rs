@@ -1,9 +1,9 @@
-//! Who held memory when, and what for: the blocks of a profile, their lives, and the categories
-//! that follow from how data flowed through operators.
+//! The memory timeline: the blocks of a profile, their lifetimes and their categories.
 //!
-//! `blocks` tells storages apart, `flow` finds what each operator read, wrote, made and dropped,
-//! `categories` concludes what each block was for; here the three become one list of changes,
-//! ordered by time. `presence` finds what of it is certain where not all threads tell their memory.
+//! `blocks` identifies blocks, `flow` finds which of them each operation reads and writes, and
+//! `categories` concludes from that what they are for. This module merges the three into one list
+//! of changes in time order; `presence` limits it to what is certain if some threads did not report
+//! their memory.
 
 mod blocks;
 mod categories;
@@ -34,22 +34,26 @@ use peak::{UntimedMemory, is_counted_late};
 use presence::Presence;
 use totals::AllocatorTotals;
 
-/// The memory of a profile over time, of every process on every device.
+/// The memory of a profile over time, for every process and device.
+///
+/// It answers what torch's `export_memory_timeline` answers (how many bytes each category had at
+/// each time), and who held the memory at the peak. [`Analysis::memory_timeline`] builds it on
+/// first use; files and the memory page are written from it.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryTimeline {
     blocks: Vec<MemoryBlock>,
     changes: Vec<MemoryChange>,
-    /// The changes without what is not certain of them; none if all is.
+    /// The changes that are certain, or `None` if all changes are.
     certain: Option<Vec<MemoryChange>>,
 }
 
 impl MemoryTimeline {
-    /// Builds the timeline in time linear in the events and records, but for the sort of the
-    /// changes by time.
+    /// Builds the timeline in time linear in the number of events and records, apart from sorting
+    /// the changes by time.
     ///
-    /// Blocks whose tensors no operator was seen to use, or a profile that does not tell where
-    /// tensors lie, leave all as [`MemoryCategory::Unknown`]; times and sizes are right even
-    /// so.
+    /// Blocks that no recorded operator used have the category [`MemoryCategory::Unknown`], and so
+    /// has every block if the profile lacks the addresses of tensors. Times and sizes are right
+    /// nevertheless.
     pub fn build(analysis: &Analysis) -> Self {
         let blocks = Blocks::build(analysis.profile());
         let flow = Flow::build(analysis, &blocks);
@@ -66,40 +70,43 @@ impl MemoryTimeline {
         }
     }
 
-    /// Returns the blocks, in the order in which they were first seen.
+    /// Returns the blocks, in the order of their first appearance.
     pub fn blocks(&self) -> &[MemoryBlock] {
         &self.blocks
     }
 
-    /// Returns the changes in all places, ordered by time: what was there before comes first.
+    /// Returns the changes in all places in time order. Blocks that existed before the window come
+    /// first.
     pub fn changes(&self) -> &[MemoryChange] {
         &self.changes
     }
 
-    /// Walks the changes in one place.
+    /// Iterates over the changes in one place.
     pub fn changes_in(&self, place: MemoryPlace) -> impl Iterator<Item = &MemoryChange> {
         let is_there = move |block: u32| self.blocks[block as usize].place == place;
         let changes = self.changes.iter();
         changes.filter(move |change| is_there(change.block))
     }
 
-    /// Walks the changes in one place, with blocks whose times are not known only where they were
-    /// seen: the sum is never more than what was in use. Where such a block was not seen to be
-    /// taken, it begins as [`MemoryAction::Preexisting`] at the time of its use.
+    /// Iterates over the changes in one place, counting a block of unknown lifetime only while it
+    /// was certainly there, so that the sum never exceeds the memory in use.
+    ///
+    /// If the allocation of such a block was not recorded, the block begins as
+    /// [`MemoryAction::Preexisting`] at the time of its first use.
     pub fn certain_changes_in(&self, place: MemoryPlace) -> impl Iterator<Item = &MemoryChange> {
         let is_there = move |block: u32| self.blocks[block as usize].place == place;
         let changes = self.certain.as_ref().unwrap_or(&self.changes).iter();
         changes.filter(move |change| is_there(change.block))
     }
 
-    /// Returns the places that blocks lie in, those with the highest peaks first.
+    /// Returns the places that have blocks, those with the highest peaks first.
     pub fn places_by_peak(&self, analysis: &Analysis) -> Vec<MemoryPlace> {
         let mut places = self.places();
         places.sort_by_cached_key(|&place| -self.peak(analysis, place).total());
         places
     }
 
-    /// Returns the places that blocks lie in, in order.
+    /// Returns the places that have blocks, sorted.
     pub fn places(&self) -> Vec<MemoryPlace> {
         let mut places = Vec::new();
         for block in &self.blocks {
@@ -111,8 +118,8 @@ impl MemoryTimeline {
         places
     }
 
-    /// Returns what the allocator of a place said; nothing if it did not, or if it is the host's and
-    /// does not count all that was taken and given back.
+    /// Returns the totals that the allocator of a place reported. `None` if it reported none, or if
+    /// it is the CPU's and does not count every allocation and free.
     pub fn totals(&self, analysis: &Analysis, place: MemoryPlace) -> Option<AllocatorTotals> {
         let is_partial = is_counted_late(analysis.profile(), place)
             || place.device == MemoryDevice::HOST && self.untimed(place).blocks > 0;
@@ -120,7 +127,7 @@ impl MemoryTimeline {
         totals.flatten()
     }
 
-    /// Returns the blocks of a place whose times are not known.
+    /// Returns the number and size of a place's blocks whose lifetime is unknown.
     pub fn untimed(&self, place: MemoryPlace) -> UntimedMemory {
         let mut untimed = UntimedMemory::default();
         let blocks = self.blocks.iter();
@@ -131,22 +138,22 @@ impl MemoryTimeline {
         untimed
     }
 
-    /// Returns when the most memory of a place was in use, and who held it.
+    /// Returns the time at which a place had the most memory in use, and the holders of that memory.
     pub fn peak(&self, analysis: &Analysis, place: MemoryPlace) -> MemoryPeak {
         MemoryPeak::find(self, analysis, place)
     }
 }
 
-/// Lists what happened to every block: its life from the memory records, its versions from the flow
-/// of data.
+/// Lists the changes to every block: its lifetime from the memory records, its versions from the
+/// data flow.
 ///
 /// ```text
 /// block 1   (before)────────v1──────────v2──────     Preexisting, IncrementVersion, IncrementVersion
 /// block 2           ├───────v1───┤                   Create, IncrementVersion, Destroy (of version 1)
 /// ```
 ///
-/// The memory records come in time order and the writes nearly so: that order is kept, because what is
-/// sorted already costs the sort nothing.
+/// The memory records are in time order and the writes nearly so. They are appended in that order,
+/// because sorting runs that are already sorted costs almost nothing.
 fn changes(
     records: &MemoryRecords,
     blocks: &Blocks,
@@ -177,7 +184,7 @@ fn changes(
     };
     for block in 0..blocks.len() as u32 {
         let (created, destroyed) = blocks.life(block);
-        let is_known = || flow.touches(block) || categories.is_told(block);
+        let is_known = || flow.touches(block) || categories.has_category(block);
         if created.is_none() && (destroyed.is_some() || is_known()) {
             changes.push(change(block, 0, None, MemoryAction::Preexisting));
         }
@@ -193,8 +200,8 @@ fn changes(
     changes.extend(blocks.replaced().iter().map(|&block| destroy(block)));
     for node in flow.nodes() {
         for (block, version) in node.bumps() {
-            // An operation on one thread may begin before another thread takes the block that it
-            // then writes to.
+            // An operation on one thread may begin before another thread allocates the block
+            // that it then writes to.
             let time = blocks.life(block).0.max(Some(node.start));
             let mut written = change(block, version, time, MemoryAction::IncrementVersion);
             written.after = categories.of(flow, block, version + 1);

@@ -2,25 +2,28 @@
 
 use mindprof_model::{DeviceKind, EventId, MemoryRecord, Nanos, Profile, StackId};
 
-/// What memory is for. The order is that in which files list them.
+/// The purpose of a block of memory.
+///
+/// The categories are those of torch's memory timeline. They are in the order in which files list
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum MemoryCategory {
-    /// What is trained.
+    /// A parameter of the model.
     Parameter,
-    /// What an optimizer keeps from one step to the next.
+    /// State that an optimizer keeps from one step to the next.
     OptimizerState,
-    /// What a program is given from outside.
+    /// Data from outside that takes part in training.
     Input,
-    /// What an operator made and dropped again.
+    /// Memory that was allocated and freed within one operation.
     Temporary,
-    /// What forward operators made of inputs and parameters.
+    /// Results of forward operators, made from inputs and parameters.
     Activation,
-    /// The gradients of parameters.
+    /// A gradient of a parameter.
     Gradient,
-    /// What the backward pass made on its way.
+    /// Intermediate results of the backward pass.
     AutogradDetail,
-    /// What nothing is known of.
+    /// Memory of unknown purpose.
     Unknown,
 }
 
@@ -37,55 +40,59 @@ impl MemoryCategory {
         Self::Unknown,
     ];
 
-    /// Returns the place of the category among all.
+    /// Returns the position of the category in [`Self::ALL`].
     pub const fn index(self) -> usize {
         self as usize
     }
 }
 
-/// What happened to a block.
+/// The kind of a change to a block.
+///
+/// The names and numbers are those of the actions in torch's memory profiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum MemoryAction {
-    /// It was there before the window opened.
+    /// The block existed before the window opened.
     Preexisting = 1,
-    /// It was taken.
+    /// The block was allocated.
     Create,
-    /// It was written to, and may be for something else from then on.
+    /// The block was written to, which may change its category.
     IncrementVersion,
-    /// It was given back.
+    /// The block was freed.
     Destroy,
 }
 
-/// Where a block lies.
+/// The device that a block is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemoryDevice {
     /// The kind of device.
     pub kind: DeviceKind,
-    /// Which of the devices of that kind; -1 where there is only one.
+    /// The index among the devices of that kind, or -1 if there is only one.
     pub index: i16,
 }
 
 impl MemoryDevice {
-    /// The host.
+    /// The CPU.
     pub const HOST: Self = Self {
         kind: DeviceKind::Cpu,
         index: -1,
     };
 }
 
-/// The memory of one process on one device. Processes have addresses of their own, and workers that
-/// were forked often the same ones.
+/// The memory of one process on one device.
+///
+/// Blocks are told apart by their addresses, which are unique only within such a place: processes
+/// have separate address spaces, and forked workers often use the same addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemoryPlace {
-    /// The process, by the system's number.
+    /// The id of the process.
     pub process: u64,
     /// The device.
     pub device: MemoryDevice,
 }
 
 impl MemoryPlace {
-    /// Returns where the block of a record lies.
+    /// Returns the place of a memory record's block.
     pub(super) fn of(profile: &Profile, record: &MemoryRecord) -> Self {
         Self {
             process: profile.threads()[record.thread.index()].process,
@@ -97,44 +104,50 @@ impl MemoryPlace {
     }
 }
 
-/// A piece of memory from its allocation to its release.
+/// A block of memory from its allocation to its release.
+///
+/// Blocks are derived from memory records and from the addresses of tensors that operators used, so
+/// either end of the lifetime may be missing. An address that is freed and allocated again is a new
+/// block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryBlock {
-    /// Its address there.
+    /// The address of the block.
     pub address: u64,
-    /// In whose memory it lies, on which device.
+    /// The process and device that it belongs to.
     pub place: MemoryPlace,
-    /// How large it is.
+    /// The size of the block.
     pub bytes: u64,
-    /// When it was taken; none if that was before the window.
+    /// The time of its allocation, or `None` if that was before the window.
     pub created: Option<Nanos>,
-    /// When it was given back; none if it outlives the window.
+    /// The time of its release, or `None` if it outlives the window.
     pub destroyed: Option<Nanos>,
-    /// Whether the profile tells these times. Otherwise a thread whose memory nobody recorded may
-    /// have taken it or given it back, and it was certainly there only where it was seen.
+    /// Whether these times are known. If not, a thread whose memory was not recorded may have
+    /// allocated or freed the block, which certainly existed only while it was seen in use.
     pub are_times_known: bool,
-    /// The outermost operator that took it, or else the innermost range that it was taken in.
+    /// The outermost operator that allocated it, or else the innermost range around its allocation.
     pub owner: Option<EventId>,
-    /// Who called for it.
+    /// The stack of its allocation.
     pub stack: StackId,
 }
 
-/// One step of the timeline.
+/// One change of the timeline: a block appears, is written to, or disappears.
+///
+/// A running sum of changes ([`Self::apply`]) is the memory of each category over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryChange {
-    /// When it happened; none before the window.
+    /// The time of the change, or `None` if it was before the window.
     pub time: Option<Nanos>,
-    /// What happened.
+    /// The kind of change.
     pub action: MemoryAction,
-    /// To which block.
+    /// The position of the block in the timeline's list of blocks.
     pub block: u32,
-    /// How often the block had been written to before.
+    /// The number of writes to the block before this change.
     pub version: u32,
-    /// How large the block is.
+    /// The size of the block.
     pub bytes: u64,
-    /// What the block was for up to here, or from here on if it begins here.
+    /// The block's category up to this change, or from this change on if the block begins here.
     pub category: MemoryCategory,
-    /// What it is for afterwards: another category only when it was written to.
+    /// The block's category after this change. It differs from `category` only for writes.
     pub after: MemoryCategory,
 }
 
@@ -142,7 +155,7 @@ pub struct MemoryChange {
 pub type CategoryBytes = [i64; MemoryCategory::ALL.len()];
 
 impl MemoryChange {
-    /// Adds to `bytes` what the change does to them.
+    /// Applies the change to a running sum.
     pub fn apply(&self, bytes: &mut CategoryBytes) {
         let size = self.bytes as i64;
         match self.action {
