@@ -22,8 +22,8 @@ use crate::tree::event_tree::Tree;
 use crate::tree::python_calls::{PythonCall, PythonCalls};
 
 /// Metadata keys under which a recording notes the options that it was made with.
-const ASKED_FOR_FLOPS: &str = "with_flops";
-const ASKED_FOR_MEMORY: &str = "profile_memory";
+const OPTION_FLOPS: &str = "with_flops";
+const OPTION_MEMORY: &str = "profile_memory";
 
 /// A profile with its event tree, device times, memory use and everything else derived from it.
 ///
@@ -231,12 +231,12 @@ impl Analysis {
 
     /// Returns whether the recording was asked to count floating-point operations (`with_flops`).
     pub fn counts_flops(&self) -> bool {
-        self.asked_for(ASKED_FOR_FLOPS)
+        self.was_asked_for(OPTION_FLOPS)
     }
 
     /// Returns whether the recording was asked for memory (`profile_memory`) or has memory records.
     pub fn has_memory(&self) -> bool {
-        self.asked_for(ASKED_FOR_MEMORY) || !self.profile.memory().is_empty()
+        self.was_asked_for(OPTION_MEMORY) || !self.profile.memory().is_empty()
     }
 
     /// Returns whether an event is shown, that is, neither hidden nor merged into another one.
@@ -284,8 +284,8 @@ impl Analysis {
         is_annotation(self.profile.event(id).category)
     }
 
-    fn asked_for(&self, what: &str) -> bool {
-        self.profile.metadata().get(what) == Some("1")
+    fn was_asked_for(&self, option: &str) -> bool {
+        self.profile.metadata().get(option) == Some("1")
     }
 }
 

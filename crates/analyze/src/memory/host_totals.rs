@@ -19,8 +19,8 @@ pub struct HostTotals {
 impl HostTotals {
     /// Collects the totals of a profile.
     pub fn build(profile: &Profile) -> Self {
-        let is_host = |record: &MemoryRecord| Bytes::of(record).host != 0;
-        let mut records = profile.memory().iter().filter(is_host).peekable();
+        let is_cpu = |record: &MemoryRecord| Bytes::of(record).host != 0;
+        let mut records = profile.memory().iter().filter(is_cpu).peekable();
         let before = records.peek().map_or(0, |first| {
             first.total_allocated.saturating_add_signed(-first.bytes)
         });
@@ -56,7 +56,7 @@ mod tests {
 
     use super::*;
 
-    // host     +64      -64           100 before, 164 from 10 on, 100 from 30 on
+    // cpu      +64      -64           100 before, 164 from 10 on, 100 from 30 on
     // cuda          +8
     //          10   20   30
     #[test]

@@ -1,6 +1,6 @@
-//! A smaller profile out of a larger one: a stretch of time, some threads, the longer events.
+//! Cutting of profiles: to a window of time, to some threads, to the longer events.
 //!
-//! What is left is a whole profile again, together with the counts of what was left out and why.
+//! The result is a complete profile again, with a report of how much was removed and why.
 
 use std::cmp::Reverse;
 
@@ -17,27 +17,30 @@ mod tests;
 
 pub use cut::{Cut, CutReport};
 
-/// A profile that was cut, and what was left out.
+/// A profile that was cut, and the report of what was removed.
+///
+/// [`slim`] returns it. The report is part of the result, so that a caller can show that the smaller
+/// profile is not the whole recording.
 #[derive(Clone, Debug)]
 pub struct Slimmed {
-    /// What was kept.
+    /// The remaining profile.
     pub profile: Profile,
-    /// What was not.
+    /// The counts of what was kept and removed.
     pub report: CutReport,
 }
 
-/// Cuts a profile. Time zero becomes the start of the window.
+/// Cuts a profile. The start of the window becomes time zero.
 ///
 /// ```text
 /// window           |===========|
 /// outer        |-------------------|     kept from edge to edge, and marked as unfinished
 /// inner          |-------|               kept from the edge on
-/// later                          |---|   left out
-/// kernel                     |------|    kept as it is, for what asked for it was kept
+/// later                          |---|   removed
+/// kernel                     |------|    kept as it is, because its launch was kept
 /// ```
 ///
 /// # Panics
-/// Never: what is kept names what the profile holds.
+/// Never: the copy has all tables of the profile, so every id stays valid.
 pub fn slim(profile: &Profile, cut: &Cut) -> Slimmed {
     let mut decisions = Decisions::decide(profile, cut);
     if let Some(most) = cut.most_events {
@@ -57,12 +60,12 @@ pub fn slim(profile: &Profile, cut: &Cut) -> Slimmed {
     Slimmed {
         profile: part
             .into_profile()
-            .expect("what is kept names what the profile holds"),
+            .expect("the selection has all tables of the profile"),
         report: keep.report,
     }
 }
 
-/// Keeps what was decided, and counts it.
+/// Selects what the decisions keep, and counts it.
 struct Keep<'a> {
     decisions: Decisions,
     cut: &'a Cut,
@@ -70,7 +73,7 @@ struct Keep<'a> {
 }
 
 impl Keep<'_> {
-    /// Returns whether something of a moment on a thread lies within the cut.
+    /// Returns whether a time on a thread is within the window and threads of the cut.
     fn is_within(&self, time: Nanos, thread: ThreadId) -> bool {
         let in_window = |(begin, end)| (begin..end).contains(&time);
         let is_of = |threads: &Vec<ThreadId>| threads.contains(&thread);
@@ -104,7 +107,7 @@ impl Selection for Keep<'_> {
 }
 
 impl Decisions {
-    /// Returns an event as it is kept, and whether it ends or begins at an edge of the window.
+    /// Returns the part of an event that is kept, and whether the window clips it.
     fn clipped(&self, event: &Event, id: EventId, cut: &Cut) -> (Event, bool) {
         let mut event = *event;
         let Some((begin, end)) = cut.window.filter(|_| !self.is_whole(id)) else {
@@ -120,7 +123,7 @@ impl Decisions {
         (event, is_clipped)
     }
 
-    /// Leaves out all but the longest; of equals the earlier ones stay.
+    /// Removes all but the longest events. Among events of equal length the earlier ones are kept.
     fn keep_longest(&mut self, profile: &Profile, most: usize) {
         let mut kept: Vec<EventId> = (0..profile.events().len())
             .map(EventId::from_index)

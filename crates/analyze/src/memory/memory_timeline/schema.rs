@@ -26,8 +26,8 @@ pub(super) struct OutOverload {
 ///
 /// A line of the table consists of the number of arguments, the number of results among them, and
 /// the names of the operators that have such an overload. No other overload with the same number of
-/// arguments takes tensors at these positions. That excludes `max` and `min` with two arguments,
-/// the second of which may be a tensor to compare with.
+/// arguments takes tensors at these positions. The table therefore omits `max` and `min` with two
+/// arguments, the second of which may be a tensor to compare with.
 static OUT_OVERLOADS: LazyLock<FxHashMap<&str, Vec<OutOverload>>> = LazyLock::new(|| {
     let mut overloads: FxHashMap<_, Vec<_>> = FxHashMap::default();
     for line in include_str!("out_overloads.txt").lines() {

@@ -2,47 +2,52 @@
 
 use mindprof_model::{Nanos, ThreadId};
 
-/// What is kept of a profile. The default keeps everything.
+/// The conditions under which parts of a profile are kept.
+///
+/// Large recordings do not fit into viewers; a cut makes them small enough to open or to send. All
+/// conditions must hold for an event to be kept. The default keeps everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cut {
-    /// From when to when, since the profile's reference time. Events that cross an edge are cut
-    /// there.
+    /// Keep the time from the first to the second, since the profile's reference time. Events that
+    /// cross an edge are clipped there.
     pub window: Option<(Nanos, Nanos)>,
-    /// These threads, and what they asked devices for.
+    /// Keep these threads, and the device work that they launched.
     pub threads: Option<Vec<ThreadId>>,
-    /// Events that took at least this long.
+    /// Keep events that took at least this long.
     pub shortest: Nanos,
-    /// At most this many events: the longest ones.
+    /// Keep at most this many events, the longest ones.
     pub most_events: Option<usize>,
-    /// No memory records.
+    /// Remove memory records.
     pub without_memory: bool,
-    /// No records of foreign kinds, such as counters.
+    /// Remove events of unknown kinds, such as counters.
     pub without_foreign: bool,
 }
 
-/// How many events were left out, by the first reason that there was, and what else changed.
+/// The counts of a cut: how much was kept, and how many events were removed for which reason.
+///
+/// An event that several conditions exclude counts for the first of them, so that the counts add up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CutReport {
-    /// How many events there were.
+    /// The number of events before the cut.
     pub events: u64,
-    /// How many were kept.
+    /// The number of events kept.
     pub kept: u64,
-    /// How many lie outside of the window.
+    /// The number of events outside the window.
     pub outside: u64,
-    /// How many are of other threads.
+    /// The number of events on other threads.
     pub other_threads: u64,
-    /// How many are too short.
+    /// The number of events that are too short.
     pub too_short: u64,
-    /// How many are not among the longest.
+    /// The number of events that are not among the longest.
     pub too_many: u64,
-    /// How many of those that were kept cross an edge of the window and end there.
+    /// The number of kept events that were clipped at an edge of the window.
     pub clipped: u64,
-    /// How many memory records there were.
+    /// The number of memory records before the cut.
     pub memory: u64,
-    /// How many of them were kept.
+    /// The number of memory records kept.
     pub memory_kept: u64,
-    /// How many records of foreign kinds there were.
+    /// The number of events of unknown kinds before the cut.
     pub foreign: u64,
-    /// How many of them were kept.
+    /// The number of events of unknown kinds kept.
     pub foreign_kept: u64,
 }
