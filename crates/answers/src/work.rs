@@ -1,8 +1,8 @@
-//! Which events count as work of the program, and their rows.
+//! The events that count as work of the program, and their rows.
 //!
-//! A trace of `mindprof run` holds ranges that describe the run ([`SideRanges`]). Rows leave them
-//! out, take the time of imports off the rows around them, and give ranges of the program the time
-//! of the Python calls in them. Any other profile is all work.
+//! A trace of `mindprof run` contains ranges that describe the run ([`SideRanges`]). Its rows omit
+//! them, subtract the time of imports from the rows around them, and add the time of Python calls
+//! to the ranges around those. In any other profile everything is work.
 
 use mindprof_analyze::{
     Analysis, Average, Averages, GroupBy, averages, stacks_without_calls, time_inside,
@@ -12,15 +12,15 @@ use mindprof_model::{Category, Nanos, Profile};
 
 use crate::side_ranges::SideRanges;
 
-/// What counts as work in one profile.
+/// The definition of work for one profile.
 ///
-/// Everything that shows rows of a profile, totals or shares asks it, so that they agree.
+/// Everything that shows rows, totals or shares of a profile uses it, so that all of them agree.
 #[derive(Clone, Debug, Default)]
 pub struct Work {
     side: Option<SideRanges>,
 }
 
-/// The rows of a profile's work, and those that were left out.
+/// The rows of a profile's work, and the rows that were left out.
 #[derive(Clone, Debug, Default)]
 pub struct WorkRows {
     /// The rows of the work.
@@ -29,12 +29,12 @@ pub struct WorkRows {
     pub left_out: LeftOut,
 }
 
-/// The rows of a profile that are no work.
+/// The rows of a profile that are not work.
 #[derive(Clone, Debug, Default)]
 pub struct LeftOut {
-    /// Imports, a row for each module.
+    /// The rows of imports, one for each module.
     pub imports: Vec<Average>,
-    /// Steps, and what lies before and after them.
+    /// The rows of steps, and of the ranges before and after them.
     pub steps: Vec<Average>,
 }
 
@@ -49,46 +49,46 @@ impl LeftOut {
         self.imports.is_empty() && self.steps.is_empty()
     }
 
-    /// Returns how long imports took, without what was imported on other threads meanwhile.
+    /// Returns the self time of all imports.
     pub fn import_time(&self) -> Nanos {
         let imports = self.imports.iter();
         Nanos(imports.map(|row| row.sums.self_cpu_total.0).sum())
     }
 
-    /// Returns how many ranges of steps there are.
+    /// Returns the number of step ranges.
     pub fn step_ranges(&self) -> u64 {
         self.steps.iter().map(|row| row.sums.count).sum()
     }
 }
 
 impl Work {
-    /// Returns what counts as work in a profile, by its own metadata.
+    /// Reads from the metadata of a profile what counts as work.
     pub fn of(analysis: &Analysis) -> Self {
         Self {
             side: SideRanges::read(analysis.profile()),
         }
     }
 
-    /// Counts every range, whatever the profile says of itself.
+    /// Counts every range as work, whatever the metadata of the profile lists.
     pub const fn all() -> Self {
         Self { side: None }
     }
 
-    /// Leaves these ranges out.
+    /// Counts everything but these ranges as work.
     pub const fn without(side: SideRanges) -> Self {
         Self { side: Some(side) }
     }
 
-    /// Returns the ranges that are left out; `None` if the profile is not of a run.
+    /// Returns the ranges that are left out, or `None` if the profile is not of a run.
     pub const fn side_ranges(&self) -> Option<&SideRanges> {
         self.side.as_ref()
     }
 
-    /// Returns the analysis that rows of this grouping are made from, if it is not `analysis`
-    /// itself.
+    /// Returns the analysis that rows of this grouping must be made from, or `None` if that is
+    /// `analysis` itself.
     ///
-    /// In a run, calls of Python functions are removed unless they get rows, so that a range's own
-    /// time includes the Python code in it.
+    /// In a run, Python function calls are removed unless they get rows, so that the self time of a
+    /// range includes the Python code in it.
     pub fn view(&self, analysis: &Analysis, group_by: GroupBy) -> Option<Analysis> {
         if self.side.is_none() || group_by.python_functions {
             return None;
@@ -100,8 +100,8 @@ impl Work {
         }))
     }
 
-    /// Groups the work of a profile. `analysis` is what [`Self::view`] returned, or the profile's
-    /// own analysis.
+    /// Groups the work of a profile. `analysis` must be the one that [`Self::view`] returned, or
+    /// the profile's own if that was `None`.
     pub fn averages(&self, analysis: &Analysis, group_by: GroupBy) -> WorkRows {
         let mut all = averages(analysis, group_by);
         let Some(side) = &self.side else {
@@ -131,7 +131,7 @@ impl Work {
         rows
     }
 
-    /// Returns how rows are grouped if nothing else is asked for: Python functions get rows only if
+    /// Returns how rows are grouped by default: Python functions get rows only if
     /// there is nothing else to show.
     pub fn grouping(&self, profile: &Profile) -> GroupBy {
         GroupBy {
@@ -140,8 +140,8 @@ impl Work {
         }
     }
 
-    /// Returns whether calls of Python functions are all that there is to show: the profile has no
-    /// operators and no device work, and in a run no ranges of the program either.
+    /// Returns whether Python function calls are all that a profile can show: it has no operators
+    /// and no device work, and in a run no ranges of the program either.
     pub fn is_python_alone(&self, profile: &Profile) -> bool {
         let Some(side) = &self.side else {
             return is_python_alone(profile);
@@ -159,7 +159,7 @@ impl Work {
     }
 }
 
-/// Returns whether a profile has calls of Python functions, but no operators and no device work.
+/// Returns whether a profile has Python function calls, but no operators and no device work.
 pub fn is_python_alone(profile: &Profile) -> bool {
     let has = |categories: &[Category]| {
         let mut events = profile.events().iter();

@@ -183,7 +183,7 @@ mod tests {
     /// ```text
     /// thread 0   |op|        |node|
     /// thread 1      |op|  |node|
-    /// stream              |kernel|     asked for by thread 1
+    /// stream              |kernel|     launched by thread 1
     /// ```
     fn part(tells_thread: bool) -> Part {
         let mut part = Part::new();

@@ -149,7 +149,7 @@ mod tests {
             .collect()
     }
 
-    // linear    |-----------------------|        0..30   external id 9, which is no one's
+    // linear    |-----------------------|        0..30   external id 9, equal to a correlation id
     // addmm       |-----------|                  2..15   external id 3
     // launch         |--|                        5..8    correlation 9
     // launch                      |--|          20..23   correlation 3

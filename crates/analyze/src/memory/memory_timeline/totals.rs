@@ -9,7 +9,7 @@ use super::change::{CategoryBytes, MemoryPlace};
 /// The bytes that the allocator of one place had handed out at each time.
 ///
 /// The difference from the blocks of the profile is the memory that the profile cannot explain,
-/// which the memory page shows as a band of its own.
+/// which the memory page shows as a separate band.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllocatorTotals {
     before: i64,
