@@ -178,7 +178,7 @@ mod tests {
     use crate::merge;
 
     /// A process whose two threads each run a forward operator and its backward node, both with
-    /// sequence number 5, and ask a device for a kernel.
+    /// sequence number 5, and launch a kernel.
     ///
     /// ```text
     /// thread 0   |op|        |node|
@@ -223,7 +223,7 @@ mod tests {
         part
     }
 
-    /// The arrows as pairs of the threads of their ends and their starts.
+    /// Returns the arrows, each as the threads and start times of its two events.
     fn arrows(profile: &Profile, kind: FlowKind) -> Vec<[(u32, u64); 2]> {
         let flows = Flows::build(profile);
         let mut found: FxHashMap<u32, [(u32, u64); 2]> = FxHashMap::default();
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn arrows_stay_on_the_thread_that_a_number_counts_on() {
+    fn arrows_connect_equal_sequence_numbers_of_one_thread() {
         for tells_thread in [true, false] {
             let profile = part(tells_thread).into_profile().unwrap();
             let found = arrows(&profile, FlowKind::Backward);
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_id_that_is_used_again_leads_to_the_operator_before_the_node() {
+    fn a_reused_thread_id_leads_to_the_latest_operator_before_the_node() {
         // op 0, node 0 of the first thread; op 0, node 0 of the next one with its id.
         let mut part = Part::new();
         let name = part.strings.intern("op");

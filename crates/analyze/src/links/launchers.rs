@@ -134,7 +134,7 @@ mod tests {
         part
     }
 
-    /// Returns each kernel and call with the name of what it belongs to.
+    /// Returns the name of each kernel and runtime call with that of its owner.
     fn owners(profile: &Profile) -> Vec<(String, String)> {
         let correlation = Correlation::build(profile);
         let name = |id: EventId| profile.name(profile.event(id)).to_owned();
@@ -182,13 +182,13 @@ mod tests {
     }
 
     #[test]
-    fn ids_that_repeat_the_correlation_are_no_scopes() {
+    fn external_ids_that_repeat_the_correlation_are_ignored() {
         let profile = part(&REPEATED).into_profile().unwrap();
         assert_eq!(owners(&profile), named(&BY_TIME));
     }
 
     #[test]
-    fn one_id_of_its_own_makes_ids_count() {
+    fn one_distinct_external_id_makes_all_of_them_count() {
         let mut events = REPEATED;
         events[7].4 = 2;
         let profile = part(&events).into_profile().unwrap();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_count_where_nothing_called_a_runtime() {
+    fn external_ids_count_without_runtime_calls() {
         let without_calls: Vec<Row> = REPEATED
             .into_iter()
             .filter(|row| row.0 != Category::Runtime)

@@ -60,7 +60,7 @@ mod tests {
     // cuda          +8
     //          10   20   30
     #[test]
-    fn totals_are_the_hosts_own() {
+    fn totals_are_those_of_the_cpu_allocator() {
         let mut part = Part::new();
         let name = part.strings.intern("main");
         let thread = part.add_thread(Thread {

@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn own_times_are_summed_in_whole_nanoseconds() {
+    fn self_times_are_summed_in_whole_nanoseconds() {
         let own = |micros: f64| {
             let read = |metric| {
                 let is_own = metric == Metric::SelfCpuTimeTotal;

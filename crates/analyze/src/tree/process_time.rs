@@ -48,7 +48,7 @@ mod tests {
     // outer      |---------|  |-|         10..60, 70..80
     // inner         |---|                 20..50
     #[test]
-    fn what_lies_in_another_counts_once() {
+    fn nested_events_count_once() {
         let profile = Timeline::draw(|time| {
             time.scope("step", |time| {
                 time.idle(10);

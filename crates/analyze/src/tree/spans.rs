@@ -39,7 +39,7 @@ mod tests {
     // other            |----|           60..100
     // wait#b            |--|            70..90
     #[test]
-    fn events_come_in_their_order_with_those_inside_of_others() {
+    fn spans_are_in_start_order_and_include_nested_events() {
         let profile = Timeline::draw(|time| {
             time.scope("wait#a", |time| time.idle(50));
             time.idle(10);

@@ -63,7 +63,7 @@ mod tests {
     // call    |-------|    10..90
     // op        |--|       20..50
     #[test]
-    fn the_time_of_calls_is_that_of_the_range_around_them() {
+    fn the_time_of_calls_becomes_self_time_of_the_range_around_them() {
         let mut part = Part::new();
         let thread = part.add_thread(Thread {
             process: 1,

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_say_what_is_written() {
+    fn names_imply_which_inputs_are_written() {
         let writes = |name| {
             let schema = Schema::of(name);
             [0, 1, 2].map(|place| schema.writes(place, 3))
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn results_that_are_given_are_written() {
+    fn out_arguments_are_written() {
         let written = |name, arguments| -> Vec<u16> {
             let places = 0..arguments;
             places

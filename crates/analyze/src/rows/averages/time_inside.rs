@@ -88,7 +88,7 @@ mod tests {
     // setup      |---------|            10..60
     // import       |--|         |--|    20..30, 70..90
     #[test]
-    fn an_event_counts_for_all_around_it() {
+    fn an_event_counts_for_every_event_around_it() {
         let profile = Timeline::draw(|time| {
             time.scope("main", |time| {
                 time.idle(10);
