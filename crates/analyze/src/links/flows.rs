@@ -175,7 +175,7 @@ mod tests {
     use mindprof_model::{DeviceKind, Links, Nanos, Part, StringTable, Thread, ThreadId};
 
     use super::*;
-    use crate::merge;
+    use crate::parts::merge::merge;
 
     /// A process whose two threads each run a forward operator and its backward node, both with
     /// sequence number 5, and launch a kernel.

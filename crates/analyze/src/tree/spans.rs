@@ -5,9 +5,9 @@ use mindprof_model::{DeviceKind, Nanos, Profile, Thread};
 /// The begin, end and thread of one event, as [`spans`] returns them.
 #[derive(Clone, Copy, Debug)]
 pub struct Span<'a> {
-    /// When it began.
+    /// The time at which it began.
     pub begin: Nanos,
-    /// When it ended.
+    /// The time at which it ended.
     pub end: Nanos,
     /// The thread that it ran on.
     pub thread: &'a Thread,

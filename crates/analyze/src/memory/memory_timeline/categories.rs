@@ -17,6 +17,9 @@ const ACCUMULATE: &str = "torch::autograd::AccumulateGrad";
 const ACCUMULATORS: [&str; 2] = ["aten::detach", "aten::add_"];
 
 /// The categories of all blocks and their versions.
+///
+/// The same block may serve several purposes one after the other: an optimizer that writes into a
+/// buffer makes a new version of it, which can have another category than the old one.
 #[derive(Debug)]
 pub(super) struct Categories {
     of_blocks: Vec<Option<MemoryCategory>>,

@@ -34,6 +34,9 @@ pub struct MemoryPeak {
 }
 
 /// A reason why the amounts of a peak are not exact.
+///
+/// Most reasons make the amounts too small, some may make them too large;
+/// [`MemoryPeak::precision`] sums them up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryDoubt {
     /// Blocks from before the window are counted to its end, but may have been freed unrecorded.
@@ -60,7 +63,7 @@ impl MemoryDoubt {
     }
 }
 
-/// The precision of the amounts of a peak.
+/// The precision of the amounts of a peak, which tables and files state next to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryPrecision {
     /// Exactly this much memory was in use.
@@ -83,6 +86,9 @@ impl MemoryPrecision {
 }
 
 /// Memory that an allocator counted but that is in no block of the profile.
+///
+/// Memory records carry the allocator's total, so blocks from before the window or from threads
+/// that were not recorded show up as a difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnseenMemory {
     /// The amount at the peak.

@@ -72,7 +72,7 @@ mod tests {
     use mindprof_model::{Profile, Timeline};
 
     use super::*;
-    use crate::averages;
+    use crate::rows::averages::averages;
 
     fn found(profile: Profile, keys: &[&str]) -> Vec<(String, u64)> {
         let analysis = Analysis::build(profile);
