@@ -6,15 +6,20 @@
 
 use mindprof_analyze::Keys;
 use mindprof_model::{Category, Nanos, Profile, StepMark};
+use serde::Serialize;
+
+use crate::questions::micros;
 
 /// One step of a training loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
     /// The number of the step.
     pub number: u64,
     /// The time at which it began, since the profile's reference time.
+    #[serde(rename = "start_us", serialize_with = "micros")]
     pub start: Nanos,
     /// The duration of the step.
+    #[serde(rename = "duration_us", serialize_with = "micros")]
     pub duration: Nanos,
 }
 
@@ -35,14 +40,17 @@ impl Step {
 /// recording   |-------|--------|--------|-----|
 /// steps           0        1        2      3 is open: it has not ended
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Steps {
     complete: Vec<Step>,
     open: Option<Step>,
+    #[serde(skip)]
     is_marked: bool,
     /// The steps that began, in time order, with their numbers.
+    #[serde(skip)]
     starts: Vec<(Nanos, u64)>,
     /// The number of the step that was running before the first start.
+    #[serde(skip)]
     before: u64,
 }
 

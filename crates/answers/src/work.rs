@@ -9,7 +9,9 @@ use mindprof_analyze::{
     without_calls,
 };
 use mindprof_model::{Category, Nanos, Profile};
+use serde::Serialize;
 
+use crate::questions::micros;
 use crate::side_ranges::SideRanges;
 
 /// The definition of work for one profile.
@@ -58,6 +60,42 @@ impl LeftOut {
     /// Returns the number of step ranges.
     pub fn step_ranges(&self) -> u64 {
         self.steps.iter().map(|row| row.sums.count).sum()
+    }
+}
+
+/// The totals of a profile's work, and of the ranges that its rows leave out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct WorkTotals {
+    /// The self CPU time of all rows.
+    #[serde(rename = "self_cpu_time_total", serialize_with = "micros")]
+    pub self_cpu: Nanos,
+    /// The totals of the ranges that are left out.
+    pub left_out: LeftOutTotals,
+}
+
+/// The totals of the ranges that the rows of a profile leave out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LeftOutTotals {
+    /// The self CPU time of imports.
+    #[serde(rename = "imports_us", serialize_with = "micros")]
+    pub imports: Nanos,
+    /// The number of step ranges.
+    pub step_ranges: u64,
+}
+
+impl WorkTotals {
+    /// Sums up the rows of a profile's work.
+    pub fn build(analysis: &Analysis, work: &Work) -> Self {
+        let group_by = work.grouping(analysis.profile());
+        let view = work.view(analysis, group_by);
+        let rows = work.averages(view.as_ref().unwrap_or(analysis), group_by);
+        Self {
+            self_cpu: rows.averages.self_cpu_total(),
+            left_out: LeftOutTotals {
+                imports: rows.left_out.import_time(),
+                step_ranges: rows.left_out.step_ranges(),
+            },
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mindprof_analyze::{Analysis, Averages, GroupBy, averages};
-use mindprof_answers::{Steps, Work, WorkRows};
+use mindprof_answers::{Steps, Work, WorkRows, ask};
 use mindprof_model::{LossCause, Profile};
 
 use crate::names::device_name;
@@ -72,6 +72,11 @@ impl Analyzed {
         };
         let make = || Arc::new(averages(&self.analysis, group_by));
         Arc::clone(self.all_rows.get_or_init(make))
+    }
+
+    /// Answers a question as JSON, or returns `None` if there is no such question.
+    pub(crate) fn ask(&self, question: &str) -> Option<String> {
+        ask(&self.analysis, &self.work, question)
     }
 
     /// Returns the steps of the profile.

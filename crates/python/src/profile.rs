@@ -8,6 +8,7 @@ use mindprof_analyze::GroupBy;
 use mindprof_answers::Condition;
 use mindprof_record::Capture;
 use mindprof_trace::read_trace_file;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::analyzed::Analyzed;
@@ -101,6 +102,12 @@ impl Profile {
             python_functions: include_python_functions,
         };
         py.enter(|| Ok::<_, Error>(Averages::new(Arc::clone(self.analyzed()), group_by)))
+    }
+
+    /// Answers a question of `mindprof_answers::QUESTIONS` as JSON.
+    fn ask(&self, py: Python<'_>, question: &str) -> PyResult<String> {
+        let found = py.enter(|| Ok::<_, Error>(self.analyzed().ask(question)))?;
+        found.ok_or_else(|| PyValueError::new_err(format!("unknown question {question:?}")))
     }
 
     /// Returns the start of the recording, in nanoseconds since the Unix epoch.
