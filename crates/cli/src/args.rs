@@ -1,4 +1,6 @@
-//! The command line: which commands there are. What each takes stands with the command.
+//! The top level of the command line: the list of commands, in the order of `mindprof --help`.
+//!
+//! Each command defines its own arguments in its module under `commands`.
 
 use clap::{Parser, Subcommand};
 
@@ -19,14 +21,13 @@ use crate::commands::{
 use crate::failure::Outcome;
 
 const EXIT_CODES: &str = "\
-Exit codes:
-  0  it worked
-  1  it did not: one line on stderr says why. `verify` and `diff` say more by theirs, see their help
-  2  the arguments make no sense
+Run `mindprof COMMAND --help` for the options of a command and an example.
+Traces may be compressed with gzip or zstd, whatever their names.
 
-Files are read whatever their names: plain or compressed. What had to be repaired is told on stderr.";
+Exit codes: 0 success, 1 failure, 2 usage error
+`verify` and `diff` report findings by exit code: see their help.";
 
-/// Says what is in traces that torch.profiler or mindprof wrote.
+/// Record and analyze traces of PyTorch programs.
 #[derive(Debug, Parser)]
 #[command(name = "mindprof", version, propagate_version = true, after_help = EXIT_CODES)]
 pub(crate) struct Args {
@@ -36,60 +37,60 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Prints the events of a trace, summed by name, as a table.
-    Table(TableArgs),
-    /// Prints or draws where time was spent, by who called.
-    Stacks(StacksArgs),
-    /// Says how much memory was in use when, or writes it as a timeline.
-    Memory(MemoryArgs),
-    /// Says what a trace holds: steps, threads, devices, counts, loss, metadata.
-    Info(InfoArgs),
-    /// Says what is wrong with a file.
-    Verify(VerifyArgs),
-    /// Writes a trace in another format.
-    Convert(ConvertArgs),
-    /// Writes a part of a trace: some steps or threads, a stretch of time, the longer events.
-    Slim(SlimArgs),
-    /// Compares two traces row by row.
-    Diff(DiffArgs),
-    /// Profiles a Python program without a change of it.
+    /// Profile an unmodified Python program.
     Run(RunArgs),
-    /// Prints the completions for a shell.
+    /// Print a table of operators and their times.
+    Table(TableArgs),
+    /// Print time by call stack, or draw a flame graph.
+    Stacks(StacksArgs),
+    /// Print peak memory and its owners, or write a timeline.
+    Memory(MemoryArgs),
+    /// Print the steps, threads, devices and metadata of a trace.
+    Info(InfoArgs),
+    /// Compare two traces row by row.
+    Diff(DiffArgs),
+    /// Cut a trace down to some steps, threads or a size.
+    Slim(SlimArgs),
+    /// Convert a trace to another format.
+    Convert(ConvertArgs),
+    /// Check a trace for faults.
+    Verify(VerifyArgs),
+    /// Print shell completions.
     Completions(CompletionsArgs),
-    /// Prints the manual page of the program or of one command.
+    /// Print the manual page of the program or of a command.
     Man(ManArgs),
 }
 
 impl Command {
-    /// Does what was asked for.
+    /// Runs the command.
     pub(crate) fn run(&self) -> anyhow::Result<Outcome> {
         match self {
+            Self::Run(args) => run::run(args),
             Self::Table(args) => table::run(args),
             Self::Stacks(args) => stacks::run(args),
             Self::Memory(args) => memory::run(args),
             Self::Info(args) => info::run(args),
-            Self::Verify(args) => verify::run(args),
-            Self::Convert(args) => convert::run(args),
-            Self::Slim(args) => slim::run(args),
             Self::Diff(args) => diff::run(args),
-            Self::Run(args) => run::run(args),
+            Self::Slim(args) => slim::run(args),
+            Self::Convert(args) => convert::run(args),
+            Self::Verify(args) => verify::run(args),
             Self::Completions(args) => completions::run(args),
             Self::Man(args) => man::run(args),
         }
     }
 
-    /// Returns the exit code for a command that could not do what was asked for.
+    /// Returns the exit code for a failure of the command.
     pub(crate) fn failure_code(&self) -> u8 {
         match self {
-            // Theirs is the code 1 for what was found.
+            // These two report a finding with code 1, so a failure needs another.
             Self::Verify(_) | Self::Diff(_) => 2,
-            Self::Table(_)
+            Self::Run(_)
+            | Self::Table(_)
             | Self::Stacks(_)
             | Self::Memory(_)
             | Self::Info(_)
-            | Self::Convert(_)
             | Self::Slim(_)
-            | Self::Run(_)
+            | Self::Convert(_)
             | Self::Completions(_)
             | Self::Man(_) => 1,
         }
@@ -112,6 +113,23 @@ mod tests {
             let help = command.get_after_help().map(ToString::to_string);
             let has_example = help.is_some_and(|help| help.contains("Example:\n  mindprof "));
             assert!(has_example, "{}", command.get_name());
+        }
+    }
+
+    #[test]
+    fn help_fits_eighty_columns() {
+        let program = Args::command();
+        for command in program.get_subcommands().chain([&program]) {
+            let after = command.get_after_help().map(ToString::to_string);
+            for line in after.iter().flat_map(|text| text.lines()) {
+                assert!(line.chars().count() <= 80, "{line}");
+            }
+            // clap breaks these lines: three of them have room for this many characters.
+            for argument in command.get_arguments() {
+                let help = argument.get_help().map(ToString::to_string);
+                let help = help.unwrap_or_default();
+                assert!(help.chars().count() <= 160, "{help}");
+            }
         }
     }
 }

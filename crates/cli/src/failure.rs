@@ -1,4 +1,8 @@
-//! What the user sees when something went wrong: one line, and one more where there is advice.
+//! Errors of commands: the message and the hint on stderr, and the exit code.
+//!
+//! An error is one line, `error: …`. A second line, `hint: …`, follows if there is a known fix.
+//! Hints come from the command itself ([`advised`], [`misused`]) or from the library error that
+//! caused the failure.
 
 use std::borrow::Cow;
 use std::io::ErrorKind::IsADirectory;
@@ -11,17 +15,19 @@ use mindprof_trace::Error as TraceError;
 
 use crate::output::tell;
 
-/// The exit code for arguments that make no sense.
+/// The exit code of a usage error.
 const MISUSE: u8 = 2;
 
-/// What a command that did its work found.
+/// The result of a command that ran to its end.
+///
+/// Commands return it instead of an exit code, so that only [`code`](Self::code) knows the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Nothing that a script would have to act upon.
+    /// Nothing that a script has to act upon.
     Fine,
-    /// What the command looks for: a repaired file, a difference over the limit.
+    /// A finding that the command looks for: a repaired file, or growth beyond the limit.
     Found,
-    /// That the file cannot be read, for a command whose answer that is.
+    /// An unreadable file, for a command that reports this as its result.
     Unreadable,
 }
 
@@ -35,12 +41,14 @@ impl Outcome {
     }
 }
 
-/// An error of the program itself, with advice.
+/// An error that a command raises itself, with a hint.
+///
+/// Errors of the library crates pass through as they are; [`report`] finds the hints for them.
 #[derive(Debug)]
 pub(crate) struct Advised {
     message: String,
     hint: String,
-    /// The arguments alone show that it cannot work, whatever is in the files.
+    /// Whether the arguments alone are wrong, whatever the files contain.
     is_misuse: bool,
 }
 
@@ -52,7 +60,7 @@ impl fmt::Display for Advised {
 
 impl std::error::Error for Advised {}
 
-/// Makes an error with advice.
+/// Creates an error with a hint.
 pub(crate) fn advised(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
     let (message, hint) = (message.into(), hint.into());
     let is_misuse = false;
@@ -64,7 +72,7 @@ pub(crate) fn advised(message: impl Into<String>, hint: impl Into<String>) -> an
     .into()
 }
 
-/// As [`advised`], of arguments that make no sense.
+/// Creates a usage error with a hint.
 pub(crate) fn misused(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
     let (message, hint) = (message.into(), hint.into());
     let is_misuse = true;
@@ -76,19 +84,19 @@ pub(crate) fn misused(message: impl Into<String>, hint: impl Into<String>) -> an
     .into()
 }
 
-/// Refuses a name that says no form of what is to be written.
+/// Creates the error for an output file whose extension selects no format.
 pub(crate) fn refused_name(path: &Path, endings: &[&str]) -> anyhow::Error {
-    let message = format!("{}: the end of the name says no format", path.display());
+    let message = format!("{}: unknown file extension", path.display());
     let endings = endings.join(", ");
     misused(
         message,
-        format!("end it in one of {endings}, or say it with --to"),
+        format!("use one of {endings}, or select a format with --to"),
     )
 }
 
-/// Says what went wrong and returns the exit code for it.
+/// Prints the error on stderr and returns its exit code, which is `code` unless it is a usage error.
 ///
-/// A reader that has seen enough, as in `| head`, is no failure.
+/// A closed pipe, as in `| head`, is not a failure.
 pub(crate) fn report(error: &anyhow::Error, code: u8) -> u8 {
     if is_closed_pipe(error) {
         return Outcome::Fine.code();
@@ -100,7 +108,7 @@ pub(crate) fn report(error: &anyhow::Error, code: u8) -> u8 {
     }
 }
 
-/// Returns the message for an error, with a hint on a second line if there is one.
+/// Returns the text of an error, with the hint on a second line if there is one.
 fn describe(error: &anyhow::Error) -> String {
     let of_library = Cause::of(error).and_then(Cause::hint);
     let own = || {
@@ -201,10 +209,10 @@ fn own_format(path: &Path, error: &TraceError) -> Option<&'static str> {
     );
     let is_own = Format::of(path).is_some_and(|format| !format.is_read());
     (is_other && is_own)
-        .then_some("such files are written for other tools; give the trace that it was made of")
+        .then_some("this format cannot be read back: use the trace that the file was made from")
 }
 
-/// Says which file of a folder may be meant.
+/// Returns the hint for a folder in place of a trace: the first file in it that may be a trace.
 fn in_folder(path: &Path, error: &io::Error) -> Option<Cow<'static, str>> {
     let is_folder = error.kind() == IsADirectory;
     let files = fs::read_dir(path).ok().filter(|_| is_folder)?;
@@ -213,33 +221,34 @@ fn in_folder(path: &Path, error: &io::Error) -> Option<Cow<'static, str>> {
         let is_shown = !path.to_string_lossy().contains(char::is_control);
         is_shown && path.is_file() && Format::of(path).is_some_and(Format::is_read)
     };
-    // Other tools leave files of the same endings.
+    // Other tools write files with the same extensions.
     let is_named = |path: &PathBuf| path.to_string_lossy().contains("trace");
     let first = paths
         .filter(is_trace)
         .min_by_key(|path| (!is_named(path), path.clone()));
     Some(match first {
-        Some(trace) => format!("give one file in it, such as {}", trace.display()).into(),
-        None => "give the path of one file in it".into(),
+        Some(trace) => format!("use a file in it, such as {}", trace.display()).into(),
+        None => "use a file in it".into(),
     })
 }
 
+/// Returns the hint for a trace error that does not depend on the path of the file.
 const fn hint_without_place(error: &TraceError) -> Option<&'static str> {
     match error {
         TraceError::Empty
         | TraceError::Truncated { .. }
         | TraceError::Compressed(_)
         | TraceError::TooLong { .. } => {
-            Some("the program that wrote it may have ended too early; record again or copy it anew")
+            Some("record or copy the trace again: the writer may have been interrupted")
         }
         TraceError::NotJson { .. } | TraceError::NotATrace { .. } => {
-            Some("give a file that export_chrome_trace wrote")
+            Some("use a file written by export_chrome_trace")
         }
-        TraceError::Packed { .. } => Some("unpack it first, and give the file that was in it"),
+        TraceError::Packed { .. } => Some("unpack it and use the file inside"),
         TraceError::TooMuch { .. } => {
-            Some("if the trace is one that you trust, allow more with --max-bytes, such as 20GiB")
+            Some("raise the limit with --max-bytes, such as 20GiB, if you trust the file")
         }
-        TraceError::TooLarge { .. } => Some("allow more bytes, or end the name in .gz"),
+        TraceError::TooLarge { .. } => Some("raise --max-size, or compress the output with .gz"),
         _ => None,
     }
 }

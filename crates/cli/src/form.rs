@@ -1,5 +1,7 @@
-//! The forms that a command writes in. The end of a name says which, or `--to` where there is no
-//! name.
+//! Output formats of a command, and the choice of one by file extension or `--to`.
+//!
+//! Each command that writes files has a list of [`Form`]s. The list also provides the values of
+//! `--to` and the section on formats in the help.
 
 use std::io::{IsTerminal, stdout};
 use std::path::Path;
@@ -11,18 +13,20 @@ use mindprof_trace::Compression;
 use crate::failure::{misused, refused_name};
 use crate::output::Output;
 
-/// One form.
+/// An output format that a command offers.
+///
+/// `K` is the command's own type for its formats, so that it can match on the chosen one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Form<K> {
-    /// What `--to` calls it.
+    /// The value of `--to`.
     pub(crate) name: &'static str,
-    /// How names of files in it end.
+    /// The file extensions, with the dot and without that of a compression.
     pub(crate) endings: &'static [&'static str],
-    /// What it is, in a few words.
+    /// A short description for the help.
     pub(crate) description: &'static str,
     /// Whether a terminal can show it.
     pub(crate) is_text: bool,
-    /// What the command knows it by.
+    /// The format as the command knows it.
     pub(crate) kind: K,
 }
 
@@ -38,14 +42,17 @@ impl Form<Format> {
     }
 }
 
-/// What was asked for.
+/// The format and compression of an output, as [`choose`] found them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Choice<K> {
     pub(crate) form: Form<K>,
     pub(crate) compression: Option<Compression>,
 }
 
-/// Returns what `--to` takes: each form, and the first, which traces mostly are, compressed too.
+/// Returns the values of `--to`: every form, plain and compressed.
+///
+/// Compressed forms are hidden from help and completions, except those of the first form, which is
+/// the common one.
 pub(crate) fn values<K>(forms: &[Form<K>]) -> Vec<PossibleValue> {
     let mut values = Vec::new();
     for (index, form) in forms.iter().enumerate() {
@@ -66,21 +73,36 @@ pub(crate) fn values<K>(forms: &[Form<K>]) -> Vec<PossibleValue> {
     values
 }
 
-/// Returns what else a form may be asked for by: the ends of its names, as `speedscope.json`.
+/// Returns the other values of `--to` for a form: its file extensions, such as `speedscope.json`.
 fn other_names<K>(form: &Form<K>) -> impl Iterator<Item = &'static str> {
     let (name, ends) = (form.name, form.endings.iter());
     let ends = ends.map(|ending| ending.trim_start_matches('.'));
     ends.filter(move |ending| *ending != name)
 }
 
-/// Lists the forms with the ends of their names, a line each, for a help text.
+/// Returns the section on formats of a help text: the extensions of each form on a line.
 pub(crate) fn listed<K>(forms: &[Form<K>]) -> String {
-    let line = |form: &Form<K>| format!("  {:<26} {}\n", form.endings.join(", "), form.description);
-    forms.iter().map(line).collect()
+    let endings = |form: &Form<K>| form.endings.join(", ");
+    let width = forms.iter().map(|form| endings(form).len()).max();
+    let width = width.unwrap_or(0);
+    let line = |form: &Form<K>| format!("  {:<width$}  {}\n", endings(form), form.description);
+    let lines: String = forms.iter().map(line).collect();
+    let (first, compressions) = (forms[0].name, Compression::ALL.map(Compression::ending));
+    let compressions = compressions.join(" or ");
+    format!(
+        "Formats, by file extension or --to (without the dot):\n{lines}\
+         On stdout the default is {first}. A further {compressions} compresses."
+    )
 }
 
-/// Finds the form that was asked for. The first one is meant where nothing says it and nothing could:
-/// on stdout, and in pipes and devices, which have any name.
+/// Finds the format of an output: the one named by `--to`, else the one of the file extension.
+///
+/// Without either it is the first form, on stdout and in pipes and devices, whose names have no
+/// meaning.
+///
+/// # Errors
+///
+/// If the extension is unknown or contradicts `--to`, or if binary data would go to a terminal.
 pub(crate) fn choose<K: Copy>(
     forms: &[Form<K>],
     to: Option<&str>,
@@ -91,7 +113,7 @@ pub(crate) fn choose<K: Copy>(
         let is_named =
             |form: &&Form<K>| form.name == name || other_names(form).any(|own| own == name);
         let found = forms.iter().find(is_named);
-        *found.expect("the command line takes names of forms alone")
+        *found.expect("the command line accepts only the values of `values`")
     });
     let packed = asked.and_then(|(_, compression)| compression);
     let (form, compression) = match out {
@@ -100,10 +122,11 @@ pub(crate) fn choose<K: Copy>(
             let compression = Compression::of(path);
             if packed.is_some() && packed != compression {
                 let ending = packed.map_or("", Compression::ending);
-                let message = format!("what is compressed has a name that ends in {ending}");
+                let to = to.unwrap_or_default();
+                let message = format!("--to {to} needs a file name that ends in {ending}");
                 return Err(misused(
                     message,
-                    format!("name it {}{ending}", path.display()),
+                    format!("write to {}{ending}", path.display()),
                 ));
             }
             let found = named.or_else(|| named_by(forms, path));
@@ -114,17 +137,15 @@ pub(crate) fn choose<K: Copy>(
     };
     let is_shown = form.is_text && compression.is_none();
     if matches!(out, Output::Stdout) && stdout().is_terminal() && !is_shown {
-        let message = format!("{} is not for a terminal", to.unwrap_or(form.name));
-        return Err(misused(
-            message,
-            "give the name of a file, or send it on with |",
-        ));
+        let format = to.unwrap_or(form.name);
+        let message = format!("refusing to write {format} to a terminal: it is binary data");
+        return Err(misused(message, "write to a file, or pipe the output"));
     }
     Ok(Choice { form, compression })
 }
 
-/// Returns the form whose end a name has, compressed or not, in letters of any case; the longest
-/// end counts.
+/// Returns the form with the longest extension that a file name ends in, ignoring case and the
+/// extension of a compression.
 fn named_by<K: Copy>(forms: &[Form<K>], path: &Path) -> Option<Form<K>> {
     let name = path.to_string_lossy().to_ascii_lowercase();
     let (name, _) = Compression::split(&name);

@@ -1,5 +1,7 @@
-//! Traces as commands read them: with a progress bar, and a warning where something had to be
-//! repaired.
+//! Input of commands: reads a trace from a file or stdin, with a progress bar.
+//!
+//! Repairs, unknown categories and omitted records are printed as warnings on stderr, except by
+//! [`read_quietly`].
 
 use std::fs;
 use std::io;
@@ -17,19 +19,19 @@ use crate::output::{Output, tell};
 use crate::progress::{Busy, Progress};
 use crate::units;
 
-/// Stands for the standard input.
+/// The path that means stdin.
 const STDIN: &str = "-";
 
-/// How much of a trace is read.
+/// The limit on decompressed input. All commands that read a trace share it.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct ReadLimits {
-    /// How much text of a trace is read, unpacked: 500MB, 20GiB [default: all that is not compressed,
-    /// and of the rest 1GiB or 100 times the file, what is more]
+    /// Limit the decompressed size of a trace, such as 20GiB [default: unlimited; for a compressed
+    /// file 1GiB or 100 times its size, whichever is larger]
     #[arg(long, value_name = "SIZE", value_parser = units::size)]
     max_bytes: Option<u64>,
 }
 
-/// Refuses to write over the trace that is read, which would be gone.
+/// Returns an error if the output would replace the trace that is read.
 pub(crate) fn refuse_input(trace: &Path, out: &Output) -> anyhow::Result<()> {
     let Output::File(out) = out else {
         return Ok(());
@@ -38,40 +40,37 @@ pub(crate) fn refuse_input(trace: &Path, out: &Output) -> anyhow::Result<()> {
     if place(trace).is_none_or(|trace| place(out) != Some(trace)) {
         return Ok(());
     }
-    let message = format!("{}: is the trace itself", out.display());
-    Err(advised(
-        message,
-        "give another name; the trace would be replaced",
-    ))
+    let message = format!("{}: input and output are the same file", out.display());
+    Err(advised(message, "write to another file"))
 }
 
-/// Reads a trace with all that it says and warns of what had to be repaired.
+/// Reads a trace, including data that only a rewritten trace needs, and prints warnings.
 pub(crate) fn read(path: &Path, limits: ReadLimits) -> Result<Reading> {
     let reading = read_quietly(path, limits)?;
     warn(path, &reading);
     Ok(reading)
 }
 
-/// As [`read`], without what profiles do not know: for commands that write no trace.
+/// Reads a trace without unknown data, for commands that do not write traces, and prints warnings.
 fn read_known(path: &Path, limits: ReadLimits) -> Result<Reading> {
     let reading = read_with(path, limits, UnknownArgs::Count)?;
     warn(path, &reading);
     Ok(reading)
 }
 
-/// As [`read_known`], with what is to be known of the events.
+/// Reads and analyzes a trace, and prints warnings.
 pub(crate) fn read_analysis(path: &Path, limits: ReadLimits) -> Result<Analysis> {
     read_repaired(path, limits).map(|(analysis, _)| analysis)
 }
 
-/// As [`read_analysis`], with what had to be repaired.
+/// Reads and analyzes a trace, prints warnings, and also returns the repairs.
 pub(crate) fn read_repaired(path: &Path, limits: ReadLimits) -> Result<(Analysis, Repairs)> {
     let reading = read_known(path, limits)?;
-    let _busy = Busy::new("looking at the events".into());
+    let _busy = Busy::new("analyzing events".into());
     Ok((Analysis::build(reading.profile), reading.repairs))
 }
 
-/// Reads a trace without a word about repairs, for commands that tell of them themselves.
+/// Reads a trace without printing warnings, for commands whose result includes them.
 pub(crate) fn read_quietly(path: &Path, limits: ReadLimits) -> Result<Reading> {
     read_with(path, limits, UnknownArgs::Keep)
 }
@@ -84,13 +83,13 @@ fn warn(path: &Path, reading: &Reading) {
         let events = units::count(*count, "event");
         let name = visible(name);
         tell(&format!(
-            "warning: {}: {events} of the unknown category `{name}` shown as the host's",
+            "warning: {}: {events} of the unknown category `{name}`, shown as CPU events",
             path.display()
         ));
     }
     for (_, count, what) in reading.left_out.iter() {
         tell(&format!(
-            "warning: {}: {count} {what} would take too much memory and are left out",
+            "warning: {}: {count} {what} omitted: they would take too much memory",
             path.display()
         ));
     }

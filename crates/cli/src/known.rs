@@ -1,12 +1,34 @@
-//! Values of options that are known by name: completions list them, and what is none of them is
-//! refused in the words of who reads it.
+//! A value parser for options with a list of known names and an error message of their own.
+//!
+//! clap's own parser for a list of names cannot accept values beyond the list, such as `stack:3`,
+//! and words its errors itself. Completions still list the names.
 
 use std::ffi::OsStr;
+use std::fmt::Write;
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
 
-/// Reads one of the values, or what else `read` takes.
+/// The columns of a help text.
+const HELP_WIDTH: usize = 78;
+
+/// Returns a list of names for a help text, in aligned columns, a line break after each row.
+pub(crate) fn columns_of(names: &[&str]) -> String {
+    let width = names.iter().map(|name| name.len()).max().unwrap_or(0);
+    let per_row = (HELP_WIDTH / (width + 2)).max(1);
+    let mut text = String::new();
+    for row in names.chunks(per_row) {
+        let mut line = String::new();
+        for name in row {
+            let _ = write!(line, "  {name:<width$}");
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// Parses a value with `read`, and offers `names` to completions.
 #[derive(Clone, Debug)]
 pub(crate) struct KnownValues<T> {
     names: Vec<&'static str>,

@@ -1,5 +1,4 @@
-//! What the table of a run leaves out, on stderr: imports and steps are no rows, and a line each
-//! tells of them instead.
+//! The imports and steps that the table of a `mindprof run` trace omits, summarized on stderr.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,30 +10,30 @@ use mindprof_report::time_text;
 use crate::output::tell;
 use crate::units::count;
 
-/// How many of the imported modules are named, and from which share of their time on.
+/// The largest number of imported modules to name.
 const NAMED_MODULES: usize = 3;
+/// The smallest share of the import time for a module to be named.
 const NAMED_SHARE: f64 = 0.1;
 
-/// Tells which rows a table leaves out, if any.
+/// Prints one line each for the imports and the steps that a table omits, if any.
 pub(crate) fn tell_left_out(trace: &Path, left_out: &LeftOut) {
     let trace = trace.display();
-    let shows = "--all-ranges shows them as rows";
     if !left_out.imports.is_empty() {
         let imports = imports_text(&left_out.imports);
         tell(&format!(
-            "{trace}: imports: {imports}, not in the table; {shows}"
+            "{trace}: imports: {imports}, not in the table; use --all-ranges to show them"
         ));
     }
     let steps = left_out.step_ranges();
     if steps > 0 {
         let ranges = count(steps, "range");
         tell(&format!(
-            "{trace}: steps: {ranges}, not in the table; `mindprof info` lists them, {shows}"
+            "{trace}: steps: {ranges}, not in the table; use `mindprof info` to list them"
         ));
     }
 }
 
-/// Returns how long imports took, and which modules the longest.
+/// Returns the total import time and the slowest modules: `2.769s (torch 1.440s)`.
 fn imports_text(imports: &[Average]) -> String {
     let mut modules: BTreeMap<&str, f64> = BTreeMap::new();
     for row in imports {

@@ -1,7 +1,8 @@
-//! The mindprof program as a library: reads trace files and says what is in them.
+//! The `mindprof` program as a library: parses the command line and runs one command.
 //!
-//! Data goes to stdout, everything else to stderr. `main.rs` runs it as a plain binary, the native
-//! module of the Python package as the command that comes with it.
+//! Commands read trace files and print or write the result. Data goes to stdout or a file, messages
+//! go to stderr. Both `main.rs`, the standalone binary, and the native module of the Python package
+//! call [`run`].
 
 mod args;
 mod commands;
@@ -21,13 +22,14 @@ use std::ffi::OsString;
 use args::Args;
 use clap::Parser;
 
-/// Runs the program on its arguments, of which the first is its own name, and returns its exit
-/// code.
+/// Runs the program and returns its exit code.
+///
+/// The first argument is the name of the program itself, as in `std::env::args_os`.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let command = match Args::try_parse_from(arguments) {
         Ok(args) => args.command,
         Err(error) => {
-            // When no one listens any more there is no one left to tell.
+            // The exit code still reports the error if stderr is closed.
             let _ = error.print();
             return error.exit_code() as u8;
         }

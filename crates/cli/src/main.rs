@@ -1,4 +1,4 @@
-//! The program itself: the library's `run` on the arguments of the process.
+//! The standalone binary: calls the library's `run` with the arguments of the process.
 
 use std::process::ExitCode;
 

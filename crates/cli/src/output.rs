@@ -1,5 +1,7 @@
-//! Where commands write to: data on stdout or in files, all else on stderr; neither screen gets
-//! control characters of what was read.
+//! Output of commands: data to stdout or files, messages to stderr.
+//!
+//! Names in a trace are untrusted, so control characters are escaped on their way to stdout and
+//! stderr. Files get the data as it is.
 
 use std::fs;
 use std::io::{self, IsTerminal, StdoutLock, Write};
@@ -14,10 +16,12 @@ use mindprof_trace::{
 
 use crate::progress::Busy;
 
-/// Stands for the standard output, as for the standard input.
+/// The path that means stdout.
 const DASH: &str = "-";
 
-/// Where something is written to.
+/// The destination of a command's result: stdout or a file.
+///
+/// Created from the path on the command line. Files are written atomically.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
     Stdout,
@@ -33,7 +37,7 @@ impl Output {
         }
     }
 
-    /// Returns what it is called.
+    /// Returns the path, or `stdout`, for messages.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Stdout => "stdout".into(),
@@ -41,7 +45,7 @@ impl Output {
         }
     }
 
-    /// Returns whether it is a pipe or a device, of which the name says nothing.
+    /// Returns whether it is stdout, a pipe or a device, so that the name implies no format.
     pub(crate) fn is_special(&self) -> bool {
         match self {
             Self::Stdout => true,
@@ -51,8 +55,9 @@ impl Output {
         }
     }
 
-    /// Writes what `write` writes; a file is compressed as its name says. Returns what `write`
-    /// returns, and how many bytes there are.
+    /// Calls `write` and returns its result with the number of bytes written.
+    ///
+    /// `compression` applies to stdout; the compression of a file follows from its name.
     pub(crate) fn write<T, E: FileError + From<Error>>(
         &self,
         compression: Option<Compression>,
@@ -75,14 +80,14 @@ impl Output {
         }
     }
 
-    /// Says what was written.
+    /// Reports the written file on stderr: its path, its size and a description.
     pub(crate) fn tell_written(&self, bytes: u64, what: &str) {
         let size = memory_text(i64::try_from(bytes).unwrap_or(i64::MAX));
         tell(&format!("wrote {} ({size}, {what})", self.name()));
     }
 }
 
-/// Returns stdout, if there is one: the library takes one that is closed for one that swallows all.
+/// Returns stdout, or an error if it is closed, which the standard library would ignore.
 fn open_stdout() -> Result<StdoutLock<'static>> {
     let stdout = io::stdout();
     #[cfg(unix)]
@@ -93,7 +98,7 @@ fn open_stdout() -> Result<StdoutLock<'static>> {
     Ok(stdout.lock())
 }
 
-/// Prints a text and sees it off.
+/// Prints a text on stdout and flushes it.
 pub(crate) fn print(text: &str) -> Result<()> {
     let mut stdout = open_stdout()?;
     let printed = stdout
@@ -102,13 +107,13 @@ pub(crate) fn print(text: &str) -> Result<()> {
     printed.map_err(|error| Error::from(error).at(Path::new("stdout")))
 }
 
-/// Prints a text on a line of its own.
+/// Prints a text and a line break on stdout.
 pub(crate) fn print_line(text: &str) -> Result<()> {
     print(&format!("{text}\n"))
 }
 
-/// Says something on stderr.
+/// Prints a message on stderr.
 pub(crate) fn tell(text: &str) {
-    // When stderr is gone there is no one left to tell.
+    // A closed stderr is no reason to fail: the result is elsewhere.
     let _ = io::stderr().write_all(format!("{}\n", visible_lines(text)).as_bytes());
 }

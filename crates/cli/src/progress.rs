@@ -1,4 +1,6 @@
-//! A bar on stderr for what takes longer than a second, if someone is there to see it.
+//! Progress on stderr: a bar while a trace is read, and a spinner during other long work.
+//!
+//! Both appear after a second, only if stderr is a terminal, and vanish when the work is done.
 
 use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
@@ -9,19 +11,21 @@ use std::time::{Duration, Instant};
 
 use indicatif::{BinaryBytes, ProgressBar, ProgressStyle};
 
-/// How long something may take before a bar appears.
+/// The time before a bar or a spinner appears.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How much of a file's name is shown.
+/// The number of characters shown of a file name.
 const NAME_WIDTH: usize = 20;
 
-/// How much is shown of what work is about.
+/// The number of characters shown of a spinner's text.
 const BUSY_WIDTH: usize = 60;
 
-/// How often the line of work whose end is not known moves.
+/// The time between two frames of a spinner.
 const TICK: Duration = Duration::from_millis(250);
 
-/// The progress of reading one file. The bar goes when this is dropped.
+/// The progress of reading one file.
+///
+/// The reader reports its position. Dropping the value removes the bar.
 pub(crate) struct Progress {
     path: PathBuf,
     is_watched: bool,
@@ -39,7 +43,7 @@ impl Progress {
         }
     }
 
-    /// Takes how many bytes were read, and how many there are (zero when that is not known).
+    /// Updates the bar: `done` bytes of `total` are read, where zero means an unknown total.
     pub(crate) fn report(&self, done: u64, total: u64) {
         if self.is_shown(self.began.elapsed()) {
             let bar = self.bar.get_or_init(|| bar(&self.path, total));
@@ -61,8 +65,9 @@ impl Drop for Progress {
     }
 }
 
-/// Work whose end is not known. If someone watches, a line says that it goes on and for how long,
-/// until this is dropped.
+/// A spinner with the elapsed time, for work of unknown length.
+///
+/// A thread draws it, so that the work need not report anything. Dropping the value removes it.
 pub(crate) struct Busy {
     watcher: Option<(Sender<()>, JoinHandle<()>)>,
 }
@@ -77,7 +82,7 @@ impl Busy {
                     return;
                 }
                 let line = busy_line(&what);
-                // Gone, too, when it is over.
+                // Returns with an error when `done` is dropped, which is the signal to stop.
                 let _ = waiting.recv();
                 line.finish_and_clear();
             });
@@ -93,7 +98,7 @@ impl Drop for Busy {
     fn drop(&mut self) {
         if let Some((done, watch)) = self.watcher.take() {
             drop(done);
-            // A thread that only draws has nothing to tell.
+            // A panic while drawing must not fail the command.
             let _ = watch.join();
         }
     }
@@ -113,7 +118,7 @@ fn bar(path: &Path, total: u64) -> ProgressBar {
         let layout = "{msg} {binary_bytes} {prefix}";
         (ProgressBar::new_spinner(), layout)
     } else {
-        // Together at most 80 columns: 28 of the name, 14 of the bar, three numbers and their spaces.
+        // At most 80 columns: 28 for the name, 14 for the bar, the rest for numbers and spaces.
         let layout = "{msg} [{bar:12}] {binary_bytes}/{binary_total_bytes} {prefix}";
         (ProgressBar::new(total), layout)
     };
@@ -123,14 +128,16 @@ fn bar(path: &Path, total: u64) -> ProgressBar {
     bar
 }
 
-/// Returns how fast it went from the beginning on. The bar's own rate counts from when the bar
-/// appeared, and takes what was read until then for the work of a moment.
+/// Returns the average rate since the start of reading.
+///
+/// The bar's own rate starts when the bar appears, a second late, and counts everything read before
+/// as the work of one moment.
 fn rate(done: u64, elapsed: Duration) -> String {
     let per_second = done as f64 / elapsed.as_secs_f64().max(f64::EPSILON);
     format!("{}/s", BinaryBytes(per_second as u64))
 }
 
-/// Returns the end of a path's name that a line has room for.
+/// Returns the file name of a path, shortened at its beginning.
 fn short_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str());
     short_end(&name.to_string_lossy(), NAME_WIDTH)

@@ -1,34 +1,29 @@
-//! How a command is told where to write: by the last argument, or by `--out` as everywhere.
+//! The output argument of the commands that always write a file, `convert` and `slim`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::failure::misused;
 use crate::output::Output;
 
-/// Where the result goes.
+/// The positional argument OUT. `convert` and `slim` share it.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Target {
-    /// Where it is written to; - for stdout.
-    #[arg(value_name = "OUT", required_unless_present = "out")]
-    path: Option<PathBuf>,
-
-    /// As OUT.
-    #[arg(short, long, value_name = "FILE", conflicts_with = "path")]
-    out: Option<PathBuf>,
+    /// Output file; `-` writes to stdout.
+    #[arg(value_name = "OUT")]
+    path: PathBuf,
 }
 
 impl Target {
     pub(crate) fn output(&self) -> Output {
-        let path = self.path.as_ref().or(self.out.as_ref());
-        Output::of(path.map_or(Path::new("-"), PathBuf::as_path))
+        Output::of(&self.path)
     }
 }
 
-/// Refuses to mix what is written with what is said about it.
+/// Returns an error if both the result and `--json` would go to stdout.
 pub(crate) fn refuse_json(out: &Output, json: bool) -> anyhow::Result<()> {
     if json && *out == Output::Stdout {
-        let message = "stdout cannot take both the result and the JSON about it";
-        return Err(misused(message, "leave --json away, or name a file"));
+        let message = "stdout cannot take both the output and --json";
+        return Err(misused(message, "run without --json, or write to a file"));
     }
     Ok(())
 }

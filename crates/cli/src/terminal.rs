@@ -1,11 +1,11 @@
-//! How wide the terminal is, where there is one.
+//! The width of the terminal.
 
-/// Returns how many columns the terminal that stdout goes to has; nothing of a pipe or a file.
+/// Returns the number of columns of the terminal behind stdout; `None` if stdout is not a terminal.
 pub(crate) fn terminal_width() -> Option<usize> {
     #[cfg(unix)]
     {
         let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
-        // Some terminals do not know.
+        // Some terminals report zero.
         let columns = usize::from(size.ws_col);
         (columns > 0).then_some(columns)
     }

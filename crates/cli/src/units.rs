@@ -1,16 +1,18 @@
-//! Times, sizes, shares and counts as they are written on a command line.
+//! Values of options with units: times, sizes, percentages and ranges.
+//!
+//! The functions are clap value parsers. Their errors name the expected form.
 
 use std::fmt;
 
 use mindprof_model::Nanos;
 
-/// Returns how many of something there are, in words: `1 event`, `2 events`.
+/// Returns a number with its noun: `1 event`, `2 events`.
 pub(crate) fn count(number: u64, one: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {one}{plural}")
 }
 
-/// Takes a time with its unit: `250ns`, `10us`, `1.5ms`, `2s`.
+/// Parses a time with its unit: `250ns`, `10us`, `1.5ms`, `2s`.
 pub(crate) fn time(text: &str) -> Result<Nanos, String> {
     let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
     let nanoseconds = with_unit(text, &units);
@@ -18,7 +20,7 @@ pub(crate) fn time(text: &str) -> Result<Nanos, String> {
     found.ok_or_else(|| "expected a time with a unit, such as 10us, 1.5ms or 2s".into())
 }
 
-/// Takes a number of bytes with its unit: `500KB`, `10MB`, `1GiB`; without one, bytes.
+/// Parses a size: `500KB`, `10MB`, `1GiB`, or a plain number of bytes.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     let units = [
         ("KiB", 1024.0),
@@ -35,22 +37,24 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     found.ok_or_else(|| "expected a size, such as 500KB, 10MB or 1GiB".into())
 }
 
-/// A share in percent.
+/// A percentage, such as the limit of `diff --fail-over`.
+///
+/// It remembers whether the percent sign was written, to warn about numbers such as `0.05`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Percent {
-    /// As a part: 0.05 of `5%`.
+    /// The percentage as a fraction: 0.05 for `5%`.
     pub(crate) part: f64,
     has_sign: bool,
 }
 
 impl Percent {
-    /// Says how the number was taken, where it may be meant as a part and not as percent.
+    /// Returns a warning if the number looks like a fraction instead of a percentage.
     pub(crate) fn doubt(self) -> Option<String> {
         let is_doubtful = !self.has_sign && self.part > 0.0 && self.part < 0.01;
         is_doubtful.then(|| {
             let (number, part) = (self.part * 100.0, self.part * 10_000.0);
             let (number, part) = (plain(number), plain(part));
-            format!("warning: {number} is taken for {number}%; write {part}% if that is meant")
+            format!("warning: {number} means {number}%; write {part}% if you mean a fraction")
         })
     }
 }
@@ -61,21 +65,21 @@ impl fmt::Display for Percent {
     }
 }
 
-/// Returns a number without the noise of its last digits.
+/// Rounds away the floating-point error in the last digits.
 fn plain(number: f64) -> f64 {
     (number * 1e9).round() / 1e9
 }
 
-/// Takes a share in percent: `5%` or `5`.
+/// Parses a percentage: `5%` or `5`.
 pub(crate) fn percent(text: &str) -> Result<Percent, String> {
     let units = [("%", 0.01), ("", 0.01)];
     let part = with_unit(text, &units);
-    let part = part.ok_or_else(|| "expected a share in percent, such as 5%".to_owned())?;
+    let part = part.ok_or_else(|| "expected a percentage, such as 5%".to_owned())?;
     let has_sign = text.trim().ends_with('%');
     Ok(Percent { part, has_sign })
 }
 
-/// Takes one number or a range of them, ends included: `3`, `3..5`, `3..`, `..5`.
+/// Parses a number or an inclusive range: `3`, `3..5`, `3..`, `..5`.
 pub(crate) fn range(text: &str) -> Result<(u64, u64), String> {
     let wrong = || "expected a number or a range, such as 3, 3..5 or 3..".to_owned();
     let end = |text: &str, open: u64| match text {
@@ -92,12 +96,12 @@ pub(crate) fn range(text: &str) -> Result<(u64, u64), String> {
     Ok((first, last))
 }
 
-/// Returns the number before the first unit that fits, times the unit.
+/// Parses a number with one of the units, and returns it multiplied by the factor of the unit.
 fn with_unit(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     let text = text.trim();
     units.iter().find_map(|(unit, factor)| {
         let number = text.strip_suffix(unit)?.trim_end();
-        // What Rust takes for numbers beside digits, as `inf`, is none here.
+        // Rust also parses `inf`, `nan` and exponents, which are not accepted here.
         let is_plain = number.chars().all(|c| c.is_ascii_digit() || c == '.');
         let value: f64 = number.parse().ok().filter(|_| is_plain)?;
         Some(value * factor)
@@ -136,7 +140,7 @@ mod tests {
         assert_eq!(percent("4.9%").unwrap().to_string(), "4.9%");
         assert_eq!(
             percent("0.05").unwrap().doubt().unwrap(),
-            "warning: 0.05 is taken for 0.05%; write 5% if that is meant"
+            "warning: 0.05 means 0.05%; write 5% if you mean a fraction"
         );
         assert!(
             ["0.05%", "1", "0", "5"].map(|text| percent(text).unwrap().doubt())

@@ -1,4 +1,4 @@
-//! `mindprof convert`: a trace in another format.
+//! `mindprof convert`: writes a trace in another format.
 
 use std::path::PathBuf;
 
@@ -24,36 +24,35 @@ fn example() -> String {
 Example:
   mindprof convert trace.json.gz trace.pftrace
 
-The end of the name OUT says the format:
-{formats}A further .gz or .zst compresses. On stdout (-) it is json, or what --to says.
+{formats}
 
-Exit codes: 0 it worked, 1 a file cannot be read or written, 2 the arguments make no sense"
+Exit codes: 0 success, 1 failure, 2 usage error"
     )
 }
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = example())]
 pub(crate) struct ConvertArgs {
-    /// The trace: Chrome JSON, plain or compressed; - for stdin.
+    /// Trace file; `-` reads stdin.
     #[arg(value_name = "IN")]
     trace: PathBuf,
 
     #[command(flatten)]
     target: Target,
 
-    /// The format [default: what the end of OUT says]
-    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(values(&forms())))]
+    /// Write FORMAT [default: by the extension of OUT]
+    #[arg(long, value_name = "FORMAT", hide_possible_values = true, value_parser = PossibleValuesParser::new(values(&forms())))]
     to: Option<String>,
 
     #[command(flatten)]
     limits: ReadLimits,
 
-    /// Prints JSON.
+    /// Print a summary as JSON.
     #[arg(long)]
     json: bool,
 }
 
-/// Writes the trace and says what was written.
+/// Writes the trace, and reports the file and anything that the format cannot hold.
 pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Outcome> {
     let out = args.target.output();
     refuse_json(&out, args.json)?;

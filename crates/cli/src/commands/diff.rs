@@ -1,4 +1,4 @@
-//! `mindprof diff`: what changed between two traces.
+//! `mindprof diff`: compares two traces row by row, and checks the growth against a limit.
 
 use std::path::PathBuf;
 
@@ -18,42 +18,55 @@ const EXAMPLE: &str = "\
 Example:
   mindprof diff before.json.gz after.json.gz --fail-over 5%
 
-Exit codes: 0 nothing grew over the limit, 1 something did, 2 a file cannot be read or held against a limit, or the arguments make no sense";
+Exit codes: 0 within the limit, 1 over the limit, 2 failure or usage error";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct DiffArgs {
-    /// The trace to compare with.
+    /// Trace to compare against: the baseline.
     #[arg(value_name = "A")]
     before: PathBuf,
 
-    /// The trace that is compared.
+    /// Trace to compare: the newer one.
     #[arg(value_name = "B")]
     after: PathBuf,
 
-    /// What rows are sorted by and limits are about: the largest change stands first.
-    #[arg(long, value_enum, default_value_t)]
+    /// Compare `self` time, `total` time or `count` of events; rows are sorted by its change.
+    #[arg(long, value_enum, default_value_t, hide_possible_values = true)]
     measure: MeasureArg,
 
-    /// What rows are matched by. Shapes are used where both traces have them.
-    #[arg(long, value_enum, default_value_t)]
+    /// Match rows by name and input `shape`, if both traces have shapes, or by `name` only.
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true
+    )]
     by: By,
 
-    /// Exits with 1 if B has this much more than A, in percent: `5%`, or `5`, of A's time (host and
-    /// devices each by themselves) or count.
+    /// Exit with 1 if B exceeds A by more than PERCENT, such as 5%; CPU time and device time are
+    /// checked separately.
     #[arg(long, value_name = "PERCENT", value_parser = units::percent)]
     fail_over: Option<Percent>,
 
-    /// What the limit is for: the whole, or each row, whose growth is told in parts of the whole
-    /// of A.
-    #[arg(long, value_enum, default_value_t, requires = "fail_over")]
+    /// Apply the limit to the `total` or to each `row`; the growth of a row is relative to the
+    /// total of A.
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        requires = "fail_over"
+    )]
     fail_on: FailOnArg,
 
-    /// Compares calls of Python functions too; where neither trace has operators they are anyway.
+    /// Compare Python functions too; always on if neither trace has operators.
     #[arg(long)]
     include_python_functions: bool,
 
-    /// How many rows to show; -1 shows all that changed.
+    /// Show at most N rows; -1 shows all that changed.
     #[arg(
         long,
         value_name = "N",
@@ -62,35 +75,35 @@ pub(crate) struct DiffArgs {
     )]
     row_limit: i64,
 
-    /// How wide the column of names gets; 0 sets no limit.
+    /// Limit the width of the name column; 0 means no limit.
     #[arg(long, value_name = "N", default_value_t = 55)]
     max_name_column_width: usize,
 
-    /// How wide the column of input shapes gets; 0 sets no limit.
+    /// Limit the width of the shapes column; 0 means no limit.
     #[arg(long, value_name = "N", default_value_t = 40)]
     max_shapes_column_width: usize,
 
-    /// How wide the text gets; 0 sets no limit [default: the terminal's width; no limit elsewhere]
+    /// Limit the table width; 0 means no limit [default: terminal width]
     #[arg(long, value_name = "N")]
     width: Option<usize>,
 
     #[command(flatten)]
     limits: ReadLimits,
 
-    /// Prints JSON: all rows, changed or not.
+    /// Print all rows as JSON, changed or not.
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum MeasureArg {
-    /// The time without the children.
+    /// Time without children.
     #[default]
     #[value(name = "self")]
     SelfTime,
-    /// The time, children included.
+    /// Time including children.
     Total,
-    /// The number of events.
+    /// Number of events.
     Count,
 }
 
@@ -99,16 +112,16 @@ enum By {
     /// Name and input shapes.
     #[default]
     Shape,
-    /// Name alone.
+    /// Name only.
     Name,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum FailOnArg {
-    /// The whole.
+    /// The total of the trace.
     #[default]
     Total,
-    /// Each row.
+    /// Each row by itself.
     Row,
 }
 
@@ -148,14 +161,14 @@ impl DiffArgs {
     }
 }
 
-/// Prints what changed, and says by the exit code if it is too much.
+/// Prints the comparison, and applies the limit of `--fail-over` if there is one.
 pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Outcome> {
     let (before, of_before) = read_repaired(&args.before, args.limits)?;
     let (after, of_after) = read_repaired(&args.after, args.limits)?;
     let mut options = args.options();
     if !options.python_functions && are_python_alone(&before, &after) {
         options.python_functions = true;
-        tell("the traces have no operators, so Python functions are compared");
+        tell("no operators in the traces: comparing Python functions");
     }
     let diff = Diff::build(&before, &after, options);
     if args.json {
@@ -193,7 +206,7 @@ pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Found)
 }
 
-/// Returns whether Python functions are all that there is to compare; one side may have nothing.
+/// Returns whether Python functions are all there is to compare; one of the traces may be empty.
 fn are_python_alone(before: &Analysis, after: &Analysis) -> bool {
     let sides = [before, after];
     let is_alone = |side: &Analysis| Work::of(side).is_python_alone(side.profile());

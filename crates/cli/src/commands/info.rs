@@ -1,4 +1,4 @@
-//! `mindprof info`: what a trace holds.
+//! `mindprof info`: prints the contents of a trace: counts, threads, steps, loss and metadata.
 
 use std::path::PathBuf;
 
@@ -15,27 +15,27 @@ const EXAMPLE: &str = "\
 Example:
   mindprof info trace.json.gz
 
-Exit codes: 0 it worked, 1 the file cannot be read, 2 the arguments make no sense";
+Exit codes: 0 success, 1 failure, 2 usage error";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct InfoArgs {
-    /// The trace: Chrome JSON, plain or compressed; - for stdin.
+    /// Trace file; `-` reads stdin.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
     #[command(flatten)]
     limits: ReadLimits,
 
-    /// Prints JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }
 
-/// Prints the numbers of a trace.
+/// Prints the summary of a trace.
 pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<Outcome> {
     let reading = read_quietly(&args.trace, args.limits)?;
-    // Only a run leaves something out, and only then is the analysis worth its time.
+    // Only traces of `mindprof run` omit ranges from their totals; others need no analysis.
     let work = SideRanges::read(&reading.profile)
         .and_then(|_| WorkTotals::of(&Analysis::build(reading.profile.clone())));
     let info = Info {

@@ -1,4 +1,4 @@
-//! `mindprof man`: the manual, made from the same source as the help.
+//! `mindprof man`: prints a manual page, generated from the same source as the help.
 
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
@@ -9,17 +9,19 @@ use crate::output::print;
 
 const EXAMPLE: &str = "\
 Example:
-  mindprof man diff | man -l -";
+  mindprof man diff | man -l -
+
+Exit codes: 0 success, 1 failure, 2 usage error";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct ManArgs {
-    /// The command that the page is about [default: the program]
+    /// Command to describe [default: the program]
     #[arg(value_name = "COMMAND")]
     command: Option<String>,
 }
 
-/// Prints the page.
+/// Prints the manual page.
 pub(crate) fn run(args: &ManArgs) -> anyhow::Result<Outcome> {
     let page = match &args.command {
         None => Args::command(),
@@ -33,10 +35,10 @@ pub(crate) fn run(args: &ManArgs) -> anyhow::Result<Outcome> {
 
 fn page_of(name: &str) -> anyhow::Result<Command> {
     let mut program = Args::command();
-    // Fills in what commands take over from the program: version and full names.
+    // Fills in the version and the full names that commands inherit from the program.
     program.build();
     let names: Vec<&str> = program.get_subcommands().map(Command::get_name).collect();
-    let hint = format!("expected one of {}", names.join(", "));
+    let hint = format!("use one of {}", names.join(", "));
     let found = program.find_subcommand(name).cloned();
-    found.ok_or_else(|| misused(format!("no command `{name}`"), hint))
+    found.ok_or_else(|| misused(format!("unknown command `{name}`"), hint))
 }

@@ -1,4 +1,4 @@
-//! `mindprof memory`: how much memory was in use when, by what for.
+//! `mindprof memory`: prints the peak memory of each device and process, or writes a timeline.
 
 use std::path::PathBuf;
 
@@ -11,11 +11,11 @@ use mindprof_formats::{
 use mindprof_report::{memory_summary, write_memory_timeline_html};
 
 use crate::failure::{Outcome, advised};
-use crate::form::{Choice, Form, choose, values};
+use crate::form::{Choice, Form, choose, listed, values};
 use crate::input::{ReadLimits, read_analysis};
 use crate::output::{Output, print, print_line, tell};
 
-/// What a timeline is written as.
+/// The output formats of a timeline.
 #[derive(Clone, Copy, Debug)]
 enum Timeline {
     Points,
@@ -27,65 +27,69 @@ const FORMS: [Form<Timeline>; 3] = [
     Form {
         name: "json",
         endings: &[".json"],
-        description: "the points of the timeline",
+        description: "points of the timeline, as torch writes them",
         is_text: true,
         kind: Timeline::Points,
     },
     Form {
         name: "raw.json",
         endings: &[".raw.json"],
-        description: "every change",
+        description: "every allocation and free, as torch writes them",
         is_text: true,
         kind: Timeline::Changes,
     },
     Form {
         name: "html",
         endings: &[".html"],
-        description: "a page",
+        description: "page with a chart",
         is_text: true,
         kind: Timeline::Page,
     },
 ];
 
-const EXAMPLE: &str = "\
+fn example() -> String {
+    let formats = listed(&FORMS);
+    format!(
+        "\
 Example:
   mindprof memory trace.json.gz --out memory.html
 
-A trace tells when blocks were taken and given back, how large they are and who asked for them; what they were for it does
-not tell, so they are of the category `unknown` unless the program itself made the timeline while it ran.
+{formats}
 
-Exit codes: 0 it worked, 1 a file cannot be read or written, 2 the arguments make no sense";
+Traces do not record the purpose of memory, so all categories are unknown. Only
+a timeline that the program exports itself has them.
+
+Exit codes: 0 success, 1 failure, 2 usage error"
+    )
+}
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLE)]
+#[command(after_help = example())]
 pub(crate) struct MemoryArgs {
-    /// The trace: Chrome JSON, plain or compressed; - for stdin. Recorded with `profile_memory=True`.
+    /// Trace file, recorded with `profile_memory=True`; `-` reads stdin.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
-    /// Of which device: cpu, cuda:0 [default: each that has memory, the one with the most first; a
-    /// file is of that one]
+    /// Select a device, such as cuda:0 [default: all, by peak; with --out the first]
     #[arg(long, value_name = "DEVICE", value_parser = device)]
     device: Option<MemoryDevice>,
 
-    /// Of which process, such as a worker of a data loader [default: each that has memory, the one
-    /// with the most first; a file is of that one]
+    /// Select a process by its id [default: all, by peak; with --out the first]
     #[arg(long, value_name = "PID")]
     process: Option<u64>,
 
-    /// Writes the timeline to this file instead: a page (.html), points (.json) or every change
-    /// (.raw.json); a further .gz or .zst compresses. - for stdout.
+    /// Write a timeline to FILE instead of a summary to stdout; `-` writes it to stdout.
     #[arg(short, long, value_name = "FILE", conflicts_with = "json")]
     out: Option<PathBuf>,
 
-    /// What the file is [default: what its name says; on stdout json]
-    #[arg(long, value_name = "FORMAT", requires = "out", value_parser = PossibleValuesParser::new(values(&FORMS)))]
+    /// Write FORMAT to the file [default: by the extension of FILE]
+    #[arg(long, value_name = "FORMAT", requires = "out", hide_possible_values = true, value_parser = PossibleValuesParser::new(values(&FORMS)))]
     to: Option<String>,
 
     #[command(flatten)]
     limits: ReadLimits,
 
-    /// Prints JSON: one entry for each device of each process.
+    /// Print JSON, with one entry for each device of each process.
     #[arg(long)]
     json: bool,
 }
@@ -94,7 +98,7 @@ fn device(text: &str) -> Result<MemoryDevice, String> {
     memory_device(text).map_err(|error| error.to_string())
 }
 
-/// Prints the memory of each process on each device, or writes the timeline of one.
+/// Prints a summary for each process and device, or writes the timeline of one.
 pub(crate) fn run(args: &MemoryArgs) -> anyhow::Result<Outcome> {
     let out = args.out.as_deref().map(Output::of);
     let choice = out
@@ -133,30 +137,30 @@ fn write(
     })?;
     out.tell_written(
         bytes,
-        &format!("the memory of {}", memory_place_name(analysis, place)),
+        &format!("memory of {}", memory_place_name(analysis, place)),
     );
     Ok(())
 }
 
-/// Says which memory the file has no timeline of, where nobody said which it should have.
+/// Reports the devices and processes that match the options but are not in the file.
 fn tell_others(analysis: &Analysis, others: &[MemoryPlace]) {
     if !others.is_empty() {
         tell(&format!(
-            "not in it: the memory of {}",
+            "not in the file: memory of {}; use --device or --process to select one",
             names(analysis, others)
         ));
     }
 }
 
-/// Returns the memory that was asked for, or all that there is, that with the highest peak first.
+/// Returns the selected devices and processes, or all of them, by falling peak.
 fn places(args: &MemoryArgs, analysis: &Analysis) -> anyhow::Result<Vec<MemoryPlace>> {
     let known = analysis.memory_timeline().places_by_peak(analysis);
     let path = args.trace.display();
     if known.is_empty() {
-        let message = format!("{path}: no memory was recorded");
+        let message = format!("{path}: no memory records");
         return Err(advised(
             message,
-            "record with profile_memory=True, or mindprof run --memory --shapes",
+            "record with profile_memory=True or `mindprof run --memory --shapes`",
         ));
     }
     let is_wanted = |place: &MemoryPlace| {
@@ -170,8 +174,8 @@ fn places(args: &MemoryArgs, analysis: &Analysis) -> anyhow::Result<Vec<MemoryPl
     let device = args.device.map(memory_device_name);
     let process = args.process.map(|process| format!("process {process}"));
     let asked: Vec<String> = device.into_iter().chain(process).collect();
-    let message = format!("{path}: no memory of {} was recorded", asked.join(" of "));
-    let hint = format!("there is some of {}", names(analysis, &known));
+    let message = format!("{path}: no memory records of {}", asked.join(" of "));
+    let hint = format!("select one of {}", names(analysis, &known));
     Err(advised(message, hint))
 }
 

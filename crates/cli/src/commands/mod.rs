@@ -1,4 +1,4 @@
-//! One module per command: what it takes, and what it does.
+//! The commands, one module each: the arguments as a clap struct, and a `run` function.
 
 pub(crate) mod completions;
 pub(crate) mod convert;

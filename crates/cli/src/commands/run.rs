@@ -1,5 +1,7 @@
-//! `mindprof run`: known here, so that help, completions and manual pages have it; done by the Python
-//! package, because the program that is profiled is one of Python's.
+//! `mindprof run`: a placeholder, so that help, completions and manual pages list the command.
+//!
+//! The Python package implements it, because it runs a Python program, and handles the command before
+//! this crate sees it. Here it only prints how to get the package.
 
 use std::ffi::OsString;
 
@@ -10,11 +12,12 @@ use crate::failure::{Outcome, misused};
 #[derive(Debug, Args)]
 #[command(
     disable_help_flag = true,
-    after_help = "Example:\n  mindprof run train.py --epochs 1"
+    after_help = "Example:\n  mindprof run train.py --epochs 1\n\n\
+                  Exit codes: those of the program, 2 usage error"
 )]
 pub(crate) struct RunArgs {
-    /// Options, then a script or `-m` and a module, then its own arguments; `mindprof run --help` in
-    /// the Python package says which there are.
+    /// Options, then a script or `-m MODULE`, then its arguments; `mindprof run --help` of the
+    /// Python package lists the options.
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
@@ -23,10 +26,11 @@ pub(crate) struct RunArgs {
     words: Vec<OsString>,
 }
 
+/// Fails with a hint to install the Python package.
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
     let RunArgs { words: _ } = args;
     Err(misused(
-        "this program has no Python to run another in",
-        "install the Python package: its `mindprof run` and `python -m mindprof run` do it",
+        "the standalone mindprof cannot run Python programs",
+        "install the Python package and use its `mindprof run` or `python -m mindprof run`",
     ))
 }

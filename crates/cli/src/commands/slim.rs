@@ -1,4 +1,6 @@
-//! `mindprof slim`: a part of a trace, as a trace that says what was cut.
+//! `mindprof slim`: writes a part of a trace as a smaller trace.
+//!
+//! The new trace records what was cut in its metadata, and stderr reports it.
 
 use std::path::PathBuf;
 
@@ -10,7 +12,7 @@ use mindprof_model::{Nanos, Profile, ThreadId};
 use mindprof_trace::{FileError, SlimForm, TraceFormat, fitting_slim, slim_json, write_slim};
 
 use crate::failure::{Outcome, advised, misused};
-use crate::form::{Form, choose, values};
+use crate::form::{Form, choose, listed, values};
 use crate::input::{ReadLimits, read, refuse_input};
 use crate::output::{Output, print_line, tell};
 use crate::progress::Busy;
@@ -24,68 +26,73 @@ fn forms() -> Vec<Form<Format>> {
     traces.map(Form::of).collect()
 }
 
-const EXAMPLE: &str = "\
+fn example() -> String {
+    let formats = listed(&forms());
+    format!(
+        "\
 Example:
-  mindprof slim trace.json.gz small.json.gz --steps 3..5 --min-duration 10us --max-size 10MB
+  mindprof slim trace.json.gz small.json.gz --steps 3..5 --max-size 10MB
 
-What devices did follows the call that asked for it. Events that cross an edge of the time that is kept are cut there.
-The end of the name OUT says which kind of trace it is: .json, or Perfetto's .pftrace; a further .gz or .zst compresses.
+{formats}
 
-Exit codes: 0 it worked, 1 a file cannot be read or written, 2 the arguments make no sense";
+Device work is kept with the call that launched it. Events that cross the edge
+of a time window are shortened.
+
+Exit codes: 0 success, 1 failure, 2 usage error"
+    )
+}
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLE)]
+#[command(after_help = example())]
 pub(crate) struct SlimArgs {
-    /// The trace: Chrome JSON, plain or compressed; - for stdin.
+    /// Trace file; `-` reads stdin.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
     #[command(flatten)]
     target: Target,
 
-    /// The kind of trace [default: what the end of OUT says; on stdout json]
-    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(values(&forms())))]
+    /// Write FORMAT [default: by the extension of OUT]
+    #[arg(long, value_name = "FORMAT", hide_possible_values = true, value_parser = PossibleValuesParser::new(values(&forms())))]
     to: Option<String>,
 
-    /// Keeps the time of these steps: one number, or a range with both ends included.
+    /// Keep the time of step N, or of steps N to M, inclusive.
     #[arg(long, value_name = "N..M", value_parser = units::range)]
     steps: Option<(u64, u64)>,
 
-    /// Keeps what happened from this time on, counted from the start of the trace: 10us, 1.5ms,
-    /// 2s.
+    /// Keep the time from TIME on, such as 1.5ms after the start of the trace.
     #[arg(long, value_name = "TIME", value_parser = units::time)]
     from: Option<Nanos>,
 
-    /// Keeps what happened before this time, counted from the start of the trace.
+    /// Keep the time before TIME, measured from the start of the trace.
     #[arg(long, value_name = "TIME", value_parser = units::time)]
     until: Option<Nanos>,
 
-    /// Keeps a thread, by its number or its name, and what it asked devices for. Can be given
-    /// several times.
+    /// Keep a thread, by number or name, and the device work that it launched; may be repeated.
     #[arg(long = "thread", value_name = "THREAD")]
     threads: Vec<String>,
 
-    /// Leaves out events that took less than this.
+    /// Drop events shorter than TIME, such as 10us.
     #[arg(long, value_name = "TIME", value_parser = units::time)]
     min_duration: Option<Nanos>,
 
-    /// Leaves out the shortest events until the file is at most this large: 500KB, 10MB, 1GiB.
+    /// Drop the shortest events until the file fits into SIZE, such as 10MB.
     #[arg(long, value_name = "SIZE", value_parser = units::size)]
     max_size: Option<u64>,
 
-    /// Leaves out memory records.
+    /// Drop memory records.
     #[arg(long)]
     without_memory: bool,
 
     #[command(flatten)]
     limits: ReadLimits,
 
-    /// Prints JSON.
+    /// Print a summary as JSON.
     #[arg(long)]
     json: bool,
 }
 
-/// Writes the part and says what was cut.
+/// Writes the selected part of the trace, and reports what was cut.
 pub(crate) fn run(args: &SlimArgs) -> anyhow::Result<Outcome> {
     let out = args.target.output();
     refuse_json(&out, args.json)?;
@@ -118,7 +125,7 @@ pub(crate) fn run(args: &SlimArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Fine)
 }
 
-/// Refuses a name that says what a part of a trace is not.
+/// Returns an error if the extension of the output selects a format that is not a trace.
 fn refuse_other(args: &SlimArgs, out: &Output) -> anyhow::Result<()> {
     let Output::File(path) = out else {
         return Ok(());
@@ -126,57 +133,66 @@ fn refuse_other(args: &SlimArgs, out: &Output) -> anyhow::Result<()> {
     match Format::of(path).filter(|format| format.trace().is_none()) {
         Some(format) if args.to.is_none() => {
             let (out, what) = (path.display(), format.description());
-            let message = format!("{out}: the name says {what}, and a part of a trace is a trace");
-            Err(misused(message, "convert the part once it is written"))
+            let message = format!("{out}: slim writes traces only, not {what}");
+            Err(misused(
+                message,
+                "write a trace first, then use `mindprof convert`",
+            ))
         }
         Some(_) | None => Ok(()),
     }
 }
 
-/// Cuts the profile, as often as it takes to find what fits.
+/// Cuts the profile, repeatedly if necessary, until the file fits into `max_size`.
 fn fitted(
     profile: &Profile,
     cut: &Cut,
     max_size: Option<u64>,
     form: SlimForm<'_>,
 ) -> anyhow::Result<Slimmed> {
-    let _busy = Busy::new("cutting".into());
+    let _busy = Busy::new("selecting events".into());
     let fitted = fitting_slim(profile, cut, max_size, form);
     Ok(fitted.map_err(|error| error.at(form.name.as_ref()))?)
 }
 
-/// Returns the time that is kept: of the steps, of the range, or of both.
+/// Returns the time window to keep: the intersection of `--steps`, `--from` and `--until`.
 fn window(args: &SlimArgs, profile: &Profile) -> anyhow::Result<Option<(Nanos, Nanos)>> {
     let of_steps = args.steps.map(|range| steps_window(range, profile));
     let of_steps = of_steps.transpose()?;
     if of_steps.is_none() && args.from.is_none() && args.until.is_none() {
         return Ok(None);
     }
-    // The end of the last event is a part of the whole.
+    // The end is exclusive, and the last event may end exactly at the span.
     let whole = (Nanos::ZERO, profile.span() + Nanos(1));
     let (first, last) = of_steps.unwrap_or(whole);
     let begin = first.max(args.from.unwrap_or(first));
     let end = last.min(args.until.unwrap_or(last));
     if begin >= end {
         let span = profile.span().0 as f64 / 1e6;
-        let hint = format!("the trace spans {span:.3}ms");
-        return Err(advised("no time is left between --from and --until", hint));
+        let hint = format!("choose --from and --until within the {span:.3}ms of the trace");
+        return Err(advised("the time window is empty", hint));
     }
     Ok(Some((begin, end)))
 }
 
+/// Returns the time window of a range of steps.
 fn steps_window((first, last): (u64, u64), profile: &Profile) -> anyhow::Result<(Nanos, Nanos)> {
     let steps = Steps::build(profile);
     let all = steps.complete();
-    let hint = || match (all.first(), steps.open().as_ref().or(all.last())) {
-        (Some(first), Some(last)) => format!("it has steps {} to {}", first.number, last.number),
-        _ => "it has no steps at all".into(),
+    let refusal = || match (all.first(), steps.open().as_ref().or(all.last())) {
+        (Some(first), Some(last)) => {
+            let hint = format!("choose from steps {} to {}", first.number, last.number);
+            advised("the trace has none of these steps", hint)
+        }
+        _ => advised(
+            "the trace has no steps",
+            "record with `prof.step()`, or use --from and --until",
+        ),
     };
-    steps
-        .window(first, last)
-        .ok_or_else(|| advised("the trace has none of these steps", hint()))
+    steps.window(first, last).ok_or_else(refusal)
 }
 
+/// Returns the threads that `--thread` selects; `None` if the option is not given.
 fn threads(args: &SlimArgs, profile: &Profile) -> anyhow::Result<Option<Vec<ThreadId>>> {
     if args.threads.is_empty() {
         return Ok(None);
@@ -193,7 +209,7 @@ fn threads(args: &SlimArgs, profile: &Profile) -> anyhow::Result<Option<Vec<Thre
             }
         }
         if found.len() == before {
-            let hint = format!("mindprof info {} lists them", args.trace.display());
+            let hint = format!("list threads with `mindprof info {}`", args.trace.display());
             return Err(advised(format!("the trace has no thread `{wanted}`"), hint));
         }
     }
@@ -202,20 +218,20 @@ fn threads(args: &SlimArgs, profile: &Profile) -> anyhow::Result<Option<Vec<Thre
 
 fn text(report: &CutReport) -> String {
     let reasons = [
-        (report.outside, "outside of the time that is kept"),
-        (report.other_threads, "of other threads"),
-        (report.too_short, "shorter than asked for"),
-        (report.too_many, "among the shortest, for the size"),
+        (report.outside, "outside the time window"),
+        (report.other_threads, "on other threads"),
+        (report.too_short, "shorter than --min-duration"),
+        (report.too_many, "to fit --max-size"),
     ];
     let all = units::count(report.events, "event");
     let mut lines = vec![format!("kept {} of {all}", report.kept)];
     for (count, reason) in reasons.into_iter().filter(|(count, _)| *count > 0) {
-        lines.push(format!("  cut {count} {reason}"));
+        lines.push(format!("  dropped {count} {reason}"));
     }
     if report.clipped > 0 {
         let clipped = report.clipped;
         lines.push(format!(
-            "  cut {clipped} short at an edge of the time that is kept"
+            "  shortened {clipped} at the edge of the time window"
         ));
     }
     if report.memory > 0 {

@@ -1,4 +1,4 @@
-//! `mindprof stacks`: where time was spent, by who called, as folded text, flame graph or
+//! `mindprof stacks`: prints or writes time by call stack, as folded lines, a flame graph or a
 //! speedscope file.
 
 use std::io::Write;
@@ -13,19 +13,26 @@ use mindprof_formats::{
 use mindprof_report::{Error as ReportError, write_flamegraph};
 
 use crate::failure::Outcome;
-use crate::form::{Choice, Form, choose, values};
+use crate::form::{Choice, Form, choose, listed, values};
 use crate::input::{ReadLimits, read_analysis};
 use crate::known::KnownValues;
 use crate::output::{Output, print, print_line, tell};
 use crate::units::count;
 
-const EXAMPLE: &str = "\
+fn example() -> String {
+    let formats = listed(&FORMS);
+    format!(
+        "\
 Example:
   mindprof stacks trace.json.gz --out flames.svg
 
-Exit codes: 0 it worked, 1 a file cannot be read or written, 2 the arguments make no sense";
+{formats}
 
-/// What stacks are written as.
+Exit codes: 0 success, 1 failure, 2 usage error"
+    )
+}
+
+/// The output formats of stacks.
 #[derive(Clone, Copy, Debug)]
 enum Stacks {
     Lines,
@@ -38,7 +45,7 @@ const FORMS: [Form<Stacks>; 3] = [
     Form {
         name: "svg",
         endings: &[".svg"],
-        description: "a flame graph",
+        description: "flame graph",
         is_text: true,
         kind: Stacks::Picture,
     },
@@ -56,43 +63,39 @@ const fn of_format(format: Format, kind: Stacks) -> Form<Stacks> {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLE)]
+#[command(after_help = example())]
 pub(crate) struct StacksArgs {
-    /// The trace: Chrome JSON, plain or compressed; - for stdin.
+    /// Trace file; `-` reads stdin.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
-    /// What stacks are weighed by: time on the host, or on devices of any kind.
-    #[arg(long, value_name = "METRIC", default_value = "self_cpu_time_total", value_parser = metrics())]
+    /// Weigh stacks by self_cpu_time_total, or by self_cuda_time_total for the time of any device.
+    #[arg(
+        long,
+        value_name = "METRIC",
+        default_value = "self_cpu_time_total",
+        hide_possible_values = true,
+        value_parser = metrics()
+    )]
     metric: StackMetric,
 
-    /// Prints whole paths: the callers, then the scopes inside of each other. Without this, the
-    /// callers alone; a trace without stacks has only scopes to show. Each path is one line.
+    /// Append nested scopes, such as operators, to the callers; always on for a trace without
+    /// stacks.
     #[arg(long)]
     scopes: bool,
 
-    /// Writes to this file instead: a flame graph (.svg), the time of each thread for speedscope
-    /// (.speedscope.json) or the lines (.folded, .stacks.txt); a further .gz or .zst compresses. -
-    /// for stdout.
+    /// Write to FILE instead of stdout; `-` writes to stdout.
     #[arg(short, long, value_name = "FILE", conflicts_with = "json")]
     out: Option<PathBuf>,
 
-    /// What the file is [default: what its name says; on stdout folded]
-    #[arg(long, value_name = "FORMAT", requires = "out", value_parser = PossibleValuesParser::new(values(&FORMS)))]
+    /// Write FORMAT to the file [default: by the extension of FILE]
+    #[arg(long, value_name = "FORMAT", requires = "out", hide_possible_values = true, value_parser = PossibleValuesParser::new(values(&FORMS)))]
     to: Option<String>,
-
-    /// As `--out FILE --to svg`.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "speedscope", "json", "scopes"])]
-    svg: Option<PathBuf>,
-
-    /// As `--out FILE --to speedscope`.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "json", "scopes"])]
-    speedscope: Option<PathBuf>,
 
     #[command(flatten)]
     limits: ReadLimits,
 
-    /// Prints JSON: whole paths, each once.
+    /// Print paths with scopes as JSON.
     #[arg(long)]
     json: bool,
 }
@@ -103,7 +106,7 @@ fn metrics() -> KnownValues<StackMetric> {
     })
 }
 
-/// Prints or writes the stacks.
+/// Prints the stacks, or writes them to the file of `--out`.
 pub(crate) fn run(args: &StacksArgs) -> anyhow::Result<Outcome> {
     let target = target(args)?;
     let analysis = read_analysis(&args.trace, args.limits)?;
@@ -115,28 +118,20 @@ pub(crate) fn run(args: &StacksArgs) -> anyhow::Result<Outcome> {
         let mut text = Vec::new();
         let written = write_stacks(args, &analysis, &mut text)?;
         if written.lines == 0 {
-            warn(args, "has no time to show");
+            warn(args, "no self time to show");
         }
         print(&String::from_utf8(text)?)?;
     }
     Ok(Outcome::Fine)
 }
 
-/// Returns where stacks are written to and as what, if not printed.
+/// Returns the output of `--out` and its format; `None` if the option is not given.
 fn target(args: &StacksArgs) -> anyhow::Result<Option<(Output, Choice<Stacks>)>> {
-    let asked = [
-        (&args.out, args.to.as_deref()),
-        (&args.svg, Some("svg")),
-        (&args.speedscope, Some(Format::Speedscope.name())),
-    ];
-    let asked = asked
-        .into_iter()
-        .find_map(|(path, to)| Some((path.as_ref()?, to)));
-    let Some((path, to)) = asked else {
+    let Some(path) = &args.out else {
         return Ok(None);
     };
     let out = Output::of(path);
-    let choice = choose(&FORMS, to, &out)?;
+    let choice = choose(&FORMS, args.to.as_deref(), &out)?;
     Ok(Some((out, choice)))
 }
 
@@ -168,7 +163,7 @@ fn write(
     Ok(())
 }
 
-/// Writes the lines, and says where they are not what was asked for.
+/// Writes folded lines, and warns if scopes replace missing stacks or deep stacks were cut.
 fn write_stacks(args: &StacksArgs, analysis: &Analysis, out: impl Write) -> Result<FoldedLines> {
     let has_stacks = !analysis.profile().stacks().is_empty();
     let written = if has_stacks && !args.scopes {

@@ -1,4 +1,4 @@
-//! `mindprof table`: the events of a trace, summed by name.
+//! `mindprof table`: prints the events of a trace, summed by name.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -10,120 +10,122 @@ use mindprof_report::{TABLE_COLUMNS, TableFacts, TableOptions, TimeUnit, table_o
 
 use crate::failure::Outcome;
 use crate::input::{ReadLimits, read_analysis};
-use crate::known::KnownValues;
+use crate::known::{KnownValues, columns_of};
 use crate::left_out::tell_left_out;
 use crate::output::{print, print_line, tell};
 use crate::terminal::terminal_width;
 
-const EXAMPLE: &str = "\
+fn example() -> String {
+    let keys: Vec<&str> = sort_names().collect();
+    let (keys, columns) = (columns_of(&keys), columns_of(&TABLE_COLUMNS));
+    format!(
+        "\
 Example:
   mindprof table trace.json.gz --sort-by self_cpu_time_total --row-limit 10
 
-Exit codes: 0 it worked, 1 the file cannot be read, 2 the arguments make no sense";
+Keys of --sort-by:
+{keys}
+Columns of --columns:
+{columns}
+Exit codes: 0 success, 1 failure, 2 usage error"
+    )
+}
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLE)]
+#[command(after_help = example())]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is a switch of the command line"
+    reason = "each is an independent flag of the command line"
 )]
 pub(crate) struct TableArgs {
-    /// The trace: Chrome JSON, plain or compressed; - for stdin.
+    /// Trace file; `-` reads stdin.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
-    /// Sorts by one of the columns, largest first; `none` keeps the order in which they first ran
-    /// [default: where the time went, `self_device_time_total` if devices worked, else
-    /// `self_cpu_time_total`; ranges as devices saw them come last]
-    #[arg(long, value_name = "KEY", value_parser = sort_keys())]
+    /// Sort rows by KEY, largest first; `none` keeps the order of first execution [default:
+    /// self_device_time_total if a device was used, else self_cpu_time_total]
+    #[arg(long, value_name = "KEY", hide_possible_values = true, value_parser = sort_keys())]
     sort_by: Option<Order>,
 
-    /// The columns to show, in this order, with commas between them [default: all that there are
-    /// numbers for, and in a terminal those that fit]
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', value_parser = column_keys())]
+    /// Show these columns, in this order, separated by commas [default: all with data; in a
+    /// terminal those that fit]
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', hide_possible_values = true, value_parser = column_keys())]
     columns: Vec<&'static str>,
 
-    /// How wide the table gets; 0 sets no limit [default: the terminal's width; no limit elsewhere]
+    /// Limit the table width; 0 means no limit [default: terminal width]
     #[arg(long, value_name = "N")]
     width: Option<usize>,
 
-    /// How many rows to show; -1 shows all [default: 100, and all of them as JSON]
+    /// Show at most N rows; -1 shows all [default: 100; all with --json]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     row_limit: Option<i64>,
 
-    /// Gives rows of their own to each set of input shapes (`shape`), of N innermost stack frames
-    /// (`stack:N`, 5 if N is left out). Several with commas. `overload` is taken too, as torch's
-    /// tables know it, but no trace says which overload ran.
-    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = groupings())]
+    /// Split rows by input `shape` or by the N innermost stack frames, `stack:N` [default N: 5];
+    /// separate several with commas.
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', hide_possible_values = true, value_parser = groupings())]
     group_by: Vec<Grouping>,
 
-    /// As `--group-by shape`.
-    #[arg(long)]
-    group_by_input_shape: bool,
-
-    /// As `--group-by stack:N`.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    group_by_stack_n: usize,
-
-    /// Gives calls of Python functions rows too; without operators in the trace they have them
-    /// anyway.
+    /// Show Python functions too; always on if the trace has no operators.
     #[arg(long)]
     include_python_functions: bool,
 
-    /// Shows a trace of `mindprof run` as any other: imports and steps have rows too, and no row has
-    /// the time of Python's calls in it as its own.
+    /// Show a trace of `mindprof run` like any other: with rows for imports and steps, and without
+    /// the time of Python calls in the self time of ranges.
     #[arg(long)]
     all_ranges: bool,
 
-    /// Leaves out rows whose first event ran inside another.
-    #[arg(long, alias = "top-level-events-only")]
+    /// Omit rows whose first event ran inside another event.
+    #[arg(long)]
     top_level_only: bool,
 
-    /// Shows all times in one unit [default: what fits each]
-    #[arg(long, value_name = "UNIT", value_parser = time_units())]
+    /// Show all times in UNIT: s, ms or us [default: the best unit for each]
+    #[arg(long, value_name = "UNIT", hide_possible_values = true, value_parser = time_units())]
     time_unit: Option<TimeUnit>,
 
-    /// How wide the column of names gets; 0 sets no limit.
+    /// Limit the width of the name column; 0 means no limit.
     #[arg(long, value_name = "N", default_value_t = 55)]
     max_name_column_width: usize,
 
-    /// How wide the column of input shapes gets; 0 sets no limit.
+    /// Limit the width of the shapes column; 0 means no limit.
     #[arg(long, value_name = "N", default_value_t = 80)]
     max_shapes_column_width: usize,
 
-    /// How wide the column of source locations gets; 0 sets no limit.
+    /// Limit the width of the source column; 0 means no limit.
     #[arg(long, value_name = "N", default_value_t = 75)]
     max_src_column_width: usize,
 
-    /// Shows how the times of each row are spread: p50, p90, p99 and the longest.
+    /// Show p50, p90, p99 and the maximum of the times of each row.
     #[arg(long)]
     percentiles: bool,
 
-    /// A text above the table.
+    /// Print TEXT above the table.
     #[arg(long, value_name = "TEXT")]
     header: Option<String>,
 
     #[command(flatten)]
     limits: ReadLimits,
 
-    /// Prints JSON: the rows, under torch's names.
+    /// Print the rows as JSON, under torch's names.
     #[arg(long)]
     json: bool,
 }
 
-/// What rows are sorted by.
+/// The order of rows, as given by `--sort-by`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
-    /// By when they first ran.
+    /// The order of first execution.
     FirstRun,
     By(SortBy),
 }
 
 const FIRST_RUN: &str = "none";
 
+fn sort_names() -> impl Iterator<Item = &'static str> {
+    SortBy::all().map(SortBy::name).chain([FIRST_RUN])
+}
+
 fn sort_keys() -> KnownValues<Order> {
-    let names = SortBy::all().map(SortBy::name).chain([FIRST_RUN]);
-    KnownValues::new(names, |name| match name {
+    KnownValues::new(sort_names(), |name| match name {
         FIRST_RUN => Ok(Order::FirstRun),
         name => SortBy::from_str(name)
             .map(Order::By)
@@ -133,7 +135,7 @@ fn sort_keys() -> KnownValues<Order> {
 
 fn column_keys() -> KnownValues<&'static str> {
     KnownValues::new(TABLE_COLUMNS, |name| {
-        // As sort keys, those of one kind of device stand for devices of any kind.
+        // torch's names for one kind of device select the columns of any device, as in sort keys.
         let own = name.replace("cuda", "device").replace("xpu", "device");
         let mut known = TABLE_COLUMNS.into_iter();
         let found = known.find(|known| *known == own);
@@ -151,11 +153,13 @@ fn groupings() -> KnownValues<Grouping> {
     KnownValues::new(["shape", "stack", "overload"], Grouping::from_str)
 }
 
-/// What rows of one name are told apart by.
+/// A property that splits rows of one name, as given by `--group-by`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Grouping {
     Shape,
+    /// This number of innermost stack frames.
     Stack(usize),
+    /// Accepted because torch's tables have it, but traces do not record overloads.
     Overload,
 }
 
@@ -178,20 +182,20 @@ impl FromStr for Grouping {
 }
 
 impl TableArgs {
-    /// Returns which events make up a row.
+    /// Returns the grouping of events into rows.
     fn group_by(&self) -> GroupBy {
         let mut frames = self.group_by.iter().filter_map(|grouping| match grouping {
             Grouping::Stack(frames) => Some(*frames),
             Grouping::Shape | Grouping::Overload => None,
         });
         GroupBy {
-            input_shapes: self.group_by_input_shape || self.group_by.contains(&Grouping::Shape),
-            stack_frames: frames.next_back().unwrap_or(self.group_by_stack_n),
+            input_shapes: self.group_by.contains(&Grouping::Shape),
+            stack_frames: frames.next_back().unwrap_or(0),
             python_functions: self.include_python_functions,
         }
     }
 
-    /// Returns what rows are sorted by: without a word, where the time went.
+    /// Returns the sort key: by default self time, of devices if the trace has any.
     fn sort_by(&self, analysis: &Analysis) -> Option<SortBy> {
         match self.sort_by {
             Some(Order::FirstRun) => None,
@@ -203,13 +207,13 @@ impl TableArgs {
         }
     }
 
-    /// Returns how wide the table may get.
+    /// Returns the largest width of the table; `None` if it is unlimited.
     fn max_width(&self) -> Option<usize> {
         let asked = self.width.or_else(terminal_width);
         asked.filter(|&width| width > 0)
     }
 
-    /// Returns how the table is laid out.
+    /// Returns the options of the table's layout.
     fn table_options(&self, sort_by: Option<SortBy>) -> TableOptions {
         let limit = |width: usize| (width > 0).then_some(width);
         let row_limit = self.row_limit.unwrap_or(if self.json { -1 } else { 100 });
@@ -243,7 +247,7 @@ pub(crate) fn run(args: &TableArgs) -> anyhow::Result<Outcome> {
     if args.group_by.contains(&Grouping::Overload) {
         let trace = args.trace.display();
         tell(&format!(
-            "warning: {trace}: no trace says which overload ran, so rows are not told apart by it"
+            "warning: {trace}: traces do not record overloads, so --group-by overload has no effect"
         ));
     }
     let work = if args.all_ranges {
@@ -256,7 +260,7 @@ pub(crate) fn run(args: &TableArgs) -> anyhow::Result<Outcome> {
         group_by.python_functions = true;
         let trace = args.trace.display();
         tell(&format!(
-            "{trace}: has no operators, so Python functions are shown"
+            "{trace}: no operators in the trace: showing Python functions"
         ));
     }
     if let Some(view) = work.view(&analysis, group_by) {
@@ -283,12 +287,12 @@ pub(crate) fn run(args: &TableArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Fine)
 }
 
-/// Says on stderr that rows are not shown, so that nobody takes a part for the whole.
+/// Reports on stderr how many rows the default limit hides.
 fn tell_of_more(options: &RowOptions, rows: usize) {
     let more = rows.saturating_sub(options.row_limit.unwrap_or(usize::MAX));
     if more > 0 {
         tell(&format!(
-            "{more} more rows are not shown; --row-limit -1 shows all"
+            "{more} more rows not shown; use --row-limit -1 to show all"
         ));
     }
 }
@@ -327,10 +331,14 @@ mod tests {
     }
 
     #[test]
-    fn groupings_can_be_said_in_two_ways() {
-        let long = parsed(&["--group-by-input-shape", "--group-by-stack-n", "3"]);
-        let short = parsed(&["--group-by", "shape,stack:3,overload"]);
-        assert_eq!(short.group_by(), long.group_by());
+    fn groupings_are_separated_by_commas() {
+        let expected = GroupBy {
+            input_shapes: true,
+            stack_frames: 3,
+            ..GroupBy::default()
+        };
+        let all = parsed(&["--group-by", "shape,stack:3,overload"]);
+        assert_eq!(all.group_by(), expected);
         assert_eq!(parsed(&["--group-by", "stack"]).group_by().stack_frames, 5);
         for wrong in ["stacks", "stack:0", "stack:x", ""] {
             assert!(wrong.parse::<Grouping>().is_err());

@@ -1,4 +1,4 @@
-//! `mindprof verify`: what is wrong with a file.
+//! `mindprof verify`: checks a trace or an execution trace, and prints its faults.
 
 use std::path::PathBuf;
 
@@ -16,27 +16,26 @@ const EXAMPLE: &str = "\
 Example:
   mindprof verify trace.json.gz
 
-Exit codes: 0 nothing is wrong, 1 something had to be repaired, 2 the file cannot be read or the arguments make no sense";
+Exit codes: 0 no faults, 1 faults found, 2 failure or usage error";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct VerifyArgs {
-    /// The trace: Chrome JSON or an execution trace, plain or compressed; - for a Chrome trace from
-    /// stdin.
+    /// Trace or execution trace; `-` reads a trace from stdin.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
     #[command(flatten)]
     limits: ReadLimits,
 
-    /// Prints JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }
 
-/// Says what is wrong, by kind and number.
+/// Prints the faults of a file, by kind and number.
 pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Outcome> {
-    // What cannot be read even so far is told of by the reader of traces.
+    // If this check fails, the trace reader below fails too and has the better error.
     if args.trace.is_file()
         && let Ok(Some(check)) = check_execution_trace_file(&args.trace)
     {
@@ -62,18 +61,19 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Outcome> {
     })
 }
 
+/// Prints the result of checking an execution trace.
 fn tell(args: &VerifyArgs, check: &ExecutionTraceCheck) -> anyhow::Result<Outcome> {
     if args.json {
         print_line(&verify_execution_trace_json(check))?;
     } else {
         let verdict = match check.faults.values().sum() {
-            0 => "nothing is wrong".to_owned(),
+            0 => "no faults".to_owned(),
             1 => "1 fault".to_owned(),
             total => format!("{total} faults"),
         };
         let path = args.trace.display();
         let nodes = count(check.nodes as u64, "node");
-        print_line(&format!("{path}: {verdict}, an execution trace of {nodes}"))?;
+        print_line(&format!("{path}: {verdict}, execution trace with {nodes}"))?;
         for (fault, times) in &check.faults {
             print_line(&format!("  {times} times: {fault}"))?;
         }
@@ -89,13 +89,14 @@ fn tell(args: &VerifyArgs, check: &ExecutionTraceCheck) -> anyhow::Result<Outcom
     })
 }
 
+/// Returns the result of checking a trace, as text.
 fn text(args: &VerifyArgs, reading: &Reading) -> String {
     let path = args.trace.display();
     let events = reading.profile.events().len();
     let verdict = match reading.repairs.total() {
-        0 => "nothing is wrong".to_owned(),
-        1 => "1 fault was repaired".to_owned(),
-        total => format!("{total} faults were repaired"),
+        0 => "no faults".to_owned(),
+        1 => "1 fault repaired".to_owned(),
+        total => format!("{total} faults repaired"),
     };
     let events = count(events as u64, "event");
     let mut lines = vec![format!("{path}: {verdict}, {events}")];
@@ -104,14 +105,13 @@ fn text(args: &VerifyArgs, reading: &Reading) -> String {
     for (name, number) in &reading.unknown_categories {
         let (events, name) = (count(*number, "event"), visible(name));
         lines.push(format!(
-            "  {events} of the unknown category `{name}`, shown as the host's"
+            "  {events} of the unknown category `{name}`, shown as CPU events"
         ));
     }
     let loss = reading.profile.loss();
     for cause in LossCause::ALL.into_iter().filter(|&c| loss.count(c) > 0) {
         let (number, why) = (loss.count(cause), cause.describe());
-        let were = if number == 1 { "was" } else { "were" };
-        lines.push(format!("  {} {were} lost: {why}", count(number, "event")));
+        lines.push(format!("  {} lost: {why}", count(number, "event")));
     }
     lines.join("\n") + "\n"
 }

@@ -69,7 +69,7 @@ fn a_format_can_be_asked_for() {
     assert!(fs::read_to_string(&out).unwrap().contains(".py"));
     let run = convert(&trace, &out, &["--to", "json.gz"]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
-    let hint = format!("hint: name it {}.gz\n", out.display());
+    let hint = format!("hint: write to {}.gz\n", out.display());
     assert!(run.stderr.ends_with(&hint), "{}", run.stderr);
 }
 
@@ -80,7 +80,7 @@ fn nothing_is_written_on_failure() {
     let unknown = convert(&trace, &folder.path().join("trace.xyz"), &[]);
     assert_eq!((unknown.code, unknown.stdout.as_str()), (Some(2), ""));
     assert!(
-        unknown.stderr.ends_with("or say it with --to\n"),
+        unknown.stderr.ends_with("or select a format with --to\n"),
         "{}",
         unknown.stderr
     );
@@ -140,7 +140,8 @@ fn a_trace_is_not_written_over_itself() {
             let run = run([command.as_ref(), trace.as_os_str(), out.as_os_str()]);
             assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
             assert!(
-                run.stderr.contains("is the trace itself\nhint: "),
+                run.stderr
+                    .contains("input and output are the same file\nhint: "),
                 "{}",
                 run.stderr
             );

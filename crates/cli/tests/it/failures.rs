@@ -7,9 +7,8 @@ use crate::program::{golden_of, run, table};
 #[test]
 fn bad_input_is_named_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
-    let early =
-        "\nhint: the program that wrote it may have ended too early; record again or copy it anew";
-    let other = "\nhint: give a file that export_chrome_trace wrote";
+    let early = "\nhint: record or copy the trace again: the writer may have been interrupted";
+    let other = "\nhint: use a file written by export_chrome_trace";
     for (name, bytes, reason) in [
         ("missing.json", None, "no such file or directory".into()),
         (
@@ -52,7 +51,7 @@ fn a_directory_is_no_trace() {
     assert_eq!(
         run.stderr,
         format!(
-            "error: {}: is a directory, expected a file\nhint: give the path of one file in it\n",
+            "error: {}: is a directory, expected a file\nhint: use a file in it\n",
             folder.path().display()
         )
     );
@@ -74,7 +73,7 @@ fn a_directory_with_a_trace_is_told_where_it_is() {
     fs::create_dir(folder.path().join("a.trace.json")).unwrap();
     let run = table(folder.path(), &[]);
     let trace = folder.path().join("trace.json.gz");
-    let hint = format!("hint: give one file in it, such as {}\n", trace.display());
+    let hint = format!("hint: use a file in it, such as {}\n", trace.display());
     assert!(run.stderr.ends_with(&hint), "{}", run.stderr);
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
 }
@@ -141,6 +140,21 @@ fn arguments_that_make_no_sense_are_refused() {
 }
 
 #[test]
+fn an_option_that_is_unknown_is_answered_with_the_right_one() {
+    for (command, unknown, meant) in [
+        ("table", "--group-by-input-shape", "--group-by"),
+        ("table", "--group-by-stack-n", "--group-by"),
+        ("table", "--top-level-events-only", "--top-level-only"),
+        ("stacks", "--output", "--out"),
+    ] {
+        let run = run([command, "trace.json", unknown]);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{unknown}");
+        let tip = format!("a similar argument exists: '{meant}'");
+        assert!(run.stderr.contains(&tip), "{}", run.stderr);
+    }
+}
+
+#[test]
 fn what_is_written_for_other_tools_is_not_read() {
     let folder = tempfile::tempdir().unwrap();
     let trace = golden_of("mlp-full", "trace.json.gz");
@@ -158,7 +172,7 @@ fn what_is_written_for_other_tools_is_not_read() {
         let run = run(["verify".as_ref(), path.as_os_str()]);
         assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{name}");
         let hint =
-            "hint: such files are written for other tools; give the trace that it was made of\n";
+            "hint: this format cannot be read back: use the trace that the file was made from\n";
         assert!(run.stderr.ends_with(hint), "{}", run.stderr);
     }
 }
@@ -183,7 +197,7 @@ fn a_program_without_python_says_where_another_can_be_run() {
     assert_eq!(output.code, Some(2));
     assert_eq!(
         output.stderr,
-        "error: this program has no Python to run another in\nhint: install the Python package: its \
-         `mindprof run` and `python -m mindprof run` do it\n"
+        "error: the standalone mindprof cannot run Python programs\nhint: install the Python package \
+         and use its `mindprof run` or `python -m mindprof run`\n"
     );
 }

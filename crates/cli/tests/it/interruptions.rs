@@ -120,8 +120,15 @@ fn a_place_without_room_is_named() {
         &["convert", "TRACE", "/dev/full", "--to", "json"][..],
         &["convert", "TRACE", "/dev/full", "--to", "pftrace"],
         &["convert", "TRACE", "/dev/full", "--to", "parquet"],
-        &["stacks", "TRACE", "--speedscope", "/dev/full"],
-        &["stacks", "TRACE", "--svg", "/dev/full"],
+        &[
+            "stacks",
+            "TRACE",
+            "--out",
+            "/dev/full",
+            "--to",
+            "speedscope",
+        ],
+        &["stacks", "TRACE", "--out", "/dev/full", "--to", "svg"],
     ] {
         let mut command = mindprof();
         for argument in arguments {

@@ -32,6 +32,6 @@ fn the_program_and_each_command_have_a_page() {
 fn an_unknown_command_is_refused() {
     let run = run(["man", "tables"]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
-    let expected = "error: no command `tables`\nhint: expected one of table, ";
+    let expected = "error: unknown command `tables`\nhint: use one of run, table, ";
     assert!(run.stderr.starts_with(expected), "{}", run.stderr);
 }

@@ -121,7 +121,7 @@ fn timelines_are_written() {
     ] {
         let out = folder.path().join(name);
         let told = memory(&trace, &["--out", out.to_str().unwrap()]).told();
-        assert!(told.ends_with(", the memory of cpu)\n"), "{told}");
+        assert!(told.ends_with(", memory of cpu)\n"), "{told}");
         let bytes = fs::read(&out).unwrap();
         assert!(bytes.starts_with(begin.as_bytes()), "{name}");
     }
@@ -134,7 +134,7 @@ fn what_was_not_recorded_cannot_be_told() {
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
     let path = trace.display();
     let expected = format!(
-        "error: {path}: no memory was recorded\nhint: record with profile_memory=True, or mindprof run --memory --shapes\n"
+        "error: {path}: no memory records\nhint: record with profile_memory=True or `mindprof run --memory --shapes`\n"
     );
     assert_eq!(run.stderr, expected);
     let run = memory(
@@ -143,7 +143,7 @@ fn what_was_not_recorded_cannot_be_told() {
     );
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
     assert!(
-        run.stderr.ends_with("hint: there is some of cpu\n"),
+        run.stderr.ends_with("hint: select one of cpu\n"),
         "{}",
         run.stderr
     );
@@ -163,8 +163,7 @@ fn a_name_that_says_no_timeline_is_refused() {
         &["--out", out.to_str().unwrap()],
     );
     assert_eq!((found.code, found.stdout.as_str()), (Some(2), ""));
-    let expected =
-        "the end of the name says no format\nhint: end it in one of .json, .raw.json, .html";
+    let expected = "unknown file extension\nhint: use one of .json, .raw.json, .html";
     assert!(found.stderr.contains(expected), "{}", found.stderr);
     assert!(!out.exists());
 }
@@ -222,14 +221,11 @@ fn a_file_is_of_one_process_and_the_others_are_named() {
     let out = folder.path().join("m.json");
     let out = out.to_str().unwrap();
     let told = memory(&trace, &["--out", out]).told();
-    let expected =
-        ", the memory of cpu of process 22)\nnot in it: the memory of cpu of process 11\n";
+    let expected = ", memory of cpu of process 22)\n\
+                    not in the file: memory of cpu of process 11; use --device or --process to select one\n";
     assert!(told.ends_with(expected), "{told}");
     let told = memory(&trace, &["--process", "11", "--out", out]).told();
-    assert!(
-        told.ends_with(", the memory of cpu of process 11)\n"),
-        "{told}"
-    );
+    assert!(told.ends_with(", memory of cpu of process 11)\n"), "{told}");
     let points = fs::read_to_string(out).unwrap();
     assert_eq!(
         points,
@@ -237,7 +233,7 @@ fn a_file_is_of_one_process_and_the_others_are_named() {
     );
     let run = memory(&trace, &["--process", "33"]);
     assert_eq!(run.code, Some(1));
-    let hint = "no memory of process 33 was recorded\nhint: there is some of cpu of process 22, cpu of process 11\n";
+    let hint = "no memory records of process 33\nhint: select one of cpu of process 22, cpu of process 11\n";
     assert!(run.stderr.ends_with(hint), "{}", run.stderr);
 }
 

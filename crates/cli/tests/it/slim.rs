@@ -116,18 +116,19 @@ fn what_is_not_there_cannot_be_kept() {
     for (arguments, message) in [
         (
             &["--steps", "9"][..],
-            "error: the trace has none of these steps\nhint: it has steps 1 to 2\n".to_owned(),
+            "error: the trace has none of these steps\nhint: choose from steps 1 to 2\n".to_owned(),
         ),
         (
             &["--thread", "worker"],
             format!(
-                "error: the trace has no thread `worker`\nhint: mindprof info {} lists them\n",
+                "error: the trace has no thread `worker`\nhint: list threads with `mindprof info {}`\n",
                 trace.display()
             ),
         ),
         (
             &["--from", "10s"],
-            "error: no time is left between --from and --until\nhint: the trace spans 30.613ms\n"
+            "error: the time window is empty\n\
+             hint: choose --from and --until within the 30.613ms of the trace\n"
                 .to_owned(),
         ),
     ] {
@@ -165,6 +166,6 @@ fn the_name_says_which_kind_of_trace_the_part_is() {
     let table = folder.path().join("small.parquet");
     let refused = slim(&trace, &table, &[]);
     assert_eq!((refused.code, table.exists()), (Some(2), false));
-    let hint = "hint: convert the part once it is written\n";
+    let hint = "hint: write a trace first, then use `mindprof convert`\n";
     assert!(refused.stderr.ends_with(hint), "{}", refused.stderr);
 }

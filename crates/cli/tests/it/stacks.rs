@@ -61,11 +61,11 @@ fn pictures_are_written() {
     let folder = tempfile::tempdir().unwrap();
     let trace = golden_of("cnn-full", "trace.json.gz");
     let svg = folder.path().join("flames.svg");
-    let told = stacks(&trace, &["--svg", svg.to_str().unwrap()]).told();
+    let told = stacks(&trace, &["--out", svg.to_str().unwrap()]).told();
     assert!(told.ends_with("KB, a flame graph)\n"), "{told}");
     assert!(fs::read_to_string(&svg).unwrap().contains("</svg>"));
     let speedscope = folder.path().join("cnn.speedscope.json");
-    let told = stacks(&trace, &["--speedscope", speedscope.to_str().unwrap()]).told();
+    let told = stacks(&trace, &["--out", speedscope.to_str().unwrap()]).told();
     assert!(told.ends_with(", 1601 events)\n"), "{told}");
     let json: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(&speedscope).unwrap()).unwrap();
@@ -79,7 +79,7 @@ fn a_trace_without_events_has_nothing_to_show() {
     fs::write(&path, "[]").unwrap();
     let run = stacks(&path, &[]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""));
-    let expected = format!("warning: {}: has no time to show\n", path.display());
+    let expected = format!("warning: {}: no self time to show\n", path.display());
     assert_eq!(run.stderr, expected);
 }
 

@@ -28,7 +28,7 @@ fn recorded_traces_are_clean() {
     let of_devices = ["gpt-full", "mlp-plain", "threads-full"].map(device_golden);
     for trace in traces.iter().chain(&of_devices) {
         let text = verify(trace, &[]).printed();
-        let expected = format!("{}: nothing is wrong, ", trace.display());
+        let expected = format!("{}: no faults, ", trace.display());
         assert!(text.starts_with(&expected), "{text}");
     }
 }
@@ -39,7 +39,7 @@ fn what_was_repaired_is_told_by_kind_and_number() {
     let path = damaged(folder.path());
     let run = verify(&path, &[]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(1), ""));
-    let expected = format!("{}: 1 fault was repaired, 1 event\n  1 ", path.display());
+    let expected = format!("{}: 1 fault repaired, 1 event\n  1 ", path.display());
     assert!(run.stdout.starts_with(&expected), "{}", run.stdout);
     let run = verify(&path, &["--json"]);
     assert_eq!(run.code, Some(1));
