@@ -71,10 +71,10 @@ EXACT = [
 ]
 
 PROGRAM_FLAGS = {
-    "group_by_input_shapes": "--group-by-input-shape",
-    "group_by_stack_n": "--group-by-stack-n",
-    "sort_by": "--sort-by",
-    "row_limit": "--row-limit",
+    "group_by_input_shapes": "--group-by=shape",
+    "group_by_stack_n": "--group-by=stack:{}",
+    "sort_by": "--sort-by={}",
+    "row_limit": "--row-limit={}",
 }
 
 
@@ -190,13 +190,9 @@ def program() -> Path:
 
 
 def program_table(trace: Path, options: dict[str, Any]) -> str:
-    arguments: list[str] = []
-    for name, value in options.items():
-        arguments.append(PROGRAM_FLAGS[name])
-        if value is not True:
-            arguments.append(str(value))
-    # As the list is, where nothing else is asked for: the program's own choice is another.
-    order = [] if "sort_by" in options else [PROGRAM_FLAGS["sort_by"], "none"]
+    arguments = [PROGRAM_FLAGS[name].format(value) for name, value in options.items()]
+    # The program sorts by default; the list does not.
+    order = [] if "sort_by" in options else ["--sort-by=none"]
     command = [str(program()), "table", str(trace), *order, *arguments]
     return subprocess.run(command, capture_output=True, check=True, text=True).stdout
 

@@ -27,9 +27,15 @@ Traces may be compressed with gzip or zstd, whatever their names.
 Exit codes: 0 success, 1 failure, 2 usage error
 `verify` and `diff` report findings by exit code: see their help.";
 
-/// Record and analyze traces of PyTorch programs.
+/// The parsed command line.
 #[derive(Debug, Parser)]
-#[command(name = "mindprof", version, propagate_version = true, after_help = EXIT_CODES)]
+#[command(
+    name = "mindprof",
+    about = "Record and analyze traces of PyTorch programs",
+    version,
+    propagate_version = true,
+    after_help = EXIT_CODES
+)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,

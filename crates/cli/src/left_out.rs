@@ -21,14 +21,14 @@ pub(crate) fn tell_left_out(trace: &Path, left_out: &LeftOut) {
     if !left_out.imports.is_empty() {
         let imports = imports_text(&left_out.imports);
         tell(&format!(
-            "{trace}: imports: {imports}, not in the table; use --all-ranges to show them"
+            "{trace}: imports: {imports}, not in the table; --all-ranges shows them"
         ));
     }
     let steps = left_out.step_ranges();
     if steps > 0 {
         let ranges = count(steps, "range");
         tell(&format!(
-            "{trace}: steps: {ranges}, not in the table; use `mindprof info` to list them"
+            "{trace}: steps: {ranges}, not in the table; `mindprof info` lists them"
         ));
     }
 }

@@ -1,4 +1,4 @@
-"""What `mindprof run` is told on the command line."""
+"""The command line of `mindprof run`: its options, its help and the parsed result."""
 
 from __future__ import annotations
 
@@ -16,42 +16,45 @@ else:
     from mindprof._dataclass import dataclass
 
 _DESCRIPTION = """\
-Runs a Python program with the profiler on and changes nothing of it. At its end, also after Ctrl-C
-or an exception, the rows with the most time are shown, and a folder holds the trace, the table and
-the stacks."""
+Profile an unmodified Python program. When it ends, also by Ctrl-C or an
+exception, print the most expensive rows and write the trace, the table and
+the stacks to a folder."""
 
 _EPILOGUE = """\
-exit status: that of the program; 2 if it cannot be run; 130 after Ctrl-C, 143 after SIGTERM, 129
-after SIGHUP
-
 examples:
   mindprof run train.py --epochs 1
   mindprof run --memory --shapes train.py
-  mindprof run --wait 5 --active 3 train.py     three optimizer steps, after the first five
-  mindprof run -m package.train --epochs 1"""
+  mindprof run --wait 5 --active 3 train.py    skip five steps, record three
+  mindprof run -m package.train --epochs 1
+
+exit codes: those of the program, 2 usage error, 130 Ctrl-C, 143 SIGTERM,
+129 SIGHUP"""
 
 
 @dataclass
 class Arguments:
-    """What to run, what to record of it, and where to put the results."""
+    """The parsed command line: the program, what to record, and where to write the results.
+
+    Created by `parse` and passed to everything that takes part in the run.
+    """
 
     target: str
-    """A script, or a module's name."""
+    """The path of a script, or the name of a module."""
     is_module: bool
     words: list[str]
-    """What the program gets as its own arguments."""
+    """The arguments of the program itself."""
     out: Path | None
-    """The folder of the results; one that is named after the program if None."""
+    """The folder for the results; a new one, named after the program, if None."""
     shapes: bool
     memory: bool
     flops: bool
     stacks: bool
     install: bool
-    """Whether the program's own use of torch's profiler is served too."""
+    """Whether mindprof also replaces torch's profiler for the program."""
     wait: int
     warmup: int
     active: int
-    """How many optimizer steps a window has; the whole run is one window if 0."""
+    """The number of optimizer steps in a window; 0 if the whole run is one window."""
     repeat: int
     budget_bytes: int
     sort: str
@@ -60,18 +63,18 @@ class Arguments:
 
 
 def parse(words: Sequence[str]) -> Arguments:
-    """Reads the command line; says what is wrong and exits with 2 if it is.
+    """Parses the command line; prints an error and exits with 2 if it is wrong.
 
     Args:
-        words: What follows `mindprof run`.
+        words: The arguments after `mindprof run`.
     """
     parser = _parser()
     before, is_module, target, after = _split(parser, list(words))
     found = parser.parse_args(before)
     if target is None:
-        parser.error("a script is missing, or -m and a module")
+        parser.error("a script is missing: add one, or use -m MODULE")
     if not found.active and (found.wait or found.warmup or found.repeat is not None):
-        parser.error("--wait, --warmup and --repeat need --active: how many steps to record")
+        parser.error("--wait, --warmup and --repeat need --active: add --active N to record N steps")
     return Arguments(
         target=target,
         is_module=is_module,
@@ -109,60 +112,77 @@ def _parser() -> argparse.ArgumentParser:
         "--out",
         type=Path,
         metavar="FOLDER",
-        help="where the results go, over what is there; a new folder if not given; each rank of a "
-        "distributed program has one in it (rank0)",
+        help="write results to FOLDER, replacing files there, and to FOLDER/rankN if distributed "
+        "[default: a new folder]",
     )
-    add("--shapes", action="store_true", help="record the shapes of inputs")
-    add("--memory", action="store_true", help="record memory, and write its timeline")
-    add("--flops", action="store_true", help="count floating point operations")
-    add("--no-stacks", dest="stacks", action="store_false", help="record no Python calls: cheaper")
+    add("--shapes", action="store_true", help="record input shapes")
+    add("--memory", action="store_true", help="record memory and write a timeline")
+    add("--flops", action="store_true", help="count floating-point operations")
+    add(
+        "--no-stacks",
+        dest="stacks",
+        action="store_false",
+        help="do not record Python calls, for less overhead",
+    )
     add(
         "--no-install",
         dest="install",
         action="store_false",
-        help="leave torch.profiler to torch, if the program uses it itself",
+        help="do not replace torch.profiler in a program that uses it",
     )
-    add("--active", type=_steps, default=0, metavar="N", help="record N optimizer steps")
+    add(
+        "--active",
+        type=_steps,
+        default=0,
+        metavar="N",
+        help="record N optimizer steps [default: the whole run]",
+    )
     add("--wait", type=_count, default=0, metavar="N", help="skip the first N steps")
     add(
         "--warmup",
         type=_count,
         default=0,
         metavar="N",
-        help="then N steps that are not kept, to let caches fill",
+        help="then discard N steps, to fill caches",
     )
     add(
         "--repeat",
         type=_count,
         default=None,
         metavar="N",
-        help="N windows of so many steps, one if not given; 0 repeats them until the end",
+        help="record N windows of steps; 0 repeats until the end [default: 1]",
     )
     add(
         "--budget",
         type=_bytes,
         default=DEFAULT_BUDGET_BYTES,
         metavar="SIZE",
-        help=f"how much memory a recording may take, as 512MiB; {DEFAULT_BUDGET_BYTES >> 20}MiB",
+        help=f"limit the memory of a recording [default: {DEFAULT_BUDGET_BYTES >> 20}MiB]",
     )
     add(
         "--sort",
         choices=sorted(_core.sort_keys()),
         default="self_cpu_time_total",
         metavar="KEY",
-        help="what rows are sorted by; self_cpu_time_total",
+        help="sort rows by KEY [default: self_cpu_time_total]",
     )
-    add("--limit", type=_count, default=15, metavar="ROWS", help="how many rows are shown; 15")
-    add("-q", "--quiet", action="store_true", help="show no table, only where the results are")
+    add(
+        "--limit",
+        type=_count,
+        default=15,
+        metavar="ROWS",
+        help="print at most ROWS rows [default: 15]",
+    )
+    add("-q", "--quiet", action="store_true", help="print only the paths of the results")
     return parser
 
 
 def _split(
     parser: argparse.ArgumentParser, words: list[str]
 ) -> tuple[list[str], bool, str | None, list[str]]:
-    """Returns our options, whether `-m` was said, the program, and its own arguments.
+    """Returns our options, whether `-m` was given, the program, and its arguments.
 
-    Everything from the program on is its own, also what looks like one of our options.
+    Everything after the program belongs to it, even if it looks like one of our options.
     """
     takes_value = {
         option
@@ -187,7 +207,7 @@ def _at(words: list[str], index: int) -> str | None:
     return words[index] if index < len(words) else None
 
 
-#: As the other commands have them.
+#: The units of sizes, as in the other commands.
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 _UNITS |= {"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
 
@@ -196,7 +216,7 @@ def _bytes(text: str) -> int:
     number = text.rstrip("BKMGIbkmgi")
     unit = text[len(number) :].upper()
     if not number.isdecimal() or unit not in _UNITS:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size: write 1000000, 512MB or 1GiB")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size: use 1000000, 512MB or 1GiB")
     return int(number) * _UNITS[unit]
 
 
@@ -204,7 +224,7 @@ def _steps(text: str) -> int:
     number = _count(text)
     if number == 0:
         raise argparse.ArgumentTypeError(
-            "0 steps are none to record: say how many, or leave it out to record the whole run"
+            "0 steps record nothing: use 1 or more, or omit --active to record the whole run"
         )
     return number
 
@@ -213,7 +233,7 @@ def _count(text: str) -> int:
     try:
         number = int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number: use 0 or more") from None
     if number < 0:
-        raise argparse.ArgumentTypeError(f"{text} is below zero")
+        raise argparse.ArgumentTypeError(f"{text} is negative: use 0 or more")
     return number

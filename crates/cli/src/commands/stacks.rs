@@ -69,7 +69,7 @@ pub(crate) struct StacksArgs {
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
-    /// Weigh stacks by self_cpu_time_total, or by self_cuda_time_total for the time of any device.
+    /// Weigh stacks by `self_cpu_time_total`, or by `self_cuda_time_total` for any device.
     #[arg(
         long,
         value_name = "METRIC",

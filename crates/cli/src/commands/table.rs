@@ -43,7 +43,7 @@ pub(crate) struct TableArgs {
     trace: PathBuf,
 
     /// Sort rows by KEY, largest first; `none` keeps the order of first execution [default:
-    /// self_device_time_total if a device was used, else self_cpu_time_total]
+    /// `self_device_time_total` if a device was used, else `self_cpu_time_total`]
     #[arg(long, value_name = "KEY", hide_possible_values = true, value_parser = sort_keys())]
     sort_by: Option<Order>,
 

@@ -117,7 +117,7 @@ fn help_has_an_example_and_the_defaults() {
         "mindprof table trace.json.gz --sort-by self_cpu_time_total --row-limit 10",
         "[default: 100; all with --json]",
         "[default: 55]",
-        "[default: self_device_time_total if a device was used, else self_cpu_time_total]",
+        "[default: `self_device_time_total` if a device was used, else `self_cpu_time_total`]",
         "[default: terminal width]",
     ] {
         assert!(help.contains(part), "{part} is missing in\n{}", run.stdout);
@@ -385,8 +385,8 @@ fn imports_and_steps_of_a_run_are_told_beside_the_table() {
     assert_eq!(left_out, ranges);
     let said = format!(
         "{trace_name}: imports: 30.000us (torch 30.000us), not in the table; \
-         use --all-ranges to show them\n\
-         {trace_name}: steps: 1 range, not in the table; use `mindprof info` to list them\n"
+         --all-ranges shows them\n\
+         {trace_name}: steps: 1 range, not in the table; `mindprof info` lists them\n"
     );
     assert_eq!(run.stderr, said);
     let text = table(&trace, &[]).stdout;
