@@ -4,17 +4,6 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::completions::CompletionsArgs;
-use crate::commands::convert::ConvertArgs;
-use crate::commands::diff::DiffArgs;
-use crate::commands::info::InfoArgs;
-use crate::commands::man::ManArgs;
-use crate::commands::memory::MemoryArgs;
-use crate::commands::run::RunArgs;
-use crate::commands::slim::SlimArgs;
-use crate::commands::stacks::StacksArgs;
-use crate::commands::table::TableArgs;
-use crate::commands::verify::VerifyArgs;
 use crate::commands::{
     completions, convert, diff, info, man, memory, run, slim, stacks, table, verify,
 };
@@ -44,27 +33,27 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Profile an unmodified Python program.
-    Run(RunArgs),
+    Run(run::RunArgs),
     /// Print a table of operators and their times.
-    Table(TableArgs),
+    Table(table::TableArgs),
     /// Print time by call stack, or draw a flame graph.
-    Stacks(StacksArgs),
+    Stacks(stacks::StacksArgs),
     /// Print peak memory and its owners, or write a timeline.
-    Memory(MemoryArgs),
+    Memory(memory::MemoryArgs),
     /// Print the steps, threads, devices and metadata of a trace.
-    Info(InfoArgs),
+    Info(info::InfoArgs),
     /// Compare two traces row by row.
-    Diff(DiffArgs),
+    Diff(diff::DiffArgs),
     /// Cut a trace down to some steps, threads or a size.
-    Slim(SlimArgs),
+    Slim(slim::SlimArgs),
     /// Convert a trace to another format.
-    Convert(ConvertArgs),
+    Convert(convert::ConvertArgs),
     /// Check a trace for faults.
-    Verify(VerifyArgs),
+    Verify(verify::VerifyArgs),
     /// Print shell completions.
-    Completions(CompletionsArgs),
+    Completions(completions::CompletionsArgs),
     /// Print the manual page of the program or of a command.
-    Man(ManArgs),
+    Man(man::ManArgs),
 }
 
 impl Command {

@@ -11,7 +11,7 @@ fn convert(trace: &Path, out: &Path, arguments: &[&str]) -> Run {
 }
 
 #[test]
-fn chrome_traces_say_the_same_in_every_dress() {
+fn chrome_traces_are_equal_plain_and_compressed() {
     let folder = tempfile::tempdir().unwrap();
     let trace = golden_of("cnn-full", "trace.json.gz");
     let expected = table(&trace, &["--group-by", "shape"]).stdout;
@@ -30,7 +30,7 @@ fn chrome_traces_say_the_same_in_every_dress() {
 }
 
 #[test]
-fn the_end_of_the_name_says_the_format() {
+fn the_extension_selects_the_format() {
     let folder = tempfile::tempdir().unwrap();
     let trace = golden_of("mlp-full", "trace.json.gz");
     for (name, format) in [
@@ -61,7 +61,7 @@ fn the_end_of_the_name_says_the_format() {
 }
 
 #[test]
-fn a_format_can_be_asked_for() {
+fn a_format_can_be_selected_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let trace = golden_of("mlp-full", "trace.json.gz");
     let out = folder.path().join("stacks.txt");
@@ -105,7 +105,7 @@ fn nothing_is_written_on_failure() {
 
 #[cfg(unix)]
 #[test]
-fn a_new_file_is_for_the_eyes_that_the_user_lets_see() {
+fn a_new_file_follows_the_umask() {
     use std::os::unix::fs::PermissionsExt;
 
     let folder = tempfile::tempdir().unwrap();
@@ -151,7 +151,7 @@ fn a_trace_is_not_written_over_itself() {
 }
 
 #[test]
-fn a_format_is_asked_for_by_the_end_of_its_names_too() {
+fn a_format_can_be_selected_by_its_extension() {
     let trace = golden_of("mlp-full", "trace.json.gz");
     let converted = |to: &str| {
         let output = mindprof()
@@ -167,7 +167,7 @@ fn a_format_is_asked_for_by_the_end_of_its_names_too() {
 }
 
 #[test]
-fn memory_records_that_are_no_rows_are_told_of() {
+fn memory_records_without_a_row_are_reported() {
     let trace = golden_of("mlp-full", "trace.json.gz");
     let folder = tempfile::tempdir().unwrap();
     for ending in ["parquet", "arrow", "csv"] {
@@ -181,7 +181,7 @@ fn memory_records_that_are_no_rows_are_told_of() {
 }
 
 #[test]
-fn events_that_are_no_rows_are_told_of() {
+fn events_without_a_row_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("trace.json");
     let event = |name: &str, begin: u32, duration: u32| {
@@ -213,7 +213,7 @@ fn events_that_are_no_rows_are_told_of() {
 }
 
 #[test]
-fn what_devices_did_is_no_stack_and_told_of() {
+fn device_events_have_no_stack_and_are_reported() {
     let trace = device_golden("gpt-full");
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("a.folded");

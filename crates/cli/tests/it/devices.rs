@@ -1,11 +1,11 @@
-//! Traces of devices: what is their work, what is not, and how a table of them fits.
+//! Traces with devices: what counts as device work, and how the table fits a terminal.
 
 use std::path::Path;
 
 use crate::program::{device_golden, run, table};
 
-/// A small trace of a device: an operator that waits for its kernel, and a range as the device saw
-/// it, longer than the kernel.
+/// Writes a small trace with a device: an operator that waits for its kernel, and a user's range on
+/// the device that is longer than the kernel.
 fn write_waiting(path: &Path) {
     let event = |category: &str, name: &str, track: (i64, i64), span: (u64, u64), number: u64| {
         serde_json::json!({
@@ -27,7 +27,7 @@ fn write_waiting(path: &Path) {
 }
 
 #[test]
-fn a_wait_of_the_host_is_no_work_of_a_device() {
+fn a_wait_of_the_cpu_is_not_device_work() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.json");
     write_waiting(&path);
@@ -47,7 +47,7 @@ fn a_wait_of_the_host_is_no_work_of_a_device() {
     assert_eq!(row("Context Sync")["count"], 1);
     assert_eq!(row("Context Sync")["self_device_time_total"], 0.0);
     assert_eq!(row("aten::item")["self_device_time_total"], 20.0);
-    // Written again it is what it was, with the arrow from the call that waited.
+    // A rewritten trace has the same events, and the flow event from the call that waited.
     let again = folder.path().join("b.json");
     run([Path::new("convert"), &path, &again]).told();
     let written = std::fs::read_to_string(&again).unwrap();
@@ -56,7 +56,7 @@ fn a_wait_of_the_host_is_no_work_of_a_device() {
 }
 
 #[test]
-fn ranges_as_devices_saw_them_come_after_the_work() {
+fn device_ranges_come_after_device_work() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.json");
     write_waiting(&path);

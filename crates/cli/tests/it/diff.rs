@@ -1,4 +1,4 @@
-//! `mindprof diff`: what changed, and by the exit code whether it is too much.
+//! `mindprof diff`: its tables, its JSON and the exit codes of `--fail-over`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ fn pair(folder: &Path) -> (PathBuf, PathBuf) {
 }
 
 #[test]
-fn rows_come_by_the_size_of_their_change() {
+fn rows_are_sorted_by_the_size_of_their_change() {
     let folder = tempfile::tempdir().unwrap();
     let (before, after) = pair(folder.path());
     let text = diff(&before, &after, &[]).printed();
@@ -69,7 +69,7 @@ fn imports_of_a_run_are_not_compared() {
 }
 
 #[test]
-fn rows_by_count_tell_its_change() {
+fn rows_by_count_show_the_change_of_the_count() {
     let folder = tempfile::tempdir().unwrap();
     let (before, after) = pair(folder.path());
     let text = diff(&before, &after, &["--measure", "count"]).printed();
@@ -139,7 +139,7 @@ fn a_trace_does_not_differ_from_itself() {
 }
 
 #[test]
-fn shapes_tell_rows_apart_unless_names_are_asked_for() {
+fn rows_are_matched_by_shape_unless_by_name_is_given() {
     let trace = golden_of("mlp-full", "trace.json.gz");
     let rows = |arguments: &[&str]| {
         let json = diff(&trace, &trace, &[arguments, &["--json"]].concat()).json();
@@ -152,7 +152,7 @@ fn shapes_tell_rows_apart_unless_names_are_asked_for() {
 }
 
 #[test]
-fn failures_are_told_from_differences() {
+fn failures_have_another_code_than_differences() {
     let folder = tempfile::tempdir().unwrap();
     let (before, _) = pair(folder.path());
     let run = diff(&before, Path::new("missing.json"), &[]);
@@ -167,7 +167,7 @@ fn failures_are_told_from_differences() {
 }
 
 #[test]
-fn what_is_empty_or_cut_off_is_held_against_no_limit() {
+fn an_empty_or_truncated_trace_is_not_judged() {
     let folder = tempfile::tempdir().unwrap();
     let (before, after) = pair(folder.path());
     let none = folder.path().join("none.json");
@@ -194,7 +194,7 @@ fn what_is_empty_or_cut_off_is_held_against_no_limit() {
 }
 
 #[test]
-fn a_run_without_the_devices_of_the_first_is_held_against_no_limit() {
+fn a_trace_that_lacks_the_devices_of_the_first_is_not_judged() {
     let (with, without) = (
         device_golden("mlp-plain"),
         golden_of("mlp-full", "trace.json.gz"),
@@ -202,7 +202,7 @@ fn a_run_without_the_devices_of_the_first_is_held_against_no_limit() {
     let run = diff(&with, &without, &["--fail-over", "900%"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
     assert!(run.stderr.contains("has no device work"), "{}", run.stderr);
-    // The other way round something grew.
+    // In the opposite direction, device time grew from nothing.
     assert_eq!(
         diff(&without, &with, &["--fail-over", "900%"]).code,
         Some(1)
@@ -210,7 +210,7 @@ fn a_run_without_the_devices_of_the_first_is_held_against_no_limit() {
 }
 
 #[test]
-fn a_limit_below_one_is_doubted_without_its_unit() {
+fn a_limit_below_one_without_a_unit_causes_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     let (before, after) = pair(folder.path());
     let run = diff(&before, &after, &["--fail-over", "0.05"]);
@@ -224,7 +224,7 @@ fn a_limit_below_one_is_doubted_without_its_unit() {
 }
 
 #[test]
-fn the_width_that_is_asked_for_is_kept() {
+fn the_requested_width_is_kept() {
     for trace in [
         golden_of("mlp-full", "trace.json.gz"),
         device_golden("gpt-full"),
@@ -238,7 +238,7 @@ fn the_width_that_is_asked_for_is_kept() {
     }
 }
 
-/// Calls of Python functions, and a range around an import, as a run of a script leaves them.
+/// Writes calls of Python functions and the range of an import, as `mindprof run` records a script.
 fn write_calls(path: &Path, functions: &[(&str, u64)]) {
     let event = |category: &str, name: &str, start: u64, duration: u64| {
         serde_json::json!({
@@ -256,7 +256,7 @@ fn write_calls(path: &Path, functions: &[(&str, u64)]) {
 }
 
 #[test]
-fn traces_of_python_alone_are_compared_by_their_functions() {
+fn traces_without_operators_are_compared_by_python_function() {
     let folder = tempfile::tempdir().unwrap();
     let (before, after) = (folder.path().join("a.json"), folder.path().join("b.json"));
     write_calls(

@@ -1,11 +1,11 @@
-//! Input that cannot be read: one line that says which file and why, and nothing on stdout.
+//! Failures: an error names the file and the reason, a hint the fix, and stdout stays empty.
 
 use std::fs;
 
 use crate::program::{golden_of, run, table};
 
 #[test]
-fn bad_input_is_named_with_the_reason() {
+fn errors_name_the_file_and_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let early = "\nhint: record or copy the trace again: the writer may have been interrupted";
     let other = "\nhint: use a file written by export_chrome_trace";
@@ -45,7 +45,7 @@ fn bad_input_is_named_with_the_reason() {
 }
 
 #[test]
-fn a_directory_is_no_trace() {
+fn a_directory_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let run = table(folder.path(), &[]);
     assert_eq!(
@@ -59,7 +59,7 @@ fn a_directory_is_no_trace() {
 }
 
 #[test]
-fn a_directory_with_a_trace_is_told_where_it_is() {
+fn the_hint_for_a_directory_names_a_trace_in_it() {
     let folder = tempfile::tempdir().unwrap();
     let others = [
         "table.txt",
@@ -121,7 +121,7 @@ fn every_command_names_a_file_that_is_missing() {
 }
 
 #[test]
-fn arguments_that_make_no_sense_are_refused() {
+fn usage_errors_are_refused() {
     for arguments in [
         &[][..],
         &["tables"],
@@ -140,7 +140,7 @@ fn arguments_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn an_option_that_is_unknown_is_answered_with_the_right_one() {
+fn an_unknown_option_gets_a_suggestion() {
     for (command, unknown, meant) in [
         ("table", "--group-by-input-shape", "--group-by"),
         ("table", "--group-by-stack-n", "--group-by"),
@@ -155,7 +155,7 @@ fn an_option_that_is_unknown_is_answered_with_the_right_one() {
 }
 
 #[test]
-fn what_is_written_for_other_tools_is_not_read() {
+fn export_only_formats_are_not_read() {
     let folder = tempfile::tempdir().unwrap();
     let trace = golden_of("mlp-full", "trace.json.gz");
     for name in [
@@ -178,7 +178,7 @@ fn what_is_written_for_other_tools_is_not_read() {
 }
 
 #[test]
-fn a_limit_on_what_is_read_is_told_with_its_option() {
+fn the_hint_for_a_size_limit_names_its_option() {
     let trace = golden_of("mlp-full", "trace.json.gz");
     let trace = trace.to_str().unwrap();
     for (command, code) in [("table", 1), ("info", 1), ("verify", 2)] {
@@ -192,7 +192,7 @@ fn a_limit_on_what_is_read_is_told_with_its_option() {
 }
 
 #[test]
-fn a_program_without_python_says_where_another_can_be_run() {
+fn the_standalone_program_explains_how_to_get_run() {
     let output = run(["run", "--memory", "train.py", "--help"]);
     assert_eq!(output.code, Some(2));
     assert_eq!(

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::program::{device_golden, golden_of, run};
 
 #[test]
-fn a_trace_of_the_host_is_told() {
+fn a_trace_without_devices_is_summarized() {
     let trace = golden_of("mlp-full", "trace.json.gz");
     let text = run([Path::new("info"), &trace]).printed();
     let expected = r#"Span: 30.613ms
@@ -44,7 +44,7 @@ Repairs: 0
 }
 
 #[test]
-fn a_trace_with_a_device_is_told_as_json() {
+fn a_trace_with_a_device_is_summarized_as_json() {
     let trace = device_golden("gpt-full");
     let json = run([Path::new("info"), &trace, Path::new("--json")]).json();
     assert_eq!(json["events"], 6513);
@@ -69,9 +69,9 @@ fn a_trace_with_a_device_is_told_as_json() {
     assert_eq!(json["repairs"], serde_json::json!({}));
 }
 
-/// A range that a device saw for 100 us lies over one kernel of 10 us.
+/// A user's range on a device lasts 100 us and contains 15 us of device work.
 #[test]
-fn ranges_are_no_work_of_a_device_and_numbers_below_zero_stay() {
+fn ranges_are_not_device_work_and_negative_ids_are_kept() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("device.json");
     let text = r#"{"traceEvents": [
@@ -97,7 +97,7 @@ fn ranges_are_no_work_of_a_device_and_numbers_below_zero_stay() {
 }
 
 #[test]
-fn what_a_profile_keeps_as_it_is_is_counted() {
+fn unknown_records_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("counter.json");
     let text = r#"[{"ph": "C", "name": "c", "pid": 1, "ts": 1, "args": {"value": 3}},
@@ -112,10 +112,10 @@ fn what_a_profile_keeps_as_it_is_is_counted() {
     assert_eq!(json["set_aside"]["C"], 1);
 }
 
-/// As Kineto's first year wrote them: streams by name, arrows of their own category; and a mark of
-/// synchronization as today's does.
+/// The trace has streams by name and flow events of their own category, as in Kineto's first year,
+/// and a synchronization event as in today's.
 #[test]
-fn streams_flows_and_categories_are_told_as_the_file_has_them() {
+fn old_names_of_streams_flows_and_categories_are_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("old.json");
     let text = r#"{"traceEvents": [
@@ -149,10 +149,10 @@ fn streams_flows_and_categories_are_told_as_the_file_has_them() {
 /// ```text
 /// 0         10        20 us
 /// |---------|
-///      |-----|               ends a microsecond after the one that it began in
+///      |-----|               ends a microsecond after its parent
 /// ```
 #[test]
-fn an_end_that_is_drawn_back_is_told() {
+fn a_shortened_event_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("whole.json");
     let text = r#"[{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 0, "dur": 10},

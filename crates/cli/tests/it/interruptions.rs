@@ -1,5 +1,6 @@
-//! What ends the program in the middle of its work: signals, readers that go, places without room.
-//! Whatever it is, an old file stays as it was and no part of a new one is left.
+//! Interruptions while the program works: signals, closed pipes and full devices.
+//!
+//! In every case an existing file stays unchanged and no partial file remains.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
@@ -9,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::program::{Run, golden, golden_of, mindprof};
 
-/// A folder with an old file in it.
+/// A temporary folder that contains an old file.
 struct Place {
     folder: tempfile::TempDir,
 }
@@ -27,7 +28,7 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// Makes a pipe with a name.
+    /// Creates a named pipe.
     fn pipe(&self, name: &str) -> PathBuf {
         let path = self.path(name);
         let made = Command::new("mkfifo").arg(&path).status().unwrap();
@@ -60,7 +61,7 @@ fn send(signal: &str, child: &Child) {
 
 const SIGNALS: [(&str, i32); 2] = [("-INT", 2), ("-TERM", 15)];
 
-/// It waits for the rest of its input when the signal comes.
+/// The signal arrives while the program waits for the rest of its input.
 #[test]
 fn a_signal_ends_the_program_while_it_reads() {
     let place = Place::new();
@@ -68,7 +69,7 @@ fn a_signal_ends_the_program_while_it_reads() {
     for command in ["convert", "slim"] {
         for (signal, number) in SIGNALS {
             let child = spawn(&[command.as_ref(), &pipe, &out]);
-            // Opening waits for the program to open the other end.
+            // This blocks until the program opens the other end.
             let mut input = OpenOptions::new().write(true).open(&pipe).unwrap();
             input
                 .write_all(br#"{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 1},"#)
@@ -82,7 +83,8 @@ fn a_signal_ends_the_program_while_it_reads() {
     }
 }
 
-/// It waits for a reader of its output, which is more than a pipe takes, when the signal comes.
+/// The signal arrives while the program waits for a reader, because its output exceeds the buffer
+/// of the pipe.
 #[test]
 fn a_signal_ends_the_program_while_it_writes() {
     let place = Place::new();
@@ -101,7 +103,7 @@ fn a_signal_ends_the_program_while_it_writes() {
 }
 
 #[test]
-fn a_reader_that_goes_is_no_error() {
+fn a_reader_that_closes_a_pipe_is_not_an_error() {
     let place = Place::new();
     let pipe = place.pipe("pipe.json");
     let child = spawn(&["convert".as_ref(), &golden("trace.json.gz"), &pipe]);
@@ -114,7 +116,7 @@ fn a_reader_that_goes_is_no_error() {
 }
 
 #[test]
-fn a_place_without_room_is_named() {
+fn a_full_device_is_named() {
     let trace = golden_of("mlp-full", "trace.json.gz");
     for arguments in [
         &["convert", "TRACE", "/dev/full", "--to", "json"][..],
@@ -148,7 +150,7 @@ fn a_place_without_room_is_named() {
 }
 
 #[test]
-fn output_without_room_is_told() {
+fn a_full_stdout_is_reported() {
     let trace = golden_of("mlp-full", "trace.json.gz");
     for arguments in [
         &["table"][..],
@@ -178,9 +180,9 @@ fn output_without_room_is_told() {
     }
 }
 
-/// Nobody can make a file there, whoever runs the tests.
+/// Not even root can create a file in this folder.
 #[test]
-fn a_place_that_takes_no_files_is_named() {
+fn a_folder_that_accepts_no_files_is_named() {
     let trace = golden_of("mlp-full", "trace.json.gz");
     for arguments in [&["convert"][..], &["slim", "--min-duration", "1us"]] {
         let mut command = mindprof();
@@ -196,10 +198,10 @@ fn a_place_that_takes_no_files_is_named() {
     }
 }
 
-/// The system ends a process that writes more than it may, wherever in the file that is.
+/// The kernel kills a process that exceeds its limit on file size, at any point of a file.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_program_that_is_ended_within_a_file_leaves_the_old_one() {
+fn a_program_killed_while_writing_leaves_the_old_file() {
     for name in ["out.json", "new.json", "new.pftrace"] {
         let place = Place::new();
         let script = "ulimit -c 0; ulimit -f 8; exec \"$0\" convert \"$1\" \"$2\"";

@@ -12,7 +12,7 @@ fn memory(trace: &Path, arguments: &[&str]) -> Run {
 }
 
 #[test]
-fn every_device_is_told_the_one_with_the_most_first() {
+fn devices_are_sorted_by_peak() {
     let trace = device_golden("gpt-full");
     let text = memory(&trace, &[]).printed();
     let devices: Vec<&str> = text
@@ -26,10 +26,10 @@ fn every_device_is_told_the_one_with_the_most_first() {
     assert!(text.starts_with(&one), "{one}");
 }
 
-/// The largest `Total Allocated` of the trace is 84,996,096 bytes, of which it saw 5,085,184 being
-/// taken and some more being given back.
+/// The largest `Total Allocated` of the trace is 84,996,096 bytes. The trace recorded the allocation
+/// of 5,085,184 of them and the release of some others.
 #[test]
-fn what_was_there_before_the_window_is_a_band_of_its_own() {
+fn memory_from_before_the_window_has_its_own_band() {
     let trace = device_golden("gpt-full");
     let text = memory(&trace, &["--device", "cuda:0"]).printed();
     for part in [
@@ -59,12 +59,12 @@ fn what_was_there_before_the_window_is_a_band_of_its_own() {
 }
 
 #[test]
-fn what_is_a_bound_is_said_to_be_one() {
+fn lower_bounds_are_marked() {
     let trace = device_golden("threads-full");
     let text = memory(&trace, &[]).printed();
     assert!(text.contains("device cuda:0: peak at least 161."), "{text}");
     assert!(text.contains("\nnot in the trace "), "{text}");
-    // torch's totals of the host still hold what was taken while it profiled before: 2.85 MB.
+    // torch's totals of CPU memory still include 2.85 MB from an earlier recording.
     let host = memory(&golden_of("mlp-full", "trace.json.gz"), &[]).printed();
     assert!(
         host.starts_with("device cpu: peak at least 64.04 KB"),
@@ -73,7 +73,7 @@ fn what_is_a_bound_is_said_to_be_one() {
 }
 
 #[test]
-fn a_file_is_of_the_device_with_the_most_memory() {
+fn a_file_has_the_device_with_the_most_memory() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("m.html");
     memory(
@@ -93,7 +93,7 @@ fn a_file_is_of_the_device_with_the_most_memory() {
 }
 
 #[test]
-fn json_has_the_peak_and_who_held_it() {
+fn json_has_the_peak_and_its_holders() {
     let json = memory(&golden_of("mlp-full", "trace.json.gz"), &["--json"]).json();
     let devices = json.as_array().unwrap();
     assert_eq!(devices.len(), 1);
@@ -128,7 +128,7 @@ fn timelines_are_written() {
 }
 
 #[test]
-fn what_was_not_recorded_cannot_be_told() {
+fn missing_memory_records_are_an_error() {
     let trace = golden("trace.json.gz");
     let run = memory(&trace, &[]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
@@ -155,7 +155,7 @@ fn what_was_not_recorded_cannot_be_told() {
 }
 
 #[test]
-fn a_name_that_says_no_timeline_is_refused() {
+fn an_unknown_extension_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("memory.png");
     let found = memory(
@@ -190,7 +190,7 @@ fn trace_of_two(folder: &Path) -> std::path::PathBuf {
 }
 
 #[test]
-fn each_process_has_memory_of_its_own() {
+fn each_process_is_reported_by_itself() {
     let folder = tempfile::tempdir().unwrap();
     let trace = trace_of_two(folder.path());
     let text = memory(&trace, &[]).printed();
@@ -215,7 +215,7 @@ fn each_process_has_memory_of_its_own() {
 }
 
 #[test]
-fn a_file_is_of_one_process_and_the_others_are_named() {
+fn a_file_has_one_process_and_the_others_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let trace = trace_of_two(folder.path());
     let out = folder.path().join("m.json");
@@ -237,12 +237,12 @@ fn a_file_is_of_one_process_and_the_others_are_named() {
     assert!(run.stderr.ends_with(hint), "{}", run.stderr);
 }
 
-/// Writes a trace of a thread that trains and tells its memory, and of one that makes its batches
-/// and tells none, as torch records them.
+/// Writes a trace of a training thread, whose memory is reported, and of a thread that creates the
+/// batches, whose memory is not, as torch records them.
 ///
 /// ```text
-/// told    |neg w|                  take 64, |mul w, batch 1|   |mul w, batch 2|
-/// silent          |fill_ batch 1|                            |fill_ batch 2|
+/// training  |neg w|                  alloc 64, |mul w, batch 1|   |mul w, batch 2|
+/// silent            |fill_ batch 1|                             |fill_ batch 2|
 /// ```
 fn trace_with_a_silent_thread(folder: &Path) -> std::path::PathBuf {
     let operator = |thread: u64, name: &str, time: u64, storages: &[u64]| {
@@ -278,7 +278,7 @@ fn trace_with_a_silent_thread(folder: &Path) -> std::path::PathBuf {
 }
 
 #[test]
-fn blocks_of_a_thread_that_tells_no_memory_are_no_leak() {
+fn blocks_of_a_silent_thread_are_not_a_leak() {
     let folder = tempfile::tempdir().unwrap();
     let trace = trace_with_a_silent_thread(folder.path());
     let text = memory(&trace, &[]).printed();

@@ -1,4 +1,4 @@
-//! Names that were made to do harm: nothing of them reaches a terminal as it is.
+//! Hostile names in traces and paths: control characters never reach a terminal unescaped.
 
 use std::fs;
 use std::path::Path;

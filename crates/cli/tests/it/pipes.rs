@@ -1,4 +1,4 @@
-//! `-` for stdout: what is written goes on to the next program, and nothing else does.
+//! `-` as the output: stdout has the data alone, so that it can be piped to another program.
 
 use std::fs;
 use std::process::Output;
@@ -40,9 +40,8 @@ fn every_command_that_writes_takes_a_dash_for_stdout() {
     }
 }
 
-/// A trace that went through a pipe is the trace.
 #[test]
-fn what_went_through_a_pipe_is_read_again() {
+fn a_piped_trace_can_be_read_again() {
     let trace = golden_of("mlp-full", "trace.json.gz");
     let expected = run(["info".as_ref(), trace.as_os_str()]).stdout;
     for form in ["json", "json.gz", "json.zst"] {
@@ -65,7 +64,7 @@ fn what_went_through_a_pipe_is_read_again() {
 }
 
 #[test]
-fn stdout_does_not_take_two_things() {
+fn stdout_does_not_take_output_and_json() {
     let trace = golden_of("mlp-full", "trace.json.gz");
     for command in ["convert", "slim"] {
         let run = run([command, trace.to_str().unwrap(), "-", "--json"]);
@@ -75,7 +74,7 @@ fn stdout_does_not_take_two_things() {
 }
 
 #[test]
-fn what_would_be_empty_falls_back_or_fails() {
+fn an_output_that_would_be_empty_falls_back_or_fails() {
     let folder = tempfile::tempdir().unwrap();
     let trace = golden("trace.json.gz");
     let out = folder.path().join("a.folded");
@@ -103,7 +102,7 @@ fn what_would_be_empty_falls_back_or_fails() {
 }
 
 #[test]
-fn tables_of_events_say_how_many_rows_they_have() {
+fn tables_of_events_report_their_number_of_rows() {
     let folder = tempfile::tempdir().unwrap();
     let trace = golden_of("mlp-full", "trace.json.gz");
     let mut counts = Vec::new();
@@ -120,9 +119,9 @@ fn tables_of_events_say_how_many_rows_they_have() {
     assert_eq!(counts, [lines; 3]);
 }
 
-/// torch compresses as far as gzip goes.
+/// torch compresses at the highest level of gzip.
 #[test]
-fn a_trace_that_is_written_again_is_not_larger() {
+fn a_rewritten_trace_is_not_larger() {
     let folder = tempfile::tempdir().unwrap();
     for (name, trace) in [
         ("gpt-full", device_golden("gpt-full")),
@@ -141,7 +140,7 @@ fn a_trace_that_is_written_again_is_not_larger() {
 }
 
 #[test]
-fn arguments_that_make_no_sense_have_their_own_code() {
+fn usage_errors_have_their_own_code() {
     for arguments in [
         &["convert", "a.json", "b.xyz"][..],
         &["slim", "a.json", "b.xyz"],

@@ -1,10 +1,10 @@
-//! The program and the recorded traces it is run on.
+//! Runs the program, and finds or writes the traces that it is run on.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// What a run of the program left.
+/// The exit code and the output of one run of the program.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) code: Option<i32>,
@@ -22,7 +22,7 @@ impl From<Output> for Run {
     }
 }
 
-/// Returns the program, ready to be given arguments.
+/// Returns a command that runs the program.
 pub(crate) fn mindprof() -> Command {
     Command::new(env!("CARGO_BIN_EXE_mindprof"))
 }
@@ -33,19 +33,19 @@ pub(crate) fn run<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Ru
 }
 
 impl Run {
-    /// Returns what was printed, of a run that went well and had nothing else to say.
+    /// Returns stdout; panics if the run failed or wrote to stderr.
     pub(crate) fn printed(self) -> String {
         assert_eq!((self.code, self.stderr.as_str()), (Some(0), ""));
         self.stdout
     }
 
-    /// Returns what was said of a file, of a run that went well and printed nothing.
+    /// Returns stderr; panics if the run failed or wrote to stdout.
     pub(crate) fn told(self) -> String {
         assert_eq!((self.code, self.stdout.as_str()), (Some(0), ""));
         self.stderr
     }
 
-    /// Returns what was printed as JSON, whatever the exit code.
+    /// Returns stdout as JSON, whatever the exit code.
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout).unwrap()
     }
@@ -77,7 +77,7 @@ pub(crate) fn device_golden(name: &str) -> PathBuf {
         .join(format!("{name}.trace.json.gz"))
 }
 
-/// Writes a small trace of operators one after the other: names, and microseconds.
+/// Writes a small trace of consecutive operators, given as names and microseconds.
 pub(crate) fn write_trace(path: &Path, operators: &[(&str, u64)]) {
     let mut start = 100;
     let mut events = Vec::new();

@@ -1,4 +1,4 @@
-//! `mindprof slim`: a part of a trace that is a clean trace again.
+//! `mindprof slim`: the written part is a clean trace and records what was cut.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ fn info(trace: &Path) -> serde_json::Value {
 }
 
 #[test]
-fn every_kind_of_cut_gives_a_clean_trace_that_says_so() {
+fn every_kind_of_cut_gives_a_clean_trace_that_records_it() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("small.json.gz");
     let trace = device_golden("gpt-full");
@@ -56,7 +56,7 @@ fn every_kind_of_cut_gives_a_clean_trace_that_says_so() {
 }
 
 #[test]
-fn a_step_is_kept_with_what_it_asked_the_device_for() {
+fn a_step_is_kept_with_the_kernels_it_launched() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("step.json");
     let text = slim(&device_golden("gpt-full"), &out, &["--steps", "2"]).told();
@@ -73,7 +73,7 @@ fn a_step_is_kept_with_what_it_asked_the_device_for() {
 }
 
 #[test]
-fn a_size_is_kept_and_used() {
+fn a_size_limit_is_kept_and_used() {
     let folder = tempfile::tempdir().unwrap();
     for (name, size) in [
         ("a.json", 100_000),
@@ -93,7 +93,7 @@ fn a_size_is_kept_and_used() {
 }
 
 #[test]
-fn cutting_again_remembers_what_was_cut_before() {
+fn a_second_cut_records_the_first() {
     let folder = tempfile::tempdir().unwrap();
     let (first, second) = (folder.path().join("1.json"), folder.path().join("2.json"));
     slim(
@@ -109,7 +109,7 @@ fn cutting_again_remembers_what_was_cut_before() {
 }
 
 #[test]
-fn what_is_not_there_cannot_be_kept() {
+fn a_selection_of_nothing_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out.json");
     let trace = golden_of("mlp-full", "trace.json.gz");
@@ -155,7 +155,7 @@ fn what_is_not_there_cannot_be_kept() {
 }
 
 #[test]
-fn the_name_says_which_kind_of_trace_the_part_is() {
+fn the_extension_selects_the_trace_format() {
     let folder = tempfile::tempdir().unwrap();
     let trace = golden_of("mlp-full", "trace.json.gz");
     let out = folder.path().join("small.pftrace");

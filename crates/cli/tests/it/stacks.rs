@@ -23,7 +23,7 @@ fn lines_are_frames_and_a_weight() {
 }
 
 #[test]
-fn scopes_stand_behind_their_callers() {
+fn scopes_follow_their_callers() {
     let trace = golden_of("cnn-full", "trace.json.gz");
     let text = stacks(&trace, &["--scopes"]).printed();
     let is_path =
@@ -39,7 +39,7 @@ fn scopes_stand_behind_their_callers() {
 }
 
 #[test]
-fn a_trace_without_stacks_shows_its_scopes_and_says_so() {
+fn a_trace_without_stacks_shows_scopes_with_a_warning() {
     let run = stacks(&golden("trace.json.gz"), &[]);
     assert_eq!(run.code, Some(0));
     assert!(run.stderr.contains("has no stacks"), "{}", run.stderr);
@@ -47,7 +47,7 @@ fn a_trace_without_stacks_shows_its_scopes_and_says_so() {
 }
 
 #[test]
-fn devices_have_a_metric_of_their_own() {
+fn device_time_is_a_metric() {
     let trace = device_golden("gpt-full");
     let host = stacks(&trace, &["--scopes"]).printed();
     let device = stacks(&trace, &["--scopes", "--metric", "self_cuda_time_total"]).printed();
@@ -84,7 +84,7 @@ fn a_trace_without_events_has_nothing_to_show() {
 }
 
 #[test]
-fn the_end_of_a_name_says_what_stacks_are_written_as() {
+fn the_extension_selects_the_format_of_stacks() {
     let folder = tempfile::tempdir().unwrap();
     let trace = golden_of("cnn-full", "trace.json.gz");
     for (name, begin) in [
@@ -128,7 +128,7 @@ fn lines_of_one_stack_are_summed() {
         .lines()
         .map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap())
         .sum();
-    // torch cuts each event to whole microseconds, a sum of them is cut once.
+    // torch truncates each event to whole microseconds; mindprof truncates the sum.
     assert!(
         torchs <= spent && spent < torchs + torchs / 5,
         "{torchs} {spent}"

@@ -1,4 +1,4 @@
-//! `mindprof table` on traces that can be read.
+//! `mindprof table`: rows, columns, widths and messages.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -77,7 +77,7 @@ fn options_reach_the_table() {
 }
 
 #[test]
-fn a_trace_without_events_is_said_to_have_none() {
+fn a_trace_without_events_prints_a_sentence() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("empty.json");
     fs::write(&path, "{\"traceEvents\": []}").unwrap();
@@ -87,7 +87,7 @@ fn a_trace_without_events_is_said_to_have_none() {
 }
 
 #[test]
-fn a_closed_pipe_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let mut command = mindprof();
     command
         .arg("table")
@@ -111,7 +111,7 @@ fn help_has_an_example_and_the_defaults() {
         .unwrap()
         .into();
     assert_eq!(run.code, Some(0));
-    // Lines are broken where they get too long.
+    // clap wraps long lines.
     let help = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "mindprof table trace.json.gz --sort-by self_cpu_time_total --row-limit 10",
@@ -125,7 +125,7 @@ fn help_has_an_example_and_the_defaults() {
 }
 
 #[test]
-fn json_has_all_rows_and_a_cut_table_says_so() {
+fn json_has_all_rows_and_a_limited_table_reports_the_rest() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("many.json");
     let names: Vec<String> = (0..150).map(|number| format!("op{number}")).collect();
@@ -176,7 +176,7 @@ fn json_has_the_rows_under_torchs_names() {
 }
 
 #[test]
-fn rows_are_not_told_apart_by_what_no_trace_says() {
+fn grouping_by_overload_causes_a_warning() {
     let trace = golden("trace.json.gz");
     let plain = table(&trace, &["--row-limit", "100"]).printed();
     let asked = table(&trace, &["--group-by", "overload", "--row-limit", "100"]);
@@ -217,7 +217,7 @@ fn sums_of_nothing_are_zero() {
 }
 
 #[test]
-fn a_category_that_is_not_known_is_told() {
+fn an_unknown_category_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace.json");
     let event =
@@ -239,7 +239,7 @@ fn a_category_that_is_not_known_is_told() {
 }
 
 #[test]
-fn a_table_fits_the_width_that_there_is() {
+fn a_table_fits_the_width() {
     for (trace, needed) in [
         (
             device_golden("gpt-full"),
@@ -262,7 +262,7 @@ fn a_table_fits_the_width_that_there_is() {
                 text.lines().next().unwrap().split_whitespace().count()
             })
             .collect();
-        // More room, more columns.
+        // A wider table has more columns.
         assert!(widths.is_sorted() && widths[3] > widths[0], "{widths:?}");
         let grouped = table(&trace, &["--width", "80", "--group-by", "shape,stack:2"]).stdout;
         assert!(
@@ -274,7 +274,7 @@ fn a_table_fits_the_width_that_there_is() {
 }
 
 #[test]
-fn columns_are_shown_as_they_are_asked_for() {
+fn columns_are_shown_in_the_requested_order() {
     let trace = device_golden("gpt-full");
     let columns = [
         "--columns",
@@ -294,7 +294,7 @@ fn columns_are_shown_as_they_are_asked_for() {
 }
 
 #[test]
-fn rows_stand_by_where_the_time_went_unless_asked_for_otherwise() {
+fn rows_are_sorted_by_self_time_unless_requested_otherwise() {
     let amounts = |trace: &Path, arguments: &[&str], key: &str| -> Vec<f64> {
         let json = table(trace, &[arguments, &["--json"]].concat()).json();
         let rows = json["rows"].as_array().unwrap().iter();
@@ -305,7 +305,7 @@ fn rows_stand_by_where_the_time_went_unless_asked_for_otherwise() {
         device_golden("gpt-full"),
         golden_of("mlp-full", "trace.json.gz"),
     );
-    // What no device worked for comes after what one did, and users' ranges on devices after that.
+    // Rows without device time follow those with it, and users' ranges on devices come last.
     let of_device = amounts(&device, &[], "self_device_time_total");
     let is_range = |amount: &&f64| **amount > 0.0;
     let ranges = of_device.iter().rev().take_while(is_range).count();
@@ -315,7 +315,7 @@ fn rows_stand_by_where_the_time_went_unless_asked_for_otherwise() {
     assert!(!falls(&amounts(&host, &first_run, "self_cpu_time_total")));
 }
 
-/// Writes a trace in which a module is imported inside of an operator and a step lies beside it:
+/// Writes a trace in which a module is imported inside an operator, and a step is on another thread:
 ///
 /// ```text
 /// op            |-------------------|   100..200
@@ -344,7 +344,7 @@ fn write_run(path: &Path, metadata: &serde_json::Value) {
     fs::write(path, trace.to_string()).unwrap();
 }
 
-/// Returns names, own and total microseconds.
+/// Returns the name, self time and total time of each row, in microseconds.
 fn rows(rows: &serde_json::Value) -> Vec<(String, f64, f64)> {
     let time = |row: &serde_json::Value, key: &str| row[key].as_f64().unwrap();
     let rows = rows.as_array().unwrap().iter();
@@ -361,14 +361,14 @@ fn row(name: &str, own: f64, total: f64) -> (String, f64, f64) {
 }
 
 #[test]
-fn imports_and_steps_of_a_run_are_told_beside_the_table() {
+fn imports_and_steps_of_a_run_are_reported_beside_the_table() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("run.json");
     let ranges = serde_json::json!({ "imports": ["import torch"], "steps": ["ProfilerStep*"] });
     write_run(&trace, &serde_json::json!({ "mindprof_run": ranges }));
     let run = table(&trace, &["--json"]);
     let (json, trace_name) = (run.json(), trace.display());
-    // The call is the operator's own time, the import is nobody's.
+    // The Python call counts as self time of the operator; the import counts nowhere.
     let program = [
         row("op", 65.0, 70.0),
         row("op2", 30.0, 30.0),
@@ -395,7 +395,7 @@ fn imports_and_steps_of_a_run_are_told_beside_the_table() {
         "{text}"
     );
     assert!(text.contains("Self CPU time total: 100.000us"), "{text}");
-    // Rows are told apart by calls and still have their time.
+    // Rows split by stack have the same times.
     let json = table(&trace, &["--json", "--group-by", "stack"]).json();
     let inner = row("inner", 5.0, 5.0);
     assert_eq!(
@@ -406,7 +406,7 @@ fn imports_and_steps_of_a_run_are_told_beside_the_table() {
 }
 
 #[test]
-fn a_trace_of_no_run_keeps_its_rows() {
+fn other_traces_keep_rows_named_like_imports_and_steps() {
     let folder = tempfile::tempdir().unwrap();
     let ranges = serde_json::json!({ "imports": ["import torch"], "steps": ["ProfilerStep*"] });
     for (metadata, arguments) in [

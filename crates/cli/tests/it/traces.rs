@@ -1,5 +1,5 @@
-//! Traces that others published, if they are beside the checkout (`../shared/traces`): each is read,
-//! told of, and written in every format, without loss that is not told.
+//! Published traces of other projects, if `../shared/traces` exists: each is read, summarized and
+//! written in every format, and everything that a format omits is reported.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::program::{Run, run};
 
-/// Returns the traces, or none with a word if they are not there.
+/// Returns the traces; prints a line and returns nothing if the folder does not exist.
 fn traces() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let found = ["../shared/traces", "../../shared/traces"]
@@ -72,7 +72,7 @@ fn kernels_are_kernels() {
                 "{name} {shown}"
             );
         }
-        // A device's time is a column of its own.
+        // The table has columns for device time if there is device work.
         let has_work = sum(&["kernel", "Kernel", "mtia_ccp_events"]) > 0;
         let table = asked("table", &trace, &[]);
         assert_eq!(table.code, Some(0), "{name}");
@@ -83,7 +83,7 @@ fn kernels_are_kernels() {
 }
 
 #[test]
-fn streams_have_their_numbers_and_are_no_threads() {
+fn streams_have_their_numbers_and_are_not_threads() {
     for trace in traces() {
         let info = json("info", &trace);
         let name = trace.display();
@@ -101,7 +101,7 @@ fn streams_have_their_numbers_and_are_no_threads() {
 }
 
 #[test]
-fn what_is_wrong_is_told_once_and_gone_when_it_is_written_again() {
+fn faults_are_gone_from_a_rewritten_trace() {
     let folder = tempfile::tempdir().unwrap();
     for trace in traces() {
         let verified = asked("verify", &trace, &[]);
@@ -114,8 +114,8 @@ fn what_is_wrong_is_told_once_and_gone_when_it_is_written_again() {
     }
 }
 
-/// Returns what a trace holds, but for what had to be repaired, and that it tells of no device, which
-/// is said in so many words when it is written.
+/// Returns the summary of a trace without its repairs, and without an empty list of devices, which a
+/// rewritten trace always has.
 fn info(trace: &Path) -> Value {
     let mut info = json("info", trace);
     info.as_object_mut().unwrap().remove("repairs");
@@ -125,7 +125,7 @@ fn info(trace: &Path) -> Value {
 }
 
 #[test]
-fn traces_come_back_from_every_dress() {
+fn traces_survive_a_round_trip_in_every_compression() {
     let folder = tempfile::tempdir().unwrap();
     for trace in traces() {
         let expected = info(&trace);
@@ -141,7 +141,7 @@ fn traces_come_back_from_every_dress() {
     }
 }
 
-/// Adds up what the notes of a conversion say to have no row.
+/// Returns the number of events and memory records that, by its warnings, a conversion left out.
 fn without_row(notes: &str) -> u64 {
     let told = notes
         .lines()
@@ -157,7 +157,7 @@ fn without_row(notes: &str) -> u64 {
 }
 
 #[test]
-fn every_format_takes_every_trace_and_says_what_it_lacks() {
+fn every_format_takes_every_trace_and_reports_omissions() {
     let folder = tempfile::tempdir().unwrap();
     for trace in traces() {
         let info = json("info", &trace);
@@ -178,7 +178,7 @@ fn every_format_takes_every_trace_and_says_what_it_lacks() {
             let written = run.json()["written"].as_u64().unwrap();
             match run.json()["unit"].as_str().unwrap() {
                 "event" => assert_eq!(written, events, "{place}"),
-                // What is not a row is told of, to the last event and memory record.
+                // Every event and memory record is either a row or reported.
                 "row" => assert_eq!(
                     written + without_row(&run.stderr),
                     events + memory,

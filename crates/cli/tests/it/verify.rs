@@ -11,7 +11,7 @@ fn verify(trace: &Path, arguments: &[&str]) -> Run {
         .chain(arguments.iter().map(Path::new)))
 }
 
-/// One whole event, and one whose time is none.
+/// Writes a trace with one intact event and one whose timestamp is not a number.
 fn damaged(folder: &Path) -> std::path::PathBuf {
     let path = folder.join("damaged.json");
     let text = r#"{"traceEvents": [
@@ -34,7 +34,7 @@ fn recorded_traces_are_clean() {
 }
 
 #[test]
-fn what_was_repaired_is_told_by_kind_and_number() {
+fn repairs_are_reported_by_kind_and_number() {
     let folder = tempfile::tempdir().unwrap();
     let path = damaged(folder.path());
     let run = verify(&path, &[]);
@@ -71,7 +71,7 @@ fn other_commands_warn_of_repairs_and_go_on() {
 }
 
 #[test]
-fn what_is_no_trace_is_unreadable() {
+fn a_file_that_is_not_a_trace_is_unreadable() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("text.json");
     fs::write(&path, "hello").unwrap();
