@@ -1,7 +1,8 @@
 //! A value parser for options with a list of known names and an error message of their own.
 //!
 //! clap's own parser for a list of names cannot accept values beyond the list, such as `stack:3`,
-//! and words its errors itself. Completions still list the names.
+//! and words its errors itself. Completions still list the names, and [`columns_of`] lays them out
+//! for the help.
 
 use std::ffi::OsStr;
 use std::fmt::Write;
@@ -9,7 +10,7 @@ use std::fmt::Write;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
 
-/// The columns of a help text.
+/// The width of a help text, in characters.
 const HELP_WIDTH: usize = 78;
 
 /// Returns a list of names for a help text, in aligned columns, a line break after each row.

@@ -74,7 +74,9 @@ def parse(words: Sequence[str]) -> Arguments:
     if target is None:
         parser.error("a script is missing: add one, or use -m MODULE")
     if not found.active and (found.wait or found.warmup or found.repeat is not None):
-        parser.error("--wait, --warmup and --repeat need --active: add --active N to record N steps")
+        parser.error(
+            "--wait, --warmup and --repeat need --active: add --active N to record N steps"
+        )
     return Arguments(
         target=target,
         is_module=is_module,
@@ -233,7 +235,7 @@ def _count(text: str) -> int:
     try:
         number = int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number: use 0 or more") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number: use a whole number") from None
     if number < 0:
-        raise argparse.ArgumentTypeError(f"{text} is negative: use 0 or more")
+        raise argparse.ArgumentTypeError(f"{text} is negative: use a positive number")
     return number
