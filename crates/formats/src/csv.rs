@@ -1,48 +1,58 @@
-//! Columns as CSV: a line of names, a line for each item. Lists are JSON, what is not known is
-//! empty, and what is known to be an empty text is quoted.
+//! Writes the columns of events as CSV: a header with the column names, then one record per event.
+//!
+//! Lists become JSON. An unknown value is an empty field, whereas a known but empty text is `""`,
+//! so that readers can tell the two apart.
 
-use std::borrow::Cow;
-use std::io::Write;
+use std::io::{self, Write};
 
+use csv::{QuoteStyle, WriterBuilder};
 use mindprof_analyze::Analysis;
 
 use crate::columns::{Column, Values, event_columns};
 use crate::error::Result;
 
-/// Writes everything that a profile shows, a line each. Returns how many there are.
+/// Writes every visible event and memory record of a profile as CSV. Returns the number of records
+/// below the header.
 ///
 /// # Errors
-/// When `out` cannot be written to.
-pub fn write_csv(analysis: &Analysis, mut out: impl Write) -> Result<u64> {
+/// Fails if `out` cannot be written to.
+pub fn write_csv(analysis: &Analysis, out: impl Write) -> Result<u64> {
     let columns = event_columns(analysis);
-    let cells: Vec<Cells<'_>> = columns.iter().map(Cells::of).collect();
-    let names: Vec<Cow<'_, str>> = columns.iter().map(|column| quoted(&column.name)).collect();
-    writeln!(out, "{}", names.join(","))?;
-    let rows = columns.first().map_or(0, |column| column.values.len());
-    for row in 0..rows {
-        for (index, cells) in cells.iter().enumerate() {
-            if index > 0 {
-                out.write_all(b",")?;
-            }
-            cells.write(row, &mut out)?;
-        }
-        out.write_all(b"\n")?;
+    Ok(write_columns(&columns, out).map_err(io_error)?)
+}
+
+fn write_columns(columns: &[Column], out: impl Write) -> csv::Result<u64> {
+    let fields: Vec<Fields<'_>> = columns.iter().map(Fields::of).collect::<csv::Result<_>>()?;
+    // Fields are quoted beforehand, each distinct text once. The writer only separates them.
+    let mut writer = WriterBuilder::new()
+        .quote_style(QuoteStyle::Never)
+        .from_writer(out);
+    for column in columns {
+        writer.write_field(quoted(&column.name)?)?;
     }
+    writer.write_record(None::<&[u8]>)?;
+    let rows = columns.first().map_or(0, |column| column.values.len());
+    let mut digits = Vec::new();
+    for row in 0..rows {
+        for fields in &fields {
+            writer.write_field(fields.at(row, &mut digits)?)?;
+        }
+        writer.write_record(None::<&[u8]>)?;
+    }
+    writer.flush()?;
     Ok(rows as u64)
 }
 
-/// The values of a column, with each distinct text as CSV has it.
-struct Cells<'a> {
+/// The fields of one column. Texts and lists are quoted when this is created, because many rows
+/// share them; numbers are formatted row by row.
+struct Fields<'a> {
     column: &'a Column,
-    texts: Vec<Cow<'a, str>>,
+    texts: Vec<Vec<u8>>,
 }
 
-impl<'a> Cells<'a> {
-    fn of(column: &'a Column) -> Self {
-        let json = |text: serde_json::Result<String>| {
-            let text = text.expect("texts and numbers are JSON");
-            Cow::Owned(quoted(&text).into_owned())
-        };
+impl<'a> Fields<'a> {
+    fn of(column: &'a Column) -> csv::Result<Self> {
+        let json = |text: serde_json::Result<String>| quoted(&text.expect("plain data is JSON"));
         let texts = match &column.values {
             Values::Text { texts, .. } => texts.iter().map(|text| quoted(text)).collect(),
             Values::TextLists { lists, texts, .. } => {
@@ -60,36 +70,52 @@ impl<'a> Cells<'a> {
                     .map(|list| json(serde_json::to_string(list)))
                     .collect()
             }
-            Values::Int(_) | Values::Float(_) | Values::Bool(_) => Vec::new(),
+            Values::Int(_) | Values::Float(_) | Values::Bool(_) => Ok(Vec::new()),
         };
-        Self { column, texts }
+        Ok(Self {
+            column,
+            texts: texts?,
+        })
     }
 
-    fn write(&self, row: usize, out: &mut impl Write) -> Result<()> {
+    /// Returns the field of a row. Numbers are formatted into `digits`, which is cleared first.
+    fn at<'f>(&'f self, row: usize, digits: &'f mut Vec<u8>) -> io::Result<&'f [u8]> {
+        digits.clear();
         if self.column.known.as_ref().is_some_and(|known| !known[row]) {
-            return Ok(());
+            return Ok(digits);
         }
         match &self.column.values {
             Values::Text { numbers, .. }
             | Values::TextLists { numbers, .. }
-            | Values::IntLists { numbers, .. } => {
-                out.write_all(self.texts[numbers[row] as usize].as_bytes())?;
-            }
-            Values::Int(values) => write!(out, "{}", values[row])?,
-            Values::Float(values) => write!(out, "{}", values[row])?,
-            Values::Bool(values) => write!(out, "{}", values[row])?,
+            | Values::IntLists { numbers, .. } => return Ok(&self.texts[numbers[row] as usize]),
+            Values::Int(values) => write!(digits, "{}", values[row])?,
+            Values::Float(values) => write!(digits, "{}", values[row])?,
+            Values::Bool(values) => write!(digits, "{}", values[row])?,
         }
-        Ok(())
+        Ok(digits)
     }
 }
 
-/// Returns a text in quotes if it has to be.
-fn quoted(text: &str) -> Cow<'_, str> {
-    let is_plain = !text.is_empty() && !text.contains(['"', ',', '\n', '\r']);
-    if is_plain {
-        return Cow::Borrowed(text);
+/// Returns a text as a CSV field, in quotes if it needs them. An empty text is the only field of its
+/// record here, and the crate quotes those.
+fn quoted(text: &str) -> csv::Result<Vec<u8>> {
+    let mut record = Vec::with_capacity(text.len() + 3);
+    let mut writer = WriterBuilder::new()
+        .buffer_capacity(text.len() + 3)
+        .from_writer(&mut record);
+    writer.write_record([text])?;
+    writer.flush()?;
+    drop(writer);
+    record.pop();
+    Ok(record)
+}
+
+/// Returns the I/O error itself, so that callers can tell a closed pipe from a full disk.
+fn io_error(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        kind => unreachable!("every record has one field per column: {kind:?}"),
     }
-    Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))
 }
 
 #[cfg(test)]
@@ -97,6 +123,7 @@ mod tests {
     use mindprof_model::Timeline;
 
     use super::*;
+    use crate::columns::text_values;
 
     #[test]
     fn every_event_is_a_line_with_a_cell_for_each_column() {
@@ -115,5 +142,25 @@ mod tests {
         assert!(lines[2].starts_with("mm,1,1.5,"), "{text}");
         let columns = event_columns(&analysis).len();
         assert_eq!(lines[2].split(',').count(), columns, "{text}");
+    }
+
+    #[test]
+    fn an_empty_text_is_quoted_and_an_unknown_value_is_not() {
+        let columns = [
+            Column {
+                name: "key".into(),
+                values: text_values(["", "a\nb"]),
+                known: None,
+            },
+            Column {
+                name: "flops".into(),
+                values: Values::Int(vec![0, -3]),
+                known: Some(vec![false, true]),
+            },
+        ];
+        let mut out = Vec::new();
+        write_columns(&columns, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text, "key,flops\n\"\",\n\"a\nb\",-3\n");
     }
 }
