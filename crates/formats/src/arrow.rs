@@ -23,7 +23,7 @@ use crate::error::Result;
 ///
 /// # Errors
 /// When `out` cannot be written to.
-pub fn write_arrow(analysis: &Analysis, out: impl Write) -> Result<u64> {
+pub(crate) fn write_arrow(analysis: &Analysis, out: impl Write) -> Result<u64> {
     let batch = record_batch(event_columns(analysis));
     let write = || {
         let mut file = FileWriter::try_new_buffered(out, &batch.schema())?;

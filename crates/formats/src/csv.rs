@@ -16,7 +16,7 @@ use crate::error::Result;
 ///
 /// # Errors
 /// Fails if `out` cannot be written to.
-pub fn write_csv(analysis: &Analysis, out: impl Write) -> Result<u64> {
+pub(crate) fn write_csv(analysis: &Analysis, out: impl Write) -> Result<u64> {
     let columns = event_columns(analysis);
     Ok(write_columns(&columns, out).map_err(io_error)?)
 }

@@ -82,7 +82,7 @@ pub fn write_folded_file(analysis: &Analysis, metric: StackMetric, path: &Path) 
 }
 
 /// Returns a frame as folded stacks show it: what separates frames and lines becomes a low line.
-pub fn folded_frame(frame: &str) -> impl Iterator<Item = char> {
+pub(crate) fn folded_frame(frame: &str) -> impl Iterator<Item = char> {
     frame.chars().map(|letter| match letter {
         ' ' | ';' | '\t' | '\n' => '_',
         letter => letter,

@@ -134,11 +134,6 @@ impl Format {
         }
     }
 
-    /// Returns the format of a name that it is asked for by.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.name() == name)
-    }
-
     /// Returns the format that the name of a file says, compressed or not, in letters of any case.
     pub fn of(path: &Path) -> Option<Self> {
         let name = path.to_string_lossy().to_ascii_lowercase();
@@ -283,7 +278,6 @@ mod tests {
     #[test]
     fn the_end_of_a_name_says_the_format() {
         for format in Format::ALL {
-            assert_eq!(Format::named(format.name()), Some(format));
             for ending in format.endings() {
                 let upper = ending.to_uppercase();
                 for name in [

@@ -23,17 +23,15 @@ mod sort;
 mod speedscope;
 mod table_json;
 
-pub use arrow::{record_batch, write_arrow};
+pub use arrow::record_batch;
 pub use columns::{
     Column, Values, average_columns, event_columns, external_id, int_list_values, text_list_values,
     text_values,
 };
-pub use csv::write_csv;
 pub use diff::{change_state, diff_json, measure_name};
 pub use error::{Error, Result};
 pub use folded::{
-    STACK_METRICS, folded_frame, stack_metric, write_folded, write_folded_file,
-    write_folded_with_short,
+    STACK_METRICS, stack_metric, write_folded, write_folded_file, write_folded_with_short,
 };
 pub use format::{Format, NO_STACKS, Written, cut_levels};
 pub use info::{Info, WorkTotals, verify_execution_trace_json, verify_json};
@@ -42,10 +40,10 @@ pub use memory_timeline::{
     MemoryPoints, frame_texts, holder_name, memory_category_name, memory_summary_json, unseen_name,
     write_memory_timeline, write_memory_timeline_raw,
 };
-pub use parquet::{write_parquet, write_parquet_file};
+pub use parquet::write_parquet_file;
 pub use paths::{FoldedLines, paths_json, write_callers, write_paths};
 pub use place::Place;
-pub use row::{Row, RowOptions, Texts, average_rows, event_rows, self_totals};
+pub use row::{Row, RowOptions, average_rows, event_rows, self_totals};
 pub use shapes::shapes_text;
 pub use sort::SortBy;
 pub use speedscope::{write_speedscope, write_speedscope_file};

@@ -24,7 +24,7 @@ const GROUP: usize = 1 << 20;
 ///
 /// # Errors
 /// When `out` cannot be written to.
-pub fn write_parquet(analysis: &Analysis, mut out: impl Write) -> Result<u64> {
+pub(crate) fn write_parquet(analysis: &Analysis, mut out: impl Write) -> Result<u64> {
     let columns = event_columns(analysis);
     let bytes = encode(&columns).map_err(io::Error::other)?;
     out.write_all(&bytes)?;

@@ -149,8 +149,7 @@ pub fn event_rows(analysis: &Analysis) -> Vec<Row<'_>> {
 }
 
 /// Makes the texts of rows, each distinct one once.
-#[derive(Debug)]
-pub struct Texts<'a> {
+struct Texts<'a> {
     analysis: &'a Analysis,
     frames: usize,
     shapes: FxHashMap<InputsId, Rc<str>>,
@@ -159,7 +158,7 @@ pub struct Texts<'a> {
 
 impl<'a> Texts<'a> {
     /// Prepares to make rows that show this many frames of a stack.
-    pub fn new(analysis: &'a Analysis, frames: usize) -> Self {
+    fn new(analysis: &'a Analysis, frames: usize) -> Self {
         Self {
             analysis,
             frames,
@@ -169,7 +168,7 @@ impl<'a> Texts<'a> {
     }
 
     /// Returns the row of one thing that the profile shows.
-    pub fn item_row(&mut self, item: Item, flops: &mut Flops) -> Row<'a> {
+    fn item_row(&mut self, item: Item, flops: &mut Flops) -> Row<'a> {
         match item {
             Item::Event(id) => {
                 let average = Average::of_event(self.analysis, id, flops);
