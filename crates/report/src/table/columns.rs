@@ -26,61 +26,94 @@ type Cell = dyn Fn(&Sheet<'_>, &Row<'_>) -> String;
 
 fn column(
     key: &'static str,
-    header: impl Into<String>,
     width: usize,
     cell: impl Fn(&Sheet<'_>, &Row<'_>) -> String + 'static,
 ) -> Column {
     Column {
         key,
-        header: header.into(),
+        header: String::new(),
         width,
         cell: Box::new(cell),
         frame: None,
     }
 }
 
-fn number(
+fn number(key: &'static str, cell: impl Fn(&Sheet<'_>, &Row<'_>) -> String + 'static) -> Column {
+    column(key, NUMBER_WIDTH, cell)
+}
+
+fn amounts(metric: Metric) -> Column {
+    number(metric.name(), move |sheet, row| sheet.amount(row, metric))
+}
+
+/// The key that selects a column and the header that torch prints above it.
+///
+/// `{device}` in a header stands for the name of the device, `{unit}` for the unit of FLOPs.
+struct Heading {
     key: &'static str,
-    header: impl Into<String>,
-    cell: impl Fn(&Sheet<'_>, &Row<'_>) -> String + 'static,
-) -> Column {
-    column(key, header, NUMBER_WIDTH, cell)
+    header: &'static str,
 }
 
-fn amounts(header: impl Into<String>, metric: Metric) -> Column {
-    number(metric.name(), header, move |sheet, row| {
-        sheet.amount(row, metric)
-    })
+const fn heading(key: &'static str, header: &'static str) -> Heading {
+    Heading { key, header }
 }
 
-/// What columns are asked for by, with the most telling first: where there is little room, the last
-/// ones go first.
-pub const TABLE_COLUMNS: [&str; 24] = [
-    "name",
-    "self_device_time_total",
-    "input_shapes",
-    "stack",
-    "self_cpu_time_total",
-    "count",
-    "max",
-    "p50",
-    "self_device_percent",
-    "self_cpu_percent",
-    "cpu_time_total",
-    "device_time_total",
-    "p99",
-    "p90",
-    "device_time",
-    "cpu_time",
-    "self_device_memory_usage",
-    "self_cpu_memory_usage",
-    "flops",
-    "overload",
-    "cpu_percent",
-    "device_memory_usage",
-    "cpu_memory_usage",
-    "node",
+const fn of_metric(metric: Metric, header: &'static str) -> Heading {
+    heading(metric.name(), header)
+}
+
+/// Every column that a table can have, the most important first.
+///
+/// This is the only list of keys and headers. [`columns`] puts the columns next to each other in
+/// torch's order, and [`fitting`] drops them from the end of this list when the table is too wide.
+const HEADINGS: [Heading; 24] = [
+    heading("name", "Name"),
+    of_metric(Metric::SelfDeviceTimeTotal, "Self {device}"),
+    heading("input_shapes", "Input Shapes"),
+    heading("stack", "Source Location"),
+    of_metric(Metric::SelfCpuTimeTotal, "Self CPU"),
+    of_metric(Metric::Count, "# of Calls"),
+    heading("max", "CPU max"),
+    heading("p50", "CPU p50"),
+    heading("self_device_percent", "Self {device} %"),
+    heading("self_cpu_percent", "Self CPU %"),
+    of_metric(Metric::CpuTimeTotal, "CPU total"),
+    of_metric(Metric::DeviceTimeTotal, "{device} total"),
+    heading("p99", "CPU p99"),
+    heading("p90", "CPU p90"),
+    of_metric(Metric::DeviceTime, "{device} time avg"),
+    of_metric(Metric::CpuTime, "CPU time avg"),
+    of_metric(Metric::SelfDeviceMemoryUsage, "Self {device} Mem"),
+    of_metric(Metric::SelfCpuMemoryUsage, "Self CPU Mem"),
+    of_metric(Metric::Flops, "Total {unit}"),
+    heading("overload", "Overload Name"),
+    heading("cpu_percent", "CPU total %"),
+    of_metric(Metric::DeviceMemoryUsage, "{device} Mem"),
+    of_metric(Metric::CpuMemoryUsage, "CPU Mem"),
+    heading("node", "Node ID"),
 ];
+
+/// The keys that select columns in [`TableOptions::columns`](super::TableOptions::columns), the most
+/// important column first. Metrics have torch's names, as sort keys do. If a table is too wide, the
+/// columns at the end of this list are dropped first.
+pub const TABLE_COLUMNS: [&str; HEADINGS.len()] = {
+    let mut keys = [""; HEADINGS.len()];
+    let mut index = 0;
+    while index < keys.len() {
+        keys[index] = HEADINGS[index].key;
+        index += 1;
+    }
+    keys
+};
+
+/// Returns the header of a column.
+fn header(sheet: &Sheet<'_>, key: &str) -> String {
+    let found = HEADINGS.iter().find(|heading| heading.key == key);
+    let header = found.expect("every column has a heading").header;
+    let device = sheet.facts.device.as_deref().unwrap_or_default();
+    let unit = FLOPS_UNITS[sheet.flops_unit.unwrap_or(0)];
+    header.replace("{unit}", unit).replace("{device}", device)
+}
 
 /// How narrow the column of names gets before others are left out.
 const LEAST_NAME_WIDTH: usize = 20;
@@ -163,111 +196,103 @@ fn fitting(sheet: &Sheet<'_>, mut columns: Vec<Column>, width: usize) -> Vec<Col
 
 /// Returns the columns that the rows call for, from left to right.
 fn columns(sheet: &Sheet<'_>) -> Vec<Column> {
-    let mut columns = vec![column("name", "Name", name_width(sheet), |sheet, row| {
+    let mut columns = vec![column("name", name_width(sheet), |sheet, row| {
         cut_name(&row.name, sheet.options.max_name_column_width)
     })];
     if sheet.rows.iter().any(|row| !row.overload.is_empty()) {
         let width = name_width(sheet);
-        columns.push(column("overload", "Overload Name", width, |sheet, row| {
+        columns.push(column("overload", width, |sheet, row| {
             cut_name(&row.overload, sheet.options.max_name_column_width)
         }));
     }
-    columns.extend(host_columns());
+    columns.extend(cpu_columns());
     if sheet.options.rows.percentiles {
         columns.extend(percentile_columns());
     }
-    if let Some((device, _)) = sheet.device {
-        columns.extend(device_columns(device));
+    if sheet.device.is_some() {
+        columns.extend(device_columns());
     }
     if sheet.facts.memory {
         columns.extend(memory_columns(sheet));
     }
-    columns.push(amounts("# of Calls", Metric::Count));
+    columns.push(amounts(Metric::Count));
     if sheet.rows.iter().any(|row| row.node != -1) {
-        columns.push(number("node", "Node ID", |_, row| row.node.to_string()));
+        columns.push(number("node", |_, row| row.node.to_string()));
     }
     if sheet.shapes_width > 0 {
         let width = sheet.shapes_width;
-        columns.push(column(
-            "input_shapes",
-            "Input Shapes",
-            width,
-            |sheet, row| {
-                let shapes = row.shapes.as_deref().unwrap_or_default();
-                shapes.chars().take(sheet.shapes_width).collect()
-            },
-        ));
+        columns.push(column("input_shapes", width, |sheet, row| {
+            let shapes = row.shapes.as_deref().unwrap_or_default();
+            shapes.chars().take(sheet.shapes_width).collect()
+        }));
     }
     if sheet.source_width > 0 {
         columns.push(source_column(sheet.source_width));
     }
-    if let Some(unit) = sheet.flops_unit {
-        let header = format!("Total {}", FLOPS_UNITS[unit]);
-        columns.push(number(Metric::Flops.name(), header, flops_cell));
+    if sheet.flops_unit.is_some() {
+        columns.push(number(Metric::Flops.name(), flops_cell));
+    }
+    for column in &mut columns {
+        column.header = header(sheet, column.key);
     }
     columns
 }
 
-fn host_columns() -> [Column; 5] {
+fn cpu_columns() -> [Column; 5] {
     [
-        number("self_cpu_percent", "Self CPU %", |sheet, row| {
+        number("self_cpu_percent", |sheet, row| {
             sheet.share(row.float(Metric::SelfCpuTimeTotal))
         }),
-        amounts("Self CPU", Metric::SelfCpuTimeTotal),
-        number("cpu_percent", "CPU total %", |sheet, row| {
+        amounts(Metric::SelfCpuTimeTotal),
+        number("cpu_percent", |sheet, row| {
             if row.is_async {
                 "0".into()
             } else {
                 sheet.share(row.float(Metric::CpuTimeTotal))
             }
         }),
-        amounts("CPU total", Metric::CpuTimeTotal),
-        amounts("CPU time avg", Metric::CpuTime),
+        amounts(Metric::CpuTimeTotal),
+        amounts(Metric::CpuTime),
     ]
 }
 
 fn percentile_columns() -> [Column; 4] {
-    let spread = |key, header, of: fn(Percentiles) -> Nanos| {
-        number(key, header, move |sheet, row| match row.percentiles {
+    let spread = |key, of: fn(Percentiles) -> Nanos| {
+        number(key, move |sheet, row| match row.percentiles {
             Some(found) => sheet.time(microseconds(of(found))),
             None => "--".into(),
         })
     };
     [
-        spread("p50", "CPU p50", |found| found.p50),
-        spread("p90", "CPU p90", |found| found.p90),
-        spread("p99", "CPU p99", |found| found.p99),
-        spread("max", "CPU max", |found| found.max),
+        spread("p50", |found| found.p50),
+        spread("p90", |found| found.p90),
+        spread("p99", |found| found.p99),
+        spread("max", |found| found.max),
     ]
 }
 
-fn device_columns(device: &str) -> [Column; 4] {
+fn device_columns() -> [Column; 4] {
     [
-        amounts(format!("Self {device}"), Metric::SelfDeviceTimeTotal),
-        number(
-            "self_device_percent",
-            format!("Self {device} %"),
-            |sheet, row| {
-                let (_, total) = sheet.device.unwrap_or_default();
-                share_text(row.float(Metric::SelfDeviceTimeTotal), total)
-            },
-        ),
-        amounts(format!("{device} total"), Metric::DeviceTimeTotal),
-        amounts(format!("{device} time avg"), Metric::DeviceTime),
+        amounts(Metric::SelfDeviceTimeTotal),
+        number("self_device_percent", |sheet, row| {
+            let (_, total) = sheet.device.unwrap_or_default();
+            share_text(row.float(Metric::SelfDeviceTimeTotal), total)
+        }),
+        amounts(Metric::DeviceTimeTotal),
+        amounts(Metric::DeviceTime),
     ]
 }
 
 fn memory_columns(sheet: &Sheet<'_>) -> Vec<Column> {
     let mut columns = vec![
-        amounts("CPU Mem", Metric::CpuMemoryUsage),
-        amounts("Self CPU Mem", Metric::SelfCpuMemoryUsage),
+        amounts(Metric::CpuMemoryUsage),
+        amounts(Metric::SelfCpuMemoryUsage),
     ];
-    let device = sheet.facts.device.as_ref();
     let has_memory = |row: &Row<'_>| row.float(Metric::SelfDeviceMemoryUsage) > 0.0;
-    if let Some(device) = device.filter(|_| sheet.rows.iter().any(has_memory)) {
+    if sheet.facts.device.is_some() && sheet.rows.iter().any(has_memory) {
         columns.extend([
-            amounts(format!("{device} Mem"), Metric::DeviceMemoryUsage),
-            amounts(format!("Self {device} Mem"), Metric::SelfDeviceMemoryUsage),
+            amounts(Metric::DeviceMemoryUsage),
+            amounts(Metric::SelfDeviceMemoryUsage),
         ]);
     }
     columns
@@ -276,7 +301,7 @@ fn memory_columns(sheet: &Sheet<'_>) -> Vec<Column> {
 fn source_column(width: usize) -> Column {
     Column {
         frame: Some(|sheet, frame| cut_source(frame, sheet.source_width)),
-        ..column("stack", "Source Location", width, |sheet, row| {
+        ..column("stack", width, |sheet, row| {
             let first = row.stack.first();
             first.map_or_else(String::new, |frame| cut_source(frame, sheet.source_width))
         })
