@@ -1,5 +1,6 @@
-//! Columns as Apache Arrow's: numbers are handed over without a copy, texts stay numbered. Within a
-//! process they are a batch, between processes a file of Arrow's own format (IPC).
+//! Columns as Apache Arrow arrays: a record batch for Python, and an Arrow IPC file for everyone else.
+//!
+//! Numbers are handed over without a copy, and texts stay dictionary-encoded.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -18,11 +19,11 @@ use mindprof_analyze::Analysis;
 use crate::columns::{Column, Values, event_columns};
 use crate::error::Result;
 
-/// Writes everything that a profile shows, a row each, as a file of Arrow's. Returns how many there
-/// are.
+/// Writes the visible events and memory records of a profile as an Arrow IPC file. Returns the
+/// number of rows.
 ///
 /// # Errors
-/// When `out` cannot be written to.
+/// Fails if `out` cannot be written to.
 pub(crate) fn write_arrow(analysis: &Analysis, out: impl Write) -> Result<u64> {
     let batch = record_batch(event_columns(analysis));
     let write = || {
@@ -31,17 +32,17 @@ pub(crate) fn write_arrow(analysis: &Analysis, out: impl Write) -> Result<u64> {
         file.finish()
     };
     write().map_err(|error| match error {
-        // As it is: a reader that has seen enough is told apart from a full disk.
+        // The I/O error itself, so that callers can tell a closed pipe from a full disk.
         ArrowError::IoError(_, error) => error,
         error => io::Error::other(error),
     })?;
     Ok(batch.num_rows() as u64)
 }
 
-/// Returns columns as a batch of Arrow's.
+/// Returns columns as an Arrow record batch.
 ///
 /// # Panics
-/// When the columns differ in length.
+/// Panics if the columns differ in length.
 pub fn record_batch(columns: Vec<Column>) -> RecordBatch {
     let mut fields = Vec::with_capacity(columns.len());
     let mut arrays = Vec::with_capacity(columns.len());
@@ -56,7 +57,7 @@ pub fn record_batch(columns: Vec<Column>) -> RecordBatch {
         arrays.push(array);
     }
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
-        .expect("each column has a value for each item")
+        .expect("every column has one value per row")
 }
 
 fn array(values: Values, known: Option<NullBuffer>) -> ArrayRef {

@@ -1,7 +1,7 @@
-//! Events and rows by column: what data frames and column files are made from.
+//! Events and averages as columns, from which data frames and Parquet, Arrow and CSV files are made.
 //!
-//! Texts are held once each, with a number per item; everything else is plain numbers that can be
-//! handed on as they are.
+//! Texts and lists are dictionary-encoded: each distinct value is stored once, and every row has its
+//! index. All other values are plain numbers, which Arrow takes over without a copy.
 
 use mindprof_analyze::{
     Amount, Analysis, Average, Averages, Flops, GroupBy, Item, Keys, MEMORY_KEY, Metric,
@@ -18,45 +18,52 @@ pub use self::events::external_id;
 use self::texts::{IntListColumn, TextColumn, TextListColumn};
 pub use self::texts::{int_list_values, text_list_values, text_values};
 
-/// One column.
+/// One column of a table of events or averages.
+///
+/// It is the common source of every columnar output: [`record_batch`](crate::record_batch) hands it
+/// to Arrow, and the Parquet and CSV writers encode it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Its name.
+    /// The name of the column.
     pub name: String,
-    /// A value for each item.
+    /// One value for each row.
     pub values: Values,
-    /// Which values are known, where not all are.
+    /// For each row, whether its value is known; `None` if all are. An unknown value is null in
+    /// Arrow and Parquet.
     pub known: Option<Vec<bool>>,
 }
 
-/// The values of a column.
+/// The values of a column, one for each row.
+///
+/// Texts and lists repeat a lot, so the variants that hold them store each distinct value once and
+/// refer to it by index.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
-    /// Texts: the distinct ones, and which of them each item has.
+    /// Dictionary-encoded texts.
     Text {
-        /// For each item, the position of its text.
+        /// For each row, the index of its text.
         numbers: Vec<i32>,
         /// The distinct texts.
         texts: Vec<String>,
     },
-    /// Whole numbers.
+    /// Integers.
     Int(Vec<i64>),
-    /// Other numbers. Times are microseconds.
+    /// Floating-point numbers. Times are microseconds.
     Float(Vec<f64>),
-    /// Truth values.
+    /// Booleans.
     Bool(Vec<bool>),
-    /// Lists of texts: the distinct ones, and which of them each item has.
+    /// Dictionary-encoded lists of texts.
     TextLists {
-        /// For each item, the position of its list.
+        /// For each row, the index of its list.
         numbers: Vec<i32>,
-        /// The distinct lists, as positions of texts.
+        /// The distinct lists, as indices of texts.
         lists: Vec<Vec<i32>>,
         /// The distinct texts.
         texts: Vec<String>,
     },
-    /// Lists of lists of whole numbers: the distinct ones, and which of them each item has.
+    /// Dictionary-encoded lists of lists of integers.
     IntLists {
-        /// For each item, the position of its list.
+        /// For each row, the index of its list.
         numbers: Vec<i32>,
         /// The distinct lists.
         lists: Vec<Vec<Vec<i64>>>,
@@ -64,7 +71,7 @@ pub enum Values {
 }
 
 impl Values {
-    /// Returns the number of items.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         match self {
             Self::Text { numbers, .. }
@@ -76,13 +83,13 @@ impl Values {
         }
     }
 
-    /// Returns whether there is no item.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Returns everything that a profile shows, in time order, by column.
+/// Returns the columns of the visible events and memory records of a profile, in time order.
 pub fn event_columns(analysis: &Analysis) -> Vec<Column> {
     let profile = analysis.profile();
     let mut flops = Flops::new(profile.strings());
@@ -106,7 +113,7 @@ pub fn event_columns(analysis: &Analysis) -> Vec<Column> {
     }
     let mut columns = shared.finish();
     if is_event.contains(&false) {
-        // Of memory records it is not known how many operations they are.
+        // The FLOPs of a memory record are unknown rather than zero.
         for column in columns
             .iter_mut()
             .filter(|column| column.name == Metric::Flops.name())
@@ -118,7 +125,7 @@ pub fn event_columns(analysis: &Analysis) -> Vec<Column> {
     columns
 }
 
-/// Returns averages by column.
+/// Returns the columns of averages, including the percentiles of their CPU times.
 pub fn average_columns(analysis: &Analysis, averages: &Averages, group_by: GroupBy) -> Vec<Column> {
     let mut shared = SharedColumns::default();
     for row in &averages.rows {
@@ -145,7 +152,7 @@ fn column(name: &str, values: Values) -> Column {
     }
 }
 
-/// The columns that events and rows have alike, while they are filled.
+/// A builder of the columns that events and averages have in common.
 #[derive(Default)]
 struct SharedColumns {
     keys: TextColumn,
@@ -160,7 +167,7 @@ struct SharedColumns {
 }
 
 impl SharedColumns {
-    /// Adds an item that shows this many frames of its stack.
+    /// Adds a row with at most this many frames of its stack.
     fn add(&mut self, profile: &Profile, key: &str, average: &Average, frames: usize) {
         self.keys.add(key);
         self.devices.add(average.device.type_name());

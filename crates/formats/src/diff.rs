@@ -1,12 +1,12 @@
-//! The difference of two profiles as JSON.
+//! The difference of two profiles as JSON. The text is in `mindprof_report`.
 
 use mindprof_analyze::{Sums, microseconds};
 use mindprof_answers::{Change, Diff, Measure, Whole};
 use mindprof_model::DeviceKind;
 use serde::Serialize;
 
-/// Returns the difference as JSON: all rows, with both sides and what changed. Times are
-/// microseconds.
+/// Returns the difference as JSON: every row with its values before and after and their difference.
+/// Times are microseconds.
 ///
 /// # Panics
 /// Never: names are text and numbers are finite.
@@ -26,7 +26,7 @@ pub fn diff_json(diff: &Diff) -> String {
     serde_json::to_string_pretty(&document).expect("plain data is JSON")
 }
 
-/// Returns the name that a measure is known by.
+/// Returns the name of a measure on the command line, in Python and in JSON.
 pub const fn measure_name(measure: Measure) -> &'static str {
     match measure {
         Measure::SelfTime => "self",
@@ -35,7 +35,7 @@ pub const fn measure_name(measure: Measure) -> &'static str {
     }
 }
 
-/// Returns what became of a row: `new`, `gone`, `changed` or `same`.
+/// Returns the state of a row: `new`, `gone`, `changed` or `same`.
 pub fn change_state(row: &Change) -> &'static str {
     match (&row.before, &row.after) {
         (None, _) => "new",
@@ -45,7 +45,7 @@ pub fn change_state(row: &Change) -> &'static str {
     }
 }
 
-/// JSON has no infinity: growth from nothing is null.
+/// Returns `None` for growth from zero, which is infinite and has no representation in JSON.
 fn finite(growth: f64) -> Option<f64> {
     growth.is_finite().then_some(growth)
 }
@@ -92,7 +92,7 @@ struct RowDocument<'a> {
     growth: Option<f64>,
 }
 
-/// Counts and times of one side, or the difference of two.
+/// The count and times of one side, or the difference of both sides.
 #[derive(Serialize)]
 struct SideDocument {
     count: i64,
@@ -123,8 +123,8 @@ impl<'a> RowDocument<'a> {
 
 impl SideDocument {
     fn of(sums: &Sums, device: DeviceKind) -> Self {
-        let on_host = device == DeviceKind::Cpu;
-        let (own, total) = if on_host {
+        let is_on_cpu = device == DeviceKind::Cpu;
+        let (own, total) = if is_on_cpu {
             (sums.self_cpu_total, sums.cpu_total)
         } else {
             (sums.self_device_total, sums.device_total)

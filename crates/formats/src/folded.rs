@@ -1,7 +1,7 @@
-//! Folded stacks: a line per event with its callers, outermost first, and what it spent, as torch
-//! writes them.
+//! Folded stacks in torch's layout: a line per event with its callers, outermost first, and its self
+//! time.
 //!
-//! Whatever draws flame graphs takes such lines, and sums those of one stack.
+//! Tools that draw flame graphs read such lines and sum up those with equal stacks.
 
 use std::io::Write;
 use std::path::Path;
@@ -12,7 +12,7 @@ use mindprof_model::{Profile, StackId};
 use crate::error::{Error, Result};
 use mindprof_trace::write_file;
 
-/// torch's names for what stacks are weighed by.
+/// torch's names of the metrics that stacks can be weighted by.
 pub const STACK_METRICS: [&str; 4] = [
     "self_cpu_time_total",
     "self_cuda_time_total",
@@ -20,11 +20,10 @@ pub const STACK_METRICS: [&str; 4] = [
     "self_privateuse1_time_total",
 ];
 
-/// Returns what torch's name for it says that stacks are weighed by. All names of devices stand for
-/// devices of any kind.
+/// Parses torch's name of a stack metric. The name of any device means devices of all kinds.
 ///
 /// # Errors
-/// When there is no such name.
+/// Fails if the name is not one of [`STACK_METRICS`].
 pub fn stack_metric(name: &str) -> Result<StackMetric> {
     match STACK_METRICS.iter().position(|known| *known == name) {
         Some(0) => Ok(StackMetric::SelfCpuTime),
@@ -33,12 +32,12 @@ pub fn stack_metric(name: &str) -> Result<StackMetric> {
     }
 }
 
-/// Writes torch's lines of folded stacks: `outer;inner 25`, with whole microseconds.
+/// Writes folded stacks as torch does: lines such as `outer;inner 25`, with whole microseconds.
 ///
-/// Events without callers, or that spent less than a microsecond, have no line.
+/// Events without callers and events shorter than a microsecond have no line.
 ///
 /// # Errors
-/// When `out` cannot be written to.
+/// Fails if `out` cannot be written to.
 pub fn write_folded(analysis: &Analysis, metric: StackMetric, mut out: impl Write) -> Result<()> {
     let mut texts = StackTexts::new(analysis.profile());
     for (stack, weight) in stack_weights(analysis, metric) {
@@ -47,12 +46,13 @@ pub fn write_folded(analysis: &Analysis, metric: StackMetric, mut out: impl Writ
     Ok(())
 }
 
-/// Writes the lines of [`write_folded`], and after them a line for each stack whose events all
-/// spent less than a microsecond: their sum, rounded up. So that no line of a program is missing
-/// because what it calls is fast.
+/// Writes the lines of [`write_folded`], followed by a line for each stack whose events are all
+/// shorter than a microsecond, with their sum rounded up.
+///
+/// Without these lines, code that only calls fast operators would be missing from a flame graph.
 ///
 /// # Errors
-/// When `out` cannot be written to.
+/// Fails if `out` cannot be written to.
 pub fn write_folded_with_short(
     analysis: &Analysis,
     metric: StackMetric,
@@ -73,15 +73,15 @@ pub fn write_folded_with_short(
     Ok(())
 }
 
-/// Writes a file with folded stacks.
+/// Writes folded stacks to a file, as [`write_folded`] does.
 ///
 /// # Errors
-/// When the file cannot be written; the error names it.
+/// Fails if the file cannot be written. The error names the file.
 pub fn write_folded_file(analysis: &Analysis, metric: StackMetric, path: &Path) -> Result<()> {
     write_file(path, |out| write_folded(analysis, metric, out))
 }
 
-/// Returns a frame as folded stacks show it: what separates frames and lines becomes a low line.
+/// Returns a frame with every character that separates frames or lines replaced by an underscore.
 pub(crate) fn folded_frame(frame: &str) -> impl Iterator<Item = char> {
     frame.chars().map(|letter| match letter {
         ' ' | ';' | '\t' | '\n' => '_',
@@ -89,7 +89,7 @@ pub(crate) fn folded_frame(frame: &str) -> impl Iterator<Item = char> {
     })
 }
 
-/// The text of each stack, with the space behind it, made once.
+/// The text of each stack, with a trailing space. Texts are built when they are first needed.
 struct StackTexts<'a> {
     profile: &'a Profile,
     texts: Vec<Option<Box<str>>>,
@@ -103,7 +103,7 @@ impl<'a> StackTexts<'a> {
         }
     }
 
-    /// Writes the line of a stack, if it has frames to show and a weight.
+    /// Writes the line of a stack, unless its weight is zero or it has no visible frames.
     fn write_line(&mut self, stack: StackId, weight: u64, out: &mut impl Write) -> Result<()> {
         let text = if weight == 0 { "" } else { self.of(stack) };
         if !text.is_empty() {
@@ -120,7 +120,7 @@ impl<'a> StackTexts<'a> {
     }
 }
 
-/// A stack of which no frame is shown has no text.
+/// Returns the text of a stack, which is empty if the stack has no visible frames.
 fn stack_text(profile: &Profile, stack: StackId) -> String {
     let frames: Vec<_> = shown_frames(profile, stack).collect();
     let mut text = String::new();

@@ -1,7 +1,7 @@
-//! The formats that profiles are written in: how names of files end in each, whether it is read,
-//! and who writes it.
+//! The file formats that profiles can be converted to: their names, file extensions and writers.
 //!
-//! The program, the native module and the texts of errors ask here: a new format is one more entry.
+//! The command line, the Python binding and error messages take their lists of formats from
+//! [`Format`], so a new format is one more variant here.
 
 use std::io::Write;
 use std::path::Path;
@@ -19,37 +19,43 @@ use crate::parquet::write_parquet;
 use crate::paths::{write_callers, write_paths};
 use crate::speedscope::write_speedscope;
 
-/// A format of files.
+/// A file format that a profile can be converted to.
+///
+/// The format is usually chosen by the extension of the output file, see [`Format::of`]. Each one
+/// knows its name, its extensions and how to write itself; only Chrome traces can be read again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// A Chrome trace, which is read too.
+    /// A Chrome trace in JSON, the format that is also read.
     Chrome,
-    /// Perfetto's own.
+    /// Perfetto's protobuf trace.
     Perfetto,
-    /// speedscope's.
+    /// A speedscope profile in JSON.
     Speedscope,
-    /// Folded stacks, weighed by time on the host.
+    /// Folded stacks, weighted by CPU time.
     Folded,
-    /// The events as a table, as Parquet.
+    /// A Parquet table with a row per event.
     Parquet,
-    /// The events as a table, as Arrow's own format of files.
+    /// An Arrow IPC file with a row per event.
     Arrow,
-    /// The events as a table, as text.
+    /// A CSV table with a row per event.
     Csv,
 }
 
-/// What was written.
+/// The result of writing a profile in some format.
+///
+/// A caller reports it to the user: how much was written, and which parts of the profile the format
+/// could not represent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// How many of its parts there are.
+    /// The number of units written.
     pub count: u64,
-    /// What one part is called: an event, a row, a stack.
+    /// The name of a unit: event, row or stack.
     pub unit: &'static str,
-    /// What who asked for it should know, as ends of a sentence about the trace.
+    /// Warnings about the trace, to be printed after its name and a colon.
     pub notes: Vec<String>,
 }
 
-/// What is known of a format.
+/// The properties of a format.
 struct Entry {
     name: &'static str,
     endings: &'static [&'static str],
@@ -68,27 +74,27 @@ impl Format {
         Self::Csv,
     ];
 
-    /// Returns the name that it is asked for by.
+    /// Returns the name that selects the format on the command line.
     pub const fn name(self) -> &'static str {
         self.entry().name
     }
 
-    /// Returns how names of files in it end; a further `.gz` or `.zst` compresses.
+    /// Returns the extensions of files in this format. A further `.gz` or `.zst` selects compression.
     pub const fn endings(self) -> &'static [&'static str] {
         self.entry().endings
     }
 
-    /// Says in a few words what it is.
+    /// Returns a short description for help texts.
     pub const fn description(self) -> &'static str {
         self.entry().description
     }
 
-    /// Returns whether files in it are read again.
+    /// Returns whether files in this format can be read.
     pub const fn is_read(self) -> bool {
         matches!(self, Self::Chrome)
     }
 
-    /// Returns the trace format, if it holds a whole profile as trace viewers open it.
+    /// Returns the trace format, or `None` if trace viewers cannot open files in this format.
     pub const fn trace(self) -> Option<TraceFormat> {
         match self {
             Self::Chrome => Some(TraceFormat::Chrome),
@@ -97,7 +103,7 @@ impl Format {
         }
     }
 
-    /// Returns whether it is text that a terminal can show.
+    /// Returns whether the format is text, which a terminal can show.
     pub const fn is_text(self) -> bool {
         match self {
             Self::Chrome | Self::Speedscope | Self::Folded | Self::Csv => true,
@@ -108,24 +114,24 @@ impl Format {
     const fn entry(self) -> Entry {
         let (name, endings, description): (_, &[_], _) = match self {
             Self::Chrome => ("json", TraceFormat::Chrome.endings(), "a Chrome trace"),
-            Self::Perfetto => ("pftrace", TraceFormat::Perfetto.endings(), "Perfetto's own"),
-            Self::Speedscope => ("speedscope", &[".speedscope.json"], "speedscope"),
+            Self::Perfetto => (
+                "pftrace",
+                TraceFormat::Perfetto.endings(),
+                "a Perfetto trace",
+            ),
+            Self::Speedscope => ("speedscope", &[".speedscope.json"], "a speedscope profile"),
             Self::Folded => (
                 "folded",
                 &[".folded", ".stacks.txt"],
-                "folded stacks, weighed by time on the host",
+                "folded stacks, weighted by CPU time",
             ),
-            Self::Parquet => (
-                "parquet",
-                &[".parquet"],
-                "a table of the events, as Parquet",
-            ),
+            Self::Parquet => ("parquet", &[".parquet"], "a Parquet table of the events"),
             Self::Arrow => (
                 "arrow",
                 &[".arrow", ".feather"],
-                "a table of the events, as Arrow",
+                "an Arrow table of the events",
             ),
-            Self::Csv => ("csv", &[".csv"], "a table of the events, as text"),
+            Self::Csv => ("csv", &[".csv"], "a CSV table of the events"),
         };
         Entry {
             name,
@@ -134,7 +140,8 @@ impl Format {
         }
     }
 
-    /// Returns the format that the name of a file says, compressed or not, in letters of any case.
+    /// Returns the format of a file by its extension, ignoring case and the extension of a
+    /// compression. Returns `None` if the extension is not known.
     pub fn of(path: &Path) -> Option<Self> {
         let name = path.to_string_lossy().to_ascii_lowercase();
         let (name, _) = Compression::split(&name);
@@ -144,14 +151,15 @@ impl Format {
             found.map(|ending| ending.len()).max()
         };
         let found = Self::ALL.into_iter().filter(|one| length(one).is_some());
-        // What ends in `.speedscope.json` ends in `.json` as well.
+        // The longest extension wins, because `.speedscope.json` also ends in `.json`.
         found.max_by_key(length)
     }
 
-    /// Writes a profile, which calls itself `name` where the format has a place for it.
+    /// Writes a profile. Formats that store the name of a profile store `name`.
     ///
     /// # Errors
-    /// When `out` does not take the bytes, or nothing of the profile has a place in the format.
+    /// Fails if `out` cannot be written to, or if the profile has nothing that the format can
+    /// represent.
     pub fn write(self, profile: Profile, name: &str, out: &mut dyn Write) -> Result<Written> {
         let mut notes = Vec::from_iter(self.lack(&profile));
         let events = profile.events().len() as u64;
@@ -181,7 +189,8 @@ impl Format {
         Ok(Written { count, unit, notes })
     }
 
-    /// Analyses what becomes rows, and notes which events and memory records become none.
+    /// Analyses a profile that is written as rows, and notes which events and memory records have no
+    /// row.
     fn rows_of(self, profile: Profile, notes: &mut Vec<String>) -> Analysis {
         let analysis = Analysis::build(profile);
         let format = self.name();
@@ -191,29 +200,35 @@ impl Format {
             let is_merged = analysis.tree().is_merged(id);
             *if is_merged { &mut merged } else { &mut hidden } += 1;
         }
-        for (count, why) in [
-            (
-                merged,
-                "each is the only call in a call of its name, which has its row",
-            ),
-            (hidden, "they are the profiler's own, which no table shows"),
-        ] {
-            if count > 0 {
-                notes.push(format!("{count} events have no row in {format}: {why}"));
-            }
-        }
         let records = analysis.profile().memory().len();
         let summed = records - analysis.memory().unclaimed().len();
-        if summed > 0 {
-            notes.push(format!(
-                "{summed} memory records have no row in {format}: the events that they fell into \
-                 have their bytes"
-            ));
+        for (count, noun, why) in [
+            (
+                merged,
+                "event",
+                "an only child with the name of its parent is merged into it",
+            ),
+            (
+                hidden,
+                "event",
+                "events of the profiler itself are not shown",
+            ),
+            (
+                summed,
+                "memory record",
+                "the row of the enclosing event counts the bytes",
+            ),
+        ] {
+            if count > 0 {
+                let things = counted(count, noun);
+                notes.push(format!("{format} has no row for {things}: {why}"));
+            }
         }
         analysis
     }
 
-    /// Says what of a profile has no place in the format, beside the details of events.
+    /// Describes the records of a profile that the format cannot hold. Details of events are not
+    /// counted. Returns `None` if it can hold all of them.
     fn lack(self, profile: &Profile) -> Option<String> {
         let memory = profile.memory().len();
         let others = profile.passthrough().unknown_events().len();
@@ -222,26 +237,30 @@ impl Format {
         let (on_device, memory) = match self {
             Self::Chrome | Self::Perfetto => return None,
             Self::Speedscope => (0, memory),
-            // Its times are the host's.
+            // Folded stacks are weighted by CPU time.
             Self::Folded => (profile.events().iter().filter(is_on_device).count(), memory),
             Self::Parquet | Self::Arrow | Self::Csv => (0, 0),
         };
         let parts = [
-            (on_device, "events of devices"),
-            (memory, "memory records"),
-            (others, "counters, arrows and other records"),
+            (on_device, "device event"),
+            (memory, "memory record"),
+            (others, "counter, flow or other event"),
         ];
         let parts = parts.into_iter().filter(|(count, _)| *count > 0);
-        let parts: Vec<String> = parts
-            .map(|(count, what)| format!("{count} {what}"))
-            .collect();
+        let parts: Vec<String> = parts.map(|(count, noun)| counted(count, noun)).collect();
         let format = self.name();
-        (!parts.is_empty()).then(|| format!("{} have no place in {format}", parts.join(", ")))
+        (!parts.is_empty()).then(|| format!("{format} cannot hold {}", parts.join(", ")))
     }
 }
 
-/// Writes the stacks of a profile, or its scopes if it has none, weighed by time on the host. Returns
-/// how many lines there are.
+/// Returns a number with its noun: `1 event`, `2 events`.
+fn counted(count: usize, noun: &str) -> String {
+    let end = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{end}")
+}
+
+/// Writes the stacks of a profile, or the nesting of its scopes if it has no stacks, weighted by CPU
+/// time. Returns the number of lines.
 fn write_folded_lines(
     analysis: &Analysis,
     notes: &mut Vec<String>,
@@ -263,12 +282,14 @@ fn write_folded_lines(
     Ok(written.lines)
 }
 
-/// What is said of a trace whose scopes are shown in place of its stacks.
-pub const NO_STACKS: &str = "has no stacks (record with with_stack=True), scopes are shown instead";
+/// The warning for a trace without stacks, whose scopes are written instead.
+pub const NO_STACKS: &str = "has no stacks (record with with_stack=True): scopes are shown instead";
 
-/// Says that not all levels of paths are shown.
+/// Returns the warning for a trace with more levels of nesting than are written.
 pub fn cut_levels(levels: usize) -> String {
-    format!("has {levels} levels, the first {PATH_LEVELS} are shown, with all below them")
+    format!(
+        "has {levels} levels: only the first {PATH_LEVELS} are shown, and include the time below them"
+    )
 }
 
 #[cfg(test)]

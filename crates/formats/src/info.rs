@@ -1,4 +1,6 @@
-//! What a trace holds, as JSON: steps, threads, devices, counts, loss, repairs, metadata.
+//! The contents of a trace as JSON: steps, threads, devices, counts, loss, repairs and metadata.
+//!
+//! Behind `mindprof info` and `mindprof verify`. The text of `info` is in `mindprof_report`.
 
 use std::collections::BTreeMap;
 
@@ -12,38 +14,44 @@ use serde_json::{Map, Value, json};
 
 use mindprof_trace::{ExecutionTraceCheck, PhaseCounts, Repairs, json_value, loss_key};
 
-/// A profile, its numbers, and what had to be put right when it was read.
+/// Everything that `mindprof info` reports about a trace.
+///
+/// It joins the profile with the findings of the reader, which are not part of the profile. The text
+/// and the JSON of the command are both made from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Info<'a> {
     /// The profile.
     pub profile: &'a Profile,
-    /// Its numbers.
+    /// The steps and tracks of the profile.
     pub summary: &'a Summary,
-    /// What had to be put right.
+    /// The faults that the reader repaired.
     pub repairs: &'a Repairs,
-    /// What the profile keeps as it is without knowing what it means.
+    /// The events that the profile keeps as raw JSON, because it has no representation for them.
     pub set_aside: &'a PhaseCounts,
-    /// What is not in the profile, since it took too large a part of the trace.
+    /// The events that were dropped because they took up too much of the trace.
     pub left_out: &'a PhaseCounts,
-    /// Categories that are not understood, with the number of their events.
+    /// The unknown categories, with the number of their events.
     pub unknown_categories: &'a [(String, u64)],
-    /// The work of a trace of `mindprof run`; `None` for other traces, which are all work.
+    /// The totals of a trace of `mindprof run`; `None` for other traces.
     pub work: Option<WorkTotals>,
 }
 
-/// What the work of a run comes to, and what its rows leave out.
+/// The totals of the rows of a run.
+///
+/// A trace of `mindprof run` also contains imports and step ranges, which are not work. They are left
+/// out of the rows and reported separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkTotals {
-    /// The self CPU time of all rows.
+    /// The total self CPU time of the rows.
     pub self_cpu: Nanos,
-    /// How long imports took, which are left out.
+    /// The time that imports took, which is left out.
     pub imports: Nanos,
-    /// The number of ranges of steps that are left out.
+    /// The number of step ranges that are left out.
     pub step_ranges: u64,
 }
 
 impl WorkTotals {
-    /// Sums up the rows of a run's work; `None` if the profile is not of a run.
+    /// Computes the totals; `None` if the profile was not recorded by `mindprof run`.
     pub fn of(analysis: &Analysis) -> Option<Self> {
         let work = Work::of(analysis);
         work.side_ranges()?;
@@ -59,7 +67,7 @@ impl WorkTotals {
 }
 
 impl Info<'_> {
-    /// Returns it as JSON. Times are microseconds.
+    /// Returns the report as JSON. Times are microseconds.
     ///
     /// # Panics
     /// Never: names are text and numbers are finite.
@@ -111,15 +119,16 @@ impl Info<'_> {
         serde_json::to_string_pretty(&document).expect("plain data is JSON")
     }
 
-    /// Returns how many events there are of each category, by the names that traces have for them:
-    /// copies and fills apart from kernels, calls of a driver apart from those of a runtime.
+    /// Returns the number of events in each category, under the names that traces use. These are
+    /// finer than the categories of a profile: memory copies are separate from kernels, for example,
+    /// and driver calls from runtime calls.
     pub fn categories(&self) -> Vec<(String, u64)> {
         let device = self.summary.streams.first().map(|track| track.device);
         let passthrough = self.profile.passthrough();
         let mut said = passthrough.walk(PassthroughKind::Category);
         let mut of_names: FxHashMap<_, u64> = FxHashMap::default();
         for (index, event) in self.profile.events().iter().enumerate() {
-            // A category that a profile has no place for is kept as the file has it.
+            // A category that a profile cannot represent is kept as raw JSON.
             let said = said.at(index);
             let name = said.map_or(Some(event.name), |_| None);
             *of_names.entry((event.category, name, said)).or_default() += 1;
@@ -139,14 +148,14 @@ impl Info<'_> {
     }
 }
 
-/// Returns how many events were lost, by cause and in all, as a JSON object.
+/// Returns the number of lost events by cause, and the total, as a JSON object.
 pub(crate) fn loss_counts(loss: &Loss) -> Map<String, Value> {
     let causes = LossCause::ALL.map(|cause| (loss_key(cause).to_owned(), loss.count(cause).into()));
     let total = [("total".to_owned(), loss.total().into())];
     causes.into_iter().chain(total).collect()
 }
 
-/// Returns how often each kind of fault was found, as a JSON object.
+/// Returns the number of repairs of each kind as a JSON object.
 pub(crate) fn repair_counts(repairs: &Repairs) -> Map<String, Value> {
     let kinds = repairs.iter();
     kinds
@@ -154,7 +163,7 @@ pub(crate) fn repair_counts(repairs: &Repairs) -> Map<String, Value> {
         .collect()
 }
 
-/// Returns what is wrong with a trace as JSON, or why it cannot be read at all.
+/// Returns the faults of a trace as JSON, or the reason why it cannot be read.
 ///
 /// # Panics
 /// Never: counts and texts are JSON.
@@ -180,10 +189,10 @@ pub fn verify_json(read: Result<(&Profile, &Repairs), &str>) -> String {
     serde_json::to_string_pretty(&document).expect("plain data is JSON")
 }
 
-/// Returns what a check of an execution trace found, as JSON for programs.
+/// Returns the result of checking an execution trace as JSON.
 ///
 /// # Panics
-/// Never: what was found is plain data.
+/// Never: the result is plain data.
 pub fn verify_execution_trace_json(check: &ExecutionTraceCheck) -> String {
     let document = json!({
         "readable": true,
@@ -264,7 +273,7 @@ impl<'a> TrackDocument<'a> {
         Self {
             device: track.device.name(),
             process: thread.process,
-            // Some traces count threads from below zero.
+            // Some traces have negative thread ids.
             thread: thread.native as i64,
             name: profile.strings().text(thread.name),
             events: track.events,
@@ -280,12 +289,12 @@ struct StepDocument {
     duration_us: f64,
 }
 
-/// Returns the text of a JSON string, and what is none as it is.
+/// Returns the text of a JSON string. Other JSON is returned unchanged.
 fn text_of(json: &str) -> String {
     serde_json::from_str(json).unwrap_or_else(|_| json.to_owned())
 }
 
-/// Returns metadata as it is if it is JSON, else as a JSON string.
+/// Returns metadata unchanged if it is JSON, and as a JSON string otherwise.
 fn raw(text: &str) -> Box<RawValue> {
     RawValue::from_string(json_value(text))
         .or_else(|_| to_raw_value(text))

@@ -1,8 +1,8 @@
-//! What programs read of a profile beside traces: rows, columns for Arrow, Parquet and CSV, JSON
-//! documents, folded stacks and speedscope.
+//! Machine-readable output other than trace files: table rows, columns for Arrow, Parquet and CSV,
+//! JSON documents, folded stacks and speedscope profiles.
 //!
-//! Text and pictures for people are in `mindprof_report`; trace files are in `mindprof_trace`.
-//! [`Format`] is the table of everything that a profile can be converted to.
+//! [`Format`] lists every file format that a profile can be converted to. Text and pictures for
+//! people are in `mindprof_report`; trace files are in `mindprof_trace`.
 
 mod arrow;
 mod columns;

@@ -1,4 +1,4 @@
-//! Events as Apache Parquet: the columns of data frames in a file that every analysis tool reads.
+//! Writes the columns of events as an Apache Parquet file.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -17,13 +17,13 @@ use crate::columns::{Column, Values, event_columns};
 use crate::error::Result;
 use mindprof_trace::write_file;
 
-/// Readers take a group of rows at a time: this many are some megabytes.
+/// The number of rows in a row group. Readers load a group at a time; this many take some megabytes.
 const GROUP: usize = 1 << 20;
 
-/// Writes everything that a profile shows, a row each, as Parquet. Returns how many there are.
+/// Writes the visible events and memory records of a profile as Parquet. Returns the number of rows.
 ///
 /// # Errors
-/// When `out` cannot be written to.
+/// Fails if `out` cannot be written to.
 pub(crate) fn write_parquet(analysis: &Analysis, mut out: impl Write) -> Result<u64> {
     let columns = event_columns(analysis);
     let bytes = encode(&columns).map_err(io::Error::other)?;
@@ -31,15 +31,15 @@ pub(crate) fn write_parquet(analysis: &Analysis, mut out: impl Write) -> Result<
     Ok(columns.first().map_or(0, |column| column.values.len()) as u64)
 }
 
-/// Writes a Parquet file.
+/// Writes the visible events and memory records of a profile to a Parquet file.
 ///
 /// # Errors
-/// When the file cannot be written; the error names it.
+/// Fails if the file cannot be written. The error names the file.
 pub fn write_parquet_file(analysis: &Analysis, path: &Path) -> Result<()> {
     write_file(path, |out| write_parquet(analysis, out).map(drop))
 }
 
-/// The bytes are small beside the columns they are made from, so they are made in memory.
+/// Encodes columns in memory, since the file is small compared with the columns.
 fn encode(columns: &[Column]) -> std::result::Result<Vec<u8>, ParquetError> {
     let mut bytes = Vec::new();
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
@@ -94,7 +94,7 @@ fn schema(columns: &[Column]) -> std::result::Result<Arc<Type>, ParquetError> {
     schema.build().map(Arc::new)
 }
 
-/// Returns the type of a list, as the format wants it to be built.
+/// Returns the type of a list in the three-level structure that Parquet prescribes.
 fn list_of(name: &str, element: Type) -> std::result::Result<Type, ParquetError> {
     let list = Type::group_type_builder("list")
         .with_repetition(Repetition::REPEATED)
@@ -155,13 +155,13 @@ fn write_column(
     }
 }
 
-/// Lists as Parquet has them: the innermost values one after another, and for each two levels.
+/// Lists in the encoding of Parquet: the innermost values in a row, and two levels for each.
 ///
 /// ```text
-/// items         [[2, 3], []]    []      [[4]]
+/// rows          [[2, 3], []]    []      [[4]]
 /// values        2  3                    4
 /// definition    2  2  1         0       2        how many lists have an element here
-/// repetition    0  2  1         0       0        which list goes on; 0 begins an item
+/// repetition    0  2  1         0       0        which list continues; 0 starts a row
 /// ```
 struct Flat<T> {
     values: Vec<T>,
@@ -180,7 +180,7 @@ impl<T> Default for Flat<T> {
 }
 
 impl<T> Flat<T> {
-    /// Adds a list at a depth, whose first element repeats what `repetition` says.
+    /// Adds a list at a depth. `repetition` is the repetition level of its first element.
     fn list<E>(
         &mut self,
         depth: i16,
@@ -218,7 +218,7 @@ impl<T> Flat<T> {
     }
 }
 
-/// Parquet takes the values that are known, and a level for each value that says whether it is.
+/// Writes plain values. Parquet takes the known values alone, and a definition level for every row.
 fn write_values<T: DataType>(
     sink: &mut SerializedColumnWriter<'_>,
     values: &[T::T],

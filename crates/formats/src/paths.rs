@@ -1,8 +1,8 @@
-//! The paths of a profile's events, each once, as folded text and as JSON: who called, then the
-//! scopes, then the event.
+//! The call paths of a profile, as folded stacks and as JSON: Python callers, then enclosing scopes,
+//! then the event.
 //!
-//! Where torch's folded stacks have lines of Python frames alone, these have something to say of
-//! every trace.
+//! torch's folded stacks contain Python frames only, so they are empty for traces without stacks.
+//! These paths exist for every trace.
 
 use std::io::Write;
 
@@ -13,20 +13,25 @@ use serde::Serialize;
 use crate::error::Result;
 use crate::folded::folded_frame;
 
-/// What a text of folded stacks holds.
+/// The size of folded stacks that were written.
+///
+/// Callers use it to reject an empty output and to warn about levels that were cut off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FoldedLines {
-    /// How many lines there are.
+    /// The number of lines.
     pub lines: u64,
-    /// How many levels the longest path has: those beyond [`PATH_LEVELS`] are not written.
+    /// The number of levels of the longest path. Levels beyond [`PATH_LEVELS`] are not written.
     pub levels: usize,
 }
 
-/// Writes one line per path: the frames, outermost first, and the microseconds that were spent at
-/// its end. Where there are several processes or threads, their names come first. What is less than one has no line.
+/// Writes one line per path: its frames, outermost first, and the self time of its last frame in
+/// microseconds.
+///
+/// If there are several processes or threads, their names are the outermost frames. Paths with less
+/// than a microsecond are omitted.
 ///
 /// # Errors
-/// When `out` does not take the bytes.
+/// Fails if `out` cannot be written to.
 pub fn write_paths(
     analysis: &Analysis,
     metric: StackMetric,
@@ -35,10 +40,10 @@ pub fn write_paths(
     write_lines(&Folded::build(analysis, metric), out)
 }
 
-/// As [`write_paths`], of the callers of events alone, without the scopes that they are in.
+/// Writes the same lines as [`write_paths`], but with the Python callers only, without scopes.
 ///
 /// # Errors
-/// When `out` does not take the bytes.
+/// Fails if `out` cannot be written to.
 pub fn write_callers(
     analysis: &Analysis,
     metric: StackMetric,
@@ -70,8 +75,8 @@ fn write_lines(folded: &Folded<'_>, mut out: impl Write) -> Result<FoldedLines> 
     Ok(written)
 }
 
-/// Returns the paths as JSON: the frames, outermost first, and the microseconds that were spent at
-/// their ends.
+/// Returns the paths as JSON: their frames, outermost first, and the self time of the last frame in
+/// microseconds.
 ///
 /// # Panics
 /// Never: names are text and numbers are finite.
@@ -124,7 +129,8 @@ mod tests {
         assert_eq!(json[1]["self_us"], 6.0);
         assert_eq!(json[2]["self_us"], 0.01);
     }
-    /// A trace of many levels takes room by their number, not by its square.
+
+    /// The size of the output grows with the number of levels, not with its square.
     #[test]
     fn levels_that_nobody_looks_at_are_summed() {
         let analysis = Analysis::build(Timeline::draw(|time| nest(time, 3_000)));
@@ -142,7 +148,7 @@ mod tests {
 
     fn nest(time: &mut Timeline, levels: usize) {
         if levels > 0 {
-            // A scope inside of one of its name counts as one.
+            // A scope inside a scope of the same name would be merged into it.
             time.scope(["f", "g"][levels % 2], |time| {
                 time.idle(1_000);
                 nest(time, levels - 1);

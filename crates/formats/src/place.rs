@@ -1,27 +1,30 @@
-//! Where events ran, in the words of data frames: process, thread, device, stream, rank.
+//! The process, thread, device, stream and rank that an event ran on, as data frames report them.
 
 use mindprof_model::{DeviceKind, Profile, ThreadId};
 use serde_json::Value;
 
-/// Where the events of a thread or a stream ran. What does not apply is none.
+/// The location of the events of one thread or stream.
+///
+/// It turns the single kind of track that a profile has into the separate columns of a data frame.
+/// A field is `None` if it does not apply: CPU threads have no stream, and streams have no thread id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place<'a> {
-    /// The process, of a thread of the host.
+    /// The process id, for a CPU thread.
     pub process: Option<i64>,
-    /// The system's number of the thread.
+    /// The operating system's id of the thread, for a CPU thread.
     pub thread_id: Option<i64>,
     /// The name of the thread or stream.
     pub thread_name: Option<&'a str>,
-    /// Which of the devices of its kind, of a stream.
+    /// The index of the device among those of its kind, for a stream.
     pub device_index: Option<i64>,
-    /// The number of the stream.
+    /// The number of the stream, for a stream.
     pub stream: Option<i64>,
-    /// The rank of the process among those that train together.
+    /// The rank of the process in distributed training.
     pub rank: Option<i64>,
 }
 
 impl<'a> Place<'a> {
-    /// Returns where the events of every thread of a profile ran, in the order of threads.
+    /// Returns the place of every thread of a profile, indexed by [`ThreadId`].
     pub fn all(profile: &'a Profile) -> Vec<Self> {
         let told = told_rank(profile);
         let threads = 0..profile.threads().len();
@@ -30,7 +33,7 @@ impl<'a> Place<'a> {
             .collect()
     }
 
-    /// Returns where the events of one thread ran.
+    /// Returns the place of one thread.
     pub fn of(profile: &'a Profile, thread: ThreadId) -> Self {
         Self::build(profile, thread, told_rank(profile))
     }
@@ -59,7 +62,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Returns the rank that a trace says it is of.
+/// Returns the rank in the metadata of a trace.
 fn told_rank(profile: &Profile) -> Option<i64> {
     let told = profile.metadata().get("distributedInfo")?;
     let told: Value = serde_json::from_str(told).ok()?;

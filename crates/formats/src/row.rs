@@ -1,6 +1,7 @@
-//! Rows as tables show them: texts and microseconds.
+//! The rows of a table, with their texts spelled out and their times in microseconds.
 //!
-//! Made from the engine's averages and events, or by whoever has rows of another kind.
+//! Rows are built here from averages and events. The Python binding also builds them from event
+//! lists that users have edited. Tables and JSON documents are made from rows.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -15,56 +16,66 @@ use rustc_hash::FxHashMap;
 use crate::shapes::shapes_text;
 use crate::sort::SortBy;
 
-/// One row of a table. Times are microseconds.
+/// One row of a table: an event, or the average of a group of events. Times are microseconds.
+///
+/// Tables and JSON are made from rows rather than from averages, so that rows that no profile stands
+/// behind, such as those of an event list edited in Python, are laid out in the same way.
 #[derive(Clone, Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each says one thing of a row, and any of them may go together"
+    reason = "each is an independent property of a row"
 )]
 pub struct Row<'a> {
-    /// The name.
+    /// The name of the event or group.
     pub name: Cow<'a, str>,
-    /// Which of the operators of that name it is.
+    /// The overload of the operator; empty if rows are not grouped by overload.
     pub overload: Cow<'a, str>,
-    /// How much there is of every metric.
+    /// The amount of every metric.
     pub amounts: Amounts,
-    /// The machine, -1 where there is but one.
+    /// The id of the machine, or -1 if there is only one.
     pub node: i64,
-    /// The shapes of the inputs as text; empty where there are none to show.
+    /// The shapes of the inputs as text; `None` if the row does not show
+    /// shapes.
     pub shapes: Option<Rc<str>>,
-    /// The frames it was called from, innermost first.
+    /// The stack frames of the call, innermost first.
     pub stack: Rc<[Cow<'a, str>]>,
-    /// Whether it ended on another thread than it began on.
+    /// Whether the event ended on a different thread than it started on.
     pub is_async: bool,
-    /// Whether it ran inside of another.
+    /// Whether the event ran inside another one.
     pub has_parent: bool,
-    /// Whether its device time is part of the device's total: it is no annotation and no operator.
+    /// Whether its device time counts towards the total of the device. Annotations and operators do
+    /// not, because their device time is that of the kernels in them.
     pub is_device_work: bool,
-    /// Whether it is a user's range as a device saw it, which lies over the work in it.
+    /// Whether it is a user annotation on a device track, which spans the work inside it.
     pub is_device_range: bool,
-    /// How the times on the host are spread.
+    /// The percentiles of the CPU time; `None` unless they were requested.
     pub percentiles: Option<Percentiles>,
 }
 
 impl Row<'_> {
-    /// Returns how much there is of a metric.
+    /// Returns the amount of a metric as a floating-point number.
     pub fn float(&self, metric: Metric) -> f64 {
         self.amounts[metric].float()
     }
 }
 
-/// Which rows there are, and in which order. The defaults are torch's.
+/// Selects and orders the rows of a table.
+///
+/// Tables and their JSON share these options, so that both show the same rows. The defaults are
+/// torch's: the first hundred rows, in the order in which their events first ran.
 #[derive(Clone, Copy, Debug)]
 pub struct RowOptions {
-    /// What the rows are sorted by; none keeps their order.
+    /// The sort key; `None` keeps the order of the rows.
     pub sort_by: Option<SortBy>,
-    /// How many rows are shown; none shows all. Totals and shares always cover all.
+    /// The largest number of rows to show; `None` shows all. Totals and percentages always cover
+    /// all rows.
     pub row_limit: Option<usize>,
-    /// Rows whose first event has a parent are left out.
+    /// Whether to omit rows whose first event has a parent.
     pub top_level_events_only: bool,
-    /// Rows say how times are spread.
+    /// Whether to compute the percentiles of the CPU times.
     pub percentiles: bool,
-    /// Users' ranges as devices saw them come after all others: they are no work.
+    /// Whether user annotations on device tracks come after all other rows, because they are not
+    /// work themselves.
     pub device_ranges_last: bool,
 }
 
@@ -81,7 +92,7 @@ impl Default for RowOptions {
 }
 
 impl RowOptions {
-    /// Returns averages as rows: all of them, since totals are made of all.
+    /// Returns all averages as rows. Hidden rows are included, because totals are computed from all.
     pub fn rows<'a>(
         &self,
         analysis: &'a Analysis,
@@ -98,7 +109,7 @@ impl RowOptions {
         rows
     }
 
-    /// Returns the rows that are shown, in their order.
+    /// Returns the rows to show, in the order in which to show them.
     pub fn shown<'a, 'r>(&self, rows: &'a [Row<'r>]) -> Vec<&'a Row<'r>> {
         let mut rows: Vec<&Row<'r>> = rows.iter().collect();
         if let Some(sort_by) = self.sort_by {
@@ -113,20 +124,20 @@ impl RowOptions {
     }
 }
 
-/// Returns what rows come to on the host and on devices, each without the children.
+/// Returns the total self CPU time and the total self device time of rows.
 pub fn self_totals(rows: &[Row<'_>]) -> (f64, f64) {
     let work = rows.iter().filter(|row| row.is_device_work);
-    let host = rows.iter().map(|row| row.float(Metric::SelfCpuTimeTotal));
+    let cpu = rows.iter().map(|row| row.float(Metric::SelfCpuTimeTotal));
     let device = work.map(|row| row.float(Metric::SelfDeviceTimeTotal));
-    (total(host), total(device))
+    (total(cpu), total(device))
 }
 
-/// Returns a sum that is zero where there is nothing: that of the library is a negative zero.
+/// Sums amounts. The sum of nothing is zero; `Iterator::sum` returns a negative zero.
 fn total(amounts: impl Iterator<Item = f64>) -> f64 {
     amounts.fold(0.0, |sum, amount| sum + amount)
 }
 
-/// Returns averages as rows.
+/// Returns averages as rows, in the same order.
 pub fn average_rows<'a>(
     analysis: &'a Analysis,
     averages: &'a Averages,
@@ -138,7 +149,7 @@ pub fn average_rows<'a>(
         .collect()
 }
 
-/// Returns one row for everything that a profile shows, in time order.
+/// Returns one row for every visible event and memory record of a profile, in time order.
 pub fn event_rows(analysis: &Analysis) -> Vec<Row<'_>> {
     let mut texts = Texts::new(analysis, usize::MAX);
     let mut flops = Flops::new(analysis.profile().strings());
@@ -148,7 +159,7 @@ pub fn event_rows(analysis: &Analysis) -> Vec<Row<'_>> {
         .collect()
 }
 
-/// Makes the texts of rows, each distinct one once.
+/// Builds rows and caches their texts, because many rows share a list of shapes or a stack.
 struct Texts<'a> {
     analysis: &'a Analysis,
     frames: usize,
@@ -157,7 +168,7 @@ struct Texts<'a> {
 }
 
 impl<'a> Texts<'a> {
-    /// Prepares to make rows that show this many frames of a stack.
+    /// Creates a builder of rows that have at most this many frames of each stack.
     fn new(analysis: &'a Analysis, frames: usize) -> Self {
         Self {
             analysis,
@@ -167,7 +178,7 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// Returns the row of one thing that the profile shows.
+    /// Returns the row of one event or memory record.
     fn item_row(&mut self, item: Item, flops: &mut Flops) -> Row<'a> {
         match item {
             Item::Event(id) => {

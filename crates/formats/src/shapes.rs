@@ -1,10 +1,11 @@
-//! The shapes of an event's inputs as text.
+//! The shapes of the inputs of an event as text.
 
 use mindprof_analyze::dims;
 use mindprof_model::{InputsId, InputsTable};
 use mindprof_trace::integers_text;
 
-/// Returns the shapes of a list of inputs: dims for a tensor, `[]` for everything else.
+/// Returns the shapes of a list of inputs, such as `[[3, 4], []]`. Inputs that are not tensors have
+/// the shape `[]`.
 pub fn shapes_text(inputs: &InputsTable, id: InputsId) -> String {
     let shapes = inputs.inputs(id).map(|input| integers_text(dims(&input)));
     let shapes: Vec<String> = shapes.collect();

@@ -1,4 +1,4 @@
-//! What the rows of a table can be sorted by.
+//! The sort keys of tables, which have torch's names.
 
 use std::cmp::Ordering;
 use std::str::FromStr;
@@ -8,22 +8,24 @@ use mindprof_analyze::Metric;
 use crate::error::{Error, Result};
 use crate::row::Row;
 
-/// The value that rows are sorted by, the largest first.
+/// The value that rows are sorted by, in descending order.
+///
+/// A sort key is parsed from the name that torch's `sort_by` takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SortBy {
-    /// How much there is of a metric.
+    /// The amount of a metric.
     Metric(Metric),
-    /// The key, last in the alphabet first.
+    /// The name of the row.
     Key,
 }
 
 impl SortBy {
-    /// Walks every sort key.
+    /// Returns an iterator over every sort key.
     pub fn all() -> impl Iterator<Item = Self> {
         Metric::ALL.into_iter().map(Self::Metric).chain([Self::Key])
     }
 
-    /// Returns torch's name for it.
+    /// Returns torch's name for this key.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Metric(metric) => metric.name(),
@@ -31,7 +33,7 @@ impl SortBy {
         }
     }
 
-    /// Compares two rows so that the one to show first is the smaller one.
+    /// Compares two rows. The row to show first is the smaller one.
     pub(crate) fn compare(self, a: &Row<'_>, b: &Row<'_>) -> Ordering {
         match self {
             Self::Metric(metric) => b.amounts[metric].compare(a.amounts[metric]),
@@ -43,7 +45,7 @@ impl SortBy {
 impl FromStr for SortBy {
     type Err = Error;
 
-    /// Takes torch's names; those of one kind of device stand for devices of any kind.
+    /// Parses one of torch's names. `cuda`, `xpu` and `privateuse1` in a name mean any device.
     fn from_str(text: &str) -> Result<Self> {
         let name = ["cuda", "xpu", "privateuse1"]
             .iter()

@@ -1,7 +1,7 @@
-//! Profiles as speedscope takes them: per thread, when each event begins and ends.
+//! Writes profiles in the format of speedscope: for each thread, the begin and end of every event.
 //!
-//! A thread whose events cross each other becomes several profiles, one per lane: within one
-//! everything nests.
+//! Events in a speedscope profile must nest. A thread whose events overlap without nesting becomes
+//! several profiles, one for each lane.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -18,10 +18,10 @@ use mindprof_trace::write_file;
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 
-/// Writes a profile as speedscope's JSON.
+/// Writes a profile as JSON for speedscope, under the given name.
 ///
 /// # Errors
-/// When `out` cannot be written to.
+/// Fails if `out` cannot be written to.
 pub fn write_speedscope(analysis: &Analysis, name: &str, out: impl Write) -> Result<()> {
     let profile = analysis.profile();
     let frames = Frames::of(profile);
@@ -43,23 +43,24 @@ pub fn write_speedscope(analysis: &Analysis, name: &str, out: impl Write) -> Res
     Ok(())
 }
 
-/// Returns the profile to open on: that of a main thread with events, else that with the most.
+/// Returns the index of the profile that speedscope opens first: a main thread if one has events,
+/// else the CPU thread with the most events.
 fn main_lane(profile: &Profile, lanes: &[Lane]) -> usize {
     let rank = |lane: &Lane| {
         let thread = &profile.threads()[lane.thread.index()];
-        let is_host = thread.device == DeviceKind::Cpu;
-        let is_main = is_host && thread.native == thread.process;
-        (is_main, is_host, lane.events.len())
+        let is_on_cpu = thread.device == DeviceKind::Cpu;
+        let is_main = is_on_cpu && thread.native == thread.process;
+        (is_main, is_on_cpu, lane.events.len())
     };
     let ranked = lanes.iter().enumerate().rev();
     let found = ranked.max_by_key(|(_, lane)| rank(lane));
     found.map_or(0, |(index, _)| index)
 }
 
-/// Writes a file that speedscope opens.
+/// Writes a profile to a file for speedscope.
 ///
 /// # Errors
-/// When the file cannot be written; the error names it.
+/// Fails if the file cannot be written. The error names the file.
 pub fn write_speedscope_file(analysis: &Analysis, path: &Path) -> Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     write_file(path, |out| write_speedscope(analysis, &name, out))
@@ -82,7 +83,7 @@ struct Shared<'a> {
     frames: &'a [Frame<'a>],
 }
 
-/// What an event is called; of a Python function, also where it stands.
+/// The name of an event and, for a Python function, its file and line.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Frame<'a> {
     name: &'a str,
@@ -103,7 +104,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Takes `file.py(12): function` apart.
+/// Splits `file.py(12): function` into its parts.
 fn python_frame(text: &str) -> Option<Frame<'_>> {
     let (place, name) = text.split_once("): ")?;
     let (file, line) = place.rsplit_once('(')?;
@@ -114,7 +115,8 @@ fn python_frame(text: &str) -> Option<Frame<'_>> {
     })
 }
 
-/// The distinct frames of a profile, by name and by whether it is one of Python.
+/// The distinct frames of a profile. A Python function and another event of the same name are
+/// different frames.
 struct Frames<'a> {
     frames: Vec<Frame<'a>>,
     numbers: FxHashMap<(u32, bool), u32>,
@@ -198,15 +200,15 @@ fn lane_name<'a>(profile: &'a Profile, lane: &Lane) -> Cow<'a, str> {
     }
 }
 
-/// Events of one thread of which any two are apart or one lies within the other.
+/// Events of one thread that nest: any two are disjoint, or one contains the other.
 struct Lane {
     thread: ThreadId,
-    /// How many lanes of the thread come before it.
+    /// The number of lanes of the thread before this one.
     number: usize,
     events: Vec<EventId>,
 }
 
-/// Returns the lanes on which there are events: those of the threads themselves, then the overflow
+/// Returns the lanes that have events: first those of the threads themselves, then the overflow
 /// tracks.
 fn lanes(profile: &Profile) -> Vec<Lane> {
     let places = Lanes::build(profile);
@@ -235,7 +237,7 @@ fn lanes(profile: &Profile) -> Vec<Lane> {
     lanes
 }
 
-/// Begins and ends of one lane in the order of time. What began last ends first.
+/// The begins and ends of the events of a lane, in time order. The innermost open event ends first.
 struct Moments<'a> {
     profile: &'a Profile,
     frames: &'a Frames<'a>,

@@ -1,4 +1,4 @@
-//! The rows of a table as JSON, under torch's names.
+//! The rows of a table as a JSON document, with torch's names of metrics as keys.
 
 use mindprof_analyze::{Metric, Unit, microseconds};
 use mindprof_model::Loss;
@@ -9,8 +9,11 @@ use serde_json::{Map, Value};
 use crate::info::loss_counts;
 use crate::row::{Row, RowOptions, self_totals};
 
-/// Returns rows as JSON: those that a table with these options shows, and its totals. Times are
-/// microseconds. `left_out` are rows that the table does not count.
+/// Returns the rows that a table with these options shows, and its totals, as JSON. Times are
+/// microseconds.
+///
+/// `left_out` are rows that are not part of the table, such as the imports of a run. They are listed
+/// separately and are not part of the totals.
 ///
 /// # Panics
 /// Never: names are text and numbers are finite.
@@ -32,22 +35,22 @@ pub fn table_json(
 
 struct Document<'a> {
     rows: Vec<RowDocument<'a>>,
-    /// How many there are, shown or not.
+    /// The number of rows, including those that are not shown.
     row_count: usize,
     left_out: Vec<RowDocument<'a>>,
-    /// On the host and on devices.
+    /// The self times on the CPU and on devices.
     totals: (f64, f64),
     lost: Map<String, Value>,
 }
 
 impl Serialize for Document<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (host, device) = self.totals;
+        let (cpu, device) = self.totals;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("rows", &self.rows)?;
         map.serialize_entry("row_count", &self.row_count)?;
         map.serialize_entry("left_out", &self.left_out)?;
-        map.serialize_entry(Metric::SelfCpuTimeTotal.name(), &host)?;
+        map.serialize_entry(Metric::SelfCpuTimeTotal.name(), &cpu)?;
         map.serialize_entry(Metric::SelfDeviceTimeTotal.name(), &device)?;
         map.serialize_entry("lost", &self.lost)?;
         map.end()

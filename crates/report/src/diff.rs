@@ -1,4 +1,4 @@
-//! The difference of two profiles as text.
+//! The difference of two profiles as a table of the rows that changed, with totals below it.
 
 use mindprof_analyze::{Sums, microseconds};
 use mindprof_answers::{Change, Diff, Measure};
@@ -10,17 +10,20 @@ use crate::number::time_text;
 #[cfg(test)]
 mod tests;
 
-/// How the text of a difference is laid out.
+/// The layout of the text of a difference.
+///
+/// The command line and Python fill it in from their options. It affects only the text; which rows
+/// differ is decided by [`Diff`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiffLayout {
-    /// How many rows are shown; none shows all that changed.
+    /// The largest number of rows to show; `None` shows all that changed.
     pub row_limit: Option<usize>,
-    /// How wide the column of names gets; longer names are cut.
+    /// The maximum width of the column of names. Longer names are cut.
     pub max_name_column_width: Option<usize>,
-    /// How wide the column of input shapes gets; longer ones are cut.
+    /// The maximum width of the column of input shapes. Longer shapes are cut.
     pub max_shapes_column_width: Option<usize>,
-    /// How wide the text gets: names and shapes are cut, and the less telling columns left out, until
-    /// it fits; none sets no limit.
+    /// The maximum width of the text; `None` sets no limit. Names and shapes are cut and the least
+    /// important columns are dropped until the text fits.
     pub max_width: Option<usize>,
 }
 
@@ -35,9 +38,9 @@ impl Default for DiffLayout {
     }
 }
 
-/// Returns the rows that changed as text, the largest change first, and the totals below them.
+/// Returns the rows that changed as text, the largest change first, with the totals below them.
 ///
-/// Where counts are compared, a row that took another time as often has not changed.
+/// If counts are compared, a row whose count is the same has not changed, even if its time has.
 pub fn diff_text(diff: &Diff, layout: &DiffLayout) -> String {
     let changed: Vec<&Change> = diff
         .rows
@@ -69,7 +72,7 @@ fn has_changed(diff: &Diff, row: &Change) -> bool {
     }
 }
 
-/// One column: its header, on which side its texts stand, and how to make one.
+/// One column: its header, its alignment, its kind and the function that makes a cell.
 struct Column {
     header: &'static str,
     align: Align,
@@ -77,17 +80,17 @@ struct Column {
     cell: Box<dyn Fn(&Change) -> String>,
 }
 
-/// What a column tells of, which decides when it is left out.
+/// The content of a column, which decides when it is dropped for lack of width.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Name,
     Device,
     Shapes,
-    /// Both sides of a measure.
+    /// A measure, before or after.
     Values(Measure),
-    /// Its change.
+    /// The change of a measure.
     Change(Measure),
-    /// The change of the time without children, as a share.
+    /// The change of the self time in percent.
     Percent,
 }
 
@@ -151,12 +154,12 @@ fn columns(diff: &Diff, layout: &DiffLayout) -> Vec<Column> {
     columns
 }
 
-/// How wide shapes and names get where there is little room, from wide to narrow.
+/// The maximum widths of shapes and names to try when the text is too wide, from wide to narrow.
 const WIDTHS: [(usize, usize); 5] = [(40, 55), (24, 55), (24, 40), (16, 32), (12, 24)];
-/// How wide names get where all else was tried.
+/// The maximum widths of names to try after all else has failed.
 const NARROW_NAMES: [usize; 3] = [16, 12, 8];
 
-/// Returns the rows below their header, as narrow as asked for.
+/// Returns the rows below their header, no wider than the layout allows.
 fn fitting_grid(diff: &Diff, rows: &[&Change], layout: &DiffLayout) -> String {
     let left_out = |kinds: &[Kind], layout: &DiffLayout| {
         let mut columns = columns(diff, layout);
@@ -194,8 +197,8 @@ fn fitting_grid(diff: &Diff, rows: &[&Change], layout: &DiffLayout) -> String {
     text
 }
 
-/// Returns what is left out where there is no room, the least telling first; what rows are sorted by
-/// stays.
+/// Returns the columns to drop for lack of width, the least important first. The change of the
+/// measure that rows are sorted by is always kept.
 fn leaving_order(measure: Measure) -> Vec<Kind> {
     let (calls, own, total) = (Measure::Count, Measure::SelfTime, Measure::TotalTime);
     let others = [total, calls, own]
@@ -242,7 +245,7 @@ fn percent_cell(row: &Change) -> String {
     }
 }
 
-/// Returns whether there is something to tell devices apart by.
+/// Returns whether some row ran on a device.
 fn has_devices(diff: &Diff) -> bool {
     diff.rows.iter().any(|row| row.device != DeviceKind::Cpu)
 }

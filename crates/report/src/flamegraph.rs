@@ -1,4 +1,7 @@
-//! A flame graph as a picture: one svg that can be searched and zoomed in any browser.
+//! Flame graphs as SVG, which any browser can search and zoom.
+//!
+//! The picture is drawn by `inferno` from the folded paths of a profile. Colours tell Python code,
+//! named ranges and operators apart.
 
 use std::io::Write;
 use std::path::Path;
@@ -12,16 +15,16 @@ use mindprof_trace::write_file;
 use crate::error::Result;
 use crate::visible::visible;
 
-/// How many levels are drawn: as many as are written, and nobody looks at more.
+/// The number of levels to draw, which is also the number that folded stacks have.
 const LEVELS: usize = PATH_LEVELS;
-/// What is less than this part of the whole is too narrow to be drawn.
+/// Frames with less than this fraction of the total time are too narrow to be drawn.
 const PARTS: u64 = 10_000;
 
-/// Writes a flame graph: who called, then the scopes inside of each other, as wide as what was
-/// spent in them.
+/// Writes a flame graph: Python callers, then nested scopes. The width of a frame is the time spent
+/// in it.
 ///
 /// # Errors
-/// When nothing was spent, or `out` cannot be written to.
+/// Fails if the profile has no events with self time, or if `out` cannot be written to.
 pub fn write_flamegraph(analysis: &Analysis, metric: StackMetric, out: impl Write) -> Result<()> {
     let folded = Folded::build(analysis, metric);
     let depth = folded.depth();
@@ -41,11 +44,11 @@ pub fn write_flamegraph(analysis: &Analysis, metric: StackMetric, out: impl Writ
     };
     options.subtitle = Some(match depth {
         0..=LEVELS => COLOURS.into(),
-        _ => format!("{COLOURS}; the first {LEVELS} of {depth} levels, with all below them"),
+        _ => format!("{COLOURS}; first {LEVELS} of {depth} levels, including the time below them"),
     });
     options.colors = Palette::Multi(MultiPalette::Java);
     options.count_name = "us".into();
-    // Lines weigh nanoseconds, which are whole; the picture says microseconds.
+    // Lines are weighted in nanoseconds, which are whole numbers; the picture shows microseconds.
     options.factor = 1e-3;
     options.hash = true;
     let mut picture = Vec::new();
@@ -54,8 +57,8 @@ pub fn write_flamegraph(analysis: &Analysis, metric: StackMetric, out: impl Writ
     write_with_dark(&picture, out)
 }
 
-/// What changes where the reader's screen is dark: the page and the words on it. Frames are as
-/// bright as before, with dark words.
+/// The style for dark mode: a dark background with light text. Frames keep their bright colours and
+/// dark text.
 const DARK: &str = "\
 @media (prefers-color-scheme: dark) {
 #background stop { stop-color:#1c1c1e; }
@@ -64,7 +67,7 @@ svg > text { fill:#e6e6e6; }
 }
 ";
 
-/// Writes a picture with a dark dress beside its own.
+/// Writes a picture with a style for dark mode added to its own.
 fn write_with_dark(picture: &[u8], mut out: impl Write) -> Result<()> {
     const END: &[u8] = b"</style>";
     let end = picture.windows(END.len()).position(|part| part == END);
@@ -77,23 +80,24 @@ fn write_with_dark(picture: &[u8], mut out: impl Write) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// Writes a file with a flame graph.
+/// Writes a flame graph to a file, as [`write_flamegraph`] does.
 ///
 /// # Errors
-/// When nothing was spent, or the file cannot be written; the error names it.
+/// Fails if the profile has no events with self time, or if the file cannot be written. The error
+/// names the file.
 pub fn write_flamegraph_file(analysis: &Analysis, metric: StackMetric, path: &Path) -> Result<()> {
     write_file(path, |out| write_flamegraph(analysis, metric, out))
 }
 
-/// What the colours stand for. The palette takes them from a mark behind a name, which the picture
-/// does not show.
+/// The legend of the colours. The palette picks a colour by the suffix of a name, and the picture
+/// does not show the suffix.
 const COLOURS: &str =
     "green: Python, blue: modules and named ranges, orange: operators and kernels";
 const PYTHON: &str = "_[j]";
 const NAMED: &str = "_[i]";
 const OPERATOR: &str = "_[k]";
 
-/// Returns the mark of each name: a frame that is no event's name is a line of Python.
+/// Returns the suffix of each name. A frame that is not the name of an event is Python code.
 fn colours(strings: &StringTable, profile: &Profile) -> Vec<&'static str> {
     let of_text = |text: &str| {
         if text.starts_with("nn.Module: ") {
@@ -113,8 +117,8 @@ fn colours(strings: &StringTable, profile: &Profile) -> Vec<&'static str> {
     colours
 }
 
-/// Returns each name as lines have it, with its mark. Names keep their blanks: only the last one of
-/// a line separates.
+/// Returns each name as it appears in lines, with its suffix. Names may contain blanks, because only
+/// the last blank of a line is a separator.
 fn names(strings: &StringTable, profile: &Profile) -> Vec<String> {
     let names = strings.iter().zip(colours(strings, profile));
     let name = |(text, colour): (&str, &str)| visible(text).replace(';', "_") + colour;
@@ -159,10 +163,7 @@ mod tests {
             "{picture}"
         );
         assert!(picture.contains("aten::mm (3 us, 75.00%)"), "{picture}");
-        assert!(
-            !picture.contains("_["),
-            "marks of colours are not shown: {picture}"
-        );
+        assert!(!picture.contains("_["), "suffixes are not shown: {picture}");
     }
 
     fn picture(profile: Profile) -> String {
@@ -188,7 +189,7 @@ mod tests {
     fn deep(time: &mut Timeline, depth: usize) {
         time.idle(1_000);
         if depth > 1 {
-            // A call of the same name alone inside of another is shown as one with it.
+            // An only child with the name of its parent would be merged into it.
             let name = ["f", "g"][depth % 2];
             time.scope(name, |time| deep(time, depth - 1));
         }
@@ -198,7 +199,10 @@ mod tests {
     fn a_picture_does_not_grow_with_levels_that_nobody_sees() {
         let [size, twice] = [LEVELS, 2 * LEVELS].map(|depth| {
             let picture = picture(Timeline::draw(|time| deep(time, depth + 1)));
-            assert_eq!(picture.contains("levels, with all below"), depth > LEVELS);
+            assert_eq!(
+                picture.contains("levels, including the time below"),
+                depth > LEVELS
+            );
             picture.len()
         });
         assert!(twice.abs_diff(size) * 20 < size, "{size} {twice}");

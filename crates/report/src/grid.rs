@@ -1,8 +1,8 @@
-//! Texts lined up in columns, for what is printed beside torch's tables.
+//! Text in aligned columns, for all tables that do not follow torch's layout.
 
 use crate::visible::visible;
 
-/// On which side of its column a text stands.
+/// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
     Left,
@@ -11,8 +11,8 @@ pub(crate) enum Align {
 
 const SPACING: usize = 2;
 
-/// Returns rows below a header and a rule, each column as wide as its widest text. No line ends in
-/// blanks.
+/// Lays out rows below a header and a rule. Columns are as wide as their widest text, and lines have
+/// no trailing blanks.
 pub(crate) fn grid(columns: &[(&str, Align)], rows: &[Vec<String>]) -> String {
     let shown = |row: &Vec<String>| row.iter().map(|cell| visible(cell).into_owned()).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(shown).collect();
@@ -43,7 +43,7 @@ pub(crate) fn grid(columns: &[(&str, Align)], rows: &[Vec<String>]) -> String {
     text
 }
 
-/// Cuts a text that is too long, and says so by three dots.
+/// Cuts a text that is too long, and ends it with three dots.
 pub(crate) fn cut(text: &str, limit: Option<usize>) -> String {
     match limit {
         Some(limit) if characters(text) > limit => {
@@ -54,13 +54,13 @@ pub(crate) fn cut(text: &str, limit: Option<usize>) -> String {
     }
 }
 
-/// Adds a line.
+/// Appends a line.
 pub(crate) fn push_line(text: &mut String, line: &str) {
     text.push_str(line);
     text.push('\n');
 }
 
-/// Adds a line that is broken between words where it would be wider than `width`.
+/// Appends a line, wrapped between words at `width` characters.
 pub(crate) fn push_wrapped(text: &mut String, line: &str, width: Option<usize>) {
     let width = width.unwrap_or(usize::MAX);
     let mut taken = 0;

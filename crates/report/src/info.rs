@@ -1,4 +1,4 @@
-//! What a trace holds, as text: steps, threads, devices, counts, loss, repairs, metadata.
+//! The contents of a trace as text: steps, threads, devices, counts, loss, repairs and metadata.
 
 use mindprof_analyze::microseconds;
 use mindprof_answers::{Step, Track};
@@ -12,10 +12,10 @@ use crate::visible::visible;
 #[cfg(test)]
 mod tests;
 
-/// How much of a long text of metadata is shown.
+/// The maximum width of a value of metadata.
 const METADATA_WIDTH: usize = 80;
 
-/// Returns what a trace holds as text.
+/// Returns the contents of a trace as text, as `mindprof info` prints it.
 pub fn info_text(info: &Info<'_>) -> String {
     let mut text = String::new();
     let (profile, summary) = (info.profile, info.summary);
@@ -67,7 +67,7 @@ pub fn info_text(info: &Info<'_>) -> String {
     }
     for (name, count) in info.unknown_categories {
         let line = format!(
-            "Not understood, shown as the host's: {count} of category {}",
+            "Unknown category, shown as CPU events: {count} of {}",
             visible(name)
         );
         push_line(&mut text, &line);
@@ -85,8 +85,8 @@ fn push_tracks(text: &mut String, profile: &Profile, title: &str, tracks: &[Trac
     if tracks.is_empty() {
         return;
     }
-    let is_host = tracks[0].device == DeviceKind::Cpu;
-    let (process, number) = if is_host {
+    let is_on_cpu = tracks[0].device == DeviceKind::Cpu;
+    let (process, number) = if is_on_cpu {
         ("Process", "Thread")
     } else {
         ("Device", "Stream")
@@ -95,14 +95,14 @@ fn push_tracks(text: &mut String, profile: &Profile, title: &str, tracks: &[Trac
         .iter()
         .map(|track| {
             let thread = &profile.threads()[track.thread.index()];
-            let process = if is_host {
+            let process = if is_on_cpu {
                 thread.process.to_string()
             } else {
                 format!("{}:{}", track.device.name(), thread.process)
             };
             vec![
                 process,
-                // Some traces count threads from below zero.
+                // Some traces have negative thread ids.
                 (thread.native as i64).to_string(),
                 profile.strings().text(thread.name).to_owned(),
                 track.events.to_string(),

@@ -1,8 +1,8 @@
-//! What is made for eyes: tables, summaries and differences as text, flame graphs as pictures, the
-//! memory timeline as a page.
+//! Output for people: tables, summaries and differences as text, flame graphs as SVG, and the memory
+//! timeline as an HTML page.
 //!
-//! Rows, names and files come from `formats`, which makes what programs read; how wide a column is
-//! and in which unit a number is told is known here alone.
+//! Rows and names come from `mindprof_formats`, and conclusions from `mindprof_answers`. This crate
+//! alone decides on column widths, display units and wording.
 //!
 //! ```
 //! use mindprof_analyze::{Analysis, GroupBy, StackMetric, averages};

@@ -1,10 +1,12 @@
-//! Numbers as torch's tables show them: times, shares and memory.
+//! Times, percentages and amounts of memory as text, formatted as in torch's tables.
 
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
-/// The unit that all times of a table are shown in.
+/// The unit of all times of a table.
+///
+/// It is parsed from `s`, `ms` or `us`. Without one, each time has the unit that fits its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TimeUnit {
     /// Seconds.
@@ -16,7 +18,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// Returns the unit that a time of this size is shown in. Negative times stay in microseconds.
+    /// Returns the unit that fits a time. Negative times stay in microseconds, as in torch.
     fn fitting(microseconds: f64) -> Self {
         if microseconds >= 1e6 {
             Self::Seconds
@@ -57,9 +59,9 @@ impl FromStr for TimeUnit {
     }
 }
 
-/// Returns a time as text, in the given unit or else in the one that fits.
+/// Returns a time as text, in the given unit or in the one that fits its size.
 ///
-/// The unit is chosen before rounding, so just below a millisecond is `1000.000us`.
+/// The unit is chosen before rounding, so a time just below a millisecond is `1000.000us`.
 pub fn time_text(microseconds: f64, unit: Option<TimeUnit>) -> String {
     let unit = unit.unwrap_or_else(|| TimeUnit::fitting(microseconds));
     let value = microseconds / unit.microseconds();
@@ -69,7 +71,7 @@ pub fn time_text(microseconds: f64, unit: Option<TimeUnit>) -> String {
     format!("{value:.3}{}", unit.suffix())
 }
 
-/// Returns a part of a whole in percent. A share of nothing is no number.
+/// Returns a part of a whole as a percentage, or `NaN` if the whole is zero.
 pub fn share_text(part: f64, whole: f64) -> String {
     if whole == 0.0 {
         return "NaN".into();

@@ -10,13 +10,13 @@ use crate::number::time_text;
 const WAIT: usize = 2;
 const ACTIVE: usize = 5;
 
-/// The smallest share of the time that is worth a word.
+/// The smallest share of the time that is worth mentioning.
 const MUCH: f64 = 0.1;
 
-/// How many imported modules are named at most.
+/// The largest number of imported modules to name.
 const NAMED_MODULES: usize = 3;
 
-/// What a run was asked to record, as far as hints depend on it.
+/// The options of `mindprof run` that hints depend on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RunOptions {
     /// Whether only some optimizer steps are recorded (`--active`).

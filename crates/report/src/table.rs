@@ -1,7 +1,7 @@
-//! Rows as the text of a table, laid out as torch does.
+//! Rows as the text of a table, in torch's layout.
 //!
-//! A table is a list of columns, each of which says its header, its width and how to make a cell
-//! from a row: a new column is one entry in [`columns`].
+//! A table is a list of columns, each with a header, a width and a function that makes a cell from a
+//! row. A new column is a heading and an entry in [`columns`].
 
 use std::fmt::Write;
 
@@ -21,25 +21,29 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-/// How a table is made. The defaults are torch's.
+/// The layout of a table.
+///
+/// With the defaults, which are torch's, a table is byte for byte torch's own. The command line and
+/// Python fill this in from their options.
 #[derive(Clone, Debug)]
 pub struct TableOptions {
-    /// Which rows there are.
+    /// The rows to show.
     pub rows: RowOptions,
-    /// How wide the column of source locations gets.
+    /// The maximum width of the column of source locations.
     pub max_src_column_width: Option<usize>,
-    /// How wide the column of names gets; longer names are cut.
+    /// The maximum width of the column of names. Longer names are cut.
     pub max_name_column_width: Option<usize>,
-    /// How wide the column of input shapes gets; longer ones are cut.
+    /// The maximum width of the column of input shapes. Longer shapes are cut.
     pub max_shapes_column_width: Option<usize>,
-    /// A text above the table.
+    /// A line of text above the table.
     pub header: Option<String>,
-    /// The unit of all times; none lets each choose its own.
+    /// The unit of all times; `None` picks a unit for each time.
     pub time_unit: Option<TimeUnit>,
-    /// The columns to show, by their names in [`TABLE_COLUMNS`]; none shows all that the rows have.
+    /// The columns to show, by their keys in [`TABLE_COLUMNS`]; `None` shows all that the rows have
+    /// values for.
     pub columns: Option<Vec<&'static str>>,
-    /// How wide the table may get: columns become as narrow as what they show, and the less telling
-    /// ones are left out. None lays it out as torch does.
+    /// The maximum width of the table: columns are narrowed to their contents, and the least
+    /// important ones are dropped. `None` keeps torch's layout.
     pub max_width: Option<usize>,
 }
 
@@ -58,21 +62,24 @@ impl Default for TableOptions {
     }
 }
 
-/// What a table's rows have in common.
+/// The properties of the recording that decide which columns a table has.
+///
+/// They are not derived from the rows, because a recording with memory, for example, has a column for
+/// it even if all rows are zero.
 #[derive(Clone, Debug, Default)]
 pub struct TableFacts {
-    /// The device that worked beside the host, as headers name it.
+    /// The name of the device in headers, such as `CUDA`; `None` if only the CPU was recorded.
     pub device: Option<String>,
-    /// Memory was recorded.
+    /// Whether memory was recorded.
     pub memory: bool,
-    /// Floating-point operations were counted.
+    /// Whether floating-point operations were counted.
     pub flops: bool,
-    /// What was not kept.
+    /// The events that were lost.
     pub loss: Loss,
 }
 
 impl TableFacts {
-    /// Returns what holds for the rows of a profile.
+    /// Returns the properties of a profile.
     pub fn of(analysis: &Analysis) -> Self {
         Self {
             device: analysis
@@ -85,12 +92,12 @@ impl TableFacts {
     }
 }
 
-/// What stands in place of a table without rows.
+/// The text of a table without rows.
 pub const NO_EVENTS: &str = "No events were recorded.\n";
 
-/// Returns the averages of a profile as a table, or [`NO_EVENTS`] if there is no row.
+/// Returns the averages of a profile as a table, or [`NO_EVENTS`] if there are none.
 ///
-/// Each line ends in a line feed. A profile that lost events says so in the last line.
+/// Each line ends in a line feed. If events were lost, the last line reports how many.
 ///
 /// # Panics
 /// Never: a profile knows the device that its device times are of.
@@ -105,7 +112,7 @@ pub fn table(
         .expect("what has device times has the device's tracks")
 }
 
-/// Returns the events of a profile as a table with a row for each.
+/// Returns the events of a profile as a table, with a row for each event.
 ///
 /// # Panics
 /// Never: a profile knows the device that its device times are of.
@@ -114,10 +121,10 @@ pub fn events_table(analysis: &Analysis, options: &TableOptions) -> String {
         .expect("what has device times has the device's tracks")
 }
 
-/// Returns rows of any kind as a table, or [`NO_EVENTS`] if there is none.
+/// Returns rows as a table, or [`NO_EVENTS`] if there are none.
 ///
 /// # Errors
-/// When rows have device times and no device is named.
+/// Fails if rows have device times but `facts` does not name the device.
 pub fn table_of_rows(
     rows: &[Row<'_>],
     facts: &TableFacts,
@@ -141,17 +148,17 @@ pub fn table_of_rows(
     Ok(text)
 }
 
-/// What the cells of a table are made from, beside their row.
+/// The values that cells depend on in addition to their row.
 struct Sheet<'a> {
     rows: &'a [Row<'a>],
     facts: &'a TableFacts,
     options: &'a TableOptions,
     self_cpu_total: f64,
-    /// The device's name and the total of its time, if some row has any.
+    /// The name and the total time of the device, if some row has device time.
     device: Option<(&'a str, f64)>,
     shapes_width: usize,
     source_width: usize,
-    /// The power of a thousand that floating-point operations are shown in, if some row has any.
+    /// The unit of FLOPs as a power of a thousand, if some row has FLOPs.
     flops_unit: Option<usize>,
 }
 
@@ -179,7 +186,7 @@ impl<'a> Sheet<'a> {
         Ok(sheet)
     }
 
-    /// Finds how wide the columns get that depend on their cells.
+    /// Computes the widths that depend on the contents of cells, and the unit of FLOPs.
     fn measure(&mut self) {
         let shapes = self.rows.iter().filter_map(|row| row.shapes.as_deref());
         let longest = shapes
@@ -201,13 +208,14 @@ impl<'a> Sheet<'a> {
         if self.facts.flops {
             let flops = self.rows.iter().map(|row| row.float(Metric::Flops));
             let smallest = flops.filter(|&flops| flops > 0.0).min_by(f64::total_cmp);
-            // The unit is that of the smallest row, so that none is shown as zero.
+            // The smallest row decides the unit, so that no row is rounded to zero.
             self.flops_unit =
                 smallest.map(|smallest| (smallest.log10() / 3.0).clamp(0.0, 5.0) as usize);
         }
     }
 
-    /// Returns how wide a column of long texts gets: where the table has to fit, a fifth of it.
+    /// Returns the maximum width of a column of long texts: at most a fifth of the table if its width
+    /// is limited.
     fn limit(&self, own: Option<usize>) -> Option<usize> {
         let fifth = self.options.max_width.map(|width| width / 5);
         own.into_iter().chain(fifth).min()
@@ -217,7 +225,7 @@ impl<'a> Sheet<'a> {
         time_text(microseconds, self.options.time_unit)
     }
 
-    /// Returns how much a row has of a metric, as text.
+    /// Returns the amount of a metric as text.
     fn amount(&self, row: &Row<'_>, metric: Metric) -> String {
         let amount = row.amounts[metric];
         match metric.unit() {
@@ -234,15 +242,14 @@ impl<'a> Sheet<'a> {
 
 const SPACING: usize = 2;
 
-/// What shapes are said as when there are none.
+/// The texts that mean that there are no shapes.
 const NO_SHAPES: [&str; 3] = ["", "[]", "None"];
 
 fn capped(width: usize, limit: Option<usize>) -> usize {
     limit.map_or(width, |limit| width.min(limit))
 }
 
-/// Writes a row; where there is a column of source locations, further frames and a blank line
-/// follow.
+/// Writes a row. If there is a column of source locations, further frames and a blank line follow.
 fn write_row(text: &mut String, columns: &[Column], sheet: &Sheet<'_>, row: &Row<'_>) {
     write_line(text, columns, |column| (column.cell)(sheet, row));
     if columns.iter().all(|column| column.frame.is_none()) {

@@ -1,5 +1,5 @@
-//! The verdict of a comparison in words: one sentence that says what grew, or why the profiles
-//! cannot be judged.
+//! The verdict of a comparison as a sentence that names the time or row that grew, or the reason why
+//! the profiles cannot be judged.
 
 use mindprof_answers::{FailOn, Grown, Limit, Refusal, Side, Verdict};
 

@@ -1,19 +1,18 @@
-//! Texts of strangers made harmless: what would steer a terminal, break a line or be no XML is shown
-//! as an escape.
+//! Escapes characters that would control a terminal, break a line or be invalid in XML.
 //!
-//! Names come from traces, which anybody may have written. Everything that is laid out here, and
-//! what the program prints, goes through one of these two.
+//! Names come from traces, which are untrusted input. Every text that this crate lays out or the
+//! command line prints passes through one of these two functions.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Returns a text on one line, with control characters as escapes: `\n`, `\u001b`.
+/// Returns a text on a single line, with control characters escaped as in `\n` or `\u001b`.
 pub fn visible(text: &str) -> Cow<'_, str> {
     escaped(text, is_hidden)
 }
 
-/// Returns a text of lines, with all control characters but tabs as escapes. The escapes are
-/// those of JSON, so that a document stays what it is.
+/// Returns a text of several lines, with all control characters except tabs escaped. The escapes are
+/// those of JSON, so that a JSON document keeps its meaning.
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |letter| {
         !matches!(letter, '\n' | '\t') && is_hidden(letter)
@@ -39,8 +38,8 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Returns whether a character does something instead of being seen: controls, what turns the
-/// direction of writing around, separators of lines, and what is no character.
+/// Returns whether a character has an effect instead of a glyph: control characters, changes of the
+/// writing direction, line separators and noncharacters.
 fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

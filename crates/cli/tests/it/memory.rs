@@ -36,7 +36,7 @@ fn memory_from_before_the_window_has_its_own_band() {
         "device cuda:0: peak 81.06 MB,",
         "\nbefore the window      73.41 MB ",
         "\nnot known               7.65 MB ",
-        "what it was for is not known",
+        "categories are not known",
     ] {
         assert!(text.contains(part), "no {part:?} in\n{text}");
     }
@@ -283,11 +283,11 @@ fn blocks_of_a_silent_thread_are_not_a_leak() {
     let trace = trace_with_a_silent_thread(folder.path());
     let text = memory(&trace, &[]).printed();
     for part in [
-        "device cpu: peak at least 2.00 MB, 0.030 ms after its start; at least 1.00 MB at its end\n",
-        "\nat least: 2 blocks (2.00 MB) are counted only while seen in use, and may have been there for longer\n",
-        "\nwhen they were taken or given back is not known: torch does not tell of memory of all threads\n",
+        "device cpu: peak at least 2.00 MB, 0.030 ms into the window; at least 1.00 MB at the end\n",
+        "\nat least: 2 blocks (2.00 MB) are counted only while seen in use, and may have existed for longer\n",
+        "\ntheir allocation or release was not recorded: torch does not report the memory of all threads\n",
         " before the window (1 block)\n",
-        " before the window, or by a thread whose memory is not told (1 block)\n",
+        " before the window, or by a thread whose memory was not recorded (1 block)\n",
     ] {
         assert!(text.contains(part), "no {part:?} in\n{text}");
     }
@@ -313,7 +313,7 @@ fn blocks_of_a_silent_thread_are_not_a_leak() {
         "<strong>at least 2.00 MB</strong>",
         "; at least 1.00 MB in use at the end.",
         "<p>At least: 2 blocks (2.00 MB) are counted only while seen in use",
-        "torch does not tell of memory of all threads.</p>",
+        "torch does not report the memory of all threads.</p>",
     ] {
         assert!(page.contains(part), "no {part:?}");
     }

@@ -1,4 +1,4 @@
-//! The columns that events alone have: when and where they ran, and what ties them together.
+//! The columns that only events have: when and where they ran, and the ids that link them.
 
 use mindprof_analyze::{Analysis, Item, event_number, microseconds};
 use mindprof_answers::Steps;
@@ -8,7 +8,7 @@ use super::texts::TextColumn;
 use super::{Column, Values, column};
 use crate::place::Place;
 
-/// The columns while they are filled.
+/// A builder of the columns.
 pub(super) struct EventColumns<'a> {
     analysis: &'a Analysis,
     step_numbers: Steps,
@@ -42,7 +42,7 @@ impl<'a> EventColumns<'a> {
         }
     }
 
-    /// Adds an item.
+    /// Adds the row of an event or memory record.
     pub(super) fn add(&mut self, item: Item) {
         let (analysis, profile) = (self.analysis, self.analysis.profile());
         let start = match item {
@@ -66,8 +66,8 @@ impl<'a> EventColumns<'a> {
         };
         self.starts.push(microseconds(start));
         self.steps.push(self.step_numbers.at(start) as i64);
-        // The moment at which memory was not to be had is a memory record that a trace writes as an
-        // event.
+        // A failed allocation is an event in a trace, but counts as a memory record, which has no
+        // category and no links.
         let event = match item {
             Item::Event(id) if !analysis.is_out_of_memory(id) => Some(id),
             Item::Event(_) | Item::Memory(_) => None,
@@ -96,7 +96,7 @@ impl<'a> EventColumns<'a> {
         self.externals.push(known(external_id(self.analysis, id)));
     }
 
-    /// Returns the columns, in their order.
+    /// Returns the columns, from left to right.
     pub(super) fn finish(self) -> Vec<Column> {
         let numbers = |of: fn(&Place<'_>) -> Option<i64>| {
             let places = self.threads_of.iter().map(|id| &self.places[id.index()]);
@@ -125,11 +125,14 @@ impl<'a> EventColumns<'a> {
     }
 }
 
-/// Returns the number of the scope that an event is, or that it was done for; zero for none.
+/// Returns the external id of an event, or zero if it has none.
+///
+/// The external id of a CPU event is its own number. Device work and
+/// runtime calls have the number of the operator that launched them.
 pub fn external_id(analysis: &Analysis, id: EventId) -> u32 {
     let event = analysis.profile().event(id);
-    let is_host = analysis.device(id) == DeviceKind::Cpu;
-    if is_host && event.category != Category::Runtime {
+    let is_on_cpu = analysis.device(id) == DeviceKind::Cpu;
+    if is_on_cpu && event.category != Category::Runtime {
         return event_number(analysis, id);
     }
     analysis.profile().links(id).unwrap_or_default().external
@@ -144,7 +147,7 @@ fn optional(name: &str, values: &[Option<i64>]) -> Column {
     }
 }
 
-/// A column of texts that some items do not have.
+/// A column of texts that some rows do not have.
 #[derive(Default)]
 struct OptionalTexts {
     texts: TextColumn,

@@ -1,4 +1,4 @@
-//! Columns of texts and of lists while they are filled: what is equal is held once.
+//! Builders of dictionary-encoded columns: texts, lists of texts and lists of lists of integers.
 
 use std::hash::Hash;
 
@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::Values;
 
-/// A column of texts while it is filled.
+/// A builder of a column of texts.
 #[derive(Debug, Default)]
 pub(super) struct TextColumn {
     numbers: Vec<i32>,
@@ -19,7 +19,7 @@ impl TextColumn {
         self.numbers.push(number);
     }
 
-    /// Returns the number of a text without adding an item.
+    /// Returns the index of a text without adding a row.
     pub(super) fn number(&mut self, text: &str) -> i32 {
         match self.texts.known.get(text) {
             Some(&number) => number,
@@ -35,7 +35,7 @@ impl TextColumn {
     }
 }
 
-/// A column of lists of texts while it is filled.
+/// A builder of a column of lists of texts.
 #[derive(Debug, Default)]
 pub(super) struct TextListColumn {
     numbers: Vec<i32>,
@@ -48,7 +48,7 @@ impl TextListColumn {
         self.numbers.push(number);
     }
 
-    /// Returns the number of a list without adding an item.
+    /// Returns the index of a list without adding a row.
     pub(super) fn number<'a>(&mut self, list: impl Iterator<Item = &'a str>) -> i32 {
         let list = list.map(|text| self.texts.number(text)).collect();
         self.lists.number(list)
@@ -63,7 +63,7 @@ impl TextListColumn {
     }
 }
 
-/// A column of lists of lists of numbers while it is filled.
+/// A builder of a column of lists of lists of integers.
 #[derive(Debug, Default)]
 pub(super) struct IntListColumn {
     numbers: Vec<i32>,
@@ -75,7 +75,7 @@ impl IntListColumn {
         self.numbers.push(number);
     }
 
-    /// Returns the number of a list without adding an item.
+    /// Returns the index of a list without adding a row.
     pub(super) fn number(&mut self, list: Vec<Vec<i64>>) -> i32 {
         self.lists.number(list)
     }
@@ -88,7 +88,7 @@ impl IntListColumn {
     }
 }
 
-/// Values, each held once and known by its number.
+/// Distinct values in the order in which they were first seen, with an index from value to position.
 #[derive(Debug)]
 struct Distinct<T> {
     values: Vec<T>,
@@ -114,7 +114,7 @@ impl<T: Clone + Eq + Hash> Distinct<T> {
     }
 }
 
-/// Returns texts as the values of a column.
+/// Returns texts as the dictionary-encoded values of a column.
 pub fn text_values<'a>(texts: impl IntoIterator<Item = &'a str>) -> Values {
     let mut column = TextColumn::default();
     for text in texts {
@@ -123,7 +123,7 @@ pub fn text_values<'a>(texts: impl IntoIterator<Item = &'a str>) -> Values {
     column.finish()
 }
 
-/// Returns lists of texts as the values of a column.
+/// Returns lists of texts as the dictionary-encoded values of a column.
 pub fn text_list_values(lists: impl IntoIterator<Item = Vec<String>>) -> Values {
     let mut column = TextListColumn::default();
     for list in lists {
@@ -133,7 +133,7 @@ pub fn text_list_values(lists: impl IntoIterator<Item = Vec<String>>) -> Values 
     column.finish()
 }
 
-/// Returns lists of lists of numbers as the values of a column.
+/// Returns lists of lists of integers as the dictionary-encoded values of a column.
 pub fn int_list_values(lists: impl IntoIterator<Item = Vec<Vec<i64>>>) -> Values {
     let mut column = IntListColumn::default();
     for list in lists {

@@ -1,5 +1,7 @@
-//! The timeline as torch's JSON: points, or one row for each change. Points are walked twice, which
-//! costs less than to hold them.
+//! The memory timeline in torch's two JSON layouts: points in time, or one row for each change.
+//!
+//! Points are computed twice, once for their times and once for their sizes, which is cheaper than
+//! storing them.
 
 use std::io::Write;
 
@@ -8,13 +10,14 @@ use mindprof_analyze::{Analysis, CategoryBytes, MemoryAction, MemoryCategory, Me
 use super::points::points;
 use crate::error::Result;
 
-/// How much text is gathered before it is written.
+/// The number of bytes to buffer before writing.
 const GATHERED: usize = 1 << 16;
 
-/// Writes `[times, sizes]`: microseconds, and for each of them a zero and the bytes by category.
+/// Writes `[times, sizes]`: the times in microseconds, and for each time a zero followed by the bytes
+/// in each category, as torch does.
 ///
 /// # Errors
-/// When `out` refuses.
+/// Fails if `out` cannot be written to.
 pub fn write_memory_timeline(
     analysis: &Analysis,
     place: MemoryPlace,
@@ -36,17 +39,18 @@ pub fn write_memory_timeline(
     list.finish()
 }
 
-/// The text of one point, of which the next keeps what comes before the first category that changed.
+/// The text of the sizes at one point. The next point reuses the text before the first category that
+/// changed.
 struct Row {
     bytes: CategoryBytes,
     text: Vec<u8>,
-    /// Where the number of each category ends in the text.
+    /// The end of the number of each category in the text.
     ends: [usize; MemoryCategory::ALL.len()],
 }
 
 impl Row {
     fn new() -> Self {
-        // No sum is as low as this, so that all categories change at the first point.
+        // No size is as low as this, so every category changes at the first point.
         Self {
             bytes: [i64::MIN; MemoryCategory::ALL.len()],
             text: b"[0".to_vec(),
@@ -75,11 +79,11 @@ impl Row {
     }
 }
 
-/// Writes one row `[time, action, bytes, category]` for each change, and two where a block is
-/// written to.
+/// Writes a row `[time, action, bytes, category]` for each change, as torch does. A write to a block
+/// has two rows, because it may change the category of the block.
 ///
 /// # Errors
-/// When `out` refuses.
+/// Fails if `out` cannot be written to.
 pub fn write_memory_timeline_raw(
     analysis: &Analysis,
     place: MemoryPlace,
@@ -118,7 +122,7 @@ pub fn write_memory_timeline_raw(
     list.finish()
 }
 
-/// Text that is gathered and written in large pieces, with Python's spaces.
+/// A buffered writer of JSON lists with the same spaces as Python's `json` module.
 struct List<'a> {
     out: &'a mut dyn Write,
     text: Vec<u8>,

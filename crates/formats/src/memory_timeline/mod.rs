@@ -1,7 +1,6 @@
-//! The memory timeline for programs: torch's two kinds of JSON, and a summary.
+//! The memory timeline as JSON: torch's two layouts, and a summary.
 //!
-//! All of them are views of [`mindprof_analyze::MemoryTimeline`]; nothing but times is converted
-//! here.
+//! All of them are views of [`mindprof_analyze::MemoryTimeline`]. Only times are converted here.
 
 mod json;
 mod points;

@@ -1,24 +1,27 @@
-//! The timeline as points: how much there was of each category after each microsecond in which
+//! The memory timeline as points: the bytes in each category after every microsecond in which
 //! something changed.
 
 use mindprof_analyze::{Analysis, CategoryBytes, MemoryCategory, MemoryChange, MemoryPlace};
 use mindprof_model::Nanos;
 
-/// Times and sizes of one place.
+/// The memory in use over time, of one process on one device.
+///
+/// The memory page draws its chart from these points. They count blocks only while these were
+/// certainly in use, whereas torch's JSON counts them for as long as they may have been.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryPoints {
-    /// The times, in microseconds since the Unix epoch. What was there before the window shares
-    /// the first time.
+    /// The times, in microseconds since the Unix epoch. Memory from before the window has the time
+    /// of the first change.
     pub times: Vec<u64>,
-    /// The bytes by category after each time.
+    /// The bytes in each category after each time.
     pub bytes: Vec<CategoryBytes>,
-    /// What the allocator had handed out beyond that after each time; nothing where it does not
-    /// tell.
+    /// The bytes that the allocator had handed out beyond that after each time; zero if it does not
+    /// report its totals.
     pub unseen: Vec<i64>,
 }
 
 impl MemoryPoints {
-    /// Collects the points of a place, of what was certainly in use.
+    /// Computes the points of a place from the blocks that were certainly in use.
     pub fn build(analysis: &Analysis, place: MemoryPlace) -> Self {
         let timeline = analysis.memory_timeline();
         let totals = timeline.totals(analysis, place);
@@ -35,27 +38,27 @@ impl MemoryPoints {
     }
 }
 
-/// How much there was after one microsecond.
+/// The memory in use after one microsecond.
 pub(super) struct Point {
     /// The microsecond.
     pub(super) time: u64,
     pub(super) bytes: CategoryBytes,
-    /// When the last change in it was; none before the window.
+    /// The time of the last change in it; `None` before the window.
     last: Option<Nanos>,
 }
 
-/// Walks the points of a place, with every block for as long as it may have been there.
+/// Returns the points of a place, counting every block for as long as it may have been in use.
 pub(super) fn points(analysis: &Analysis, place: MemoryPlace) -> impl Iterator<Item = Point> {
     points_of(analysis, move || {
         analysis.memory_timeline().changes_in(place)
     })
 }
 
-/// Walks the points of changes. Changes within one microsecond are one point.
+/// Returns the points of changes. Changes within the same microsecond become one point.
 ///
 /// ```text
 /// changes   (before) a b        c  d d     e
-/// points    0        1          2  3       4     0 shares the time of 1, in whose microsecond a and b are
+/// points    0        1          2  3       4     0 has the time of 1; a and b share a microsecond
 /// ```
 fn points_of<'a, I: Iterator<Item = &'a MemoryChange>>(
     analysis: &Analysis,
@@ -85,7 +88,7 @@ fn points_of<'a, I: Iterator<Item = &'a MemoryChange>>(
     })
 }
 
-/// Returns the name of a category, as torch's enumeration has it.
+/// Returns the name of a category in torch's enumeration.
 pub const fn memory_category_name(category: MemoryCategory) -> &'static str {
     match category {
         MemoryCategory::Parameter => "PARAMETER",

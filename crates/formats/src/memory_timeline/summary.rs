@@ -1,5 +1,5 @@
-//! The timeline in a few numbers, as JSON: the peak, what is left at the end, and who held what at
-//! the peak.
+//! A summary of the memory timeline as JSON: the peak, the memory in use at the end, and the
+//! operators that held memory at the peak.
 
 use mindprof_analyze::{
     Analysis, CategoryBytes, MemoryCategory, MemoryHolder, MemoryOrigin, MemoryPeak, MemoryPlace,
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::points::{memory_category_name, points};
 use crate::memory_device::memory_device_name;
 
-/// Returns what there is to say of a process's memory on a device as JSON.
+/// Returns a summary of the memory of a process on a device as JSON.
 pub fn memory_summary_json(analysis: &Analysis, place: MemoryPlace) -> Value {
     let peak = analysis.memory_timeline().peak(analysis, place);
     let holders: Vec<Value> = peak
@@ -52,7 +52,7 @@ pub fn memory_summary_json(analysis: &Analysis, place: MemoryPlace) -> Value {
     })
 }
 
-/// Says where memory is from that lies in no block of the trace.
+/// Returns the name of memory that the allocator counts but no block of the trace accounts for.
 pub fn unseen_name(unseen: UnseenMemory) -> &'static str {
     if unseen.is_from_before {
         "before the window"
@@ -61,8 +61,8 @@ pub fn unseen_name(unseen: UnseenMemory) -> &'static str {
     }
 }
 
-/// Returns bytes by the names of categories; none where the profile does not tell what memory was
-/// for, since zero would be an answer.
+/// Returns the bytes in each category by name. If the categories are not known, the bytes are null
+/// rather than zero.
 fn by_category(peak: &MemoryPeak, bytes: &CategoryBytes) -> Value {
     let is_known = |category| peak.are_categories_known || category == MemoryCategory::Unknown;
     let pairs = MemoryCategory::ALL.into_iter().zip(bytes);
@@ -73,7 +73,7 @@ fn by_category(peak: &MemoryPeak, bytes: &CategoryBytes) -> Value {
     Value::Object(pairs.collect())
 }
 
-/// Says who took the blocks of a holder.
+/// Returns the operator that allocated the blocks of a holder, or a phrase if there is none.
 pub fn holder_name(analysis: &Analysis, holder: &MemoryHolder) -> String {
     if let Some(name) = holder.owner {
         return analysis.profile().strings().text(name).into();
@@ -81,12 +81,12 @@ pub fn holder_name(analysis: &Analysis, holder: &MemoryHolder) -> String {
     let name = match holder.origin {
         MemoryOrigin::Window => "outside of operators",
         MemoryOrigin::Before => "before the window",
-        MemoryOrigin::NotTold => "before the window, or by a thread whose memory is not told",
+        MemoryOrigin::NotTold => "before the window, or by a thread whose memory was not recorded",
     };
     name.into()
 }
 
-/// Returns whether blocks were there before the window opened; none if that is not known.
+/// Returns whether blocks were allocated before the window; `None` if that is not known.
 const fn is_preexisting(origin: MemoryOrigin) -> Option<bool> {
     match origin {
         MemoryOrigin::Window => Some(false),
@@ -95,7 +95,7 @@ const fn is_preexisting(origin: MemoryOrigin) -> Option<bool> {
     }
 }
 
-/// Returns the frames of a stack, innermost first.
+/// Returns the visible frames of a stack, innermost first.
 pub fn frame_texts(analysis: &Analysis, stack: StackId) -> Vec<&str> {
     let profile = analysis.profile();
     shown_frames(profile, stack)

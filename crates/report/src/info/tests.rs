@@ -52,7 +52,7 @@ Steps: 1
 
 Events lost: 0
 Repairs: 0
-Not understood, shown as the host's: 2 of category FEE
+Unknown category, shown as CPU events: 2 of FEE
 "
     );
     assert_eq!(json["unknown_categories"]["FEE"], 2);

@@ -1,22 +1,22 @@
-//! What a device's memory is divided into for eyes: the categories, or one "not known" where a
-//! trace tells none, and what only the allocator knows of.
+//! The bands that the memory of a device is divided into: its categories, or a single one called "not
+//! known", and the memory that only the allocator reports. Also the notes on uncertain amounts.
 
 use mindprof_analyze::{MemoryCategory, MemoryDoubt, MemoryPeak, MemoryPrecision};
 use mindprof_formats::{memory_category_name, unseen_name};
 
 use crate::number::memory_text;
 
-/// One layer of the chart, one row of the tables.
+/// A layer of the chart and a row of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Band {
-    /// What the allocator counted and no block of the profile accounts for.
+    /// Memory that the allocator counts but no block of the profile accounts for.
     Unseen,
-    /// What blocks were for.
+    /// The blocks of one category.
     Category(MemoryCategory),
 }
 
 impl Band {
-    /// Returns the bands that there is something to say of, from the bottom to the top.
+    /// Returns the bands to show, from the bottom to the top.
     pub(super) fn all(peak: &MemoryPeak) -> Vec<Self> {
         let is_unseen = peak.unseen.is_some_and(|unseen| {
             !unseen.is_from_before || unseen.at_peak != 0 || unseen.at_end != 0
@@ -31,7 +31,7 @@ impl Band {
             .collect()
     }
 
-    /// Returns what people read.
+    /// Returns the name to show.
     pub(super) fn name(self, peak: &MemoryPeak) -> String {
         match self {
             Self::Unseen => unseen_name(peak.unseen.unwrap_or_default()).into(),
@@ -42,7 +42,7 @@ impl Band {
         }
     }
 
-    /// Returns which colour the band has: those of categories by their places, then one more.
+    /// Returns the number of the colour: the index of the category, or the number after the last one.
     pub(super) const fn colour(self) -> usize {
         match self {
             Self::Unseen => MemoryCategory::ALL.len(),
@@ -65,7 +65,7 @@ impl Band {
     }
 }
 
-/// Returns an amount as far as it is known.
+/// Returns an amount as text, qualified if it is not exact.
 pub(super) fn amount_text(peak: &MemoryPeak, bytes: i64) -> String {
     let amount = memory_text(bytes);
     let amount = amount.trim();
@@ -77,27 +77,27 @@ pub(super) fn amount_text(peak: &MemoryPeak, bytes: i64) -> String {
     }
 }
 
-/// Says why amounts are not exact, if they are not.
+/// Returns the reasons why amounts are not exact; empty if they are.
 pub(super) fn doubt_texts(peak: &MemoryPeak) -> Vec<String> {
     let mut texts: Vec<String> = Vec::new();
     for doubt in &peak.doubts {
         let text = match doubt {
             MemoryDoubt::OldBlocks => {
-                "blocks of before the window count to its end, since torch does not tell when they are given back"
+                "blocks from before the window are counted to its end, because torch does not report when they are freed"
             }
             MemoryDoubt::LostEvents => {
-                "events were lost: blocks that were taken or given back may be among them"
+                "events were lost, which may include allocations and releases"
             }
             MemoryDoubt::MissingReleases => {
-                "the allocator had handed out less: some memory was given back where nobody recorded"
+                "the allocator reports less memory in use: some was freed outside the recording"
             }
             MemoryDoubt::Untimed => {
                 texts.extend(untimed_texts(peak));
                 continue;
             }
-            MemoryDoubt::Before => "the trace does not tell what was in use before the window",
+            MemoryDoubt::Before => "the trace does not report the memory in use before the window",
             MemoryDoubt::Unrecorded => {
-                "some memory was taken where nobody recorded, as on other threads"
+                "some memory was allocated outside the recording, for example on other threads"
             }
         };
         texts.push(text.into());
@@ -108,8 +108,8 @@ pub(super) fn doubt_texts(peak: &MemoryPeak) -> Vec<String> {
     texts
 }
 
-/// Says what is not known of blocks that threads may have taken or given back whose memory nobody
-/// recorded.
+/// Describes the blocks whose allocation or release may have happened on threads whose memory was
+/// not recorded.
 fn untimed_texts(peak: &MemoryPeak) -> [String; 2] {
     let bytes = memory_text(peak.untimed.bytes as i64);
     let (blocks, are) = match peak.untimed.blocks {
@@ -118,10 +118,10 @@ fn untimed_texts(peak: &MemoryPeak) -> [String; 2] {
     };
     [
         format!(
-            "{blocks} ({}) {are} counted only while seen in use, and may have been there for longer",
+            "{blocks} ({}) {are} counted only while seen in use, and may have existed for longer",
             bytes.trim()
         ),
-        "when they were taken or given back is not known: torch does not tell of memory of all threads"
+        "their allocation or release was not recorded: torch does not report the memory of all threads"
             .into(),
     ]
 }

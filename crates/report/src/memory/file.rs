@@ -1,4 +1,4 @@
-//! The timeline as a file, whose name says which kind.
+//! The memory timeline as a file whose name selects the format.
 
 use std::path::Path;
 
@@ -10,11 +10,14 @@ use crate::error::Result;
 
 use super::page::write_memory_timeline_html;
 
-/// Writes the memory timeline of a process on a device: a page if the name ends in `.html`, one row for each
-/// change if it ends in `raw.json.gz`, points otherwise; compressed if it ends in `.gz`.
+/// Writes the memory timeline of a process on a device to a file.
+///
+/// A name that ends in `.html` selects the page, and one that ends in `raw.json.gz` selects JSON with
+/// one row for each change. All other names select JSON with points. If the name ends in `.gz`, the
+/// file is compressed.
 ///
 /// # Errors
-/// When the file cannot be written; the error names it.
+/// Fails if the file cannot be written. The error names the file.
 pub fn write_memory_timeline_file(
     analysis: &Analysis,
     place: MemoryPlace,

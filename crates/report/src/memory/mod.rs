@@ -1,5 +1,5 @@
-//! The memory timeline for eyes: a page, and a summary; and the file whose name says which kind of
-//! timeline it is.
+//! The memory timeline for people: an HTML page and a text summary. Also the file that holds a page
+//! or JSON, depending on its name.
 
 mod bands;
 mod file;

@@ -1,5 +1,5 @@
-//! The timeline as a page: one file without a network, with a stacked chart and the same numbers in
-//! tables.
+//! The memory timeline as an HTML page: one self-contained file with a stacked chart, and tables with
+//! the same numbers.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -16,21 +16,22 @@ const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = concat!(include_str!("page/chart.js"), include_str!("page/main.js"));
 
-/// The table of a longer timeline is thinned to about this many points; the peak stays.
+/// The approximate maximum number of points in the table. Longer timelines are thinned; the peak is
+/// kept.
 const MOST_POINTS: usize = 4000;
 
-/// The chart has this many, and draws of them what its width has room for: who looks closer sees
-/// more.
+/// The approximate maximum number of points in the chart. It draws as many as its width has room
+/// for, and zooming in shows the rest.
 const MOST_DETAIL: usize = 20_000;
 
-/// How many holders the page shows, and how many frames of each before the rest is folded away.
+/// The maximum number of holders, and the number of frames of each that are shown unfolded.
 const MOST_HOLDERS: usize = 50;
 const FIRST_FRAMES: usize = 3;
 
-/// Writes the page of a process's memory on a device.
+/// Writes the page of the memory of a process on a device.
 ///
 /// # Errors
-/// When `out` refuses.
+/// Fails if `out` cannot be written to.
 pub fn write_memory_timeline_html(
     analysis: &Analysis,
     place: MemoryPlace,
@@ -68,7 +69,7 @@ pub fn write_memory_timeline_html(
             "point_count" => point_count(all.times.len(), points.times.len()),
             "point_heads" => point_heads(&peak),
             "points" => point_rows(analysis, &points, &peak),
-            other => unreachable!("the page has a place for {other}"),
+            other => unreachable!("unknown placeholder {other}"),
         };
         out.write_all(text.as_bytes())?;
         rest = after;
@@ -76,8 +77,7 @@ pub fn write_memory_timeline_html(
     Ok(out.write_all(rest.as_bytes())?)
 }
 
-/// Returns at most about so many points: of each stretch of time the point with the most in use, and
-/// the last one.
+/// Returns at most about `most` points: the highest and the last one of each time interval.
 fn thinned(all: &MemoryPoints, most: usize) -> MemoryPoints {
     let count = all.times.len();
     if count <= most {
@@ -93,7 +93,7 @@ fn thinned(all: &MemoryPoints, most: usize) -> MemoryPoints {
         let end = (begin + 1..count)
             .find(|&index| stretch(index) != stretch(begin))
             .unwrap_or(count);
-        // Of several that are highest the first one, so that the peak is where it is.
+        // If several points are highest, the first one is kept, so that the peak does not move.
         let highest = (begin..end).rev().max_by_key(|&index| total(index));
         let mut kept: Vec<usize> = highest.into_iter().chain([end - 1]).collect();
         kept.dedup();
@@ -129,7 +129,7 @@ fn data(analysis: &Analysis, points: &MemoryPoints, peak: &MemoryPeak) -> String
         "peak_bytes": peak.total(),
     })
     .to_string();
-    // Within a script no markup may begin.
+    // No markup may start inside a script.
     text.replace('<', "\\u003c")
 }
 
@@ -137,7 +137,7 @@ fn band_text(band: Band, peak: &MemoryPeak) -> String {
     band.name(peak).replace('_', " ")
 }
 
-/// Returns how much of each band there was at a point.
+/// Returns the bytes in each band at a point.
 fn amounts_at(bands: &[Band], points: &MemoryPoints, index: usize) -> Vec<i64> {
     let amount = |band: &Band| match band {
         Band::Unseen => points.unseen[index],
@@ -152,7 +152,7 @@ fn notes(peak: &MemoryPeak) -> String {
         let _ = writeln!(notes, "<p>{}.</p>", sentence(&text));
     }
     let categories = (!peak.are_categories_known).then_some(
-        "<p>What it was for is not known: the trace does not tell enough of which tensors lay where.</p>\n",
+        "<p>Categories are not known: the trace does not record which tensors used the memory.</p>\n",
     );
     notes + categories.unwrap_or_default()
 }
@@ -187,7 +187,7 @@ fn category_rows(peak: &MemoryPeak) -> String {
     rows
 }
 
-/// Returns the cells of what was in use at the peak, its part of all of it, and at the end.
+/// Returns the cells of the bytes at the peak, their share of the total, and the bytes at the end.
 fn amounts(at_peak: i64, at_end: i64, all: i64) -> String {
     format!(
         "<td>{}</td><td>{}</td><td>{}</td>",
@@ -202,7 +202,7 @@ fn share(bytes: i64, all: i64) -> String {
     format!("{percent:.1}%")
 }
 
-/// Returns the name of a band with the colour that the chart has for it.
+/// Returns the name of a band next to its colour in the chart.
 fn band_cell(band: Band, peak: &MemoryPeak) -> String {
     let (index, name) = (band.colour(), band_text(band, peak));
     format!("<span class=\"swatch\" style=\"background:var(--category-{index})\"></span>{name}")
@@ -227,7 +227,7 @@ fn holder_rows(analysis: &Analysis, peak: &MemoryPeak) -> String {
     rows
 }
 
-/// Returns the frames of a stack, those further out folded away.
+/// Returns the frames of a stack, with the outer ones folded away.
 fn stack_cell(frames: &[&str]) -> String {
     let lines = |frames: &[&str]| format!("<pre>{}</pre>", escaped(&frames.join("\n")));
     let (first, rest) = frames.split_at(frames.len().min(FIRST_FRAMES));
@@ -259,7 +259,7 @@ fn point_count(all: usize, kept: usize) -> String {
     if all == kept {
         format!("{all} points")
     } else {
-        format!("{kept} of {all} points: the highest and the last of each stretch of time")
+        format!("{kept} of {all} points: the highest and the last of each time interval")
     }
 }
 

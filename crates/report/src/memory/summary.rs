@@ -1,5 +1,5 @@
-//! The timeline in a few lines: the peak, what is left at the end, and who held the most at the
-//! peak.
+//! A summary of the memory timeline as text: the peak, the memory in use at the end, and the
+//! operators that held the most at the peak.
 
 use std::fmt::Write;
 
@@ -10,25 +10,25 @@ use super::bands::{Band, amount_text, doubt_texts};
 use crate::number::memory_text;
 use crate::visible::visible;
 
-/// How many holders and frames the text names; the JSON of `formats` has all.
+/// The maximum numbers of holders and frames in the text. The JSON of `mindprof_formats` has all.
 const HOLDERS: usize = 10;
 const FRAMES: usize = 3;
 
-/// Returns what there is to say of a process's memory on a device as text.
+/// Returns a summary of the memory of a process on a device as text.
 pub fn memory_summary(analysis: &Analysis, place: MemoryPlace) -> String {
     let peak = analysis.memory_timeline().peak(analysis, place);
     let mut text = String::new();
     let name = memory_place_name(analysis, place);
     let when = peak.time.map_or_else(
         || "before the window".into(),
-        |time| format!("{:.3} ms after its start", time.0 as f64 / 1e6),
+        |time| format!("{:.3} ms into the window", time.0 as f64 / 1e6),
     );
     let mut line = |text_of_line: std::fmt::Arguments<'_>| {
         let _ = writeln!(text, "{text_of_line}");
     };
     let amount = |bytes: i64| memory_text(bytes).trim().to_owned();
     line(format_args!(
-        "device {name}: peak {}, {when}; {} at its end",
+        "device {name}: peak {}, {when}; {} at the end",
         amount_text(&peak, peak.total()),
         amount_text(&peak, peak.total_at_end())
     ));
@@ -68,10 +68,10 @@ pub fn memory_summary(analysis: &Analysis, place: MemoryPlace) -> String {
     text
 }
 
-/// Says what of the numbers is not the whole truth.
+/// Returns the notes on numbers that are not exact or not known.
 fn notes(peak: &MemoryPeak) -> impl Iterator<Item = String> {
     let categories = (!peak.are_categories_known).then_some(
-        "what it was for is not known: the trace does not tell enough of which tensors lay where",
+        "categories are not known: the trace does not record which tensors used the memory",
     );
     let categories = categories.map(str::to_owned);
     doubt_texts(peak).into_iter().chain(categories)

@@ -119,7 +119,7 @@ fn a_long_timeline_is_thinned_without_losing_its_peak() {
     let (data, _) = rest.split_once("</script>").unwrap();
     let data: serde_json::Value = serde_json::from_str(data).unwrap();
     let detail = data["times"].as_array().unwrap().len();
-    assert!(detail > 3 * rows, "{detail} points for who looks closer");
+    assert!(detail > 3 * rows, "{detail} points to zoom into");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn the_summary_says_peak_end_and_holders() {
     contains_in_order(
         &memory_summary(&analysis, HOST),
         &[
-            "device cpu: peak at least 28 B, 0.002 ms after its start; at least 4 B at its end",
+            "device cpu: peak at least 28 B, 0.002 ms into the window; at least 4 B at the end",
             "not known                  28 B          4 B",
             "16 B  not known        before the window (1 block)",
             "12 B  not known        outside of operators (2 blocks)",

@@ -1,4 +1,4 @@
-//! The columns of a table, from left to right, and which of them are shown.
+//! The columns of a table: their keys and headers, their cells, and the choice of those that fit.
 
 use mindprof_analyze::{Metric, Percentiles, microseconds};
 use mindprof_formats::{Row, SortBy};
@@ -8,14 +8,15 @@ use super::{SPACING, Sheet, capped};
 use crate::grid::{characters, cut};
 use crate::number::share_text;
 
-/// One column: everything the layout needs to know about it.
+/// One column of a table, with everything that the layout needs.
 pub(super) struct Column {
-    /// What it is asked for by.
+    /// The key that selects it.
     pub(super) key: &'static str,
     pub(super) header: String,
     pub(super) width: usize,
     pub(super) cell: Box<Cell>,
-    /// How one frame of a stack is shown, in the column that has them; it is aligned to the left.
+    /// The function that formats a stack frame, in the column of source locations. This column is
+    /// aligned to the left.
     pub(super) frame: Option<fn(&Sheet<'_>, &str) -> String>,
 }
 
@@ -115,11 +116,10 @@ fn header(sheet: &Sheet<'_>, key: &str) -> String {
     header.replace("{unit}", unit).replace("{device}", device)
 }
 
-/// How narrow the column of names gets before others are left out.
+/// The minimum width of the column of names. Other columns are dropped before it gets narrower.
 const LEAST_NAME_WIDTH: usize = 20;
 
-/// Returns the columns that are shown: those that were asked for, in that order, or those that there
-/// is room for.
+/// Returns the columns to show: the requested ones in the requested order, or those that fit.
 pub(super) fn shown_columns(sheet: &Sheet<'_>) -> Vec<Column> {
     let mut all = columns(sheet);
     if let Some(keys) = &sheet.options.columns {
@@ -128,7 +128,7 @@ pub(super) fn shown_columns(sheet: &Sheet<'_>) -> Vec<Column> {
             let found = all.iter().position(|column| column.key == *key);
             picked.extend(found.map(|index| all.remove(index)));
         }
-        // A table has a column, whatever the rows lack.
+        // A table has at least one column, even if the rows have values for none of those requested.
         if picked.is_empty() {
             all.truncate(1);
         } else {
@@ -141,8 +141,8 @@ pub(super) fn shown_columns(sheet: &Sheet<'_>) -> Vec<Column> {
     }
 }
 
-/// Makes columns as narrow as what they show, and leaves out the less telling ones that there is
-/// still no room for; what was asked for stays. Names take the room that is left.
+/// Narrows columns to their contents, then drops the least important ones until the table fits.
+/// Columns that the user requested are kept. Names take the remaining width.
 fn fitting(sheet: &Sheet<'_>, mut columns: Vec<Column>, width: usize) -> Vec<Column> {
     let rows = sheet.options.rows.shown(sheet.rows);
     for column in columns.iter_mut().filter(|column| column.key != "name") {
@@ -167,12 +167,12 @@ fn fitting(sheet: &Sheet<'_>, mut columns: Vec<Column>, width: usize) -> Vec<Col
     let room = |columns: &[Column]| {
         let others = columns.iter().filter(|column| column.key != "name");
         let taken: usize = others.map(|column| column.width + SPACING).sum();
-        // Lines end in the spacing of their last column.
+        // Every line ends with the spacing of its last column.
         width.saturating_sub(taken + SPACING)
     };
     let sorted_by = sheet.options.rows.sort_by.map(SortBy::name);
     let rank = |column: &Column| {
-        // What the order comes from says more than any other number.
+        // The sort key is the most important number.
         let is_kept = sorted_by == Some(column.key);
         (!is_kept).then(|| TABLE_COLUMNS.iter().position(|key| *key == column.key))
     };
@@ -194,7 +194,7 @@ fn fitting(sheet: &Sheet<'_>, mut columns: Vec<Column>, width: usize) -> Vec<Col
     columns
 }
 
-/// Returns the columns that the rows call for, from left to right.
+/// Returns the columns that the rows have values for, from left to right.
 fn columns(sheet: &Sheet<'_>) -> Vec<Column> {
     let mut columns = vec![column("name", name_width(sheet), |sheet, row| {
         cut_name(&row.name, sheet.options.max_name_column_width)
@@ -324,7 +324,7 @@ fn name_width(sheet: &Sheet<'_>) -> usize {
     )
 }
 
-/// Cuts a name that does not fit beside three dots.
+/// Cuts a long name and appends three dots. Like torch, cuts names that would just fit.
 pub(super) fn cut_name(name: &str, limit: Option<usize>) -> String {
     let Some(kept) = limit.map(|limit| limit.saturating_sub(3)) else {
         return name.into();
@@ -336,7 +336,7 @@ pub(super) fn cut_name(name: &str, limit: Option<usize>) -> String {
     head + "..."
 }
 
-/// Keeps the end of a frame that does not fit: the function says more than the folder.
+/// Keeps the end of a frame that is too long, because the function matters more than the folder.
 fn cut_source(frame: &str, width: usize) -> String {
     let length = characters(frame);
     if length <= width {

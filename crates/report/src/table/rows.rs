@@ -1,4 +1,4 @@
-//! Rows as they may be shown: names, shapes and frames without control characters.
+//! Escapes control characters in the names, shapes and frames of rows before they are printed.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -7,7 +7,7 @@ use mindprof_formats::Row;
 
 use crate::visible::visible;
 
-/// Returns rows whose texts do nothing but be seen. Those of ordinary names are the ones given.
+/// Returns rows with control characters escaped. Borrows the rows if there are none to escape.
 pub(super) fn visible_rows<'a>(rows: &'a [Row<'a>]) -> Cow<'a, [Row<'a>]> {
     let is_visible = |text: &str| matches!(visible(text), Cow::Borrowed(_));
     let is_ordinary = |row: &Row<'_>| {

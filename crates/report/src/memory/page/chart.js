@@ -2,7 +2,7 @@
 const chart = (() => {
   const UNITS = ["B", "KB", "MB", "GB"];
 
-  // Rounds as the tables of the page are rounded.
+  // Rounds half to even, like the tables of the page.
   function halfToEven(value) {
     const rounded = Math.round(value);
     return Math.abs(value % 1) === 0.5 && rounded % 2 !== 0 ? rounded - 1 : rounded;
@@ -20,7 +20,7 @@ const chart = (() => {
     return `${microseconds} us`;
   }
 
-  // Returns a text without zeros that say nothing: `2.5 ms` for `2.500 ms`, `512 KB` for `512.00 KB`.
+  // Removes trailing zeros: `2.5 ms` for `2.500 ms`, `512 KB` for `512.00 KB`.
   function round(text) {
     return text.replace(/(\.\d*?)0+(?= )/, "$1").replace(/\.(?= )/, "");
   }
@@ -35,7 +35,7 @@ const chart = (() => {
     return Math.max(0, low - 1);
   }
 
-  // Returns at most about `most` points: of each stretch of time the highest, and the last one.
+  // Returns at most about `most` points: the highest and the last one of each time interval.
   function thinned(times, rows, most) {
     if (times.length <= most) return { times, rows };
     const first = times[0], span = times[times.length - 1] - first + 1;

@@ -31,7 +31,7 @@
     const first = chart.indexAt(data.times, state.range[0]);
     const end = chart.indexAt(data.times, state.range[1]) + 1;
     const times = data.times.slice(first, end).map((time) => Math.max(time, state.range[0]));
-    // Two points for each column of the screen: more cannot be seen, and come when one looks closer.
+    // Two points for each column of pixels: more would not be visible, and appear after zooming in.
     return chart.thinned(times, data.bytes.slice(first, end), 2 * state.width);
   }
 
@@ -77,7 +77,7 @@
     make("text", { class: "peak-name", x, y: EDGE.top - 12, "text-anchor": anchor }, svg, `peak ${chart.bytesText(data.peak_bytes)}`);
   }
 
-  // What follows the pointer is drawn apart: the layers are too many to be made again each time.
+  // The cursor is drawn on top: redrawing all layers at every move of the pointer would be too slow.
   function drawOverlay() {
     overlay.replaceChildren();
     if (state.chosen) {
