@@ -34,8 +34,7 @@ pub struct Row<'a> {
     pub amounts: Amounts,
     /// The id of the machine, or -1 if there is only one.
     pub node: i64,
-    /// The shapes of the inputs as text; `None` if the row does not show
-    /// shapes.
+    /// The shapes of the inputs as text; `None` if the row has none to show.
     pub shapes: Option<Rc<str>>,
     /// The stack frames of the call, innermost first.
     pub stack: Rc<[Cow<'a, str>]>,

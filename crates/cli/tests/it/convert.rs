@@ -218,6 +218,9 @@ fn device_events_have_no_stack_and_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("a.folded");
     let told = run([Path::new("convert"), &trace, &out]).told();
-    assert!(told.contains(": folded cannot hold 320 device events, "), "{told}");
+    assert!(
+        told.contains(": folded cannot hold 320 device events, "),
+        "{told}"
+    );
     assert!(told.contains(" memory records\n"), "{told}");
 }

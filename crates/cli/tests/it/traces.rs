@@ -185,10 +185,8 @@ fn every_format_takes_every_trace_and_reports_omissions() {
             }
             let lack = match name {
                 "a.pftrace" => None,
-                "a.speedscope.json" | "a.folded" => {
-                    Some(format!("{memory} memory records have no place"))
-                }
-                _ => Some("memory records have no row".to_owned()),
+                "a.speedscope.json" | "a.folded" => Some(format!(" {memory} memory records\n")),
+                _ => Some(" memory records: the row of ".to_owned()),
             };
             let is_told = |lack: String| run.stderr.contains(&lack);
             assert_eq!(
