@@ -6,6 +6,8 @@ use std::path::Path;
 use mindprof_trace::FileError;
 
 /// The reasons why a report cannot be written.
+///
+/// Most of them come from `mindprof_formats`, which reads and writes the data behind a report.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

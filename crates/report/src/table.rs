@@ -23,8 +23,8 @@ mod tests;
 
 /// The layout of a table.
 ///
-/// With the defaults, which are torch's, a table is byte for byte torch's own. The command line and
-/// Python fill this in from their options.
+/// The defaults are torch's, and the result is then laid out exactly like a table of torch. The command
+/// line and Python fill this in from their options.
 #[derive(Clone, Debug)]
 pub struct TableOptions {
     /// The rows to show.

@@ -127,8 +127,8 @@ impl<'a> EventColumns<'a> {
 
 /// Returns the external id of an event, or zero if it has none.
 ///
-/// The external id of a CPU event is its own number. Device work and
-/// runtime calls have the number of the operator that launched them.
+/// The external id of a CPU event is its own number. Device work and runtime calls have the number of
+/// the operator that launched them.
 pub fn external_id(analysis: &Analysis, id: EventId) -> u32 {
     let event = analysis.profile().event(id);
     let is_on_cpu = analysis.device(id) == DeviceKind::Cpu;

@@ -1,4 +1,4 @@
-//! torch's own trace in, torch's own rows out.
+//! Compares the rows of torch's own traces with the rows that torch computed for them.
 
 use mindprof_analyze::{Analysis, Average, GroupBy, Metric, averages};
 use mindprof_formats::{average_rows, event_rows, shapes_text};
@@ -73,7 +73,7 @@ fn check_row(
     }
 }
 
-/// torch sums floating-point microseconds: a nanosecond per event is what that may cost.
+/// torch sums floating-point microseconds, which may be off by a nanosecond per event.
 fn assert_time(expected: &Value, found_ns: i64, count: u64, said: &str) {
     let expected_ns = expected.as_f64().unwrap() * 1e3;
     let difference = (expected_ns - found_ns as f64).abs();
@@ -139,8 +139,7 @@ fn rows_by_stack_are_torchs_rows() {
     assert_eq!(rows_agree("by_stack_5", BY_STACK), 4);
 }
 
-/// Where a nanosecond more or less comes from: overlapping children count once here, and twice in
-/// torch.
+/// Self times differ because overlapping children count once here, and twice in torch.
 #[test]
 fn events_are_torchs_events() {
     for session in Session::ALL {

@@ -1,8 +1,7 @@
-//! torch's own trace in, torch's own memory timeline out, as far as a trace tells of it.
+//! Compares the memory timeline of torch's own traces with the one that torch exported.
 //!
-//! A trace has the memory records of its window. It does not say which tensors operators were
-//! given, so that it tells neither what memory was for nor of blocks that live through the whole
-//! window.
+//! A trace has the memory records of its window, but not the tensors that operators were given. So
+//! it has neither the categories of memory nor the blocks that live through the whole window.
 
 use mindprof_analyze::{Analysis, MemoryCategory, MemoryPlace};
 use mindprof_formats::{MemoryPoints, memory_device};
@@ -25,7 +24,7 @@ fn torchs(session: Session, device: &str) -> Vec<(u64, i64)> {
         .collect()
 }
 
-/// Returns the memory of a device, of the one process that has some; without points if none has.
+/// Returns the memory of a device in the one process that has some, or no points if none has.
 fn place(analysis: &Analysis, name: &str) -> MemoryPlace {
     let device = memory_device(name).unwrap();
     let places = analysis.memory_timeline().places();
@@ -35,7 +34,7 @@ fn place(analysis: &Analysis, name: &str) -> MemoryPlace {
     place.unwrap_or(MemoryPlace { process: 0, device })
 }
 
-/// Returns the total at a time: that of the last point which is not later.
+/// Returns the total at a time, which is that of the last point that is not later.
 fn total_at(points: &MemoryPoints, time: u64) -> i64 {
     let next = points.times.partition_point(|&point| point <= time);
     let last = next.checked_sub(1).map(|last| points.bytes[last]);
@@ -57,7 +56,7 @@ fn a_trace_gives_torchs_totals_at_torchs_times() {
             let ours = MemoryPoints::build(&analysis, place(&analysis, name));
             let torchs = torchs(session, name);
             devices += 1;
-            // What lives through the window is in torch's totals alone.
+            // Only torch's totals include blocks that live through the window.
             let lasting = torchs
                 .last()
                 .map_or(0, |&(time, total)| total - total_at(&ours, time + 1));

@@ -1,4 +1,5 @@
-//! torch's own trace in, torch's own lines of stacks out; and files of real traces for speedscope.
+//! Compares the folded stacks of torch's own traces with those that torch exported, and checks the
+//! speedscope files of real traces.
 
 use std::collections::BTreeMap;
 
@@ -59,8 +60,8 @@ fn weighed(analysis: &Analysis, self_time: impl Fn(EventId) -> i64) -> BTreeMap<
     sorted(found)
 }
 
-/// Where children overlap, torch's self times differ; with those in place of ours every line is
-/// torch's.
+/// torch's self times differ if children overlap. With its self times in place of ours, every line
+/// is torch's.
 #[test]
 fn stacks_are_torchs_stacks() {
     let mut sessions = 0;
@@ -93,7 +94,7 @@ fn stacks_are_torchs_stacks() {
     assert_eq!(sessions, 4);
 }
 
-/// What speedscope needs to open a file: within a profile time never goes back, and what opened
+/// speedscope opens a file only if time never goes backwards in a profile and the event that opened
 /// last closes first.
 #[test]
 fn every_session_opens_in_speedscope() {

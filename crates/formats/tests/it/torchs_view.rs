@@ -1,8 +1,8 @@
-//! A recorded trace as the torch of its session understood it, where that is not how we do.
+//! Rebuilds a recorded trace the way the torch of its session interpreted it, where we differ.
 //!
-//! torch 2.11 leaves Python functions out after it has found the stacks and before it builds its
-//! tree; later ones leave out their rows. And calls into a device's runtime that no operator made
-//! are put on the starting thread, below whatever ran there at the time.
+//! torch 2.11 removes Python functions after it has found the stacks and before it builds its tree,
+//! while later versions remove only their rows. It also moves calls of the device runtime that no
+//! operator made to the starting thread, below the events that ran there at the time.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -16,7 +16,7 @@ use mindprof_trace::read_trace_file;
 
 use crate::corpus::Session;
 
-/// Returns the profile as the torch of the session understood it.
+/// Returns the profile as the torch of the session interpreted it.
 pub(crate) fn as_torch_saw_it(session: Session) -> Profile {
     let profile = read_trace_file(&session.trace_path()).unwrap();
     if session.host != "h200-torch2.11" {
@@ -74,7 +74,7 @@ fn rebuilt(
     builder.into_profile().unwrap()
 }
 
-/// What torch takes each event to have been called from.
+/// The parents that torch assigns to events.
 struct OpenCalls {
     callers: Vec<Option<EventId>>,
 }

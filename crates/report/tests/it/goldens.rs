@@ -1,4 +1,5 @@
-//! torch's own trace in, torch's own tables out; and pictures of real traces.
+//! Compares the tables of torch's own traces with those that torch printed, and draws flame graphs of
+//! real traces.
 
 use std::fmt::Write;
 

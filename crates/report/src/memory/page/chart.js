@@ -1,4 +1,4 @@
-// Pure functions: numbers in, numbers and texts out. Nothing here touches the page.
+// Pure functions from numbers to numbers and texts. Nothing here accesses the page.
 const chart = (() => {
   const UNITS = ["B", "KB", "MB", "GB"];
 

@@ -1,9 +1,9 @@
-// The part that touches the page.
+// Draws the chart and handles input. All access to the page is here.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const [host, tip, reading] = ["chart", "tip", "reading"].map((id) => document.getElementById(id));
+  const [frame, tip, reading] = ["chart", "tip", "reading"].map((id) => document.getElementById(id));
   if (data.times.length === 0) {
-    host.textContent = "No memory was recorded for this device.";
+    frame.textContent = "No memory was recorded for this device.";
     document.getElementById("tools").hidden = true;
     return;
   }
@@ -36,7 +36,7 @@
   }
 
   function draw() {
-    state.width = Math.max(320, host.clientWidth);
+    state.width = Math.max(320, frame.clientWidth);
     const { times, rows } = visible();
     const layered = chart.layers(rows, state.shown);
     const marks = chart.ticks(chart.highest(layered), 5, 2);
@@ -56,7 +56,7 @@
     overlay = make("g", {}, svg);
     drawOverlay();
     listen(svg);
-    host.replaceChildren(svg);
+    frame.replaceChildren(svg);
   }
 
   function drawTimes(svg) {
@@ -181,7 +181,7 @@
     reading.textContent = read(next);
   }
 
-  host.addEventListener("keydown", (event) => {
+  frame.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const first = chart.indexAt(data.times, state.range[0]), cursor = state.cursor;
     const around = cursor === null ? (state.range[0] + state.range[1]) / 2 : data.times[cursor];
@@ -218,6 +218,6 @@
   });
   document.getElementById("at-peak").addEventListener("click", seePeak);
   document.getElementById("see-all").addEventListener("click", () => see(...whole));
-  new ResizeObserver(() => { if (host.clientWidth !== state.width) draw(); }).observe(host);
+  new ResizeObserver(() => { if (frame.clientWidth !== state.width) draw(); }).observe(frame);
   draw();
 })();
