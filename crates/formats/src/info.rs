@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use mindprof_analyze::{Analysis, microseconds};
-use mindprof_answers::{Summary, Track, Work};
-use mindprof_model::{Category, Loss, LossCause, Nanos, PassthroughKind, Profile, activity_name};
+use mindprof_analyze::microseconds;
+use mindprof_answers::{Step, Summary, Track, WorkTotals};
+use mindprof_model::{Category, Loss, LossCause, PassthroughKind, Profile, activity_name};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -36,36 +36,6 @@ pub struct Info<'a> {
     pub work: Option<WorkTotals>,
 }
 
-/// The totals of the rows of a run.
-///
-/// A trace of `mindprof run` also contains imports and step ranges, which are not work. They are left
-/// out of the rows and reported separately.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WorkTotals {
-    /// The total self CPU time of the rows.
-    pub self_cpu: Nanos,
-    /// The time that imports took, which is left out.
-    pub imports: Nanos,
-    /// The number of step ranges that are left out.
-    pub step_ranges: u64,
-}
-
-impl WorkTotals {
-    /// Computes the totals; `None` if the profile was not recorded by `mindprof run`.
-    pub fn of(analysis: &Analysis) -> Option<Self> {
-        let work = Work::of(analysis);
-        work.side_ranges()?;
-        let group_by = work.grouping(analysis.profile());
-        let view = work.view(analysis, group_by);
-        let rows = work.averages(view.as_ref().unwrap_or(analysis), group_by);
-        Some(Self {
-            self_cpu: rows.averages.self_cpu_total(),
-            imports: rows.left_out.import_time(),
-            step_ranges: rows.left_out.step_ranges(),
-        })
-    }
-}
-
 impl Info<'_> {
     /// Returns the report as JSON. Times are microseconds.
     ///
@@ -74,7 +44,6 @@ impl Info<'_> {
     pub fn json(&self) -> String {
         let profile = self.profile;
         let track = |track: &Track| TrackDocument::of(profile, track);
-        let steps = self.summary.steps.iter();
         let document = Document {
             reference_unix_ns: profile.reference_unix_ns(),
             span_us: microseconds(profile.span()),
@@ -87,13 +56,7 @@ impl Info<'_> {
             memory_records: profile.memory().len(),
             threads: self.summary.threads.iter().map(track).collect(),
             streams: self.summary.streams.iter().map(track).collect(),
-            steps: steps
-                .map(|step| StepDocument {
-                    number: step.number,
-                    start_us: microseconds(step.start),
-                    duration_us: microseconds(step.duration),
-                })
-                .collect(),
+            steps: &self.summary.steps,
             lost: loss_counts(profile.loss()),
             repairs: repair_counts(self.repairs),
             set_aside: phase_numbers(self.set_aside),
@@ -103,13 +66,7 @@ impl Info<'_> {
                 .iter()
                 .map(|(name, count)| (name.clone(), (*count).into()))
                 .collect(),
-            work: self.work.map(|work| WorkDocument {
-                self_cpu_time_total: microseconds(work.self_cpu),
-                left_out: LeftOutDocument {
-                    imports_us: microseconds(work.imports),
-                    step_ranges: work.step_ranges,
-                },
-            }),
+            work: self.work,
             metadata: profile
                 .metadata()
                 .iter()
@@ -234,27 +191,15 @@ struct Document<'a> {
     memory_records: usize,
     threads: Vec<TrackDocument<'a>>,
     streams: Vec<TrackDocument<'a>>,
-    steps: Vec<StepDocument>,
+    steps: &'a [Step],
     lost: Map<String, Value>,
     repairs: Map<String, Value>,
     set_aside: Map<String, Value>,
     left_out: Map<String, Value>,
     unknown_categories: Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    work: Option<WorkDocument>,
+    work: Option<WorkTotals>,
     metadata: BTreeMap<String, Box<RawValue>>,
-}
-
-#[derive(Serialize)]
-struct WorkDocument {
-    self_cpu_time_total: f64,
-    left_out: LeftOutDocument,
-}
-
-#[derive(Serialize)]
-struct LeftOutDocument {
-    imports_us: f64,
-    step_ranges: u64,
 }
 
 #[derive(Serialize)]
@@ -280,13 +225,6 @@ impl<'a> TrackDocument<'a> {
             busy_us: microseconds(track.busy),
         }
     }
-}
-
-#[derive(Serialize)]
-struct StepDocument {
-    number: u64,
-    start_us: f64,
-    duration_us: f64,
 }
 
 /// Returns the text of a JSON string. Other JSON is returned unchanged.

@@ -34,7 +34,7 @@ pub use folded::{
     STACK_METRICS, stack_metric, write_folded, write_folded_file, write_folded_with_short,
 };
 pub use format::{Format, NO_STACKS, Written, cut_levels};
-pub use info::{Info, WorkTotals, verify_execution_trace_json, verify_json};
+pub use info::{Info, verify_execution_trace_json, verify_json};
 pub use memory_device::{memory_device, memory_device_name, memory_place_name};
 pub use memory_timeline::{
     MemoryPoints, frame_texts, holder_name, memory_category_name, memory_summary_json, unseen_name,

@@ -36,12 +36,12 @@ pub fn info_text(info: &Info<'_>) -> String {
             &mut text,
             &format!("\nSelf CPU time total: {}", time(work.self_cpu)),
         );
-        let imports = time(work.imports);
+        let imports = time(work.left_out.imports);
         push_line(
             &mut text,
             &format!(
                 "  left out: imports {imports}, step ranges {}",
-                work.step_ranges
+                work.left_out.step_ranges
             ),
         );
     }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use mindprof_analyze::Analysis;
-use mindprof_answers::{SideRanges, Summary};
-use mindprof_formats::{Info, WorkTotals};
+use mindprof_answers::{SideRanges, Summary, Work, WorkTotals};
+use mindprof_formats::Info;
 use mindprof_report::info_text;
 
 use crate::failure::Outcome;
@@ -36,8 +36,10 @@ pub(crate) struct InfoArgs {
 pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<Outcome> {
     let reading = read_quietly(&args.trace, args.limits)?;
     // Only traces of `mindprof run` omit ranges from their totals; others need no analysis.
-    let work = SideRanges::read(&reading.profile)
-        .and_then(|_| WorkTotals::of(&Analysis::build(reading.profile.clone())));
+    let work = SideRanges::read(&reading.profile).map(|side| {
+        let analysis = Analysis::build(reading.profile.clone());
+        WorkTotals::build(&analysis, &Work::without(side))
+    });
     let info = Info {
         profile: &reading.profile,
         summary: &Summary::build(&reading.profile),
