@@ -2,7 +2,7 @@
 //! understood is told.
 
 use mindprof_analyze::{Analysis, GroupBy, averages};
-use mindprof_answers::steps;
+use mindprof_answers::Steps;
 use mindprof_model::{Category, DeviceKind};
 use mindprof_trace::{ReadOptions, Reading, read_trace_with, write_trace};
 
@@ -43,7 +43,7 @@ fn categories_of_2021_are_read_as_what_they_are() {
     ];
     assert_eq!(facts(&reading), expected);
     assert!(reading.unknown_categories.is_empty());
-    assert_eq!(steps(&reading.profile)[0].number, 5);
+    assert_eq!(Steps::build(&reading.profile).complete()[0].number, 5);
     let analysis = Analysis::build(reading.profile);
     let rows = averages(&analysis, GroupBy::default()).rows;
     let operator = rows.iter().find(|row| row.key == "aten::mm").unwrap();
