@@ -160,7 +160,7 @@ fn an_end_that_is_drawn_back_is_told() {
     fs::write(&path, text).unwrap();
     let info = run([Path::new("info"), &path]).printed();
     let sentence =
-        "1 event ends a microsecond after one that it began in; it was shortened by that";
+        "1 event ends a microsecond after the event it started in and was shortened to it";
     assert!(
         info.contains(&format!("Repairs: 1\n  {sentence}\n")),
         "{info}"

@@ -138,7 +138,7 @@ fn what_is_not_there_cannot_be_kept() {
     let run = slim(&trace, &out, &["--max-size", "10"]);
     assert!(
         run.stderr
-            .contains("bytes are needed, expected at most 10\nhint: "),
+            .contains("bytes, more than the allowed 10\nhint: "),
         "{}",
         run.stderr
     );
