@@ -1,9 +1,9 @@
-//! Kinds of devices, and devices, by the names that torch gives them: `cpu`, `cuda:0`.
+//! The names that torch gives to kinds of devices: `cpu`, `cuda`.
 
 use mindprof_model::DeviceKind;
 
-/// The kinds of devices, each with its name in torch's Python and as a member of torch's
-/// `DeviceType`, in the order in which an error lists them.
+/// The kinds of devices, each with its name in torch's Python and its name in torch's `DeviceType`,
+/// in the order in which error messages list them.
 const NAMES: [(DeviceKind, &str, &str); 21] = [
     (DeviceKind::Cpu, "cpu", "CPU"),
     (DeviceKind::Cuda, "cuda", "CUDA"),
@@ -28,7 +28,7 @@ const NAMES: [(DeviceKind, &str, &str); 21] = [
     (DeviceKind::Metal, "metal", "Metal"),
 ];
 
-/// torch takes no device of this name: it is the last.
+/// torch accepts no device of this name; it is the last one.
 const UNLISTED: DeviceKind = DeviceKind::Metal;
 
 fn names(device: DeviceKind) -> (&'static str, &'static str) {
@@ -37,7 +37,7 @@ fn names(device: DeviceKind) -> (&'static str, &'static str) {
     (name, member)
 }
 
-/// Returns the name that torch's Python knows a kind of device by.
+/// Returns the name of a kind of device in torch's Python.
 ///
 /// # Panics
 /// Never: every kind has a name.
@@ -45,12 +45,12 @@ pub fn device_name(device: DeviceKind) -> &'static str {
     names(device).0
 }
 
-/// Returns torch's name of the member of `DeviceType`.
+/// Returns the name of a kind of device in torch's `DeviceType`.
 pub fn device_type_name(device: DeviceKind) -> &'static str {
     names(device).1
 }
 
-/// Returns whether what runs on a device of this kind is part of the total of device time.
+/// Returns whether events on a device of this kind count towards the total device time.
 pub fn is_device_work(device: DeviceKind) -> bool {
     matches!(
         device,
@@ -59,7 +59,7 @@ pub fn is_device_work(device: DeviceKind) -> bool {
 }
 
 /// Returns the kinds of devices that a device string may name, with their names, in the order in
-/// which errors list them.
+/// which error messages list them.
 pub fn device_names() -> impl Iterator<Item = (DeviceKind, &'static str)> + Clone {
     let listed = NAMES.iter().filter(|(kind, ..)| *kind != UNLISTED);
     listed.map(|&(kind, name, _)| (kind, name))
