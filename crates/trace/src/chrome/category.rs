@@ -1,29 +1,27 @@
-//! The names that categories and causes of loss have in a trace, and the names of events that are
-//! noise.
+//! The names of categories and causes of loss in a trace, and the names of events that are hidden.
 
 use mindprof_model::{Category, DeviceKind, LossCause, TensorRole};
 
-/// The name of the mark that a memory record is shown as, and its category.
+/// The name and category of the instant event that represents a memory record.
 pub(crate) const MEMORY: &str = "[memory]";
 pub(crate) const INSTANT: &str = "cpu_instant_event";
 
-/// The category of the span that says how long the window was open.
+/// The category of the span that shows the recorded window.
 pub(super) const WINDOW: &str = "Trace";
-/// The processes and the thread of that span, as JSON: that of today, and that of Kineto's first
-/// year.
+/// The process and thread of that span as JSON: the current ones, and those of Kineto in 2021.
 pub(super) const WINDOW_TRACKS: [(&[u8], &[u8]); 2] = [
     (b"\"Spans\"", b"\"PyTorch Profiler\""),
     (b"\"Traces\"", b"\"PyTorch Profiler\""),
 ];
 
-/// The category of the host's waits for a stream, an event or a device.
+/// The category of CPU waits for a stream, an event or a device.
 const WAIT: &str = "cuda_sync";
 
-/// How many nanoseconds wider than it was a device's annotation is drawn, on each side, so that
-/// viewers put it around the first and last of its kernels.
+/// The number of nanoseconds by which a device annotation is extended on each side, so that viewers
+/// draw it around its first and last kernels.
 pub(super) const DEVICE_ANNOTATION_MARGIN: u64 = 1;
 
-/// Names that the profiler itself or its host leave in a trace and no analysis shows.
+/// Events of the profiler or the framework that no analysis shows.
 const HIDDEN: [&str; 7] = [
     "[memory]",
     "profiler::_record_function_enter",
@@ -34,7 +32,7 @@ const HIDDEN: [&str; 7] = [
     "aten::_version",
 ];
 
-/// Returns the category and kind of device that a trace's category stands for.
+/// Returns the category and kind of device for a category name.
 pub(super) fn from_name(name: &str) -> (Category, DeviceKind) {
     match name {
         "cpu_op" => (Category::Operator, DeviceKind::Cpu),
@@ -42,31 +40,31 @@ pub(super) fn from_name(name: &str) -> (Category, DeviceKind) {
         "python_function" => (Category::PythonFunction, DeviceKind::Cpu),
         "cuda_runtime" | "cuda_driver" => (Category::Runtime, DeviceKind::Cpu),
         "kernel" | "gpu_memcpy" | "gpu_memset" => (Category::Kernel, DeviceKind::Cuda),
-        // The host waits for a stream: it stands on the stream's track and is no work of it.
+        // The CPU waits for a stream: it is drawn on the stream's track, but is not device work.
         WAIT => (Category::Other, DeviceKind::Cuda),
         "gpu_user_annotation" => (Category::DeviceAnnotation, DeviceKind::Cuda),
         _ => of_maker(name).unwrap_or((Category::Other, DeviceKind::Cpu)),
     }
 }
 
-/// Returns what a category stands for that is named for a maker of devices: calls of its runtime, or
-/// what its devices did.
+/// Returns the meaning of a category named after a vendor's runtime: runtime calls or device work.
 fn of_maker(name: &str) -> Option<(Category, DeviceKind)> {
     let (maker, what) = name.split_once('_')?;
     let device = match maker {
-        // torch calls the devices of AMD as those of CUDA.
+        // torch treats AMD devices as CUDA devices.
         "hip" => DeviceKind::Cuda,
         _ => other_device(name)?,
     };
     match what {
         "runtime" | "driver" => Some((Category::Runtime, DeviceKind::Cpu)),
-        // A process of the host, and numbers.
+        // A CPU process, and counters.
         "workloadd" | "counters" => None,
         _ => Some((Category::Kernel, device)),
     }
 }
 
-/// Returns the present name of a category as Kineto called it in 2021, and all others as they are.
+/// Returns the current name of a category from Kineto's 2021 vocabulary. Other names are returned
+/// unchanged.
 pub(super) fn present(name: &str) -> &str {
     match name {
         "Operator" => "cpu_op",
@@ -78,12 +76,12 @@ pub(super) fn present(name: &str) -> &str {
     }
 }
 
-/// Returns whether an event of this name is the range of a step of the profiler.
+/// Returns whether this is the name of a profiler step.
 pub(super) fn is_step(name: &str) -> bool {
     name.starts_with("ProfilerStep#")
 }
 
-/// Returns whether a category says something of an event that is not understood.
+/// Returns whether a category name is not understood.
 pub(super) fn is_unknown(name: &str) -> bool {
     const NEITHER: [&str; 10] = [
         "",
@@ -100,13 +98,13 @@ pub(super) fn is_unknown(name: &str) -> bool {
     of_name(name) == Category::Other && !NEITHER.contains(&name)
 }
 
-/// Returns the category that a trace's category stands for.
+/// Returns the category for a category name.
 pub fn of_name(name: &str) -> Category {
     from_name(name).0
 }
 
-/// Returns the category itself if it is one that the categories of a profile with the names of
-/// events tell apart, else nothing.
+/// Returns the name itself if a profile can reproduce it from category and event name, else an
+/// empty name.
 pub(super) fn known(name: &str) -> &'static str {
     const KNOWN: [&str; 12] = [
         "cpu_op",
@@ -125,9 +123,9 @@ pub(super) fn known(name: &str) -> &'static str {
     KNOWN.into_iter().find(|known| *known == name).unwrap_or("")
 }
 
-/// Returns the kind of device that a category is named for, where it is not CUDA.
+/// Returns the kind of device that a category name states, if it is not CUDA.
 ///
-/// `kernel` and its like do not say it.
+/// Names such as `kernel` do not state it.
 pub(super) fn other_device(name: &str) -> Option<DeviceKind> {
     let (device, _) = name.split_once('_')?;
     match device {
@@ -139,7 +137,7 @@ pub(super) fn other_device(name: &str) -> Option<DeviceKind> {
     }
 }
 
-/// Returns the category that a trace shows for an event of this category and name.
+/// Returns the category name that a trace shows for an event.
 pub fn to_name(category: Category, event_name: &str, device: Option<DeviceKind>) -> &'static str {
     match category {
         Category::Operator => "cpu_op",
@@ -162,7 +160,7 @@ fn is_driver_call(name: &str) -> bool {
     name.starts_with("cu") && !name.starts_with("cuda")
 }
 
-/// Returns whether a moment of this name marks where the window begins or ends.
+/// Returns whether an instant event of this name marks the start or end of the window.
 pub(super) fn is_mark(name: &str) -> bool {
     name == "Record Window End" || name.starts_with("Iteration Start: ")
 }
@@ -172,7 +170,7 @@ pub fn is_hidden(name: &str) -> bool {
     HIDDEN.contains(&name)
 }
 
-/// Returns the key of a cause of loss in the metadata of a trace.
+/// Returns the metadata key for a cause of loss.
 pub const fn loss_key(cause: LossCause) -> &'static str {
     match cause {
         LossCause::Budget => "budget",
@@ -186,7 +184,7 @@ pub const fn loss_key(cause: LossCause) -> &'static str {
     }
 }
 
-/// Returns the word for what a tensor was said to be.
+/// Returns the name of a tensor role.
 pub(super) const fn role_key(role: TensorRole) -> &'static str {
     match role {
         TensorRole::Parameter => "parameter",
@@ -195,7 +193,7 @@ pub(super) const fn role_key(role: TensorRole) -> &'static str {
     }
 }
 
-/// Returns what such a word stands for.
+/// Returns the tensor role of a name.
 pub(super) fn role_of(key: &str) -> Option<TensorRole> {
     let mut roles = TensorRole::ALL.into_iter();
     roles.find(|role| role_key(*role) == key)

@@ -1,4 +1,4 @@
-//! The marks in a trace that stand for memory taken and given back.
+//! Writes memory records as instant events.
 
 use mindprof_model::MemoryRecord;
 
@@ -6,7 +6,7 @@ use super::Writer;
 use crate::chrome::category::{INSTANT, MEMORY};
 
 impl Writer<'_> {
-    /// Writes a memory record; `index` is its number among them.
+    /// Writes the memory record at `index`.
     pub(super) fn push_memory(&mut self, index: usize, record: &MemoryRecord) {
         self.text.push(&self.memory_head);
         self.text.push(self.tracks.of_thread(record.thread));
@@ -34,7 +34,7 @@ impl Writer<'_> {
     }
 }
 
-/// Returns the beginning that all memory records share.
+/// Returns the start that all memory records share.
 pub(super) fn memory_head() -> String {
     format!(",\n{{\"ph\":\"i\",\"cat\":\"{INSTANT}\",\"s\":\"t\",\"name\":\"{MEMORY}\"")
 }
