@@ -181,7 +181,7 @@ mod tests {
         let text = br#"{"args": {"correlation": 7, "correlation": 8, "x": {"name": 1}}, "tid": 1,
             "name": "a", "\u0070h": "\u0058", "tid": 2, "cat": "c"}"#;
         let mut scanner = EventScanner::new();
-        // The second time the prefixes are known.
+        // The prefixes are known in the second round.
         for _ in 0..2 {
             let event = scan(&mut scanner, text).unwrap();
             assert_eq!((event.phase, event.thread), (b'X', &b"2"[..]));

@@ -326,7 +326,7 @@ mod tests {
         out
     }
 
-    /// Text that repeats itself here and there, as that of traces does.
+    /// Returns text with some repetition, like that of traces.
     fn text(bytes: usize) -> Vec<u8> {
         let numbers = (0_u64..).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40);
         numbers
@@ -336,7 +336,7 @@ mod tests {
     }
 
     fn unpacked(packed: &[u8]) -> Vec<u8> {
-        // It stops behind the first member.
+        // It stops after the first member.
         let mut decoder = GzDecoder::new(packed);
         let mut text = Vec::new();
         decoder.read_to_end(&mut text).unwrap();

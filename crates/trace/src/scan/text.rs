@@ -106,7 +106,7 @@ mod tests {
             let string = serde_json::to_string(&text).unwrap();
             let inside = inside_quotes(string.as_bytes()).unwrap();
             prop_assert_eq!(decode(inside), (Cow::Borrowed(text.as_str()), true));
-            // A backslash that stands for nothing makes the reader lenient about the rest.
+            // An invalid escape switches to the lenient decoder for the rest.
             let spoilt = format!("{}\\x", std::str::from_utf8(inside).unwrap());
             prop_assert_eq!(decode(spoilt.as_bytes()), (Cow::Owned(format!("{text}\\x")), false));
         }

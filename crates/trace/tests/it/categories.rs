@@ -1,5 +1,5 @@
-//! Categories of other years and makers: what ran on a device is a device's, and what is not
-//! understood is told.
+//! Categories of older traces and other vendors: device work belongs to a device, and categories
+//! that are not understood are reported.
 
 use mindprof_analyze::{Analysis, GroupBy, averages};
 use mindprof_answers::Steps;
@@ -19,7 +19,8 @@ fn facts(reading: &Reading) -> Vec<(Category, DeviceKind)> {
         .collect()
 }
 
-/// The window, a step, an operator, a launch and three kinds of work as Kineto wrote them in 2021.
+/// The window, a step, an operator, a launch and three kinds of device work, as Kineto wrote them
+/// in 2021.
 const OLD: &[u8] = br#"{"traceEvents": [
   {"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Traces", "tid": "PyTorch Profiler", "ts": 0, "dur": 99, "args": {"Op count": 0}},
   {"ph": "X", "cat": "Operator", "name": "ProfilerStep#5", "pid": 9, "tid": "9", "ts": 0, "dur": 90, "args": {"External id": 1}},
