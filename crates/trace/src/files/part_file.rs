@@ -6,7 +6,7 @@
 //! has the name of the target, and later writers do not reuse its name.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
 use std::path::Path;
 
@@ -60,32 +60,36 @@ impl PartFile {
 
 /// Links an unnamed file to a temporary name beside `target`, or copies it if links are refused.
 fn give_name(mut file: File, target: &Path) -> io::Result<TempPath> {
-    let link = |name: &Path| unnamed::link(&file, name);
-    if let Ok(part) = with_builder(target, |builder| builder.make_in(folder(target), link)) {
+    if let Ok(part) = make_beside(target, |name| unnamed::link(&file, name)) {
         return Ok(part.into_temp_path());
     }
     let mut part = create_named(target)?;
     copy_permissions(target, part.as_file())?;
     file.seek(SeekFrom::Start(0))?;
-    io::copy(&mut file, &mut part)?;
+    io::copy(&mut file, part.as_file_mut())?;
     Ok(part.into_temp_path())
 }
 
+/// Creates a file with the mode that the umask leaves, where `tempfile` would exclude all but the
+/// owner.
 fn create_named(target: &Path) -> io::Result<NamedTempFile> {
-    with_builder(target, |builder| {
-        // By default only the owner could read it; the system takes the umask off these bits.
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        builder.tempfile_in(folder(target))
+    make_beside(target, |name| {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true).open(name)
     })
 }
 
-/// Calls `make` with a builder whose names are `.NAME.XXXXXX.part`.
-fn with_builder<T>(target: &Path, make: impl FnOnce(&mut Builder<'_, '_>) -> T) -> T {
+/// Calls `make` with names `.NAME.XXXXXX.part` beside `target`, until one is not in use.
+fn make_beside<F>(
+    target: &Path,
+    make: impl FnMut(&Path) -> io::Result<F>,
+) -> io::Result<NamedTempFile<F>> {
     let mut prefix = OsString::from(".");
     prefix.push(target.file_name().unwrap_or_default());
     prefix.push(".");
-    make(Builder::new().prefix(&prefix).suffix(".part"))
+    let mut builder = Builder::new();
+    builder.prefix(&prefix).suffix(".part");
+    builder.make_in(folder(target), make)
 }
 
 /// Returns the folder of `target`.
