@@ -13,13 +13,13 @@ use crate::corpus::Session;
 /// The CPU events or the device events.
 struct Side<'a> {
     profile: &'a Profile,
-    is_host: bool,
+    is_cpu: bool,
 }
 
 impl Side<'_> {
     fn has(&self, thread: ThreadId) -> bool {
         let device = self.profile.threads()[thread.index()].device;
-        (device == DeviceKind::Cpu) == self.is_host
+        (device == DeviceKind::Cpu) == self.is_cpu
     }
 }
 
@@ -69,20 +69,20 @@ fn rows(profile: &Profile) -> String {
 }
 
 #[test]
-fn a_host_and_its_device_put_together_are_the_whole() {
+fn a_cpu_and_its_device_put_together_are_the_whole() {
     for session in Session::ALL {
         let profile = read_trace_file(&session.trace_path()).unwrap();
-        let side = |is_host| {
+        let side = |is_cpu| {
             let profile = &profile;
-            Part::selected(profile, Nanos::ZERO, &mut Side { profile, is_host })
+            Part::selected(profile, Nanos::ZERO, &mut Side { profile, is_cpu })
         };
-        let mut host = side(true);
+        let mut cpu = side(true);
         let mut device = side(false);
         // Only one of the parts states them.
         device.metadata = mindprof_model::Metadata::default();
         device.span = Nanos::ZERO;
-        host.span = profile.span();
-        let mut builder = ProfileBuilder::from(host);
+        cpu.span = profile.span();
+        let mut builder = ProfileBuilder::from(cpu);
         builder.append(without_roles_and_loss(device), Kinship::Window);
         let whole = builder.build().unwrap();
         assert_eq!(rows(&whole), rows(&profile), "{session:?}");

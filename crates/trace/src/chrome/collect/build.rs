@@ -176,7 +176,7 @@ impl Collector {
         if !self.has_forward_threads {
             return;
         }
-        let numbers = ThreadNumbers::build(&self.tracks.are_of_host(), &self.events);
+        let numbers = ThreadNumbers::build(&self.tracks.are_of_cpu(), &self.events);
         let thread = |number: ThreadId| numbers.forward_thread(number.to_raw().saturating_add(1));
         (self.links).map_forward_threads(|forward| forward.map(thread));
     }

@@ -214,7 +214,7 @@ impl Tracks {
     }
 
     /// Returns, for each track, whether it is a CPU thread.
-    pub(super) fn are_of_host(&self) -> Vec<bool> {
+    pub(super) fn are_of_cpu(&self) -> Vec<bool> {
         let devices = self.keys.iter().map(|key| key.0);
         devices.map(|device| device == DeviceKind::Cpu).collect()
     }
@@ -261,13 +261,13 @@ impl Tracks {
         let processes = numbers_of(self.keys.iter().map(|key| key.1), strings);
         let natives = numbers_of(self.keys.iter().map(|key| key.2), strings);
         // A stream may have the same numbers as a thread, and then has its name.
-        let is_of_host =
+        let is_of_cpu =
             |process, thread| self.ids.contains_key(&(DeviceKind::Cpu, process, thread));
         for &(device, process, thread) in &self.keys {
             let said = self.names.get(&(process, thread)).copied();
-            let on_host = device == DeviceKind::Cpu;
+            let on_cpu = device == DeviceKind::Cpu;
             let label = match thread {
-                Label::Number(_) if is_of_host(process, thread) => StringTable::EMPTY,
+                Label::Number(_) if is_of_cpu(process, thread) => StringTable::EMPTY,
                 Label::Number(number) => part.strings.intern(&format!("stream {number} ")),
                 Label::Text(text) => text,
             };
@@ -275,7 +275,7 @@ impl Tracks {
                 process: processes[&process],
                 native: natives[&thread],
                 name: said.unwrap_or(label),
-                device: other_device.filter(|_| !on_host).unwrap_or(device),
+                device: other_device.filter(|_| !on_cpu).unwrap_or(device),
             });
         }
         self.keep_facts(part);
