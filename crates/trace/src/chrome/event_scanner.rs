@@ -20,6 +20,8 @@ const LONGEST_PASSED: usize = 32;
 const LONGEST_PREFIX: usize = 256;
 
 /// Scans events, and remembers their layout between events.
+///
+/// A trace has one scanner, which owns the interned texts that events refer to.
 pub(super) struct EventScanner {
     pub(super) texts: Texts,
     /// The unknown entries of the last event.

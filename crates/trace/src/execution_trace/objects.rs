@@ -6,7 +6,10 @@
 use mindprof_model::DType;
 use rustc_hash::FxHashMap;
 
-/// Assigns ids.
+/// Assigns ids to nodes, tensors and storages.
+///
+/// The writer walks the recording in the order of time, so that an address whose storage was freed
+/// gets a new id when it is used again.
 #[derive(Debug)]
 pub(super) struct Objects {
     next: u64,

@@ -16,6 +16,8 @@ const LEVEL: u32 = 3;
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// Collects packets and writes them in compressed chunks.
+///
+/// Call [`Packets::finish`] at the end, or the last chunk is lost.
 pub(super) struct Packets<W> {
     out: W,
     pending: Message,

@@ -29,7 +29,9 @@ const WHOLE_PART: f64 = 0.3;
 const EVENT_BYTES: usize = 70;
 const MEMORY_BYTES: usize = 100;
 
-/// The state of keeping texts.
+/// The state of keeping texts: the recent ones, their templates and their limit.
+///
+/// The texts themselves are stored in the part.
 pub(super) struct PassthroughStore {
     /// Whether texts are kept or only validated.
     pub(super) unknown: UnknownArgs,

@@ -6,6 +6,9 @@ use rustc_hash::FxHashMap;
 use crate::repairs::{Repair, Repairs};
 
 /// The begin and end events so far, which need not be in the order of time.
+///
+/// [`Spans::close`] sorts and matches them when all are known. The arguments of an end need its event
+/// earlier, so [`Spans::end`] matches in the order of the file.
 #[derive(Default)]
 pub(super) struct Spans {
     marks: Vec<Mark>,
@@ -32,8 +35,8 @@ impl Spans {
         });
     }
 
-    /// Records an end. Returns the event it ends, if the thread's events have come in the order of
-    /// time, as they usually do.
+    /// Records an end. Returns the last open event of the thread in the order of the file, which is
+    /// the one it ends unless the marks of the thread are out of order.
     pub(super) fn end(&mut self, time: i64, thread: ThreadId) -> Option<usize> {
         let event = None;
         self.marks.push(Mark {

@@ -9,6 +9,8 @@ use crate::chrome::text::call_place;
 use crate::scan::{Fragment, decode, inside_quotes};
 
 /// The meanings so far, by fragment.
+///
+/// Events refer to names and categories by fragment, so that each text is decoded and looked up once.
 #[derive(Default)]
 pub(super) struct Vocabulary {
     categories: Memo<CategoryMeaning>,

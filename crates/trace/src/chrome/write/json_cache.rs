@@ -18,6 +18,9 @@ use mindprof_analyze::PATH_LEVELS;
 const KEPT_STACK_BYTES: usize = 32 << 20;
 
 /// The JSON formatted so far, by name, stack and inputs.
+///
+/// The writer copies these pieces into its text, so that an event costs only the formatting of its
+/// numbers.
 pub(super) struct JsonCache<'a> {
     profile: &'a Profile,
     /// The kind of the devices, if there are any.
